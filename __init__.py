@@ -1,0 +1,26 @@
+"""bench: an event-log store for performance work on ML systems.
+
+    import bench
+
+    with bench.run("my-config") as run:
+        case = run.case("matmul", batch_size=8)
+        with case.time():
+            work()
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .warehouse.recorder import Case, Run, run
+
+__version__ = "0.1.0"
+__all__ = ["Case", "Run", "__version__", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the recorder on first use, so that `import bench` costs nothing (PEP 562)."""
+    if name in ("Case", "Run", "run"):
+        from .warehouse import recorder
+
+        return getattr(recorder, name)
+    raise AttributeError(f"module 'bench' has no attribute {name!r}")

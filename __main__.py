@@ -1,0 +1,5 @@
+"""`python -m bench` is `bench`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""What reads files, ours and other tools', into the event log."""

@@ -1,0 +1,1 @@
+"""One module a format: recognise from content, parse into events."""

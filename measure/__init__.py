@@ -1,0 +1,1 @@
+"""What runs workloads and emits events."""

@@ -1,0 +1,1 @@
+"""Questions over the views."""

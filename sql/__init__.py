@@ -1,0 +1,1 @@
+"""The views: one SELECT a file, documented column by column."""

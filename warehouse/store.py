@@ -1,0 +1,113 @@
+"""Where results live: the folder, and the lock that makes one loader at a time."""
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import BenchError, StoreBusy
+
+FOLDER = ".bench"
+
+Say = Callable[[str], None]  # takes a sentence meant for a person
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One store: a folder with the event log, live journals and the derived warehouse."""
+
+    root: Path
+
+    @property
+    def events(self) -> Path:
+        """The event log: `events/<table>/*.parquet`."""
+        return self.root / "events"
+
+    @property
+    def journals(self) -> Path:
+        """Journals of processes that are, or were, writing."""
+        return self.root / "journal"
+
+    @property
+    def database(self) -> Path:
+        """The derived DuckDB file."""
+        return self.root / "warehouse.duckdb"
+
+    @classmethod
+    def find(cls, path: str | os.PathLike[str] | None = None) -> "Store":
+        """The store to use: `path`, else $BENCH_STORE, else the nearest .bench upward, else .bench here.
+
+        Nothing is created; `create` does that.
+
+        Raises:
+            BenchError: The path exists and is no folder.
+        """
+        chosen = path or os.environ.get("BENCH_STORE")
+        root = Path(chosen).expanduser() if chosen else _nearest(Path.cwd())
+        if root.exists() and not root.is_dir():
+            raise BenchError(f"the store {root} is a file. Give a folder with --store, or set BENCH_STORE to one.")
+        return cls(root.absolute())
+
+    def exists(self) -> bool:
+        """Whether anything was ever recorded or ingested here."""
+        return self.events.is_dir() or self.journals.is_dir()
+
+    def create(self) -> "Store":
+        """Make the folders if they are missing.
+
+        Raises:
+            BenchError: The folder cannot be made.
+        """
+        try:
+            for folder in (self.events, self.journals):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BenchError(f"cannot create the store {self.root}: {error.strerror}. Choose another with --store.") from error
+        return self
+
+    @contextlib.contextmanager
+    def lock(self, *, wait: bool = True, say: Say | None = None) -> Iterator[None]:
+        """Hold the store's loader lock; the kernel lets go of it when the holder dies.
+
+        Args:
+            wait: Wait for the present holder rather than give up.
+            say: Called once with a sentence naming the holder, if there is waiting to do.
+
+        Raises:
+            StoreBusy: Another process holds it and `wait` is False.
+        """
+        self.create()
+        descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            _acquire(descriptor, wait, say, self.root)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _nearest(start: Path) -> Path:
+    for folder in (start, *start.parents):
+        if (folder / FOLDER).is_dir():
+            return folder / FOLDER
+    return start / FOLDER
+
+
+def _acquire(descriptor: int, wait: bool, say: Say | None, root: Path) -> None:
+    told = False
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            if not wait:
+                raise StoreBusy(f"process {holder} is loading {root}. Try again when it is done, or without --no-wait.") from None
+            if say is not None and not told:
+                say(f"waiting for process {holder}, which is loading {root}")
+                told = True
+            time.sleep(0.02)
