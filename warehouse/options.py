@@ -78,5 +78,5 @@ store_option: Callable[[Any], Any] = click.option(
     "--store", metavar="DIR", callback=_open_store, help="Store to use; else $BENCH_STORE, the nearest .bench upward, or .bench here."
 )
 format_option: Callable[[Any], Any] = click.option(
-    "--format", "fmt", type=click.Choice(FORMATS), help="How to write rows; a table on a terminal, else csv."
+    "--format", "fmt", type=click.Choice(FORMATS), default="table", show_default=True, help="How to write rows."
 )

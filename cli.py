@@ -1,0 +1,100 @@
+"""The command line: names and one-line helps here, everything else imported when it runs."""
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from . import __version__
+from .warehouse.errors import BenchError, Exit, UnknownName
+
+# name -> (module, attribute, short help). Static, so that `bench --help` imports none of them.
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "measure": (".measure.commands", "measure", "Measure models, and record every sample."),
+    "ingest": (".ingest.commands", "ingest", "Load results, ours and other tools', into the store."),
+    "sql": (".query.commands", "sql", "Ask the warehouse anything, read-only."),
+    "views": (".query.commands", "views", "List the views and tables with their columns and meanings."),
+    "speedups": (".query.commands", "speedups", "Every backend against its baseline, with intervals."),
+    "runs": (".query.commands", "runs", "List runs, newest first."),
+    "configs": (".query.commands", "configs", "List configs and what is known of each."),
+    "cases": (".query.commands", "cases", "List cases and how each ended."),
+    "sources": (".query.commands", "sources", "List imported files with their accounting."),
+    "rejects": (".query.commands", "rejects", "List records that could not be read, and why."),
+    "show": (".query.commands", "show", "Show one run: environment, cases, outcomes."),
+    "viz": (".viz.commands", "viz", "Draw charts of queries."),
+    "recover": (".ingest.maintenance", "recover", "Seal the journals of processes that died."),
+    "rebuild": (".ingest.maintenance", "rebuild", "Build the warehouse anew from the event log."),
+    "verify": (".ingest.maintenance", "verify", "Check every file's checksum and accounting."),
+    "compact": (".ingest.maintenance", "compact", "Merge small event files without changing any result."),
+}
+
+
+class Lazy(click.Group):
+    """A group that knows its commands by name and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module, __package__), attribute)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command when there is none by that name."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UnknownName("command", args[0], COMMANDS, cure="List them with: bench --help")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the static one-line helps; importing the commands would cost seconds."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_) for name, (_, _, help_) in COMMANDS.items()])
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="bench")
+def cli() -> None:
+    """Measure, keep, question and draw the performance of ML systems.
+
+    \b
+        bench measure models --backends eager inductor
+        bench ingest A:profiles/a B:profiles/b
+        bench speedups
+        bench viz runtime-vs-tokens --configs A B -o chart.png
+        bench sql "SELECT config, count(*) FROM schedule_chunks JOIN runs USING (run_id) GROUP BY 1"
+    """
+
+
+def main() -> Any:
+    """Run the command line; errors become sentences and exit codes, never tracebacks."""
+    try:
+        code = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+    except BenchError as error:
+        _stop(str(error), error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(Exit.USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        _stop("interrupted; everything recorded so far is kept", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; that is its right
+        sys.exit(Exit.OK)
+    except Exception as error:
+        if os.environ.get("BENCH_DEBUG"):
+            raise
+        _stop(f"internal error, a bug in bench: {type(error).__name__}: {error}. Set BENCH_DEBUG=1 to see where.", Exit.INTERNAL)
+    else:
+        sys.exit(code or Exit.OK)
+
+
+def _stop(message: str, code: int) -> None:
+    click.echo(f"Error: {message}", err=True)
+    sys.exit(code)

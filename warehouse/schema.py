@@ -1,0 +1,61 @@
+"""What the event declarations mean to DuckDB and to Arrow."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from .events import TABLES, Event, Field, Instant, Json
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+SQL_TYPES: dict[Any, str] = {
+    str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN", Json: "JSON", Instant: "TIMESTAMP",
+    list[int]: "BIGINT[]", list[str]: "VARCHAR[]",
+}  # fmt: skip
+
+
+def quote(identifier: str) -> str:
+    """An SQL identifier, whatever it contains."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """An SQL string literal, for the places that take no parameter (COMMENT ON, COPY … TO)."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def create_tables(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Create every event table that is missing, with its comments."""
+    for event in TABLES.values():
+        columns = ", ".join(f"{quote(f.name)} {SQL_TYPES[f.type]}{'' if f.nullable else ' NOT NULL'}" for f in event.fields())
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {event.TABLE} ({columns})")
+        connection.execute(f"COMMENT ON TABLE {event.TABLE} IS {literal(f'One row per {event.DOC}.')}")
+        for field in event.fields():
+            connection.execute(f"COMMENT ON COLUMN {event.TABLE}.{quote(field.name)} IS {literal(comment(field))}")
+
+
+def comment(field: Field) -> str:
+    """The catalog's sentence on a column, unit last."""
+    return f"{field.doc} [{field.unit}]" if field.unit else field.doc
+
+
+def metadata(event: type[Event]) -> dict[str, str]:
+    """What every Parquet file of this table carries: table, version, and each column's meaning and unit."""
+    columns = {f.name: {"doc": f.doc, "unit": f.unit} for f in event.fields()}
+    return {"bench.table": event.TABLE, "bench.version": str(event.VERSION), "bench.columns": json.dumps(columns)}
+
+
+def arrow_schema(event: type[Event]) -> "pa.Schema":
+    """The Arrow schema of one table, with docs, units and version as metadata."""
+    import pyarrow as pa
+
+    types = {
+        str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), Json: pa.string(),
+        Instant: pa.timestamp("us"), list[int]: pa.list_(pa.int64()), list[str]: pa.list_(pa.string()),
+    }  # fmt: skip
+    fields = [
+        pa.field(f.name, types[f.type], f.nullable, metadata={"doc": f.doc, **({"unit": f.unit} if f.unit else {})})
+        for f in event.fields()
+    ]
+    return pa.schema(fields, metadata=metadata(event))
