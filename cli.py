@@ -24,10 +24,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "rejects": (".query.commands", "rejects", "List records that could not be read, and why."),
     "show": (".query.commands", "show", "Show one run: environment, cases, outcomes."),
     "viz": (".viz.commands", "viz", "Draw charts of queries."),
-    "recover": (".ingest.maintenance", "recover", "Seal the journals of processes that died."),
-    "rebuild": (".ingest.maintenance", "rebuild", "Build the warehouse anew from the event log."),
-    "verify": (".ingest.maintenance", "verify", "Check every file's checksum and accounting."),
-    "compact": (".ingest.maintenance", "compact", "Merge small event files without changing any result."),
+    "recover": (".warehouse.commands", "recover", "Seal the journals of processes that died."),
+    "rebuild": (".warehouse.commands", "rebuild", "Build the warehouse anew from the event log."),
+    "verify": (".warehouse.commands", "verify", "Check every file's checksum and accounting."),
+    "compact": (".warehouse.commands", "compact", "Merge small event files without changing any result."),
 }
 
 
