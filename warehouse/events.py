@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import types
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NewType, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, NewType, Union, get_args, get_origin, get_type_hints
 
 Json = NewType("Json", str)
 Instant = NewType("Instant", int)
@@ -56,7 +56,7 @@ class Event:
 
 def _field(name: str, hint: Any) -> Field:
     annotated, column = get_args(hint)
-    options = get_args(annotated) if get_origin(annotated) is types.UnionType else (annotated,)
+    options = get_args(annotated) if get_origin(annotated) in (Union, types.UnionType) else (annotated,)
     kinds = [option for option in options if option is not type(None)]
     if len(kinds) != 1 or not isinstance(column, Column):
         raise TypeError(f"field {name}: want Annotated[TYPE or TYPE | None, Column(...)], got {hint}")

@@ -1,0 +1,524 @@
+"""Recording: what a measurement script calls, cheap enough for a server's hot loop.
+
+    with bench.run("my-config") as run:
+        case = run.case("matmul", batch_size=8)
+        with case.time():
+            work()
+        run.schedule_chunk([512, 1, 1], schedule_ms=0.4, model_run_ms=21.7)
+
+Every event is safe from SIGKILL when its call returns. When the run ends its events become Parquet in the store;
+`bench ingest` does the same for a process that died.
+"""
+
+import atexit
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shlex
+import socket
+import sys
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from .. import __version__
+from . import environment, events
+from .errors import BenchError
+from .events import CaseId, Event, Instant, Json  # noqa: F401
+from .journal import KINDS, LAYOUTS, ROTATE_BYTES, Journal
+from .store import Store
+
+SYNC_SECONDS = 5.0
+
+_clock = time.perf_counter_ns
+_now = time.time_ns
+
+
+def run(
+    config: str | None = None,
+    *,
+    suite: str | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
+    source: str = "api",
+    command: str | None = None,
+    tags: Mapping[str, str] | None = None,
+    run_id: str | None = None,
+) -> "Run":
+    """Begin a run; use it as a context manager, or `close` it. One left open closes itself at exit.
+
+    Args:
+        config: Label that runs of the same setting share; the git branch, else "default", if left out.
+        suite: Set of workloads the run is about.
+        store: Folder to record into; else $BENCH_STORE, the nearest .bench upward, or .bench here.
+        source: What measures: "api" for scripts.
+        command: Command line to repeat it; this process's own if left out.
+        tags: Labels of your own.
+        run_id: Identity to use instead of a new one.
+
+    Raises:
+        BenchError: The store cannot be created or written.
+    """
+    commit, branch, dirty = environment.git()
+    machine = environment.capture()
+    recorder = Run(run_id or uuid7(), Store.find(store) if not isinstance(store, Store) else store, owner=True)
+    recorder.emit(machine)
+    recorder.emit(
+        events.Run(
+            run_id=recorder.run_id,
+            config=config or branch or "default",
+            source=source,
+            suite=suite,
+            command=command or shlex.join(sys.orig_argv),
+            started_at=Instant(_now() // 1000),
+            git_commit=commit,
+            git_branch=branch,
+            git_dirty=dirty,
+            host=socket.gethostname(),
+            environment_id=machine.environment_id,
+            tags=Json(json.dumps(dict(tags), sort_keys=True)) if tags else None,
+            bench_version=__version__,
+        )
+    )
+    return recorder
+
+
+def join(run_id: str, store: Store | str | os.PathLike[str] | None = None) -> "Run":
+    """Record into a run that another process began, such as from its worker."""
+    return Run(run_id, Store.find(store) if not isinstance(store, Store) else store, owner=False)
+
+
+def case_ids(
+    *,
+    name: str,
+    suite: str | None = None,
+    mode: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    backend: str | None = None,
+    batch_size: int | None = None,
+    sequence_length: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> tuple[str, str]:
+    """The identity of a case and of its work, the same in every run and on every machine.
+
+    Returns:
+        case_id, the hash of all axes, and work_hash, the hash of all but the backend: 16 hexadecimal digits each.
+    """
+    work = [suite, name, mode, device, dtype, batch_size, sequence_length, dict(parameters) if parameters else None]
+    return _digest([*work, backend]), _digest(work)
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def uuid7() -> str:
+    """A new UUID that sorts by time of creation (RFC 9562, version 7)."""
+    milliseconds = _now() // 1_000_000
+    number = milliseconds << 80 | 0x7 << 76 | secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62)
+    return str(uuid.UUID(int=number))
+
+
+class Run:
+    """A run being recorded. Any thread may use it; a forked child records into a journal of its own."""
+
+    def __init__(self, run_id: str, store: Store, *, owner: bool) -> None:
+        """Open a journal for this process; `run` and `join` are how to get here."""
+        self.run_id = run_id
+        self.store = store.create()
+        self._owner = os.getpid() if owner else None
+        self._writer = uuid7()
+        self._steps = 0
+        self._closed = False
+        self._rotated: list[Journal] = []
+        self._journal = self._open()
+        _open_runs.add(self)
+        _start_syncing()
+
+    def _open(self, strings: Mapping[str, int] | None = None) -> Journal:
+        path = self.store.journals / f"{uuid7()}.journal"
+        header = {"run_id": self.run_id, "writer": self._writer, "pid": os.getpid(), "bench": __version__}
+        return Journal(path, header, strings)
+
+    def case(
+        self,
+        name: str,
+        *,
+        suite: str | None = None,
+        mode: str | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        backend: str | None = None,
+        batch_size: int | None = None,
+        sequence_length: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        announce: bool = True,
+    ) -> "Case":
+        """Announce a case: from now on it counts as interrupted until it has an outcome or the run ends well.
+
+        Args:
+            name: Model, function, command or benchmark.
+            suite: Set the workload belongs to.
+            mode: inference or training.
+            device: cpu, cuda …
+            dtype: float32, bfloat16 …
+            backend: Implementation under test: eager, inductor …
+            batch_size: Samples in a batch.
+            sequence_length: Tokens in a sequence.
+            parameters: Further axes.
+            announce: False where another process announces it.
+        """
+        axes: dict[str, Any] = {
+            "name": name, "suite": suite, "mode": mode, "device": device, "dtype": dtype, "backend": backend,
+            "batch_size": batch_size, "sequence_length": sequence_length,
+        }  # fmt: skip
+        case_id, work_hash = case_ids(**axes, parameters=parameters)
+        if announce:
+            said = Json(json.dumps(dict(parameters), sort_keys=True, default=str)) if parameters else None
+            now = Instant(_now() // 1000)
+            self.emit(
+                events.Case(run_id=self.run_id, case_id=case_id, work_hash=work_hash, parameters=said, recorded_at=now, **axes)
+            )
+        return Case(self, case_id)
+
+    def emit(self, event: Event) -> None:
+        """Record any event of this run.
+
+        Raises:
+            BenchError: The run is closed, the disk is full, or a value does not fit its column.
+        """
+        with self._writing() as journal:
+            journal.add(event)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Journal]:
+        journal = self._journal
+        with journal.lock:
+            if journal is not self._journal or self._closed or journal.end > ROTATE_BYTES:
+                journal = self._turn(journal)
+            yield journal
+
+    def _turn(self, journal: Journal) -> Journal:
+        """A fresh journal when this one is long enough; its strings keep their numbers."""
+        if self._closed:
+            raise BenchError(f"run {self.run_id} is closed: begin another with bench.run()")
+        if journal is self._journal:
+            self._journal = self._open(journal.strings)
+            self._rotated.append(journal)
+            journal.close()
+        return self._journal
+
+    def schedule_chunk(
+        self,
+        chunk_sizes: Sequence[int],
+        *,
+        schedule_ms: float | None = None,
+        model_run_ms: float | None = None,
+        batch_id: int | None = None,
+        step_ms: float | None = None,
+        waiting: int | None = None,
+        running: int | None = None,
+        prefill: int | None = None,
+        decode: int | None = None,
+        token_budget: int | None = None,
+        kv_cache_usage: float | None = None,
+    ) -> None:
+        """Record one scheduler step, in a microsecond or two.
+
+        Args:
+            chunk_sizes: Tokens scheduled for each request.
+            schedule_ms: Time the scheduler took.
+            model_run_ms: Time the model took.
+            batch_id: Number of the step; counted here if left out.
+            step_ms: Time of the whole step.
+            waiting: Requests waiting.
+            running: Requests being served.
+            prefill: Requests in prefill.
+            decode: Requests in decode.
+            token_budget: Most tokens a step may schedule.
+            kv_cache_usage: Share of the KV cache in use, 0 to 1.
+        """
+        journal = self._journal
+        with journal.lock:
+            if journal is not self._journal or self._closed or journal.end > ROTATE_BYTES:
+                journal = self._turn(journal)
+            step = self._steps = self._steps + 1
+            count = len(chunk_sizes)
+            values = [step - 1 if batch_id is None else batch_id, count, *chunk_sizes]
+            mask = _CHUNK_ALWAYS
+            if schedule_ms is not None:
+                mask |= _CHUNK["schedule_ms"]
+                values.append(schedule_ms)  # type: ignore[arg-type]
+            if model_run_ms is not None:
+                mask |= _CHUNK["model_run_ms"]
+                values.append(model_run_ms)  # type: ignore[arg-type]
+            for name, value in (
+                ("step_ms", step_ms), ("waiting", waiting), ("running", running), ("prefill", prefill),
+                ("decode", decode), ("token_budget", token_budget), ("kv_cache_usage", kv_cache_usage),
+            ):  # fmt: skip
+                if value is not None:
+                    mask |= _CHUNK[name]
+                    values.append(value)  # type: ignore[arg-type]
+            values += (_now() // 1000, step)
+            journal.append(_CHUNK_KIND, mask, (count,), values)
+
+    def flush(self) -> None:
+        """Return when everything recorded so far would survive power loss."""
+        self._journal.sync()
+
+    def close(self, status: str = "ok", reason: str | None = None) -> None:
+        """End the run and seal its events into Parquet; safe to call twice.
+
+        Without pyarrow the journal stays, whole, for the next `bench ingest` to seal.
+        """
+        with self._journal.lock:
+            if self._closed:
+                return
+            if self._owner == os.getpid():
+                now = Instant(_now() // 1000)
+                self._journal.add(events.Outcome(run_id=self.run_id, status=status, reason=reason, recorded_at=now))
+            self._closed = True
+            _open_runs.discard(self)
+            self._journal.close()
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            return
+        from .log import EventLog
+
+        log = EventLog(self.store)
+        for journal in (*self._rotated, self._journal):
+            log.seal(journal.path)
+
+    def _after_fork(self) -> None:
+        parent = self._journal
+        self._writer = uuid7()
+        self._steps = 0
+        self._rotated = []
+        self._journal = self._open(parent.strings)
+        parent.abandon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            status = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
+            self.close(status, f"{kind.__name__}: {error}" if str(error) else kind.__name__)
+
+
+class Case:
+    """One cell of a plan, to attach samples to; get it from `Run.case`."""
+
+    __slots__ = ("_ids", "_journal", "_run", "_samples", "case_id")
+
+    def __init__(self, run: Run, case_id: str) -> None:
+        """Attach to a run; `Run.case` is how to get here."""
+        self._run = run
+        self.case_id = case_id
+        self._samples = 0
+        self._journal: Journal | None = None  # the journal that _ids number strings in
+        self._ids: dict[tuple[str, str], tuple[int, int, int]] = {}
+
+    def time(self, metric: str = "latency", *, loops: int = 1, phase: str = "steady") -> "_Span":
+        """Time a `with` block as one sample of `loops` calls. A block that raises is not recorded."""
+        return _Span(self, metric, loops, phase)
+
+    def timing(
+        self,
+        duration_ns: int,
+        *,
+        metric: str = "latency",
+        phase: str = "steady",
+        loops: int = 1,
+        sample: int | None = None,
+        **details: int | None,
+    ) -> None:
+        """Record one timed sample, in half a microsecond.
+
+        Args:
+            duration_ns: Duration of all loops together, by a monotonic clock.
+            metric: What was timed.
+            phase: cold, compile, warmup or steady.
+            loops: Calls in the sample.
+            sample: Number of the sample; counted here if left out.
+            details: Any other nullable column of `timings`: block, position, process, device_ns, voluntary_switches,
+                involuntary_switches, minor_faults, major_faults, steal_ns, gc_collections.
+
+        Raises:
+            BenchError: The run is closed, the disk is full, or a detail is no column.
+        """
+        run = self._run
+        journal = run._journal
+        with journal.lock:
+            if journal is not run._journal or run._closed or journal.end > ROTATE_BYTES:
+                journal = run._turn(journal)
+            if journal is not self._journal:
+                self._journal = journal
+                self._ids = {}
+            try:
+                case, what, when = self._ids[metric, phase]
+            except KeyError:
+                case, what, when = self._ids[metric, phase] = tuple(map(journal.string, (self.case_id, metric, phase)))  # type: ignore[assignment]
+            if sample is None:
+                sample = self._samples
+                self._samples = sample + 1
+            if details:
+                journal.add(
+                    _timing(
+                        run_id=run.run_id, case_id=self.case_id, metric=metric, phase=phase, duration_ns=duration_ns,
+                        loops=loops, sample=sample, recorded_at=Instant(_now() // 1000), **details,
+                    )
+                )  # fmt: skip
+            elif journal.end + _PLAIN_BYTES <= journal.size:
+                try:
+                    _PLAIN(
+                        journal.map, journal.end, _PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK,
+                        case, what, when, duration_ns, loops, sample, _now() // 1000, _PLAIN_BYTES,
+                    )  # fmt: skip
+                except Exception:
+                    self._append(journal, case, what, when, duration_ns, loops, sample)
+                else:
+                    journal.end += _PLAIN_BYTES
+            else:
+                self._append(journal, case, what, when, duration_ns, loops, sample)
+
+    def _append(self, journal: Journal, *values: Any) -> None:
+        """The same row the careful way: room is made, and a value that does not fit is named."""
+        journal.append(_TIMING_KIND, _PLAIN_MASK, (), [*values, _now() // 1000])
+
+    def memory(
+        self,
+        size_bytes: int,
+        *,
+        source: str = "rss",
+        statistic: str = "peak",
+        phase: str | None = None,
+        error_bound_bytes: int | None = None,
+        device_index: int | None = None,
+    ) -> None:
+        """Record a peak (or a "reading") of memory."""
+        self._run.emit(
+            events.MemorySample(
+                run_id=self._run.run_id, case_id=self.case_id, source=source, size_bytes=size_bytes, statistic=statistic,
+                phase=phase, error_bound_bytes=error_bound_bytes, device_index=device_index, recorded_at=Instant(_now() // 1000),
+            )
+        )  # fmt: skip
+
+    def metric(
+        self,
+        name: str,
+        value: float | None,
+        *,
+        unit: str | None = None,
+        better: str | None = None,
+        statistic: str | None = None,
+        phase: str | None = None,
+    ) -> None:
+        """Record any other scalar; durations in ns, sizes in bytes, `better` is "higher", "lower" or None."""
+        self._run.emit(
+            events.Metric(
+                run_id=self._run.run_id, case_id=self.case_id, metric=name, value=None if value is None else float(value),
+                unit=unit, better=better, statistic=statistic, phase=phase, recorded_at=Instant(_now() // 1000),
+            )
+        )  # fmt: skip
+
+    def outcome(self, status: str, *, kind: str = "performance", **details: Any) -> None:
+        """Record how the case ended.
+
+        Args:
+            status: ok, pass, fail_to_run, fail_accuracy, OOM, timeout, skipped …
+            kind: "performance" or "accuracy".
+            details: Any other column of `outcomes`: reason, phase, exit_code, signal, exception, message, stderr_tail.
+        """
+        now = Instant(_now() // 1000)
+        self._run.emit(
+            events.Outcome(run_id=self._run.run_id, case_id=self.case_id, kind=kind, status=status, recorded_at=now, **details)
+        )
+
+
+class _Span:
+    """Times a `with` block."""
+
+    __slots__ = ("_case", "_loops", "_metric", "_phase", "_start")
+
+    def __init__(self, case: Case, metric: str, loops: int, phase: str) -> None:
+        self._case, self._metric, self._loops, self._phase = case, metric, loops, phase
+
+    def __enter__(self) -> None:
+        self._start = _clock()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        duration = _clock() - self._start
+        if kind is None:
+            self._case.timing(duration, metric=self._metric, phase=self._phase, loops=self._loops)
+
+
+def _timing(**values: Any) -> events.Timing:
+    try:
+        return events.Timing(**values)
+    except TypeError as error:
+        raise BenchError(f"cannot record this timing: {error}") from None
+
+
+def _bits(event: type[Event]) -> dict[str, int]:
+    nullable = [name for name, _, null in LAYOUTS[KINDS[event]].fields if null]
+    return {name: 1 << index for index, name in enumerate(nullable)}
+
+
+_TIMING_KIND = KINDS[events.Timing]
+_PLAIN_MASK = _bits(events.Timing)["sample"] | _bits(events.Timing)["recorded_at"]
+_CHUNK_KIND = KINDS[events.ScheduleChunk]
+_CHUNK = _bits(events.ScheduleChunk)
+_CHUNK_ALWAYS = _CHUNK["batch_id"] | _CHUNK["chunk_sizes"] | _CHUNK["recorded_at"] | _CHUNK["line"]
+
+import struct as _struct  # noqa: E402
+
+_PLAIN_STRUCT = _struct.Struct(LAYOUTS[_TIMING_KIND].format(_PLAIN_MASK, ()))
+_PLAIN, _PLAIN_BYTES = _PLAIN_STRUCT.pack_into, _PLAIN_STRUCT.size
+
+_open_runs: "weakref.WeakSet[Run]" = weakref.WeakSet()
+_syncing: threading.Thread | None = None
+
+
+def _start_syncing() -> None:
+    """Let a daemon thread write journals to disk every few seconds, against power loss."""
+    global _syncing
+    if _syncing is None or not _syncing.is_alive():
+        _syncing = threading.Thread(target=_keep_syncing, name="bench-sync", daemon=True)
+        _syncing.start()
+
+
+def _keep_syncing() -> None:
+    while True:
+        time.sleep(SYNC_SECONDS)
+        for run in list(_open_runs):
+            with contextlib.suppress(OSError, ValueError):
+                run.flush()
+
+
+def _close_all() -> None:
+    for run in list(_open_runs):
+        with contextlib.suppress(BenchError, OSError):
+            run.close()
+
+
+def _child() -> None:
+    runs = list(_open_runs)
+    for run in runs:
+        run._after_fork()
+    if runs:
+        _start_syncing()
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_child)
