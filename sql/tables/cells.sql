@@ -1,0 +1,86 @@
+-- One row per run × case × metric × phase: the summary of its samples.
+-- Timings count per call (duration / loops) in ns, metrics as they stand, memory as '<source>_<statistic>' in bytes; a
+-- metric that is an aggregate already is named '<metric>_<statistic>'. Values that are missing, infinite or beyond 1e150
+-- are left out. All statistics are taken over the sorted samples, so they do not depend on threads or on file order.
+--
+-- run_id            Run it was measured in.
+-- config            Config of that run.
+-- case_id           Case measured; NULL for a value of the run as a whole.
+-- work_hash         What was computed, whoever computed it.
+-- suite             Suite of the workload.
+-- name              Model, function, command or benchmark.
+-- mode              inference or training.
+-- device            cpu, cuda …
+-- dtype             float32, bfloat16, amp …
+-- backend           Compiler or implementation.
+-- batch_size        Samples in one batch.
+-- sequence_length   Tokens in one sequence.
+-- parameters        Further axes, as a JSON object.
+-- metric            What was measured: latency, compile_latency, rss_peak …
+-- phase             cold, compile, warmup or steady; NULL where that has no meaning.
+-- unit              Unit of all values of the row: ns, bytes, ratio, count …
+-- better            'higher' or 'lower'; NULL where neither is.
+-- n                 Samples.
+-- minimum           Smallest.
+-- q1                First quartile, interpolated (type 7 of Hyndman and Fan, Am. Stat. 50, 1996).
+-- median            Median.
+-- q3                Third quartile.
+-- maximum           Largest.
+-- mean              Arithmetic mean.
+-- stdev             Standard deviation of the sample (n - 1); NULL for one sample.
+-- median_low        Lower end of the distribution-free 95 % interval of the median: the k-th smallest sample,
+--                   k = floor((n + 1 - 1.96 √n) / 2), which covers at least 95 % for every n ≥ 6
+--                   (Conover, Practical Nonparametric Statistics, 3.2); NULL for fewer than 6 samples.
+-- median_high       Upper end: the k-th largest sample.
+WITH
+samples AS (
+    SELECT run_id, case_id, metric, phase, 'ns' AS unit, 'lower' AS better, duration_ns / loops AS value
+    FROM timings
+    WHERE loops > 0
+    UNION ALL
+    SELECT run_id, case_id, concat_ws('_', metric, statistic), phase, unit, better, value
+    FROM metrics
+    UNION ALL
+    SELECT run_id, case_id, source || '_' || statistic, phase, 'bytes', 'lower', size_bytes
+    FROM memory_samples
+),
+sorted AS (
+    SELECT run_id, case_id, metric, phase, unit, min(better) AS better, list_sort(list(value)) AS x
+    FROM samples
+    WHERE run_id IN (SELECT run_id FROM _touched) AND abs(value) < 1e150
+    GROUP BY ALL
+),
+ranked AS (
+    SELECT
+        *, len(x) AS n,
+        (len(x) - 1) * 0.25::DOUBLE AS r1, (len(x) - 1) * 0.5::DOUBLE AS r2, (len(x) - 1) * 0.75::DOUBLE AS r3,
+        CASE WHEN len(x) >= 6 THEN floor((len(x) + 1 - 1.959963984540054 * sqrt(len(x))) / 2)::BIGINT END AS k
+    FROM sorted
+),
+run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
+axes AS (  -- a case may have been announced twice, by the run and by its worker
+    SELECT
+        run_id, case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
+        min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
+        min(sequence_length) AS sequence_length, min(parameters) AS parameters
+    FROM cases
+    WHERE run_id IN (SELECT run_id FROM _touched)
+    GROUP BY run_id, case_id
+)
+
+SELECT
+    run_id, run.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
+    axes.backend, axes.batch_size, axes.sequence_length, axes.parameters, metric, phase, unit, better,
+    n,
+    x[1] AS minimum,
+    x[floor(r1)::BIGINT + 1] + (r1 - floor(r1)) * (x[ceil(r1)::BIGINT + 1] - x[floor(r1)::BIGINT + 1]) AS q1,
+    x[floor(r2)::BIGINT + 1] + (r2 - floor(r2)) * (x[ceil(r2)::BIGINT + 1] - x[floor(r2)::BIGINT + 1]) AS median,
+    x[floor(r3)::BIGINT + 1] + (r3 - floor(r3)) * (x[ceil(r3)::BIGINT + 1] - x[floor(r3)::BIGINT + 1]) AS q3,
+    x[n] AS maximum,
+    list_avg(x) AS mean,
+    list_stddev_samp(x) AS stdev,
+    x[k] AS median_low,
+    x[n + 1 - k] AS median_high
+FROM ranked
+LEFT JOIN run USING (run_id)
+LEFT JOIN axes USING (run_id, case_id)

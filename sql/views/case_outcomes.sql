@@ -1,0 +1,61 @@
+-- One row per announced case of a run × kind of judgement: how it ended.
+-- A case without any outcome was interrupted, unless its run ended well (then it is ok) or it was imported (then nobody
+-- said: unknown). Of several outcomes of one kind the last recorded counts.
+--
+-- run_id            Run it belongs to.
+-- config            Config of that run.
+-- case_id           Case that was announced.
+-- work_hash         What was to be computed, whoever computes it.
+-- suite             Suite of the workload.
+-- name              Model, function, command or benchmark.
+-- mode              inference or training.
+-- device            cpu, cuda …
+-- dtype             float32, bfloat16, amp …
+-- backend           Compiler or implementation.
+-- batch_size        Samples in one batch.
+-- sequence_length   Tokens in one sequence.
+-- parameters        Further axes, as a JSON object.
+-- kind              What was judged: performance or accuracy.
+-- status            ok, pass, fail_to_run, fail_accuracy, OOM, timeout, skipped, interrupted, unknown …
+-- reason            Why, in one line.
+-- phase             Phase reached.
+-- exit_code         Exit code of the worker process.
+-- signal            Signal that ended the worker process.
+-- exception         Exception type.
+-- message           Exception text.
+-- stderr_tail       Last lines the worker wrote to stderr.
+WITH
+run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
+axes AS (  -- a case may have been announced twice, by the run and by its worker
+    SELECT
+        run_id, case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
+        min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
+        min(sequence_length) AS sequence_length, min(parameters) AS parameters, bool_or(source_id IS NOT NULL) AS imported
+    FROM cases
+    GROUP BY run_id, case_id
+),
+ended AS (
+    SELECT *
+    FROM outcomes
+    WHERE case_id IS NOT NULL
+    QUALIFY 1 = row_number() OVER (
+        PARTITION BY run_id, case_id, kind ORDER BY recorded_at DESC NULLS LAST, line DESC NULLS LAST, status, reason
+    )
+),
+ended_well AS (SELECT DISTINCT run_id FROM outcomes WHERE case_id IS NULL AND status = 'ok')
+
+SELECT
+    run_id, run.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
+    axes.backend, axes.batch_size, axes.sequence_length, axes.parameters,
+    coalesce(ended.kind, 'performance') AS kind,
+    CASE
+        WHEN ended.status IS NOT NULL THEN ended.status
+        WHEN axes.imported THEN 'unknown'
+        WHEN ended_well.run_id IS NOT NULL THEN 'ok'
+        ELSE 'interrupted'
+    END AS status,
+    ended.reason, ended.phase, ended.exit_code, ended.signal, ended.exception, ended.message, ended.stderr_tail
+FROM axes
+LEFT JOIN run USING (run_id)
+LEFT JOIN ended USING (run_id, case_id)
+LEFT JOIN ended_well USING (run_id)

@@ -1,0 +1,107 @@
+"""Events for tests, with defaults that name only what matters, and a warehouse in memory to ask."""
+
+import json
+from typing import Any
+
+import duckdb
+from bench.warehouse import events
+from bench.warehouse.events import Event
+from bench.warehouse.recorder import case_ids
+from bench.warehouse.schema import create_tables, quote
+from bench.warehouse.views import compute_derived, create_derived, create_views
+
+
+class Builder:
+    """A warehouse in memory: add events, then ask.
+
+    Derived tables are computed, and views made, when a question comes after events.
+    """
+
+    def __init__(self) -> None:
+        self.connection = duckdb.connect()
+        create_tables(self.connection)
+        create_derived(self.connection)
+        create_views(self.connection)
+        self._stale = False
+
+    def add(self, *added: Event) -> "Builder":
+        """Insert events; returns itself."""
+        by_type: dict[type[Event], list[Event]] = {}
+        for event in added:
+            by_type.setdefault(type(event), []).append(event)
+        for kind, rows in by_type.items():
+            names = [field.name for field in kind.fields()]
+            marks = ", ".join("make_timestamp(?)" if f.type is events.Instant else "?" for f in kind.fields())
+            self.connection.executemany(
+                f"INSERT INTO {kind.TABLE} ({', '.join(map(quote, names))}) VALUES ({marks})",
+                [[getattr(row, name) for name in names] for row in rows],
+            )
+        self._stale = True
+        return self
+
+    def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        if self._stale:
+            run_ids = self.connection.execute("SELECT run_id FROM runs").fetchall()
+            compute_derived(self.connection, [run_id for (run_id,) in run_ids])
+            self._stale = False
+        return self.connection.execute(query, parameters).fetchall()
+
+    def dicts(self, query: str, parameters: object = ()) -> list[dict[str, Any]]:
+        """All rows of a query, by column name."""
+        rows = self.rows(query, parameters)
+        names = [column[0] for column in self.connection.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def run(run_id: str = "run", config: str | None = None, source: str = "api", **fields: Any) -> events.Run:
+    """A run; its config is its id unless given."""
+    return events.Run(run_id=run_id, config=config or run_id, source=source, **fields)
+
+
+def case(name: str = "model", run: str = "run", **axes: Any) -> events.Case:
+    """A case with the ids that its axes give it. `parameters` is a dict; `line` and `source_id` pass through."""
+    passed = {key: axes.pop(key) for key in ("recorded_at", "source_id", "line") if key in axes}
+    case_id, work_hash = case_ids(name=name, **axes)
+    if axes.get("parameters") is not None:
+        axes["parameters"] = events.Json(json.dumps(axes["parameters"]))
+    return events.Case(run_id=run, case_id=case_id, work_hash=work_hash, name=name, **axes, **passed)
+
+
+def outcome(of: events.Case, status: str = "ok", **fields: Any) -> events.Outcome:
+    """How a case ended."""
+    return events.Outcome(run_id=of.run_id, case_id=of.case_id, status=status, **fields)
+
+
+def timing(of: events.Case, duration_ns: int, **fields: Any) -> events.Timing:
+    """One timed sample of a case: steady latency of one loop unless said otherwise."""
+    return events.Timing(run_id=of.run_id, case_id=of.case_id, duration_ns=duration_ns, **fields)
+
+
+def memory(of: events.Case, size_bytes: int, source: str = "rss", **fields: Any) -> events.MemorySample:
+    """One peak of memory of a case."""
+    return events.MemorySample(run_id=of.run_id, case_id=of.case_id, source=source, size_bytes=size_bytes, **fields)
+
+
+def metric(of: events.Case, name: str, value: float | None, **fields: Any) -> events.Metric:
+    """One scalar of a case."""
+    return events.Metric(run_id=of.run_id, case_id=of.case_id, metric=name, value=value, **fields)
+
+
+def source(name: str = "steps_0.jsonl", lines: int = 1, run: str = "run", **fields: Any) -> events.Source:
+    """An imported file of so many lines, all loaded unless said otherwise; its id is its name."""
+    defaults: dict[str, Any] = {
+        "source_id": name, "config": run, "path": f"profiles/{name}", "format": "scheduler", "end_byte": lines * 100,
+        "sha256": name, "head_sha256": name, "loaded": lines - fields.get("rejected", 0),
+    }  # fmt: skip
+    return events.Source(run_id=run, name=name, lines=lines, **{**defaults, **fields})
+
+
+def chunk(
+    line: int | None = None, chunk_sizes: list[int] | None = None, run: str = "run", **fields: Any
+) -> events.ScheduleChunk:
+    """One scheduler step: one token in one chunk unless given; `source_id` is the name of its file."""
+    batch_id = None if line is None else line - 1
+    defaults: dict[str, Any] = {"schedule_ms": 0.1, "model_run_ms": 10.0, "batch_id": batch_id}
+    sizes = [1] if chunk_sizes is None else chunk_sizes
+    return events.ScheduleChunk(run_id=run, line=line, chunk_sizes=sizes, **{**defaults, **fields})

@@ -1,0 +1,86 @@
+"""Every SQL file keeps its word: documented columns are the columns, and an empty warehouse is no error."""
+
+import pytest
+from bench import sql
+from bench.warehouse.schema import create_tables
+from bench.warehouse.views import create_derived, create_views, reads_of
+from builders import Builder
+
+VIEWS = [view for view in sql.views().values() if not view.scalar]
+TABLES = list(sql.tables().values())
+
+
+def relation(view: sql.View) -> str:
+    """How to read a view or a macro with its defaults."""
+    return view.name if view.arguments is None else f"{view.name}()"
+
+
+@pytest.mark.parametrize("view", [*VIEWS, *TABLES], ids=lambda view: view.name)
+def test_documented_columns_are_the_columns(view: sql.View, warehouse: Builder) -> None:
+    """The header names every column, in order, and nothing else."""
+    warehouse.rows(f"SELECT * FROM {relation(view)}")
+
+    assert list(view.columns) == [column[0] for column in warehouse.connection.description or ()]
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_no_view_gives_a_type_that_json_cannot_hold(view: sql.View, warehouse: Builder) -> None:
+    """Sums are cast: no HUGEINT and no DECIMAL leaves a view."""
+    types = {row[1] for row in warehouse.rows(f"DESCRIBE SELECT * FROM {relation(view)}")}
+
+    assert types <= {"VARCHAR", "JSON", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP", "VARCHAR[]", "BIGINT[]"}
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_meanings_are_in_the_catalog(view: sql.View, warehouse: Builder) -> None:
+    """The grain of a view or macro can be read back from the database, and so can a view's columns."""
+    if view.arguments is None:
+        doc = warehouse.rows("SELECT comment FROM duckdb_views() WHERE view_name = ?", [view.name])
+        found = warehouse.rows("SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [view.name])
+        assert dict(found) == view.columns
+    else:
+        doc = warehouse.rows("SELECT comment FROM duckdb_functions() WHERE function_name = ?", [view.name])
+
+    assert doc == [(view.doc,)]
+
+
+def test_views_are_made_again_over_an_older_version(warehouse: Builder) -> None:
+    """A view this version no longer has is gone after `create_views`; the others are there once."""
+    warehouse.rows("CREATE VIEW old AS SELECT 1")
+    warehouse.rows("CREATE MACRO old_macro() AS TABLE SELECT 1")
+
+    create_views(warehouse.connection)
+
+    views = {name for (name,) in warehouse.rows("SELECT view_name FROM duckdb_views() WHERE NOT internal")}
+    macros = {name for (name,) in warehouse.rows("SELECT function_name FROM duckdb_functions() WHERE NOT internal")}
+    assert views | macros == sql.views().keys()
+
+
+def test_creating_tables_twice_is_harmless(warehouse: Builder) -> None:
+    """Loading into an existing database creates only what is missing."""
+    create_tables(warehouse.connection)
+    create_derived(warehouse.connection)
+
+    assert warehouse.rows("SELECT count(*) FROM cells") == [(0,)]
+
+
+def test_what_a_query_reads_leaves_out_its_own_steps(warehouse: Builder) -> None:
+    """CTE names are no dependencies; tables in subqueries, macros and functions are."""
+    query = "WITH a AS (SELECT * FROM t), b AS (SELECT * FROM a) SELECT f(x) FROM b, m(1) WHERE x IN (SELECT y FROM u)"
+
+    assert reads_of(warehouse.connection, query) == {"t", "u", "m", "f"}
+
+
+def test_the_digest_is_stable() -> None:
+    """The same files give the same digest."""
+    first = sql.digest()
+    sql.digest.cache_clear()
+
+    assert first == sql.digest()
+
+
+@pytest.mark.parametrize("text", ["SELECT 1", "-- Rows.\nSELECT 1", "-- One row per x.\n--\n-- a\nSELECT 1 AS a"])
+def test_a_file_without_a_proper_header_is_refused(text: str) -> None:
+    """No grain, or a column without a meaning, is an error that names the file."""
+    with pytest.raises(ValueError, match=r"broken\.sql"):
+        sql.parse("broken", text)
