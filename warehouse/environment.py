@@ -98,7 +98,9 @@ def _gpus() -> tuple[list[str] | None, str | None]:
         import pynvml
 
         pynvml.nvmlInit()
-        names = [pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(i)) for i in range(pynvml.nvmlDeviceGetCount())]
+        names = [
+            pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(i)) for i in range(pynvml.nvmlDeviceGetCount())
+        ]
         return names, pynvml.nvmlSystemGetDriverVersion()
     except Exception:  # an absent or broken driver raises errors of pynvml's own making
         return None, None

@@ -128,7 +128,9 @@ class Case(Event):
     run_id: RunId
     case_id: CaseId
     name: Annotated[str, Column("Model, function, command or benchmark.")]
-    suite: Annotated[str | None, Column("Set the workload belongs to, such as builtin, huggingface, torchbench.")] = None
+    suite: Annotated[str | None, Column("Set the workload belongs to, such as builtin, huggingface, torchbench.")] = (
+        None
+    )
     mode: Annotated[str | None, Column("inference or training.")] = None
     device: Annotated[str | None, Column("cpu, cuda, xpu, mps …")] = None
     dtype: Annotated[str | None, Column("float32, bfloat16, amp …")] = None
@@ -136,7 +138,9 @@ class Case(Event):
     batch_size: Annotated[int | None, Column("Samples in one batch.", unit="count")] = None
     sequence_length: Annotated[int | None, Column("Tokens in one sequence.", unit="count")] = None
     parameters: Annotated[Json | None, Column("Further axes, as a JSON object.")] = None
-    work_hash: Annotated[str | None, Column("Hash of what is computed, whoever computes it: all axes but the backend.")] = None
+    work_hash: Annotated[
+        str | None, Column("Hash of what is computed, whoever computes it: all axes but the backend.")
+    ] = None
     recorded_at: RecordedAt = None
     source_id: SourceId = None
     line: Line = None
@@ -207,7 +211,9 @@ class MemorySample(Event):
     size_bytes: Annotated[int, Column("Memory in use.", unit="bytes")]
     statistic: Annotated[str, Column("'peak' over the phase, or 'reading' at one instant.")] = "peak"
     phase: Annotated[str | None, Column("cold, compile, warmup, steady.")] = None
-    error_bound_bytes: Annotated[int | None, Column("How far below the truth it may lie; NULL unknown.", unit="bytes")] = None
+    error_bound_bytes: Annotated[
+        int | None, Column("How far below the truth it may lie; NULL unknown.", unit="bytes")
+    ] = None
     device_index: Annotated[int | None, Column("GPU it was read from.")] = None
     recorded_at: RecordedAt = None
     source_id: SourceId = None
@@ -242,7 +248,9 @@ class ScheduleChunk(Event):
 
     run_id: RunId
     batch_id: Annotated[int | None, Column("Number of the step as its writer counts it.")] = None
-    chunk_sizes: Annotated[list[int] | None, Column("Tokens scheduled for each request in this step.", unit="tokens")] = None
+    chunk_sizes: Annotated[
+        list[int] | None, Column("Tokens scheduled for each request in this step.", unit="tokens")
+    ] = None
     total_tokens: Annotated[int | None, Column("Tokens scheduled, as the writer says.", unit="tokens")] = None
     schedule_ms: Annotated[float | None, Column("Time the scheduler took.", unit="ms")] = None
     model_run_ms: Annotated[float | None, Column("Time the model took.", unit="ms")] = None
@@ -253,11 +261,15 @@ class ScheduleChunk(Event):
     decode: Annotated[int | None, Column("Requests in decode.", unit="count")] = None
     prefill_chunk_sizes: Annotated[list[int] | None, Column("Tokens of each prefill chunk.", unit="tokens")] = None
     decode_chunk_sizes: Annotated[list[int] | None, Column("Tokens of each decode chunk.", unit="tokens")] = None
-    computed_tokens: Annotated[list[int] | None, Column("Tokens of each request computed before.", unit="tokens")] = None
+    computed_tokens: Annotated[list[int] | None, Column("Tokens of each request computed before.", unit="tokens")] = (
+        None
+    )
     cached_tokens: Annotated[list[int] | None, Column("Tokens of each request found in cache.", unit="tokens")] = None
     token_budget: Annotated[int | None, Column("Most tokens one step may schedule.", unit="tokens")] = None
     kv_cache_usage: Annotated[float | None, Column("Share of the KV cache in use, 0 to 1.", unit="ratio")] = None
-    clock_s: Annotated[float | None, Column("Writer's clock, of any origin; differences are meaningful.", unit="s")] = None
+    clock_s: Annotated[float | None, Column("Writer's clock, of any origin; differences are meaningful.", unit="s")] = (
+        None
+    )
     recorded_at: RecordedAt = None
     writer: Annotated[str | None, Column("Process or file that wrote the step; steps are numbered within it.")] = None
     source_id: SourceId = None
@@ -278,7 +290,9 @@ class Metric(Event):
     value: Annotated[float | None, Column("Value in `unit`; durations are in ns, sizes in bytes.")]
     unit: Annotated[str | None, Column("Unit of the value: ns, bytes, ratio, count, tokens/s …")] = None
     better: Annotated[str | None, Column("'higher', 'lower', or NULL where neither is better.")] = None
-    statistic: Annotated[str | None, Column("Aggregate it is: min, mean, median, p99 …; NULL for one observation.")] = None
+    statistic: Annotated[str | None, Column("Aggregate it is: min, mean, median, p99 …; NULL for one observation.")] = (
+        None
+    )
     phase: Annotated[str | None, Column("cold, compile, warmup, steady.")] = None
     original_value: Annotated[str | None, Column("The text it was read from, where it was converted.")] = None
     original_unit: Annotated[str | None, Column("The unit it was read in, where it was converted.")] = None

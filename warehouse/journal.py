@@ -1,26 +1,33 @@
 """Journals: where a process writes its events so that killing it loses none.
 
-A journal is one file, mapped into memory, appended to by one process. An event is in the page cache when `append`
-returns, with no system call, so it survives SIGKILL of the process; `sync` makes it survive power loss. The space is
-reserved with fallocate before it is written, so a full disk is an error here and not a SIGBUS later.
+A journal is one file, mapped into memory, appended to by one process. An event is in the page cache when `put` or
+`append` returns, with no system call, so it survives SIGKILL of the process; `sync` makes it survive power loss. The
+space is reserved with fallocate before it is written, so a full disk is an error here and not a SIGBUS later.
 
     file    MAGIC, u32 length of header, header (JSON: run, writer, and the layout of every table), records
     record  u32 length, u8 kind, payload, u32 trailer
 
-A string definition (kind STRING) has the payload u32 id, UTF-8 bytes. Any other kind is the index of a table in the
-header; its payload is a u32 mask of the nullable fields present, then the present fields in declared order: integers
-and instants i64, floats f64, booleans u8, strings u32 ids, lists a u32 count and their items.
-The trailer is written last and equals the length; a record longer than a page has the CRC-32 of its payload there,
-because after power loss its first and last page may be on disk without those between. A reader stops at the first
-record that is not whole.
+A string definition (kind STRING) has the payload u32 id, UTF-8 bytes. A VOID record holds nothing. Any other kind is
+the index of a table in the header; its payload is a u32 mask of the nullable fields present, then the present fields
+in declared order: integers i64, instants i64 (ns), floats f64, booleans u8, strings u32 ids, lists a u32 count and
+their items. The trailer is written last and equals the length; a record longer than a page has the CRC-32 of the rest
+there, because after power loss its first and last page may be on disk without those between. A reader stops at the
+first record that is not whole.
+
+Appending takes no lock, which would cost as much as the event. Between reading `end`, moving it past the new record,
+and the one C call that fills it there is no call of a Python function and no jump backward, and CPython switches
+threads and runs signal handlers only there, so no other append comes between. That is why those lines look alike
+wherever they stand, and why a build without the GIL is refused.
 """
 
 import contextlib
 import fcntl
+import itertools
 import json
 import mmap
 import os
 import struct
+import sys
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
@@ -32,7 +39,7 @@ from .errors import BenchError, Exit
 from .events import EVENTS, Event, Instant, Json
 
 MAGIC = b"BENCHJ1\n"
-STRING = 255
+STRING, VOID = 255, 254
 PAGE = 4096
 FIRST_BYTES = 1 << 18
 MOST_GROWTH_BYTES = 1 << 23
@@ -40,7 +47,17 @@ ROTATE_BYTES = 1 << 26
 REMEMBERED_LENGTH = 256  # longer strings (stderr tails) are not worth keeping in memory to define them once
 REMEMBERED_STRINGS = 1 << 16
 
-CODES: dict[Any, str] = {str: "I", Json: "I", int: "q", Instant: "q", float: "d", bool: "?", list[int]: "*q", list[str]: "*I"}
+CODES: dict[Any, str] = {
+    str: "I",
+    Json: "I",
+    int: "q",
+    Instant: "n",
+    float: "d",
+    bool: "?",
+    list[int]: "*q",
+    list[str]: "*I",
+}
+STRUCT_CODES = {"I": "I", "q": "q", "n": "q", "d": "d", "?": "?"}
 KINDS: dict[type[Event], int] = {event: index for index, event in enumerate(EVENTS)}
 HEAD = struct.Struct("<IB")
 U32 = struct.Struct("<I")
@@ -50,6 +67,10 @@ class StoreFull(BenchError):
     """The disk has no room for more events; those before are safe."""
 
     exit_code = Exit.INTERNAL
+
+
+class Closed(BenchError):
+    """The journal was closed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +89,7 @@ class Layout:
             if nullable:
                 bit <<= 1
             if present:
-                parts.append(f"I{next(lists)}{code[1]}" if code[0] == "*" else code)
+                parts.append(f"I{next(lists)}{code[1]}" if code[0] == "*" else STRUCT_CODES[code])
         return "".join(parts) + "I"
 
 
@@ -88,7 +109,7 @@ LAYOUTS = layouts()
 
 
 class Journal:
-    """The journal of one process. Its methods want `lock` held, but for `open` and `close`."""
+    """The journal of one process."""
 
     def __init__(self, path: Path, header: Mapping[str, Any], strings: Mapping[str, int] | None = None) -> None:
         """Create the file, lock it for as long as this process lives, and reserve its first stretch.
@@ -97,63 +118,62 @@ class Journal:
             path: A file that does not exist yet.
             header: What holds for every event: at least run_id and writer.
             strings: Strings already numbered by a predecessor; they keep their numbers.
+
+        Raises:
+            StoreFull: There is no space on the disk.
         """
-        self.lock = threading.RLock()
+        if not getattr(sys, "_is_gil_enabled", lambda: True)():
+            raise BenchError("recording needs a Python build with the GIL")
         self.path = path
-        self.header = header
-        self.strings: dict[str, int] = {}
-        self._next_id = 1
+        self.lock = threading.RLock()  # for growing and closing
+        self.strings = dict(strings or {})
+        self._ids = itertools.count(max(self.strings.values(), default=0) + 1)
         self._structs: dict[tuple[int, int, tuple[int, ...]], struct.Struct] = {}
+        text = json.dumps({**header, "tables": [[x.table, x.version, x.fields] for x in LAYOUTS]}).encode()
         with _disk_errors(path):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             fcntl.flock(self._file, fcntl.LOCK_EX)
             os.posix_fallocate(self._file, 0, FIRST_BYTES)
         self.map = mmap.mmap(self._file, FIRST_BYTES)
-        self.size, self.end = FIRST_BYTES, 0
-        text = json.dumps({**header, "tables": [[x.table, x.version, x.fields] for x in LAYOUTS]}).encode()
-        self.reserve(len(MAGIC) + 4 + len(text))
+        self.limit = FIRST_BYTES  # appending past it is the slow path: grow, or find the journal closed
         self.map[12 : 12 + len(text)] = text
         U32.pack_into(self.map, 8, len(text))
         self.map[:8] = MAGIC
         self.end = 12 + len(text)
-        for text_, number in (strings or {}).items():
-            self._define(text_, number)
-            self.strings[text_] = number
+        for string, number in self.strings.items():
+            self._define(string, number)
 
-    def reserve(self, length: int) -> None:
+    def grow(self, length: int) -> None:
         """Make room for `length` more bytes.
 
         Raises:
             StoreFull: There is no space on the disk.
+            Closed: The journal is closed.
         """
-        if self.end + length <= self.size:
-            return
-        size = max(self.size + min(self.size, MOST_GROWTH_BYTES), self.end + length + PAGE)
-        with _disk_errors(self.path):
-            os.posix_fallocate(self._file, self.size, size - self.size)
-        self.map.resize(size)
-        self.size = size
+        with self.lock:
+            if self.limit < 0:
+                raise Closed(f"{self.path} is closed")
+            if self.end + length <= self.limit:
+                return
+            more = max(min(self.limit, MOST_GROWTH_BYTES), length)
+            with _disk_errors(self.path):
+                os.posix_fallocate(self._file, self.limit, more)
+            self.map.resize(self.limit + more)
+            self.limit += more
 
     def string(self, text: str) -> int:
         """The number of a string in this journal, defined now if it is new."""
         number = self.strings.get(text)
-        if number is not None:
-            return number
-        number = self._next_id
-        self._define(text, number)
-        if len(text) <= REMEMBERED_LENGTH and len(self.strings) < REMEMBERED_STRINGS:
-            self.strings[text] = number
+        if number is None:
+            number = next(self._ids)
+            self._define(text, number)
+            if len(text) <= REMEMBERED_LENGTH and len(self.strings) < REMEMBERED_STRINGS:
+                self.strings[text] = number
         return number
 
     def _define(self, text: str, number: int) -> None:
-        payload = U32.pack(number) + text.encode("utf-8", "surrogatepass")
-        length = HEAD.size + len(payload) + 4
-        self.reserve(length)
-        HEAD.pack_into(self.map, self.end, length, STRING)
-        self.map[self.end + HEAD.size : self.end + length - 4] = payload
-        U32.pack_into(self.map, self.end + length - 4, _trailer(length, payload))
-        self.end += length
-        self._next_id = max(self._next_id, number + 1)
+        encoded = text.encode("utf-8", "surrogatepass")
+        self.put(HEAD.pack(HEAD.size + 8 + len(encoded), STRING) + U32.pack(number) + encoded)
 
     def struct(self, kind: int, mask: int, lengths: tuple[int, ...] = ()) -> struct.Struct:
         """The packer of one shape of row, made once."""
@@ -170,20 +190,46 @@ class Journal:
 
         Raises:
             StoreFull: There is no space on the disk; nothing of the row was written.
-            BenchError: A number does not fit 64 bits; nothing of the row was written.
+            BenchError: A number does not fit its column; nothing of the row was written.
         """
         packer = self.struct(kind, mask, lengths)
         length = packer.size
-        self.reserve(length)
-        offset = self.end
         try:
+            if length > PAGE:
+                self.put(packer.pack(length, kind, mask, *values, 0)[:-4])
+                return
+            while True:
+                offset = self.end
+                end = offset + length
+                if end <= self.limit:
+                    break
+                self.grow(length)
+            self.end = end
             packer.pack_into(self.map, offset, length, kind, mask, *values, length)
         except struct.error as error:
-            self.map[offset : offset + length] = bytes(length)
-            raise BenchError(f"cannot record in table {LAYOUTS[kind].table}: {error}. Integers must fit 64 bits.") from None
-        if length > PAGE:
-            U32.pack_into(self.map, offset + length - 4, zlib.crc32(self.map[offset + HEAD.size : offset + length - 4]))
-        self.end = offset + length
+            if length <= PAGE:
+                self.void(offset, length)
+            raise BenchError(
+                f"cannot record in table {LAYOUTS[kind].table}: {error}. Integers must fit 64 bits."
+            ) from None
+
+    def put(self, body: bytes) -> None:
+        """Append one record given whole but for its trailer."""
+        length = len(body) + 4
+        trailer = length if length <= PAGE else zlib.crc32(body)
+        packer = struct.Struct(f"<{len(body)}sI")  # packs in order, so the trailer is written after the body
+        while True:
+            offset = self.end
+            end = offset + length
+            if end <= self.limit:
+                break
+            self.grow(length)
+        self.end = end
+        packer.pack_into(self.map, offset, body, trailer)
+
+    def void(self, offset: int, length: int) -> None:
+        """Fill the place of a row that turned out not to fit its columns."""
+        struct.pack_into(f"<IB{length - HEAD.size - 4}xI", self.map, offset, length, VOID, length)
 
     def add(self, event: Event) -> None:
         """Append any event, whatever its table."""
@@ -201,8 +247,10 @@ class Journal:
             elif code[0] == "*":
                 lengths.append(len(value))
                 values += [len(value), *(map(self.string, value) if code[1] == "I" else value)]
+            elif code == "I":
+                values.append(self.string(value))
             else:
-                values.append(self.string(value) if code == "I" else value)
+                values.append(value * 1000 if code == "n" else value)
         self.append(kind, mask, tuple(lengths), values)
 
     def sync(self) -> None:
@@ -211,20 +259,20 @@ class Journal:
 
     def close(self) -> None:
         """Give the unused space back and unlock the file; anyone may seal it now."""
-        with self.lock, contextlib.suppress(ValueError, OSError):
+        with self.lock:
+            if self.limit < 0:
+                return
+            self.limit = -1
             self.map.close()
-            os.ftruncate(self._file, self.end)
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self.end)
             os.close(self._file)
 
     def abandon(self) -> None:
         """In a forked child: let go of the parent's journal without touching it."""
-        with contextlib.suppress(ValueError, OSError):
-            self.map.close()
-            os.close(self._file)
-
-
-def _trailer(length: int, payload: bytes) -> int:
-    return length if length <= PAGE else zlib.crc32(payload)
+        self.limit = -1
+        self.map.close()
+        os.close(self._file)
 
 
 @contextlib.contextmanager
@@ -273,7 +321,7 @@ class _Reader:
 
     def contents(self) -> Contents:
         while length := self._whole():
-            if self.data[self.position + 4] != STRING and length <= PAGE and self._repeats(length):
+            if self.data[self.position + 4] < len(self.tables) and length <= PAGE and self._repeats(length):
                 self.position += length * self._decode_alike(length)
             elif self._decode(length):
                 self.position += length
@@ -313,7 +361,7 @@ class _Reader:
                 offset += 4
                 shape = f"({count},)"
             names.append(name)
-            dtype = np.dtype(shape + {"I": "<u4", "q": "<i8", "d": "<f8", "?": "?"}[code[-1]])
+            dtype = np.dtype(shape + {"I": "<u4", "q": "<i8", "n": "<i8", "d": "<f8", "?": "?"}[code[-1]])
             formats.append(dtype)  # type: ignore[arg-type]
             offsets.append(offset)
             offset += dtype.itemsize
@@ -333,7 +381,7 @@ class _Reader:
             elif code == "*I":
                 columns[name] += [[self.strings[number] for number in row] for row in rows[name].tolist()]
             else:
-                columns[name] += rows[name].tolist()
+                columns[name] += (rows[name] // 1000 if code == "n" else rows[name]).tolist()
         return len(rows)
 
     def _columns(self, layout: Layout) -> dict[str, list[Any]]:
@@ -351,12 +399,14 @@ class _Reader:
         if length < HEAD.size + 4 or at + length > len(data):
             return 0
         (trailer,) = U32.unpack_from(data, at + length - 4)
-        payload = data[at + HEAD.size : at + length - 4] if length > PAGE else b""
-        return length if trailer == _trailer(length, payload) else 0
+        want = length if length <= PAGE else zlib.crc32(data[at : at + length - 4])
+        return length if trailer == want else 0
 
     def _decode(self, length: int) -> bool:
         data, at = self.data, self.position
         kind = data[at + 4]
+        if kind == VOID:
+            return True
         if kind == STRING:
             (number,) = U32.unpack_from(data, at + HEAD.size)
             self.strings[number] = data[at + HEAD.size + 4 : at + length - 4].decode("utf-8", "surrogatepass")
@@ -377,12 +427,12 @@ class _Reader:
                 if code[0] == "*":
                     (count,) = U32.unpack_from(data, offset)
                     offset += 4
-                packer = self._struct(f"<{count}{code[-1]}")
+                packer = self._struct(f"<{count}{STRUCT_CODES[code[-1]]}")
                 items = packer.unpack_from(data, offset)
                 offset += packer.size
                 if code[-1] == "I":
                     items = tuple(self.strings[item] for item in items)
-                value = list(items) if code[0] == "*" else items[0]
+                value = list(items) if code[0] == "*" else items[0] // 1000 if code == "n" else items[0]
             columns[name].append(value)
         return True
 

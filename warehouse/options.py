@@ -75,7 +75,10 @@ def _open_store(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 store_option: Callable[[Any], Any] = click.option(
-    "--store", metavar="DIR", callback=_open_store, help="Store to use; else $BENCH_STORE, the nearest .bench upward, or .bench here."
+    "--store",
+    metavar="DIR",
+    callback=_open_store,
+    help="Store to use; else $BENCH_STORE, the nearest .bench upward, or .bench here.",
 )
 format_option: Callable[[Any], Any] = click.option(
     "--format", "fmt", type=click.Choice(FORMATS), default="table", show_default=True, help="How to write rows."

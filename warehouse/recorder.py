@@ -13,25 +13,27 @@ Every event is safe from SIGKILL when its call returns. When the run ends its ev
 import atexit
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import secrets
 import shlex
 import socket
+import struct
 import sys
 import threading
 import time
 import uuid
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from .. import __version__
 from . import environment, events
 from .errors import BenchError
-from .events import CaseId, Event, Instant, Json  # noqa: F401
-from .journal import KINDS, LAYOUTS, ROTATE_BYTES, Journal
+from .events import Event, Instant, Json
+from .journal import KINDS, LAYOUTS, ROTATE_BYTES, Closed, Journal
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -135,7 +137,8 @@ class Run:
         self.store = store.create()
         self._owner = os.getpid() if owner else None
         self._writer = uuid7()
-        self._steps = 0
+        self._steps = itertools.count(1)
+        self._turning = threading.RLock()
         self._closed = False
         self._rotated: list[Journal] = []
         self._journal = self._open()
@@ -184,7 +187,9 @@ class Run:
             said = Json(json.dumps(dict(parameters), sort_keys=True, default=str)) if parameters else None
             now = Instant(_now() // 1000)
             self.emit(
-                events.Case(run_id=self.run_id, case_id=case_id, work_hash=work_hash, parameters=said, recorded_at=now, **axes)
+                events.Case(
+                    run_id=self.run_id, case_id=case_id, work_hash=work_hash, parameters=said, recorded_at=now, **axes
+                )
             )
         return Case(self, case_id)
 
@@ -194,26 +199,27 @@ class Run:
         Raises:
             BenchError: The run is closed, the disk is full, or a value does not fit its column.
         """
-        with self._writing() as journal:
-            journal.add(event)
+        while True:
+            journal = self._current()
+            try:
+                return journal.add(event)
+            except (Closed, ValueError):  # another thread turned to the next journal meanwhile
+                if journal is self._journal:
+                    raise
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[Journal]:
+    def _current(self) -> Journal:
+        """The journal to write to, a fresh one when the last is long enough; strings keep their numbers."""
         journal = self._journal
-        with journal.lock:
-            if journal is not self._journal or self._closed or journal.end > ROTATE_BYTES:
-                journal = self._turn(journal)
-            yield journal
-
-    def _turn(self, journal: Journal) -> Journal:
-        """A fresh journal when this one is long enough; its strings keep their numbers."""
-        if self._closed:
-            raise BenchError(f"run {self.run_id} is closed: begin another with bench.run()")
-        if journal is self._journal:
-            self._journal = self._open(journal.strings)
-            self._rotated.append(journal)
-            journal.close()
-        return self._journal
+        if 0 <= journal.end < ROTATE_BYTES and journal.limit >= 0:
+            return journal
+        with self._turning:
+            if self._closed:
+                raise BenchError(f"run {self.run_id} is closed: begin another with bench.run()")
+            if journal is self._journal:
+                self._journal = self._open(journal.strings)
+                self._rotated.append(journal)
+                journal.close()
+            return self._journal
 
     def schedule_chunk(
         self,
@@ -245,29 +251,45 @@ class Run:
             token_budget: Most tokens a step may schedule.
             kv_cache_usage: Share of the KV cache in use, 0 to 1.
         """
+        step = next(self._steps)
+        count = len(chunk_sizes)
+        values = [step - 1 if batch_id is None else batch_id, count, *chunk_sizes]
+        mask = _CHUNK_ALWAYS
+        if schedule_ms is not None:
+            mask |= _SCHEDULE_MS
+            values.append(schedule_ms)  # type: ignore[arg-type]
+        if model_run_ms is not None:
+            mask |= _MODEL_RUN_MS
+            values.append(model_run_ms)  # type: ignore[arg-type]
+        if step_ms is not None:
+            mask |= _STEP_MS
+            values.append(step_ms)  # type: ignore[arg-type]
+        if waiting is not None:
+            mask |= _WAITING
+            values.append(waiting)
+        if running is not None:
+            mask |= _RUNNING
+            values.append(running)
+        if prefill is not None:
+            mask |= _PREFILL
+            values.append(prefill)
+        if decode is not None:
+            mask |= _DECODE
+            values.append(decode)
+        if token_budget is not None:
+            mask |= _TOKEN_BUDGET
+            values.append(token_budget)
+        if kv_cache_usage is not None:
+            mask |= _KV_CACHE_USAGE
+            values.append(kv_cache_usage)  # type: ignore[arg-type]
+        values += (_now(), step)
         journal = self._journal
-        with journal.lock:
-            if journal is not self._journal or self._closed or journal.end > ROTATE_BYTES:
-                journal = self._turn(journal)
-            step = self._steps = self._steps + 1
-            count = len(chunk_sizes)
-            values = [step - 1 if batch_id is None else batch_id, count, *chunk_sizes]
-            mask = _CHUNK_ALWAYS
-            if schedule_ms is not None:
-                mask |= _CHUNK["schedule_ms"]
-                values.append(schedule_ms)  # type: ignore[arg-type]
-            if model_run_ms is not None:
-                mask |= _CHUNK["model_run_ms"]
-                values.append(model_run_ms)  # type: ignore[arg-type]
-            for name, value in (
-                ("step_ms", step_ms), ("waiting", waiting), ("running", running), ("prefill", prefill),
-                ("decode", decode), ("token_budget", token_budget), ("kv_cache_usage", kv_cache_usage),
-            ):  # fmt: skip
-                if value is not None:
-                    mask |= _CHUNK[name]
-                    values.append(value)  # type: ignore[arg-type]
-            values += (_now() // 1000, step)
+        if journal.end > ROTATE_BYTES or journal.limit < 0:
+            journal = self._current()
+        try:
             journal.append(_CHUNK_KIND, mask, (count,), values)
+        except (Closed, ValueError):  # another thread turned to the next journal meanwhile
+            self._current().append(_CHUNK_KIND, mask, (count,), values)
 
     def flush(self) -> None:
         """Return when everything recorded so far would survive power loss."""
@@ -278,7 +300,7 @@ class Run:
 
         Without pyarrow the journal stays, whole, for the next `bench ingest` to seal.
         """
-        with self._journal.lock:
+        with self._turning:
             if self._closed:
                 return
             if self._owner == os.getpid():
@@ -300,7 +322,8 @@ class Run:
     def _after_fork(self) -> None:
         parent = self._journal
         self._writer = uuid7()
-        self._steps = 0
+        self._steps = itertools.count(1)
+        self._turning = threading.RLock()  # another thread of the parent may have held it
         self._rotated = []
         self._journal = self._open(parent.strings)
         parent.abandon()
@@ -308,7 +331,9 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             self.close()
         else:
@@ -319,15 +344,15 @@ class Run:
 class Case:
     """One cell of a plan, to attach samples to; get it from `Run.case`."""
 
-    __slots__ = ("_ids", "_journal", "_run", "_samples", "case_id")
+    __slots__ = ("_heads", "_journal", "_run", "_samples", "case_id")
 
     def __init__(self, run: Run, case_id: str) -> None:
         """Attach to a run; `Run.case` is how to get here."""
         self._run = run
         self.case_id = case_id
-        self._samples = 0
-        self._journal: Journal | None = None  # the journal that _ids number strings in
-        self._ids: dict[tuple[str, str], tuple[int, int, int]] = {}
+        self._samples = itertools.count()
+        self._journal: Journal | None = None  # the journal that _heads belong to
+        self._heads: dict[tuple[str, str], bytes] = {}
 
     def time(self, metric: str = "latency", *, loops: int = 1, phase: str = "steady") -> "_Span":
         """Time a `with` block as one sample of `loops` calls. A block that raises is not recorded."""
@@ -357,44 +382,57 @@ class Case:
         Raises:
             BenchError: The run is closed, the disk is full, or a detail is no column.
         """
-        run = self._run
-        journal = run._journal
-        with journal.lock:
-            if journal is not run._journal or run._closed or journal.end > ROTATE_BYTES:
-                journal = run._turn(journal)
-            if journal is not self._journal:
-                self._journal = journal
-                self._ids = {}
-            try:
-                case, what, when = self._ids[metric, phase]
-            except KeyError:
-                case, what, when = self._ids[metric, phase] = tuple(map(journal.string, (self.case_id, metric, phase)))  # type: ignore[assignment]
-            if sample is None:
-                sample = self._samples
-                self._samples = sample + 1
-            if details:
-                journal.add(
-                    _timing(
-                        run_id=run.run_id, case_id=self.case_id, metric=metric, phase=phase, duration_ns=duration_ns,
-                        loops=loops, sample=sample, recorded_at=Instant(_now() // 1000), **details,
-                    )
-                )  # fmt: skip
-            elif journal.end + _PLAIN_BYTES <= journal.size:
-                try:
-                    _PLAIN(
-                        journal.map, journal.end, _PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK,
-                        case, what, when, duration_ns, loops, sample, _now() // 1000, _PLAIN_BYTES,
-                    )  # fmt: skip
-                except Exception:
-                    self._append(journal, case, what, when, duration_ns, loops, sample)
-                else:
-                    journal.end += _PLAIN_BYTES
-            else:
-                self._append(journal, case, what, when, duration_ns, loops, sample)
+        now = _now()
+        if sample is None:
+            sample = next(self._samples)
+        journal = self._run._journal
+        if details or journal is not self._journal:
+            self._timing(metric, phase, duration_ns, loops, sample, now, details)
+            return
+        head = self._heads.get((metric, phase)) or self._head(metric, phase)
+        offset = journal.end
+        end = offset + _PLAIN_BYTES
+        if end > journal.limit or end > ROTATE_BYTES:
+            self._timing(metric, phase, duration_ns, loops, sample, now, details)
+            return
+        journal.end = end
+        try:
+            _PLAIN(journal.map, offset, head, duration_ns, loops, sample, now, _PLAIN_BYTES)
+        except ValueError:  # another thread closed this journal: the run has a new one, or is closed
+            self._timing(metric, phase, duration_ns, loops, sample, now, details)
+        except struct.error:
+            journal.void(offset, _PLAIN_BYTES)
+            self._timing(metric, phase, duration_ns, loops, sample, now, details)  # says what does not fit
 
-    def _append(self, journal: Journal, *values: Any) -> None:
-        """The same row the careful way: room is made, and a value that does not fit is named."""
-        journal.append(_TIMING_KIND, _PLAIN_MASK, (), [*values, _now() // 1000])
+    def _timing(
+        self,
+        metric: str,
+        phase: str,
+        duration_ns: int,
+        loops: int,
+        sample: int,
+        now: int,
+        details: dict[str, int | None],
+    ) -> None:
+        """The careful way to the same row: any detail, a new journal, an error that says what is wrong."""
+        try:
+            event = events.Timing(
+                run_id=self._run.run_id, case_id=self.case_id, metric=metric, phase=phase, duration_ns=duration_ns,
+                loops=loops, sample=sample, recorded_at=Instant(now // 1000), **details,  # type: ignore[arg-type]
+            )  # fmt: skip
+        except TypeError as error:
+            raise BenchError(f"cannot record this timing: {error}") from None
+        self._run.emit(event)
+        if self._journal is not self._run._journal:
+            self._journal, self._heads = self._run._journal, {}
+
+    def _head(self, metric: str, phase: str) -> bytes:
+        """What all rows of one metric and phase begin with in the present journal."""
+        journal = self._journal
+        assert journal is not None
+        numbers = [journal.string(text) for text in (self.case_id, metric, phase)]
+        head = self._heads[metric, phase] = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers)
+        return head
 
     def memory(
         self,
@@ -442,7 +480,9 @@ class Case:
         """
         now = Instant(_now() // 1000)
         self._run.emit(
-            events.Outcome(run_id=self._run.run_id, case_id=self.case_id, kind=kind, status=status, recorded_at=now, **details)
+            events.Outcome(
+                run_id=self._run.run_id, case_id=self.case_id, kind=kind, status=status, recorded_at=now, **details
+            )
         )
 
 
@@ -457,17 +497,12 @@ class _Span:
     def __enter__(self) -> None:
         self._start = _clock()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         duration = _clock() - self._start
         if kind is None:
             self._case.timing(duration, metric=self._metric, phase=self._phase, loops=self._loops)
-
-
-def _timing(**values: Any) -> events.Timing:
-    try:
-        return events.Timing(**values)
-    except TypeError as error:
-        raise BenchError(f"cannot record this timing: {error}") from None
 
 
 def _bits(event: type[Event]) -> dict[str, int]:
@@ -480,11 +515,15 @@ _PLAIN_MASK = _bits(events.Timing)["sample"] | _bits(events.Timing)["recorded_at
 _CHUNK_KIND = KINDS[events.ScheduleChunk]
 _CHUNK = _bits(events.ScheduleChunk)
 _CHUNK_ALWAYS = _CHUNK["batch_id"] | _CHUNK["chunk_sizes"] | _CHUNK["recorded_at"] | _CHUNK["line"]
+_SCHEDULE_MS, _MODEL_RUN_MS, _STEP_MS = _CHUNK["schedule_ms"], _CHUNK["model_run_ms"], _CHUNK["step_ms"]
+_WAITING, _RUNNING, _PREFILL, _DECODE = _CHUNK["waiting"], _CHUNK["running"], _CHUNK["prefill"], _CHUNK["decode"]
+_TOKEN_BUDGET, _KV_CACHE_USAGE = _CHUNK["token_budget"], _CHUNK["kv_cache_usage"]
 
-import struct as _struct  # noqa: E402
-
-_PLAIN_STRUCT = _struct.Struct(LAYOUTS[_TIMING_KIND].format(_PLAIN_MASK, ()))
+# The layout of a timing without details; its first six fields are packed once for many rows.
+_PLAIN_HEAD = struct.Struct("<IBIIII")
+_PLAIN_STRUCT = struct.Struct("<21sqqqqI")
 _PLAIN, _PLAIN_BYTES = _PLAIN_STRUCT.pack_into, _PLAIN_STRUCT.size
+assert LAYOUTS[_TIMING_KIND].format(_PLAIN_MASK, ()) == "<IBIIIIqqqqI"
 
 _open_runs: "weakref.WeakSet[Run]" = weakref.WeakSet()
 _syncing: threading.Thread | None = None

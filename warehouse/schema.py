@@ -28,7 +28,9 @@ def literal(text: str) -> str:
 def create_tables(connection: "duckdb.DuckDBPyConnection") -> None:
     """Create every event table that is missing, with its comments."""
     for event in TABLES.values():
-        columns = ", ".join(f"{quote(f.name)} {SQL_TYPES[f.type]}{'' if f.nullable else ' NOT NULL'}" for f in event.fields())
+        columns = ", ".join(
+            f"{quote(f.name)} {SQL_TYPES[f.type]}{'' if f.nullable else ' NOT NULL'}" for f in event.fields()
+        )
         connection.execute(f"CREATE TABLE IF NOT EXISTS {event.TABLE} ({columns})")
         connection.execute(f"COMMENT ON TABLE {event.TABLE} IS {literal(f'One row per {event.DOC}.')}")
         for field in event.fields():

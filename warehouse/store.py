@@ -65,7 +65,9 @@ class Store:
             for folder in (self.events, self.journals):
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BenchError(f"cannot create the store {self.root}: {error.strerror}. Choose another with --store.") from error
+            raise BenchError(
+                f"cannot create the store {self.root}: {error.strerror}. Choose another with --store."
+            ) from error
         return self
 
     @contextlib.contextmanager
@@ -106,7 +108,9 @@ def _acquire(descriptor: int, wait: bool, say: Say | None, root: Path) -> None:
         except BlockingIOError:
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
             if not wait:
-                raise StoreBusy(f"process {holder} is loading {root}. Try again when it is done, or without --no-wait.") from None
+                raise StoreBusy(
+                    f"process {holder} is loading {root}. Try again when it is done, or without --no-wait."
+                ) from None
             if say is not None and not told:
                 say(f"waiting for process {holder}, which is loading {root}")
                 told = True
