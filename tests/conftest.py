@@ -1,14 +1,11 @@
-"""Fixtures that every room's tests share; makes `from builders import …` work."""
+"""Fixtures that every room's tests share."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from builders import Builder
+from .builders import Builder
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ import pytest
 from bench import sql
 from bench.warehouse.schema import create_tables
 from bench.warehouse.views import create_derived, create_views, reads_of
-from builders import Builder
+
+from ..builders import Builder
 
 VIEWS = [view for view in sql.views().values() if not view.scalar]
 TABLES = list(sql.tables().values())
