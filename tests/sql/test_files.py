@@ -12,8 +12,10 @@ TABLES = list(sql.tables().values())
 
 
 def relation(view: sql.View) -> str:
-    """How to read a view or a macro with its defaults."""
-    return view.name if view.arguments is None else f"{view.name}()"
+    """How to read a view, or a macro with its defaults and NULL for what has none."""
+    if view.arguments is None:
+        return view.name
+    return f"{view.name}({', '.join('NULL' for argument in view.arguments if argument.default is None)})"
 
 
 @pytest.mark.parametrize("view", [*VIEWS, *TABLES], ids=lambda view: view.name)

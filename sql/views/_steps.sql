@@ -1,0 +1,42 @@
+-- One row per scheduler step of the chosen configs: where it stands, and whether the analysis keeps it.
+--
+-- arguments: configs, margin, max_schedule_ms, max_model_run_ms
+--
+-- config         Config of its run.
+-- run_id         Run it belongs to.
+-- source_id      Imported file it stands in; NULL for own recordings.
+-- path           That file's path; NULL for own recordings.
+-- line           Line in that file; for own recordings the order of emission.
+-- batch_id       Its number, made unique over the files of a config.
+-- chunk_sizes    Tokens scheduled for each request.
+-- total_tokens   Tokens scheduled, as the writer says.
+-- schedule_ms    Time the scheduler took.
+-- model_run_ms   Time the model took.
+-- trimmed        Whether it stands among the first or last `margin` lines of its file.
+-- filtered       Whether it is as slow as a threshold, or slower.
+WITH
+files AS (
+    SELECT
+        *, (sum(greatest(lines - 2 * margin, 0)) OVER (
+            PARTITION BY config ORDER BY file ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ))::BIGINT AS before
+    FROM _step_files
+    WHERE configs IS NULL OR list_contains(configs, config)
+),
+steps AS (
+    SELECT config, step.run_id, files.source_id, path, lines, before, batch_id, line, chunk_sizes, total_tokens, schedule_ms, model_run_ms
+    FROM schedule_chunks AS step
+    JOIN files ON step.source_id = files.source_id
+    UNION ALL
+    SELECT config, step.run_id, files.source_id, path, lines, before, batch_id, line, chunk_sizes, total_tokens, schedule_ms, model_run_ms
+    FROM schedule_chunks AS step
+    JOIN files ON step.run_id = files.run_id AND step.writer IS NOT DISTINCT FROM files.writer
+    WHERE step.source_id IS NULL AND files.source_id IS NULL
+)
+
+SELECT
+    config, run_id, source_id, path, line, batch_id + coalesce(before, 0) AS batch_id,
+    chunk_sizes, total_tokens, schedule_ms, model_run_ms,
+    coalesce(line <= margin OR line > lines - margin, false) AS trimmed,
+    NOT (coalesce(schedule_ms, 0) < max_schedule_ms AND coalesce(model_run_ms, 0) < max_model_run_ms) AS filtered
+FROM steps
