@@ -51,6 +51,11 @@ class LogFile:
         return self.name.rpartition("-")[0]
 
     @property
+    def commit(self) -> str:
+        """Of an imported file: the stem of the `sources` file that commits it."""
+        return self.stem.partition(".")[0]
+
+    @property
     def digest(self) -> str:
         """The beginning of the SHA-256 its content must have."""
         return self.name.rpartition("-")[2].removesuffix(".parquet")
@@ -116,7 +121,7 @@ class EventLog:
                 for number, path in enumerate(batch.parts[event]):
                     folder = self.store.events / event.TABLE
                     folder.mkdir(exist_ok=True)
-                    publish(path, folder, f"{IMPORT}{stem}-{number}" if number else f"{IMPORT}{stem}")
+                    publish(path, folder, f"{IMPORT}{stem}.{number}" if number else f"{IMPORT}{stem}")
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 

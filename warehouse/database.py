@@ -1,0 +1,346 @@
+"""The warehouse: a DuckDB file derived from the event log, built beside the old one and published by rename.
+
+Readers hold the version they opened; they never wait for a load and never see a lock error. A killed load leaves the
+old version whole. Deleting the file loses nothing: the next load, or `rebuild`, derives it again.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from .. import sql
+from .errors import BenchError, Exit, StoreBusy
+from .events import TABLES, Case, Environment, Event, MemorySample, Metric, Run, Source, Timing
+from .log import IMPORT, MERGED, EventLog, LogFile, replaced, sync_folder
+from .schema import SQL_TYPES, create_tables, literal, quote
+from .store import Say, Store
+from .views import compute_derived, create_derived, create_views
+
+if TYPE_CHECKING:
+    import duckdb
+
+MEMORY_LIMIT = "2GB"
+DERIVING: tuple[type[Event], ...] = (Run, Case, Timing, Metric, MemorySample)  # what `cells` is computed from
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What a load did."""
+
+    recovered: list[Path] = field(default_factory=list)  # journals of dead writers that were sealed
+    rows: dict[str, int] = field(default_factory=dict)  # table -> events loaded
+    files: int = 0
+    rebuilt: bool = False
+    left_out: dict[str, str] = field(default_factory=dict)  # file name -> why it was not loaded
+    unknown_columns: dict[str, int] = field(default_factory=dict)  # table.column -> files that have it
+
+
+def load(store: Store, *, wait: bool = True, say: Say | None = None) -> Loaded:
+    """Seal dead journals, then bring the warehouse up to date with the log.
+
+    Args:
+        store: The store; created if missing.
+        wait: Wait for another loader rather than raise.
+        say: Told once, in a sentence, whom it waits for.
+
+    Raises:
+        StoreBusy: Another process is loading and `wait` is False.
+    """
+    with store.lock(wait=wait, say=say):
+        return load_locked(store)
+
+
+def rebuild(store: Store, *, wait: bool = True, say: Say | None = None) -> Loaded:
+    """Derive the whole warehouse anew; readers keep the old one until the new one is in place."""
+    with store.lock(wait=wait, say=say):
+        return load_locked(store, anew=True)
+
+
+def load_locked(store: Store, *, anew: bool = False) -> Loaded:
+    """`load` for a caller that holds the store's lock already."""
+    log = EventLog(store)
+    loaded = Loaded(recovered=log.recover())
+    files = _counting(log.files())
+    known = None if anew else _known(store)
+    if known is not None:
+        pending = [file for file in files if file.name not in known]
+        if not pending:
+            return loaded
+        plan = _plan(pending, known)
+        if plan is not None:
+            with _new_version(store, fresh=False) as connection:
+                _load(connection, plan, loaded)
+            return loaded
+    superseded = {name for file in files if file.stem.startswith(MERGED) for name in replaced(file.path)}
+    loaded.rebuilt = True
+    with _new_version(store, fresh=True) as connection:
+        _load(connection, _Plan([file for file in files if file.name not in superseded], []), loaded)
+    return loaded
+
+
+class Warehouse:
+    """A read-only snapshot of the warehouse."""
+
+    def __init__(self, store: Store, connection: "duckdb.DuckDBPyConnection") -> None:
+        """Wrap a connection; `open` is how to get here."""
+        self.store = store
+        self.connection = connection
+
+    @classmethod
+    def open(cls, store: Store, *, config: Mapping[str, Any] | None = None) -> "Warehouse":
+        """Open the newest version, after loading what is new in the log if nobody else is at it.
+
+        Args:
+            store: The store.
+            config: DuckDB settings, such as memory_limit.
+
+        Raises:
+            BenchError: There is no store, or nothing was recorded in it.
+        """
+        if not store.exists():
+            raise BenchError(
+                f"there is no store at {store.root}. Record with `bench measure`, or load with: bench ingest PATH"
+            )
+        with contextlib.suppress(StoreBusy):
+            if _stale(store):
+                load(store, wait=not store.database.exists())
+        return cls(store, _connect(store.database, config))
+
+    def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        return self.connection.execute(query, parameters).fetchall()
+
+    def close(self) -> None:
+        """Let go of the snapshot."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.DuckDBPyConnection":
+    """A connection of its own: DuckDB hands out one instance per path, which would be the version opened first."""
+    import duckdb
+
+    connection = duckdb.connect(config=dict(config or {}))
+    try:
+        connection.execute(f"ATTACH {literal(str(database))} AS warehouse (READ_ONLY)")
+    except duckdb.Error as error:
+        connection.close()
+        raise BenchError(f"cannot open {database}: {error}. Derive it anew with: bench rebuild") from error
+    connection.execute("USE warehouse")
+    return connection
+
+
+def _counting(files: list[LogFile]) -> list[LogFile]:
+    """The files whose import was committed, which its `sources` file says."""
+    committed = {file.stem for file in files if file.table == Source.TABLE}
+    merged = [file for file in files if file.stem.startswith(MERGED) and file.table == Source.TABLE]
+    uncommitted = [file for file in files if file.stem.startswith(IMPORT) and file.commit not in committed]
+    if uncommitted and merged:
+        committed |= {name.rpartition("-")[0] for file in merged for name in replaced(file.path)}
+    return [f for f in files if not f.stem.startswith(IMPORT) or f.commit in committed]
+
+
+def _known(store: Store) -> set[str] | None:
+    """Names of the files the warehouse holds; None if there is none, or another bench's, that must be built anew."""
+    import duckdb
+
+    if not store.database.exists():
+        return None
+    try:
+        with contextlib.closing(_connect(store.database)) as connection:
+            if connection.execute("SELECT value FROM _meta WHERE key = 'made_by'").fetchone() != (_made_by(),):
+                return None
+            return {name for (name,) in connection.execute("SELECT name FROM _files").fetchall()}
+    except (BenchError, duckdb.Error):
+        return None
+
+
+def _stale(store: Store) -> bool:
+    """Whether a load would find anything to do, as far as can be told without the lock."""
+    known = _known(store)
+    return known is None or any(file.name not in known for file in _counting(EventLog(store).files()))
+
+
+def _made_by() -> str:
+    """What the warehouse's own shape depends on: the declared tables and the SQL files."""
+    shape = [
+        (event.TABLE, event.VERSION, [(f.name, str(f.type), f.nullable, f.doc) for f in event.fields()])
+        for event in TABLES.values()
+    ]
+    return hashlib.sha256(repr((shape, sql.digest())).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to do with files that are new."""
+
+    load: list[LogFile]
+    note: list[tuple[LogFile, list[str]]]  # merged files whose events are here already, under these names
+
+
+def _plan(pending: list[LogFile], known: set[str]) -> _Plan | None:
+    """What to load; None when only building anew is right: a merged file holds some events known and some not."""
+    new, noted = [], []
+    superseded: set[str] = set()
+    for file in pending:
+        if not file.stem.startswith(MERGED):
+            new.append(file)
+            continue
+        names = replaced(file.path)
+        superseded.update(names)
+        have = sum(name in known for name in names)
+        if have == len(names):
+            noted.append((file, names))
+        elif have:
+            return None
+        else:
+            new.append(file)
+    return _Plan([file for file in new if file.name not in superseded], noted)
+
+
+@contextlib.contextmanager
+def _new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A writable copy of the warehouse (or an empty one) that takes its place when all went well."""
+    import duckdb
+
+    building = store.root / f".warehouse-{os.getpid()}.duckdb"
+    for leftover in store.root.glob(".warehouse-*"):  # of killed loads: we hold the lock
+        leftover.unlink()
+    try:
+        if not fresh:
+            shutil.copyfile(store.database, building)
+        connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": str(store.root / ".spill")})
+        try:
+            connection.execute(f"ATTACH {literal(str(building))} AS warehouse (STORAGE_VERSION 'v1.0.0')")
+            connection.execute("USE warehouse")
+            connection.execute("BEGIN")
+            if fresh:
+                _create(connection)
+            yield connection
+            connection.execute("COMMIT")
+            connection.execute("CHECKPOINT warehouse")
+        finally:
+            connection.close()
+        _sync(building)
+        os.replace(building, store.database)
+        sync_folder(store.root)
+    except duckdb.OutOfMemoryException as error:
+        raise _internal(f"loading {store.root} needs more memory or disk than there is: {error}") from error
+    except OSError as error:
+        raise _internal(
+            f"cannot build the warehouse in {store.root}: {error.strerror or error}. The old one stays."
+        ) from error
+    finally:
+        for leftover in store.root.glob(f".warehouse-{os.getpid()}.duckdb*"):
+            leftover.unlink()
+
+
+def _internal(message: str) -> BenchError:
+    error = BenchError(message)
+    error.exit_code = Exit.INTERNAL
+    return error
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _create(connection: "duckdb.DuckDBPyConnection") -> None:
+    create_tables(connection)
+    create_derived(connection)
+    create_views(connection)
+    connection.execute("CREATE TABLE _files (table_name VARCHAR, name VARCHAR)")
+    connection.execute("COMMENT ON TABLE _files IS 'One row per file of the event log that is loaded.'")
+    connection.execute("CREATE TABLE _meta (key VARCHAR, value VARCHAR)")
+    connection.execute("COMMENT ON TABLE _meta IS 'One row per fact about this warehouse file.'")
+    connection.execute("INSERT INTO _meta VALUES ('made_by', ?)", [_made_by()])
+
+
+def _load(connection: "duckdb.DuckDBPyConnection", plan: _Plan, loaded: Loaded) -> None:
+    for file, names in plan.note:
+        connection.execute("DELETE FROM _files WHERE name IN (SELECT unnest(?::VARCHAR[]))", [names])
+        connection.execute("INSERT INTO _files VALUES (?, ?)", [file.table, file.name])
+    touched: set[str] = set()
+    for table, event in TABLES.items():
+        files = _readable(connection, event, [file for file in plan.load if file.table == table], loaded)
+        if not files:
+            continue
+        source = f"read_parquet([{', '.join(literal(str(file.path)) for file in files)}], union_by_name = true)"
+        loaded.rows[table] = _insert(connection, event, source, loaded)
+        loaded.files += len(files)
+        connection.executemany("INSERT INTO _files VALUES (?, ?)", [(table, file.name) for file in files])
+        if event in DERIVING:
+            touched.update(run for (run,) in connection.execute(f"SELECT DISTINCT run_id FROM {source}").fetchall())
+    if touched:
+        compute_derived(connection, sorted(touched))
+
+
+def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source: str, loaded: Loaded) -> int:
+    """Insert what the files hold, the columns this bench knows; returns how many rows."""
+    have = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+    known = {f.name: SQL_TYPES[f.type] for f in event.fields()}
+    for column in sorted(have - known.keys()):
+        loaded.unknown_columns[f"{event.TABLE}.{column}"] = loaded.unknown_columns.get(f"{event.TABLE}.{column}", 0) + 1
+    columns = ", ".join(
+        f"CAST({quote(name)} AS {kind}) AS {quote(name)}" for name, kind in known.items() if name in have
+    )
+    select = f"SELECT {columns} FROM {source}"
+    if event is Environment:  # the same machine describes itself in every run
+        select = (
+            f"SELECT DISTINCT ON (environment_id) * FROM ({select}) "
+            f"WHERE environment_id NOT IN (SELECT environment_id FROM {event.TABLE})"
+        )
+    row = connection.execute(f"INSERT INTO {event.TABLE} BY NAME {select}").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _readable(
+    connection: "duckdb.DuckDBPyConnection", event: type[Event], files: list[LogFile], loaded: Loaded
+) -> list[LogFile]:
+    """The files that can be read and are no newer than we are; the others are left out, and said."""
+    import duckdb
+
+    versions: dict[str, int] = {}
+    try:
+        versions = _versions(connection, files)
+    except duckdb.Error:  # one of them is damaged: find out which
+        for file in files:
+            try:
+                versions |= _versions(connection, [file])
+            except duckdb.Error as error:
+                loaded.left_out[file.name] = f"is damaged: {str(error).splitlines()[0]}. Restore it from a copy."
+    good = []
+    for file in files:
+        version = versions.get(str(file.path))
+        if version is None:
+            loaded.left_out.setdefault(file.name, "was not written by bench: it says no version.")
+        elif version > event.VERSION:
+            loaded.left_out[file.name] = (
+                f"was written as {event.TABLE} v{version}; this bench reads up to v{event.VERSION}. Update bench to ingest it."
+            )
+        else:
+            good.append(file)
+    return good
+
+
+def _versions(connection: "duckdb.DuckDBPyConnection", files: Sequence[LogFile]) -> dict[str, int]:
+    """What version each file says it has, by path."""
+    if not files:
+        return {}
+    paths = [str(file.path) for file in files]
+    query = "SELECT file_name, decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = 'bench.version'"
+    return {name: int(version) for name, version in connection.execute(query, [paths]).fetchall()}
