@@ -1,0 +1,112 @@
+"""The plan: which workloads to measure, each with all its backends."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from .suites import Model
+
+BASELINE = "eager"
+MODES = ("inference", "training")
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What one worker process measures: one piece of work, by every backend, the baseline first."""
+
+    suite: str
+    name: str
+    target: str  # module:attribute of the model's class
+    mode: str
+    device: str
+    dtype: str
+    batch_size: int
+    sequence_length: int | None
+    backends: tuple[str, ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def axes(self, backend: str) -> dict[str, Any]:
+        """The case of one backend, as arguments of `Run.case`."""
+        names = ("suite", "name", "mode", "device", "dtype", "batch_size", "sequence_length")
+        return {**{name: getattr(self, name) for name in names}, "backend": backend, "parameters": self.parameters or None}
+
+    def __str__(self) -> str:
+        """Short, for a person: what is usual is left out."""
+        parts = [self.name, self.mode, f"b{self.batch_size}"]
+        parts += [f"s{self.sequence_length}"] if self.sequence_length is not None else []
+        parts += [self.dtype] if self.dtype != "float32" else []
+        parts += [self.device] if self.device != "cpu" else []
+        return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How to measure, the same for every workload.
+
+    `precision` is a fraction; `repeat`, if given, is the exact number of blocks instead of it; `threads` None leaves
+    torch's own choice.
+    """
+
+    precision: float = 0.01
+    budget_s: float = 20.0
+    timeout_s: float = 2000.0
+    repeat: int | None = None
+    threads: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a worker is told on its standard input, as one line of JSON."""
+
+    run_id: str
+    store: str
+    process: int  # number of the worker within the run
+    workload: Workload
+    settings: Settings
+    program: str  # module:function that makes the workload runnable; see program.Program
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave."""
+        workload = {**values["workload"], "backends": tuple(values["workload"]["backends"])}
+        return cls(**{**values, "workload": Workload(**workload), "settings": Settings(**values["settings"])})
+
+
+def product(
+    suite: str,
+    models: Mapping[str, Model],
+    *,
+    backends: Sequence[str],
+    modes: Sequence[str],
+    devices: Sequence[str],
+    dtypes: Sequence[str],
+    batch_sizes: Sequence[int] = (),
+    sequence_lengths: Sequence[int] = (),
+    parameters: Mapping[str, Any] | None = None,
+) -> list[Workload]:
+    """Every combination once, in the order given.
+
+    A model without a sequence axis ignores `sequence_lengths`; no batch sizes or lengths mean the model's own. The
+    baseline is added to the backends if it is missing, and comes first.
+    """
+    sides = (BASELINE, *(name for name in dict.fromkeys(backends) if name != BASELINE))
+    workloads = []
+    for name, model in models.items():
+        batches = batch_sizes or (model.batch_size,)
+        lengths: Sequence[int | None] = (None,) if model.sequence_length is None else sequence_lengths or (model.sequence_length,)
+        for axes in itertools.product(*map(dict.fromkeys, (modes, devices, dtypes, batches, lengths))):
+            mode, device, dtype, batch_size, sequence_length = axes
+            workloads.append(
+                Workload(
+                    suite=suite, name=name, target=model.target, mode=mode, device=device, dtype=dtype,
+                    batch_size=batch_size, sequence_length=sequence_length, backends=sides, parameters=parameters or {},
+                )
+            )  # fmt: skip
+    return workloads

@@ -1,0 +1,211 @@
+"""The runner: gives every workload a fresh worker, and every case an outcome however that worker ends.
+
+All cases of the plan are announced before the first worker starts, so that even a killed runner leaves them in the
+log. The runner sleeps while a worker works: threads of its own block on the worker's pipes and on its end. When a
+worker dies within one backend's phase, that backend gets the blame and the others get another worker.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..warehouse.recorder import Case, Run
+from .plan import Job, Settings, Workload
+from .worker import TAIL_BYTES, clean, first_line
+
+TORCH_PROGRAM = f"{__package__}.torch_program:TorchProgram"
+FINE = ("ok", "pass", "skipped")
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a worker said it got."""
+
+    phase: str = "load"
+    backend: str | None = None  # at work; None where the phase concerns all
+    ended: dict[str, str] = field(default_factory=dict)  # backend -> status of its performance outcome
+    accuracy: dict[str, str] = field(default_factory=dict)  # backend -> status of its accuracy outcome
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a worker process ended; `signal` and `exit_code` exclude each other."""
+
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    stderr_tail: str
+
+    def details(self, timeout_s: float) -> tuple[str, str]:
+        """Status and reason of the cases it left without an outcome."""
+        if self.timed_out:
+            return "timeout", f"longer than the {timeout_s:g} s allowed"
+        if self.signal is not None:
+            name = signal.Signals(self.signal).name if self.signal in set(signal.Signals) else f"signal {self.signal}"
+            hint = ", which is what the kernel sends when memory runs out" if self.signal == signal.SIGKILL else ""
+            return "killed" if self.signal in (signal.SIGKILL, signal.SIGTERM) else "crashed", f"worker ended by {name}{hint}"
+        last = first_line("\n".join(reversed(self.stderr_tail.splitlines())))
+        return "fail_to_run", f"worker ended with exit code {self.exit_code}{': ' + last if last else ''}"
+
+
+class Runner:
+    """Measures a plan, workload by workload."""
+
+    def __init__(self, run: Run, settings: Settings, *, program: str = TORCH_PROGRAM, say: Say = lambda text: None) -> None:
+        """Prepare to measure into `run`.
+
+        Args:
+            run: Run to record into; open, and closed by the caller.
+            settings: How to measure.
+            program: What makes a workload runnable, as `module:callable`; see program.MakeProgram.
+            say: Takes a line of progress for a person, "3 of 12 mlp inference b8".
+        """
+        self._run = run
+        self._settings = settings
+        self._program = program
+        self._say = say
+        self._workers = 0
+
+    def measure(self, plan: Sequence[Workload]) -> int:
+        """Measure every workload.
+
+        Returns:
+            How many cases failed, skipped ones not counted.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C; the cases left have an outcome then, too.
+        """
+        cases = [{name: self._run.case(**workload.axes(name)) for name in workload.backends} for workload in plan]
+        failed = 0
+        for number, (workload, sides) in enumerate(zip(plan, cases, strict=True)):
+            self._say(f"{number + 1} of {len(plan)} {workload}")
+            try:
+                ended = self._workload(workload, sides)
+            except KeyboardInterrupt:
+                for left in cases[number + 1 :]:
+                    _end(left.values(), "interrupted", reason="Ctrl-C before its turn")
+                raise
+            for name, status in ended.items():
+                if status not in FINE:
+                    failed += 1
+                    self._say(f"{workload} {name}: {status}")
+        return failed
+
+    def _workload(self, workload: Workload, cases: dict[str, Case]) -> dict[str, str]:
+        """Measure one workload, in as many workers as it takes; the worst status of each backend."""
+        ended: dict[str, str] = {}
+        wrong: dict[str, str] = {}
+        while left := tuple(name for name in workload.backends if name not in ended):
+            progress = Progress()
+            try:
+                end = self._worker(replace(workload, backends=left), progress)
+            except KeyboardInterrupt:
+                unfinished = [cases[name] for name in left if name not in progress.ended]
+                _end(unfinished, "interrupted", reason="Ctrl-C", phase=progress.phase)
+                raise
+            ended |= progress.ended
+            wrong |= {name: status for name, status in progress.accuracy.items() if status not in FINE}
+            missing = [name for name in left if name not in ended]
+            guilty = [progress.backend] if progress.backend in missing else missing
+            status, reason = end.details(self._settings.timeout_s)
+            _end(
+                [cases[name] for name in guilty], status, reason=reason, phase=progress.phase,
+                exit_code=end.exit_code, signal=end.signal, stderr_tail=end.stderr_tail or None,
+            )  # fmt: skip
+            ended |= dict.fromkeys(guilty, status)
+        return {name: wrong.get(name, status) if status in FINE else status for name, status in ended.items()}
+
+    def _worker(self, workload: Workload, progress: Progress) -> End:
+        """Run one worker to its end, and nothing of it outlives this call."""
+        job = Job(
+            run_id=self._run.run_id, store=str(self._run.store.root), process=self._workers, workload=workload,
+            settings=self._settings, program=self._program,
+        )  # fmt: skip
+        self._workers += 1
+        cache = tempfile.mkdtemp(prefix="bench-inductor-")  # empty, so that the cold compile is cold
+        reports, reporting = os.pipe()
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-m", f"{__package__}.worker", str(reporting)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(reporting,),
+                start_new_session=True, env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": f"{cache}/triton"},
+            )  # fmt: skip
+            os.close(reporting)
+            return _attend(process, job, reports, progress, self._settings.timeout_s)
+        finally:
+            shutil.rmtree(cache, ignore_errors=True)
+
+
+def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, timeout_s: float) -> End:
+    """Wait for the worker without polling; on timeout, interruption and at its end its whole group is killed."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    tail = bytearray()
+    over: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def listen() -> None:
+        with open(reports, "rb") as lines:
+            for line in lines:
+                _note(progress, json.loads(line))
+
+    def read() -> None:
+        while chunk := process.stdout.read1(1 << 16):  # type: ignore[union-attr]
+            tail.extend(chunk)
+            del tail[:-TAIL_BYTES]
+
+    def wait() -> None:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # not reaped, so that its group cannot be another's
+        over.put(None)
+
+    threads = [threading.Thread(target=target, daemon=True) for target in (listen, read, wait)]
+    for thread in threads:
+        thread.start()
+    timed_out = False
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(job.to_dict()).encode() + b"\n")
+            process.stdin.flush()
+        try:
+            over.get(timeout=timeout_s)
+        except queue.Empty:
+            timed_out = True
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        code = process.wait()
+        for thread in threads:
+            thread.join(timeout=1.0)  # a grandchild that left the group may hold a pipe open: not our concern
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+    return End(
+        exit_code=code if code >= 0 and not timed_out else None,
+        signal=-code if code < 0 and not timed_out else None,
+        timed_out=timed_out,
+        stderr_tail=clean(bytes(tail).decode("utf-8", "replace")),
+    )
+
+
+def _note(progress: Progress, said: dict[str, Any]) -> None:
+    if "phase" in said:
+        progress.phase, progress.backend = said["phase"], said["backend"]
+    else:
+        outcomes = progress.accuracy if said["kind"] == "accuracy" else progress.ended
+        outcomes[said["ended"]] = said["status"]
+
+
+def _end(cases: Iterable[Case], status: str, **details: Any) -> None:
+    for case in cases:
+        case.outcome(status, **details)

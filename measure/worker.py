@@ -1,0 +1,243 @@
+"""A worker: one fresh process that measures one workload with all its backends, `python -m bench.measure.worker`.
+
+It reads its job as one line of JSON on stdin, records into the run the runner began, and tells the runner on a pipe of
+its own how far it got, so that a death can be laid at the right backend's door. Its stdin stays open: when that
+closes the runner is gone, and the worker's whole process group ends.
+
+Phases: load; cold (the first call of each backend, compilation included); then, backends interleaved, warmup and
+steady. Whatever a backend raises becomes its outcome, and the others go on.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import shutil
+import signal
+import statistics
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..warehouse.recorder import Case, Run, join
+from .devices import Device
+from .plan import BASELINE, Job
+from .program import MakeProgram, ModelFailed, Program
+from .sampling import Clock, Reading, Sample, Sampler, SideFailed
+
+TAIL_BYTES = 4096
+
+
+@dataclass(slots=True)
+class Side:
+    """One backend on its way through the phases."""
+
+    backend: str
+    case: Case
+    call: Callable[[], Any]
+    first_ns: int
+    steady_ns: list[float]  # one call, by sample
+
+
+class Reporter:
+    """What the runner is told: the phase and backend at work, and how each backend ended."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_inheritable(descriptor, False)
+        self._descriptor = descriptor
+        self.phase = "load"
+
+    def enter(self, phase: str, backend: str | None = None) -> None:
+        """Say what comes next; without a backend it concerns all that are left."""
+        self.phase = phase
+        self._tell({"phase": phase, "backend": backend})
+
+    def ended(self, backend: str, kind: str, status: str) -> None:
+        """Say that a backend's outcome of that kind is recorded."""
+        self._tell({"ended": backend, "kind": kind, "status": status})
+
+    def _tell(self, what: dict[str, Any]) -> None:
+        os.write(self._descriptor, (json.dumps(what) + "\n").encode())
+
+
+class Measurement:
+    """One job, from load to the last outcome."""
+
+    def __init__(self, job: Job, run: Run, reporter: Reporter) -> None:
+        """Attach to the cases, which the runner has announced."""
+        self._job = job
+        self._reporter = reporter
+        self._cases = {name: run.case(**job.workload.axes(name), announce=False) for name in job.workload.backends}
+        self._expected: Any = None  # the baseline's output, kept
+
+    def run(self, make: MakeProgram) -> None:
+        """Measure; every case has an outcome when this returns."""
+        self._reporter.enter("load")
+        try:
+            program = make(self._job.workload, self._job.settings)
+        except ModelFailed as failure:
+            for backend in self._cases:
+                self._failed(backend, failure.__cause__ or failure, status="model_fail_to_load")
+            return
+        sides = [side for backend in self._cases if (side := self._first_call(program, backend)) is not None]
+        if sides:
+            program.settle()
+            self._sample(program.device, sides)
+
+    def _first_call(self, program: Program, backend: str) -> Side | None:
+        """Time the first call, check what it returns, and measure the memory of the next."""
+        self._reporter.enter("cold", backend)
+        case = self._cases[backend]
+        try:
+            reason = program.missing(backend)
+            if reason is not None:
+                self._end(backend, "skipped", reason=reason)
+                return None
+            call = program.prepare(backend)
+            outputs: list[Any] = []
+            reading = program.device.time(lambda: outputs.append(call()), 1)
+            self._record(case, reading, phase="cold")
+            self._check(program, backend, program.keep(outputs.pop()))
+            for name, value in program.counters(backend).items():
+                case.metric(name, value, unit="count", better="lower" if name.endswith("breaks") else None)
+            with program.device.peaks() as peaks:
+                call()
+        except Exception as error:
+            self._failed(backend, error)
+            return None
+        for peak in peaks:
+            case.memory(
+                peak.size_bytes, source=peak.source, phase="warmup", error_bound_bytes=peak.error_bound_bytes,
+                device_index=peak.device_index,
+            )  # fmt: skip
+        return Side(backend, case, call, reading.duration_ns, [])
+
+    def _check(self, program: Program, backend: str, output: Any) -> None:
+        """Compare with the baseline's output; the baseline is its own measure."""
+        case = self._cases[backend]
+        if backend == BASELINE:
+            self._expected = output
+        elif self._expected is None:
+            case.outcome("skipped", kind="accuracy", reason=f"{BASELINE} gave no output to compare with")
+            return
+        found = program.agree(self._expected, output)
+        status = "pass" if found.equal else "fail_accuracy"
+        case.outcome(status, kind="accuracy", reason=found.what)
+        if found.error is not None:
+            case.metric("accuracy_error", found.error, better="lower")
+        self._reporter.ended(backend, "accuracy", status)
+
+    def _sample(self, device: Device, sides: list[Side]) -> None:
+        settings = self._job.settings
+
+        def clock(side: Side) -> Clock:
+            return lambda loops: device.time(side.call, loops)
+
+        def emit(sample: Sample) -> None:
+            if sample.phase != self._reporter.phase:
+                self._reporter.enter(sample.phase)
+            side = sides[sample.side]
+            self._record(side.case, sample.reading, phase=sample.phase, block=sample.block, position=sample.position)
+            if sample.phase == "steady":
+                side.steady_ns.append(sample.reading.each_ns)
+
+        self._reporter.enter("warmup")
+        sampler = Sampler(list(map(clock, sides)), emit, seed=settings.seed)
+        try:
+            verdict = sampler.run(precision=settings.precision, budget_s=settings.budget_s, repeat=settings.repeat)
+        except SideFailed as failure:
+            broken = sides.pop(failure.side)
+            self._failed(broken.backend, failure.__cause__ or failure)
+            how = f"stopped when {broken.backend} failed"
+        else:
+            how = str(verdict)
+        for side in sides:
+            self._finish(side, how)
+
+    def _finish(self, side: Side, how: str) -> None:
+        if not side.steady_ns:
+            self._end(side.backend, "interrupted", reason=how)
+            return
+        if side.backend != BASELINE:
+            latency = side.first_ns - statistics.median(side.steady_ns)
+            side.case.metric("compile_latency", latency, unit="ns", better="lower")
+        self._end(side.backend, "ok", reason=how)
+
+    def _record(self, case: Case, reading: Reading, *, phase: str, **where: int) -> None:
+        case.timing(
+            reading.duration_ns, phase=phase, loops=reading.loops, device_ns=reading.device_ns,
+            process=self._job.process, **where, **reading.disturbance,
+        )  # fmt: skip
+
+    def _failed(self, backend: str, error: BaseException, status: str | None = None) -> None:
+        """Record what a backend raised."""
+        text = "".join(traceback.format_exception(error))
+        sys.stderr.write(text)
+        self._end(
+            backend, status or status_of(error), reason=first_line(str(error)) or type(error).__name__,
+            exception=type(error).__qualname__, message=clean(str(error)[:TAIL_BYTES]), stderr_tail=clean(text[-TAIL_BYTES:]),
+        )  # fmt: skip
+
+    def _end(self, backend: str, status: str, **details: Any) -> None:
+        self._cases[backend].outcome(status, phase=self._reporter.phase, **details)
+        self._reporter.ended(backend, "performance", status)
+
+
+def status_of(error: BaseException) -> str:
+    """The status an exception means: OOM where memory ran out, else fail_to_run."""
+    text = str(error).lower()
+    out = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return "OOM" if out or "not enough memory" in text or "can't allocate memory" in text else "fail_to_run"
+
+
+def first_line(text: str) -> str:
+    """The first line that says something, at most 300 characters of it."""
+    return next((clean(line.strip()[:300]) for line in text.splitlines() if line.strip()), "")
+
+
+def clean(text: str) -> str:
+    """Text that any file can hold: what is no Unicode becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def resolve(target: str) -> Any:
+    """The object `module:attribute` names."""
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+@contextlib.contextmanager
+def ending_with_runner() -> Iterator[None]:
+    """End this process group when stdin closes, which is when the runner dies: nobody else would."""
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        shutil.rmtree(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""), ignore_errors=True)
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+
+    threading.Thread(target=watch, name="bench-runner-watch", daemon=True).start()
+    yield
+
+
+def main() -> None:
+    """Measure the job on stdin; the one argument is the number of the pipe to report on."""
+    job = Job.from_dict(json.loads(_read_line()))
+    reporter = Reporter(int(sys.argv[1]))
+    with ending_with_runner(), contextlib.closing(join(job.run_id, job.store)) as run:
+        Measurement(job, run, reporter).run(resolve(job.program))
+
+
+def _read_line() -> bytes:
+    """One line of stdin, unbuffered, so that what follows is left to the watch."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(0, 1)):
+        line += byte
+    return line
+
+
+if __name__ == "__main__":
+    main()
