@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .. import sql
 from .errors import BenchError, Exit, StoreBusy
 from .events import TABLES, Case, Environment, Event, MemorySample, Metric, Run, Source, Timing
-from .log import IMPORT, MERGED, EventLog, LogFile, replaced, sync_folder
+from .log import IMPORT, MERGED, EventLog, LogFile, path_list, replaced, sha256, sync_folder
 from .schema import SQL_TYPES, create_tables, literal, quote
 from .store import Say, Store
 from .views import compute_derived, create_derived, create_views
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import duckdb
 
 MEMORY_LIMIT = "2GB"
+RESTORE = "Restore it from a copy; `bench rebuild` then loads it."
 DERIVING: tuple[type[Event], ...] = (Run, Case, Timing, Metric, MemorySample)  # what `cells` is computed from
 
 
@@ -63,24 +64,45 @@ def rebuild(store: Store, *, wait: bool = True, say: Say | None = None) -> Loade
 
 def load_locked(store: Store, *, anew: bool = False) -> Loaded:
     """`load` for a caller that holds the store's lock already."""
+    import duckdb
+
     log = EventLog(store)
     loaded = Loaded(recovered=log.recover())
     files = _counting(log.files())
     known = None if anew else _known(store)
-    if known is not None:
-        pending = [file for file in files if file.name not in known]
-        if not pending:
-            return loaded
-        plan = _plan(pending, known)
-        if plan is not None:
-            with _new_version(store, fresh=False) as connection:
-                _load(connection, plan, loaded)
-            return loaded
-    superseded = {name for file in files if file.stem.startswith(MERGED) for name in replaced(file.path)}
-    loaded.rebuilt = True
-    with _new_version(store, fresh=True) as connection:
-        _load(connection, _Plan([file for file in files if file.name not in superseded], []), loaded)
+    if known is not None and all(file.name in known for file in files):
+        return loaded
+    stands_for = {file.name: set(replaced(file.path)) for file in files if file.stem.startswith(MERGED)}
+    superseded = set().union(*stands_for.values())
+    new = [f for f in files if f.name not in superseded and (known is None or f.name not in known)]
+    if known is not None and any(0 < len(names & known) < len(names) for names in stands_for.values()):
+        # a merged file holds some events that are loaded and some that are not: only building anew tells them apart
+        known, new = None, [file for file in files if file.name not in superseded]
+    noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & known}
+    loaded.rebuilt = known is None
+    new = _readable(new, loaded)
+    if new or known is None:
+        try:
+            _publish(store, new, noted, loaded)
+        except duckdb.Error:  # a page inside a file, perhaps: leave out what its own name disowns, and try again
+            whole = [file for file in new if sha256(file.path)[:16] == file.digest]
+            if len(whole) == len(new):
+                raise
+            loaded.left_out |= {file.name: f"is damaged. {RESTORE}" for file in new if file not in whole}
+            _publish(store, whole, noted, loaded)
+    for file in files:
+        if file.name in superseded:
+            file.path.unlink()
     return loaded
+
+
+def _publish(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: Loaded) -> None:
+    loaded.rows, loaded.files = {}, 0
+    with _new_version(store, fresh=loaded.rebuilt) as connection:
+        for file, names in noted.items():
+            connection.execute("DELETE FROM _files WHERE name IN (SELECT unnest(?::VARCHAR[]))", [sorted(names)])
+            connection.execute("INSERT INTO _files VALUES (?, ?)", [file.table, file.name])
+        _load(connection, [file for file in new if file not in noted], loaded)
 
 
 class Warehouse:
@@ -180,34 +202,6 @@ def _made_by() -> str:
     return hashlib.sha256(repr((shape, sql.digest())).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What to do with files that are new."""
-
-    load: list[LogFile]
-    note: list[tuple[LogFile, list[str]]]  # merged files whose events are here already, under these names
-
-
-def _plan(pending: list[LogFile], known: set[str]) -> _Plan | None:
-    """What to load; None when only building anew is right: a merged file holds some events known and some not."""
-    new, noted = [], []
-    superseded: set[str] = set()
-    for file in pending:
-        if not file.stem.startswith(MERGED):
-            new.append(file)
-            continue
-        names = replaced(file.path)
-        superseded.update(names)
-        have = sum(name in known for name in names)
-        if have == len(names):
-            noted.append((file, names))
-        elif have:
-            return None
-        else:
-            new.append(file)
-    return _Plan([file for file in new if file.name not in superseded], noted)
-
-
 @contextlib.contextmanager
 def _new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnection]":
     """A writable copy of the warehouse (or an empty one) that takes its place when all went well."""
@@ -270,16 +264,13 @@ def _create(connection: "duckdb.DuckDBPyConnection") -> None:
     connection.execute("INSERT INTO _meta VALUES ('made_by', ?)", [_made_by()])
 
 
-def _load(connection: "duckdb.DuckDBPyConnection", plan: _Plan, loaded: Loaded) -> None:
-    for file, names in plan.note:
-        connection.execute("DELETE FROM _files WHERE name IN (SELECT unnest(?::VARCHAR[]))", [names])
-        connection.execute("INSERT INTO _files VALUES (?, ?)", [file.table, file.name])
+def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: Loaded) -> None:
     touched: set[str] = set()
     for table, event in TABLES.items():
-        files = _readable(connection, event, [file for file in plan.load if file.table == table], loaded)
+        files = [file for file in new if file.table == table]
         if not files:
             continue
-        source = f"read_parquet([{', '.join(literal(str(file.path)) for file in files)}], union_by_name = true)"
+        source = f"read_parquet({path_list(files)}, union_by_name = true)"
         loaded.rows[table] = _insert(connection, event, source, loaded)
         loaded.files += len(files)
         connection.executemany("INSERT INTO _files VALUES (?, ?)", [(table, file.name) for file in files])
@@ -308,29 +299,29 @@ def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source:
     return int(row[0]) if row else 0
 
 
-def _readable(
-    connection: "duckdb.DuckDBPyConnection", event: type[Event], files: list[LogFile], loaded: Loaded
-) -> list[LogFile]:
+def _readable(files: list[LogFile], loaded: Loaded) -> list[LogFile]:
     """The files that can be read and are no newer than we are; the others are left out, and said."""
     import duckdb
 
-    versions: dict[str, int] = {}
-    try:
-        versions = _versions(connection, files)
-    except duckdb.Error:  # one of them is damaged: find out which
-        for file in files:
-            try:
-                versions |= _versions(connection, [file])
-            except duckdb.Error as error:
-                loaded.left_out[file.name] = f"is damaged: {str(error).splitlines()[0]}. Restore it from a copy."
+    with contextlib.closing(duckdb.connect()) as connection:
+        try:
+            versions = _versions(connection, files)
+        except duckdb.Error:  # one of them is damaged: find out which
+            versions = {}
+            for file in files:
+                try:
+                    versions |= _versions(connection, [file])
+                except duckdb.Error as error:
+                    loaded.left_out[file.name] = f"is damaged ({str(error).splitlines()[0]}). {RESTORE}"
     good = []
     for file in files:
         version = versions.get(str(file.path))
+        newest = TABLES[file.table].VERSION
         if version is None:
             loaded.left_out.setdefault(file.name, "was not written by bench: it says no version.")
-        elif version > event.VERSION:
+        elif version > newest:
             loaded.left_out[file.name] = (
-                f"was written as {event.TABLE} v{version}; this bench reads up to v{event.VERSION}. Update bench to ingest it."
+                f"was written as {file.table} v{version}; this bench reads up to v{newest}. Update bench to ingest it."
             )
         else:
             good.append(file)
@@ -341,6 +332,9 @@ def _versions(connection: "duckdb.DuckDBPyConnection", files: Sequence[LogFile])
     """What version each file says it has, by path."""
     if not files:
         return {}
+    query = (
+        "SELECT file_name, decode(value) FROM parquet_kv_metadata(?) "
+        "WHERE decode(key) = 'bench.version' AND regexp_full_match(decode(value), '[0-9]{1,9}')"
+    )
     paths = [str(file.path) for file in files]
-    query = "SELECT file_name, decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = 'bench.version'"
     return {name: int(version) for name, version in connection.execute(query, [paths]).fetchall()}

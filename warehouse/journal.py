@@ -362,7 +362,7 @@ class _Reader:
                 shape = f"({count},)"
             names.append(name)
             dtype = np.dtype(shape + {"I": "<u4", "q": "<i8", "n": "<i8", "d": "<f8", "?": "?"}[code[-1]])
-            formats.append(dtype)  # type: ignore[arg-type]
+            formats.append(dtype.str if not dtype.shape else dtype)
             offsets.append(offset)
             offset += dtype.itemsize
         names.append("_trailer")

@@ -163,14 +163,55 @@ class EventLog:
                 self.write(TABLES[table], arrow_table(TABLES[table], columns, contents.header), path.stem)
         path.unlink()
 
+    def compact(self, *, below_bytes: int, target_bytes: int) -> int:
+        """Merge files smaller than `below_bytes` into files of about `target_bytes`; the caller holds the lock.
+
+        The small files stay until a load has noted what stands for them now (`database.load_locked`).
+
+        Returns:
+            How many files were merged.
+        """
+        groups: list[list[LogFile]] = []
+        for file in self.files():
+            if file.size_bytes >= below_bytes or (file.stem.startswith(IMPORT) and not self.committed(file)):
+                continue
+            group = groups[-1] if groups else []
+            if not group or group[0].table != file.table or sum(f.size_bytes for f in group) >= target_bytes:
+                groups.append([file])
+            else:
+                group.append(file)
+        groups = [group for group in groups if len(group) > 1]
+        # `sources` last: its small files commit imports of the other tables, and may go only after those
+        for group in sorted(groups, key=lambda group: group[0].table == Source.TABLE):
+            self._merge(group)
+        return sum(map(len, groups))
+
+    def committed(self, file: LogFile) -> bool:
+        """Whether the import this file belongs to was finished."""
+        return any((self.store.events / Source.TABLE).glob(f"{file.commit}-*.parquet"))
+
+    def _merge(self, group: list[LogFile]) -> None:
+        import duckdb
+
+        event = TABLES[group[0].table]
+        folder = self.store.events / event.TABLE
+        stem = f"{MERGED}{secrets.token_hex(8)}"
+        temporary = folder / f".{stem}.tmp"
+        said = {**schema.metadata(event), "bench.replaces": json.dumps([file.name for file in group])}
+        with contextlib.closing(duckdb.connect()) as connection:
+            copy(connection, f"FROM read_parquet({path_list(group)}, union_by_name = true)", temporary, said)
+        publish(temporary, folder, stem)
+
     def journals(self) -> list[Path]:
         """Journals not sealed yet, their writers alive or gone."""
         return sorted(self.store.journals.glob("*.journal"))
 
     def recover(self) -> list[Path]:
-        """Seal every journal whose writer is gone, and clear what killed imports left; the caller holds the lock."""
+        """Seal every journal whose writer is gone, and clear what killed imports and compactions left; the caller holds the lock."""
         for staging in self.store.events.glob(f".{IMPORT}*"):
             shutil.rmtree(staging, ignore_errors=True)
+        for unfinished in self.store.events.glob(f"*/.{MERGED}*.tmp"):
+            unfinished.unlink()
         return [path for path in self.journals() if self.seal(path)]
 
 
@@ -207,11 +248,7 @@ class Batch:
             f"CAST({quote(f.name) if f.name in have else 'NULL'} AS {_parquet_type(f.type)}) AS {quote(f.name)}"
             for f in event.fields()
         )
-        said = ", ".join(f"{quote(key)}: {literal(value)}" for key, value in schema.metadata(event).items())
-        connection.execute(
-            f"COPY (SELECT {columns} FROM ({select})) TO {literal(str(path))} "
-            f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, KV_METADATA {{{said}}})"
-        )
+        copy(connection, f"SELECT {columns} FROM ({select})", path, schema.metadata(event))
         return path
 
     def finish(self) -> None:
@@ -248,6 +285,20 @@ def arrow_table(event: type[Event], columns: dict[str, list[Any]], header: dict[
         values = [constant[field.name]] * rows if field.name in constant else columns.get(field.name, [None] * rows)
         arrays.append(pa.array(values, field.type))
     return pa.Table.from_arrays(arrays, schema=wanted)
+
+
+def copy(connection: "duckdb.DuckDBPyConnection", select: str, path: Path, metadata: dict[str, str]) -> None:
+    """Write the rows of a query, in order, to a Parquet file with this metadata."""
+    said = ", ".join(f"{quote(key)}: {literal(value)}" for key, value in metadata.items())
+    connection.execute(
+        f"COPY ({select}) TO {literal(str(path))} "
+        f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, KV_METADATA {{{said}}})"
+    )
+
+
+def path_list(files: Sequence[LogFile]) -> str:
+    """The files as an SQL list, for read_parquet."""
+    return f"[{', '.join(literal(str(file.path)) for file in files)}]"
 
 
 def publish(temporary: Path, folder: Path, stem: str) -> Path:

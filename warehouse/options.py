@@ -16,9 +16,8 @@ class Values(click.Option):
     Its value is a tuple of strings (or of `value_type`). A comma that belongs to a value is written `\\,`.
     """
 
-    def __init__(self, *args: Any, value_type: click.ParamType | type | None = None, **kwargs: Any) -> None:
-        kwargs.setdefault("metavar", "VALUE…")
-        super().__init__(*args, multiple=True, **kwargs)
+    def __init__(self, *args: Any, value_type: "click.ParamType[Any] | type | None" = None, **kwargs: Any) -> None:
+        super().__init__(*args, **{"metavar": "VALUE…", **kwargs, "multiple": True})
         self.value_type = click.types.convert_type(value_type or str)
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[Any, ...]:

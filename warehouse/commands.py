@@ -1,0 +1,107 @@
+"""Commands that keep a store in order: recover, rebuild, verify, compact."""
+
+import sys
+
+import click
+
+from .errors import Exit
+from .options import Command, store_option
+from .store import Store
+
+no_wait_option = click.option(
+    "--no-wait", is_flag=True, help="Give up with exit code 75 if another process is loading."
+)
+
+
+def say(sentence: str) -> None:
+    """Tell the person at the terminal; stdout is for data."""
+    click.echo(sentence, err=True)
+
+
+@click.command(cls=Command)
+@store_option
+@no_wait_option
+def recover(store: Store, no_wait: bool) -> None:
+    """Seal the journals of processes that died, and load them.
+
+    Every event whose call returned is there; `bench ingest` does the same on its way.
+
+    \b
+        bench recover
+    """
+    from .database import load
+    from .log import EventLog
+
+    loaded = load(store, wait=not no_wait, say=say)
+    alive = EventLog(store).journals()
+    click.echo(f"{len(loaded.recovered)} journals recovered, {len(alive)} still being written")
+
+
+@click.command(cls=Command)
+@store_option
+@no_wait_option
+def rebuild(store: Store, no_wait: bool) -> None:
+    """Build the warehouse anew from the event log; every answer stays the same.
+
+    \b
+        bench rebuild
+    """
+    from .database import rebuild as build
+
+    loaded = build(store, wait=not no_wait, say=say)
+    for table, rows in loaded.rows.items():
+        click.echo(f"{table:16} {rows:>12,}")
+    _complain({name: f"{name} {reason}" for name, reason in loaded.left_out.items()})
+
+
+@click.command(cls=Command)
+@store_option
+@no_wait_option
+def verify(store: Store, no_wait: bool) -> None:
+    """Check every file's checksum, and that every line and event is accounted for.
+
+    Exits with 1 if anything is wrong, after naming it.
+
+    \b
+        bench verify
+    """
+    from .verify import verify as check
+
+    checked = check(store, wait=not no_wait, say=say)
+    click.echo(
+        f"{checked.files} files, {checked.events:,} events, {checked.sources} sources, {checked.lines:,} lines checked"
+    )
+    for note in checked.notes:
+        say(f"note: {note}")
+    _complain(checked.problems)
+    click.echo("all is well")
+
+
+@click.command(cls=Command)
+@store_option
+@no_wait_option
+@click.option("--below", default=16, show_default=True, metavar="MB", help="Merge files smaller than this.")
+@click.option("--target", default=128, show_default=True, metavar="MB", help="Into files of about this size.")
+def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
+    """Merge small event files into larger ones; every answer stays the same.
+
+    \b
+        bench compact
+    """
+    from .database import load_locked
+    from .log import EventLog
+
+    with store.lock(wait=not no_wait, say=say):
+        load_locked(store)
+        log = EventLog(store)
+        before = len(log.files())
+        log.compact(below_bytes=below << 20, target_bytes=target << 20)
+        load_locked(store)
+        click.echo(f"{before} files became {len(log.files())}")
+
+
+def _complain(problems: dict[str, str]) -> None:
+    for problem in problems.values():
+        say(f"Error: {problem}")
+    if problems:
+        sys.exit(Exit.FAILED)
