@@ -1,0 +1,42 @@
+# make demo    install, then run the main job on real work into ./demo
+# make test    install, then format, types and tests
+# make bench   install, then the figures, each beside a reference measured in the same run (let nothing run beside it)
+
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO := demo
+BENCH := BENCH_STORE=$(DEMO)/.bench $(BIN)/bench
+
+.PHONY: install demo test bench clean
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0' -e '.[dev]'
+	touch $@
+
+demo: install
+	rm -rf $(DEMO)
+	$(BIN)/python tests/generate_profiles.py $(DEMO)/profiles/A --steps 20000 --token-budget 2048 --seed 1
+	$(BIN)/python tests/generate_profiles.py $(DEMO)/profiles/B --steps 20000 --token-budget 1024 --floor-ms 6.4 --per-token-us 24 --seed 2
+	$(BENCH) measure models --models mlp attention --backends eager inductor --quick --config demo
+	$(BENCH) ingest A:$(DEMO)/profiles/A B:$(DEMO)/profiles/B
+	$(BENCH) speedups
+	$(BENCH) sql "SELECT config, count(*) AS steps, round(median(model_run_ms), 2) AS median_ms FROM runtime_vs_tokens() GROUP BY config ORDER BY config"
+	$(BENCH) viz runtime-vs-tokens --configs A B -o $(DEMO)/runtime-vs-tokens.png -o $(DEMO)/runtime-vs-tokens.html
+	$(BENCH) viz runtime-vs-tokens --configs A B
+	@echo
+	@echo "Look at $(DEMO)/runtime-vs-tokens.png, open $(DEMO)/runtime-vs-tokens.html, or ask: BENCH_STORE=$(DEMO)/.bench $(BIN)/bench sql"
+
+test: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+bench: install
+	$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf .venv $(DEMO) build *.egg-info
