@@ -1,0 +1,70 @@
+-- One row per case measured in blocks together with its baseline: the ratio of the two, without its interval's width.
+-- The baseline is the case of the same run and the same work whose backend is eager. A block times every side once, so
+-- drift of the machine cancels in the log of the ratio baseline / case; a block counts with the medians of its steady
+-- latencies. As the measuring does when it decides to stop, the estimate is the 20 % trimmed mean of these logs with its
+-- winsorised standard error (Yuen, Biometrika 61, 1974), widened where neighbouring blocks resemble each other (effective
+-- sample size of a first-order autoregression, its correlation taken one standard error high).
+--
+-- run_id        Run it was measured in.
+-- case_id       Case measured.
+-- baseline_id   Case it is measured against.
+-- n             Blocks that timed both.
+-- log_ratio     Estimate of ln(baseline / case); above 0 is faster. With fewer than 5 blocks their plain mean.
+-- error         Standard error of log_ratio; NULL for fewer than 5 blocks.
+-- degrees       Degrees of freedom of that error.
+WITH
+axes AS (
+    SELECT run_id, case_id, min(work_hash) AS work_hash, min(backend) AS backend
+    FROM cases
+    WHERE run_id IN (SELECT run_id FROM _touched)
+    GROUP BY run_id, case_id
+),
+blocks AS (
+    SELECT run_id, case_id, work_hash, backend, process, block, median(duration_ns / loops) AS each_ns
+    FROM timings
+    JOIN axes USING (run_id, case_id)
+    WHERE run_id IN (SELECT run_id FROM _touched)
+        AND metric = 'latency' AND phase = 'steady' AND block IS NOT NULL AND loops > 0 AND duration_ns > 0
+    GROUP BY ALL
+),
+logs AS (
+    SELECT
+        side.run_id, side.case_id, base.case_id AS baseline_id,
+        list(ln(base.each_ns / side.each_ns) ORDER BY side.process, side.block) AS x
+    FROM blocks AS side
+    JOIN blocks AS base
+        ON side.run_id = base.run_id AND side.work_hash = base.work_hash AND side.block = base.block
+        AND side.process IS NOT DISTINCT FROM base.process
+    WHERE base.backend = 'eager' AND side.backend <> 'eager'
+    GROUP BY ALL
+),
+cut AS (
+    SELECT
+        *, list_sort(x) AS sorted, len(x) AS n,
+        CASE WHEN len(x) < 5 THEN 0 ELSE floor(0.2::DOUBLE * len(x))::BIGINT END AS cut
+    FROM logs
+),
+winsorised AS (
+    SELECT
+        * EXCLUDE x, list_avg(sorted[cut + 1:n - cut]) AS log_ratio,
+        list_transform(x, lambda y: least(greatest(y, sorted[cut + 1]), sorted[n - cut])) AS w
+    FROM cut
+),
+centred AS (
+    SELECT *, list_transform(w, lambda y: y - mean) AS c, list_var_samp(w) AS variance
+    FROM (SELECT *, list_avg(w) AS mean FROM winsorised)
+),
+correlated AS (
+    SELECT
+        *,
+        CASE WHEN variance > 0 THEN least(greatest(
+            list_sum(list_transform(range(1, n), lambda i: c[i] * c[i + 1])) / ((n - 1) * variance) + 1 / n + 1 / sqrt(n),
+        0), 0.9) ELSE 0 END AS r
+    FROM centred
+)
+
+SELECT
+    run_id, case_id, baseline_id, n, log_ratio,
+    CASE WHEN n >= 5 THEN sqrt(variance * (1 + r) / (1 - r) / n) / 0.6 END AS error,
+    CASE WHEN n >= 5 THEN greatest(2, (n - 2 * cut) * (1 - r) / (1 + r) - 1)::DOUBLE END AS degrees
+FROM correlated

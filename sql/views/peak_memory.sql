@@ -1,0 +1,43 @@
+-- One row per case and source of memory readings: the highest it reached, over all phases.
+--
+-- run_id              Run it was measured in.
+-- config              Config of that run.
+-- case_id             Case; NULL where it concerns the run as a whole.
+-- work_hash           What was computed, whoever computed it.
+-- suite               Suite of the workload.
+-- name                Model, function, command or benchmark.
+-- mode                inference or training.
+-- device              cpu, cuda …
+-- dtype               float32, bfloat16, amp …
+-- backend             Compiler or implementation.
+-- batch_size          Samples in one batch.
+-- sequence_length     Tokens in one sequence.
+-- parameters          Further axes, as a JSON object.
+-- source              rss, cuda_allocated, cuda_reserved, nvml …
+-- peak_bytes          Highest peak or reading.
+-- error_bound_bytes   How far below the truth it may lie; NULL unknown.
+-- n                   Peaks and readings it is the highest of.
+WITH
+run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
+axes AS (
+    SELECT
+        run_id, case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
+        min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
+        min(sequence_length) AS sequence_length, min(parameters) AS parameters
+    FROM cases
+    GROUP BY run_id, case_id
+),
+peaks AS (
+    SELECT
+        run_id, case_id, source, max(size_bytes) AS peak_bytes,
+        arg_max(error_bound_bytes, (size_bytes, error_bound_bytes)) AS error_bound_bytes, count(*) AS n
+    FROM memory_samples
+    GROUP BY run_id, case_id, source
+)
+
+SELECT
+    peaks.run_id, run.config, peaks.case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
+    axes.backend, axes.batch_size, axes.sequence_length, axes.parameters, source, peak_bytes, error_bound_bytes, n
+FROM peaks
+LEFT JOIN run ON peaks.run_id = run.run_id
+LEFT JOIN axes ON peaks.run_id = axes.run_id AND peaks.case_id = axes.case_id
