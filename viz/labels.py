@@ -1,0 +1,58 @@
+"""Names as text one can draw: no control characters, no line that runs off the page."""
+
+import unicodedata
+from collections.abc import Iterable
+
+_WIDE = ("W", "F")
+
+
+def printable(text: str) -> str:
+    """The text with whatever does not print (control, bidi, line breaks) written as an escape."""
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def width(text: str) -> int:
+    """Columns the text takes in a terminal; a Chinese character takes two, a combining one none."""
+    return sum(_columns(char) for char in text)
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in _WIDE else 1
+
+
+def shorten(text: str, columns: int) -> str:
+    """The text in at most that many columns, cut in the middle: both ends of a name tell it from its neighbours."""
+    if width(text) <= columns:
+        return text
+    head, tail = (columns - 1) - (columns - 1) // 2, (columns - 1) // 2
+    return f"{_fitting(text, head)}…{_fitting(text[::-1], tail)[::-1]}"
+
+
+def _fitting(text: str, columns: int) -> str:
+    used = 0
+    for index, char in enumerate(text):
+        used += _columns(char)
+        if used > columns:
+            return text[:index]
+    return text
+
+
+def labels(names: Iterable[str], columns: int) -> dict[str, str]:
+    """A short printable label for each name, no two alike."""
+    chosen: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        label = shorten(printable(name) or "(empty)", columns)
+        copy = 2
+        while label in taken:
+            label = f"{shorten(printable(name), columns - 3)}·{copy}"
+            copy += 1
+        chosen[name] = label
+        taken.add(label)
+    return chosen

@@ -1,0 +1,55 @@
+"""Where a legend stands so that it hides no point, and the labels that fit there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .labels import labels, printable, width
+from .palette import styles
+
+_PER_INCH = 15  # characters of an 8 pt label
+_ROW_INCHES = 0.165
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """One entry for each config: beside the plot where names are short and few, else below it in columns."""
+
+    orient: str
+    columns: int
+    labels: dict[str, str]  # by config, in drawing order
+
+    @classmethod
+    def fitting(cls, configs: Sequence[str], inches: float) -> "Legend":
+        """The legend for these configs in a figure that wide."""
+        across = inches * _PER_INCH
+        longest = max((width(printable(config)) for config in configs), default=0)
+        if longest <= across * 0.25 and len(configs) <= 18:
+            return cls("right", 1, labels(configs, max(8, int(across * 0.25))))
+        columns = int(max(1, min(4, across // (longest + 5))))
+        if len(configs) > 5 * columns:
+            columns = max(1, min(4, int(across // 20)))
+        return cls("bottom", columns, labels(configs, max(8, int(across / columns) - 5)))
+
+    @property
+    def inches(self) -> float:
+        """Height it adds below the plot."""
+        return -(-len(self.labels) // self.columns) * _ROW_INCHES if self.orient == "bottom" else 0
+
+    def encodings(self, field: str, *, colour: bool = True) -> dict[str, Any]:
+        """Vega-Lite colour and shape for that field; one legend for both, none for a single config."""
+        looks = styles(list(self.labels))
+        domain = list(self.labels.values())
+        legend = (
+            {"title": None, "orient": self.orient, "columns": self.columns, "labelLimit": 0}
+            if len(domain) > 1
+            else None
+        )
+        encoding = {"field": field, "type": "nominal", "legend": legend}
+        shape = {**encoding, "scale": {"domain": domain, "range": [looks[config][1] for config in self.labels]}}
+        if not colour:
+            return {"shape": shape} if len(domain) > 1 else {}
+        return {
+            "color": {**encoding, "scale": {"domain": domain, "range": [looks[config][0] for config in self.labels]}},
+            **({"shape": shape} if len(domain) > 1 else {}),
+        }

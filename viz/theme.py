@@ -1,0 +1,70 @@
+"""The look of every chart: quiet axes, thin grid, sizes for print and for the screen, light and dark."""
+
+from typing import Any
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+POINTS_PER_INCH = 72
+_INK, _SOFT, _GRID = "#1f2328", "#59636e", "#e4e7eb"
+_INK_DARK, _SOFT_DARK, _GRID_DARK, _PAPER_DARK = "#e6edf3", "#9198a1", "#2a3038", "#0d1117"
+
+
+def print_config(font: str) -> dict[str, Any]:
+    """Vega-Lite config for images: sizes in points, as a figure in a paper wants them."""
+    return _config(font, scale=1.0, ink=_INK, soft=_SOFT, grid=_GRID, paper="white")
+
+
+def screen_config(font: str, *, dark: bool) -> dict[str, Any]:
+    """Vega-Lite config for a page: larger, on the page's own background."""
+    if dark:
+        return _config(font, scale=1.45, ink=_INK_DARK, soft=_SOFT_DARK, grid=_GRID_DARK, paper=_PAPER_DARK)
+    return _config(font, scale=1.45, ink=_INK, soft=_SOFT, grid=_GRID, paper="white")
+
+
+def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, paper: str) -> dict[str, Any]:
+    def size(points: float) -> float:
+        return round(points * scale, 1)
+
+    return {
+        "background": paper,
+        "font": font,
+        "view": {"stroke": None},
+        "axis": {
+            "labelFontSize": size(8),
+            "titleFontSize": size(8.5),
+            "titleFontWeight": "normal",
+            "titlePadding": size(6),
+            "labelPadding": size(3),
+            "labelColor": soft,
+            "titleColor": ink,
+            "domainColor": soft,
+            "domainWidth": 0.7,
+            "tickColor": soft,
+            "tickWidth": 0.7,
+            "tickSize": size(3),
+            "gridColor": grid,
+            "gridWidth": 0.6,
+        },
+        "legend": {
+            "labelFontSize": size(8),
+            "titleFontSize": size(8.5),
+            "titleFontWeight": "normal",
+            "labelColor": ink,
+            "titleColor": ink,
+            "symbolSize": round(34 * scale * scale, 1),
+            "symbolStrokeWidth": 0,
+            "rowPadding": size(1.5),
+            "offset": size(8),
+            "symbolLimit": 0,
+        },
+        "title": {
+            "anchor": "start",
+            "frame": "group",
+            "fontSize": size(11),
+            "fontWeight": 600,
+            "color": ink,
+            "subtitleFontSize": size(8),
+            "subtitleColor": soft,
+            "subtitlePadding": size(3),
+            "offset": size(8),
+        },
+    }
