@@ -14,7 +14,7 @@ def warehouse() -> Builder:
     return Builder()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Folder of real result files; tests that need it are skipped where it is absent."""
     folder = Path(os.environ.get("BENCH_SHARED_DATA") or Path(__file__).parents[2] / "shared" / "data")
