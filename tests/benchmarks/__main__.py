@@ -1,0 +1,25 @@
+"""`python -m tests.benchmarks [NAME…]` measures the figures (all, or those of the named modules) and prints them.
+
+Let nothing else run meanwhile. Results go into a store of their own, `.bench-figures/`, so that any two runs compare:
+
+    bench sql --store .bench-figures "SELECT * FROM metrics JOIN cases USING (run_id, case_id)"
+"""
+
+import importlib
+import sys
+
+from .figures import Figures
+
+MODULES = ("startup", "emit", "ingest", "warehouse", "charts")
+
+
+def main(names: list[str]) -> int:
+    """Measure, print, and return 1 if a figure is beyond its bar."""
+    with Figures() as figures:
+        for name in names or MODULES:
+            importlib.import_module(f".{name}", __package__).measure(figures)
+    return figures.report()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,127 @@
+"""The harness: run a command and weigh it, record a figure with its reference and its bar, print them all."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import bench
+from bench.warehouse.database import Warehouse, load
+from bench.warehouse.output import write_rows
+from bench.warehouse.store import Store
+
+STORE = Path(".bench-figures")
+BENCH = (sys.executable, "-m", "bench")
+
+# Starts a command from a process too small to lend it a memory peak: ru_maxrss is inherited through exec.
+LAUNCHER = """
+import os, sys, time
+start = time.perf_counter()
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, status, usage = os.wait4(child, 0)
+print(time.perf_counter() - start, usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status), file=sys.stderr)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What a command took."""
+
+    seconds: float
+    peak_bytes: int
+    stdout: str
+
+
+def weigh(command: Sequence[str], *, env: dict[str, str] | None = None, cwd: Path | None = None) -> Weighed:
+    """Run a command in a fresh process; fail loudly if it fails."""
+    launcher = [sys.executable, "-S", "-E", "-c", LAUNCHER, *command]
+    done = subprocess.run(launcher, capture_output=True, text=True, env={**os.environ, **(env or {})}, cwd=cwd)
+    *talk, last = done.stderr.splitlines()
+    seconds, peak, code = last.split()
+    if int(code):
+        raise SystemExit(f"{' '.join(command)} exited with {code}:\n" + "\n".join(talk))
+    return Weighed(float(seconds), int(peak), done.stdout)
+
+
+def python(source: str, *arguments: str) -> Weighed:
+    """Run Python source in a fresh process."""
+    return weigh([sys.executable, "-c", source, *arguments])
+
+
+class Figures:
+    """The figures of one run."""
+
+    def __init__(self) -> None:
+        self.store = Store.find(STORE)
+        self.run = bench.run("figures", suite="figures", store=self.store)
+
+    def add(self, name: str, value: float, unit: str, *, reference: float | None = None, most: float | None = None,
+            ratio_most: float | None = None, ratio_least: float | None = None, against: str = "") -> None:  # fmt: skip
+        """Record a figure.
+
+        Args:
+            name: What was measured.
+            value: What it came to.
+            unit: Its unit: s, ns, MB, rows/s …
+            reference: The same for the reference.
+            most: The bar on the value.
+            ratio_most: The bar on value / reference.
+            ratio_least: The bar on reference / value (how many times cheaper).
+            against: What the reference is.
+        """
+        case = self.run.case(name, suite="figures", parameters={"against": against} if against else None)
+        case.metric("value", value, unit=unit)
+        for metric, number in (
+            ("reference", reference), ("most", most), ("ratio_most", ratio_most), ("ratio_least", ratio_least),
+        ):  # fmt: skip
+            if number is not None:
+                case.metric(metric, number, unit=unit if metric in ("reference", "most") else "ratio")
+        kept = (
+            (most is None or value <= most)
+            and (ratio_most is None or reference is None or value <= ratio_most * reference)
+            and (ratio_least is None or reference is None or reference >= ratio_least * value)
+        )
+        case.outcome("ok" if kept else "failed", reason=None if kept else "beyond its bar")
+        print(f"{name}: {value:,.3f} {unit}" + (f", {against} {reference:,.3f}" if reference else ""), file=sys.stderr)
+
+    def report(self) -> int:
+        """Print all figures of this run; returns 1 if one is beyond its bar."""
+        load(self.store)
+        with Warehouse.open(self.store) as warehouse:
+            found = warehouse.rows(
+                "WITH f AS (SELECT c.name, any_value(json_extract_string(c.parameters, '$.against')) AS against,"
+                " any_value(o.status) AS status, map_from_entries(list((m.metric, m.value))) AS v,"
+                " any_value(m.unit) FILTER (m.metric = 'value') AS unit, min(c.recorded_at) AS at"
+                " FROM cases c JOIN metrics m USING (run_id, case_id) JOIN outcomes o USING (run_id, case_id)"
+                " WHERE c.run_id = ? GROUP BY c.name)"
+                " SELECT name, round(v['value'], 3), unit, against, round(v['reference'], 3),"
+                " round(v['value'] / v['reference'], 3), v['most'], v['ratio_most'], 1 / v['ratio_least'], status"
+                " FROM f ORDER BY at",
+                [self.run.run_id],
+            )
+        headings = [
+            "figure",
+            "value",
+            "unit",
+            "beside",
+            "reference",
+            "ratio",
+            "bar",
+            "ratio bar",
+            "or ratio bar",
+            "kept",
+        ]
+        write_rows(headings, found, "table")
+        return int(any(row[-1] != "ok" for row in found))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.run.__exit__(kind, error, trace)
