@@ -1,0 +1,174 @@
+"""What a format is: how a file is recognised by its content, and how its records become events.
+
+One module in `ingest/formats/` is one format; a package outside bench adds one through the entry point group
+`bench.formats`, whose value is a `Format` subclass. Nothing else needs to know.
+"""
+
+import functools
+import importlib
+import importlib.metadata
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from ..warehouse.errors import UnknownName
+from ..warehouse.log import Batch
+
+if TYPE_CHECKING:
+    import duckdb
+
+ENTRY_POINTS = "bench.formats"
+BLOCK_BYTES = 4 << 20
+MAX_LINE_BYTES = 16 << 20  # a longer line is no record; it is also what DuckDB takes for one JSON object at most
+MAX_TEXT = 64 << 10  # characters of a reject that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The beginning of a file: what recognition looks at."""
+
+    path: Path
+    data: bytes  # whole lines, at least the first, unless the file is smaller or has no line end for megabytes
+
+    def lines(self, count: int = 20) -> list[str]:
+        """The first lines, decoded leniently, without their ends and without a byte order mark."""
+        text = self.data[: 1 << 20].decode("utf-8", "backslashreplace").removeprefix("\ufeff")
+        return text.split("\n", count)[:count] if count else []
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user said that concerns the reading of a file."""
+
+    metric: str | None = None  # 'time' or 'memory': what the numbers of a file are that does not say so
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is to be read of one file: its bytes from `start_byte` to `end_byte`, whole lines all."""
+
+    path: Path
+    run_id: str
+    source_id: str
+    start_byte: int
+    end_byte: int
+    first_line: int
+    options: Options
+    cursor: "Callable[[], duckdb.DuckDBPyConnection]"  # an in-memory DuckDB, a connection of its own for each thread
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes to read."""
+        return self.end_byte - self.start_byte
+
+    def blocks(self) -> Iterator[bytes]:
+        """The bytes, cut into blocks of whole lines of about 4 MB; a line longer than a block is one block."""
+        left = self.size_bytes
+        pieces: list[bytes] = []
+        with self.path.open("rb") as file:
+            file.seek(self.start_byte)
+            while left and (block := file.read(min(BLOCK_BYTES, left))):
+                left -= len(block)
+                cut = block.rfind(b"\n") + 1
+                if cut:
+                    yield b"".join((*pieces, block[:cut]))
+                    pieces = []
+                if cut < len(block):
+                    pieces.append(block[cut:])
+        if pieces:
+            yield b"".join(pieces)
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Every line with its number, without its line feed."""
+        number = self.first_line
+        for block in self.blocks():
+            for line in split_lines(block):
+                yield number, line
+                number += 1
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the lines (or records) of a part."""
+
+    lines: int = 0
+    loaded: int = 0
+    rejected: int = 0
+    notes: list[str] = field(default_factory=list)  # what else there is to say, in sentences
+
+
+class Format(ABC):
+    """One kind of file."""
+
+    name: ClassVar[str]
+    doc: ClassVar[str]  # one line, for people
+    grows: ClassVar[bool] = False  # whether writers append lines to a file that may have been loaded before
+
+    @abstractmethod
+    def recognise(self, head: Head) -> bool:
+        """Whether a file is of this format, judged by content; a name alone proves nothing."""
+
+    @abstractmethod
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """Add the events of a part to the batch: each with `run_id`, `source_id` and `line` of the part."""
+
+    def whole(self, line: bytes) -> bool:
+        """Whether a last line without line feed is a whole record; else its writer is still at it."""
+        return True
+
+    def left_out(self, head: Head) -> str | None:
+        """Why a recognised file holds nothing to load, in words that follow its name; None for a file that does."""
+        return None
+
+    def identity(self, name: str) -> str:
+        """What the file's name says that its content does not: two files of one content may differ in it."""
+        return ""
+
+    def order(self, names: Iterable[str]) -> list[str]:
+        """The order of the files of a result set."""
+        return sorted(names)
+
+
+@functools.cache
+def formats() -> dict[str, Format]:
+    """Every format there is, by name."""
+    from . import formats as package
+
+    found: list[type[Format]] = []
+    for module in pkgutil.iter_modules(package.__path__):
+        loaded = importlib.import_module(f"{package.__name__}.{module.name}")
+        found += [
+            value
+            for value in vars(loaded).values()
+            if isinstance(value, type) and issubclass(value, Format) and value.__module__ == loaded.__name__
+        ]
+    found += [entry.load() for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)]
+    return {kind.name: kind() for kind in sorted(found, key=lambda kind: kind.name)}
+
+
+def find_format(name: str) -> Format:
+    """The format of that name.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    if name not in formats():
+        raise UnknownName("format", name, formats(), cure=f"Formats: {', '.join(formats())}")
+    return formats()[name]
+
+
+def split_lines(block: bytes) -> list[bytes]:
+    """The lines of a block without their line feeds; what follows the last line feed counts if it is not empty."""
+    lines = block.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def as_text(line: bytes) -> str:
+    """A record as a reject keeps it: bytes that are no UTF-8 as \\xNN, beyond 64 Ki characters cut and said."""
+    text = line.removesuffix(b"\r").decode("utf-8", "backslashreplace")
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(line)} bytes)"

@@ -1,0 +1,582 @@
+"""Scheduler profiles: one JSON object a line for each step of an LLM server's scheduler.
+
+Three writers are known, told apart by their fields. All their fields are taken by name, whoever wrote them; a field that
+has no column is kept in `extra`.
+
+A large file is read in bulk by DuckDB, which is fast and forgiving: it rounds 1.5 to 2, takes "5" and true for numbers,
+drops unknown keys. So a bulk read counts only when it is proven to have lost nothing (`_prove`); else the lines that are
+not like the others are set aside and read one by one, exactly, and the rest is read in bulk again.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...warehouse.events import Instant, Json, Reject, ScheduleChunk
+from ...warehouse.log import Batch
+from ...warehouse.schema import literal, quote
+from ..format import MAX_LINE_BYTES, Format, Head, Part, Tally, as_text, split_lines
+
+if TYPE_CHECKING:
+    import duckdb
+
+BULK_BYTES = 1 << 20  # below this a line-by-line read is as fast as starting a bulk one
+EXACT = 2**53 - 1  # whole numbers up to here survive being read as DOUBLE
+UNIX_SECONDS = (1e8, 1e11)  # a timestamp in this range is wall clock (1973 to 5138), else some monotonic clock
+
+WHOLE, NUMBER, QUOTED, LIST, SINGLE, OTHER = "whole", "number", "quoted", "list", "single", "other"
+
+# field of a record -> column, and what it holds
+FIELDS: dict[str, tuple[str, str]] = {
+    "batch_id": ("batch_id", WHOLE),
+    "timestamp": ("clock_s", NUMBER),
+    "total_scheduled_tokens": ("total_tokens", WHOLE),
+    "sched_tokens": ("total_tokens", WHOLE),
+    "chunk_sizes": ("chunk_sizes", LIST),
+    "prefill_chunk_sizes": ("prefill_chunk_sizes", LIST),
+    "decode_chunk_sizes": ("decode_chunk_sizes", LIST),
+    "all_computed_tokens": ("computed_tokens", LIST),
+    "computed_tokens": ("computed_tokens", LIST),
+    "all_cached_tokens": ("cached_tokens", LIST),
+    "cached_tokens": ("cached_tokens", LIST),
+    "schedule_duration_ms": ("schedule_ms", NUMBER),
+    "schedule_ms": ("schedule_ms", NUMBER),
+    "model_run_duration_ms": ("model_run_ms", NUMBER),
+    "model_run_ms": ("model_run_ms", NUMBER),
+    "total_step_duration_ms": ("step_ms", NUMBER),
+    "num_waiting_reqs": ("waiting", WHOLE),
+    "num_waiting": ("waiting", WHOLE),
+    "num_running_reqs": ("running", WHOLE),
+    "num_running": ("running", WHOLE),
+    "num_prefill_reqs": ("prefill", WHOLE),
+    "num_decode_reqs": ("decode", WHOLE),
+    "token_budget": ("token_budget", WHOLE),
+    "kv_cache_usage": ("kv_cache_usage", NUMBER),
+}
+DURATIONS = {"schedule_duration_ms", "schedule_ms", "model_run_duration_ms", "model_run_ms"}
+CHUNKS = {"chunk_sizes", "prefill_chunk_sizes", "decode_chunk_sizes"}
+WALL_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")  # of the field `time`; read as UTC
+
+
+class SchedulerSteps(Format):
+    """Scheduler steps of an LLM server."""
+
+    name = "scheduler"
+    doc = (
+        "scheduler profile of an LLM server, one JSON object a line (batch_id, chunk_sizes, schedule and model run ms)"
+    )
+    grows = True
+
+    def recognise(self, head: Head) -> bool:
+        """Whether one of the first lines is a step: a number, chunks and a duration."""
+        return any(_is_step(line) for line in head.lines())
+
+    def whole(self, line: bytes) -> bool:
+        """Whether a line is a JSON object."""
+        try:
+            return isinstance(_decode(line), dict)
+        except BadRecord:
+            return False
+
+    def order(self, names: Iterable[str]) -> list[str]:
+        """By the integer after the last `_` of the stem; if a file has none, all by name. Equal keys go by name."""
+        keys = {name: re.search(r"_([+-]?[0-9]+)$", Path(name).stem) for name in names}
+        if all(keys.values()):
+            return sorted(keys, key=lambda name: (int(keys[name][1]), name))  # type: ignore[index]
+        return sorted(keys)
+
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """Read in bulk what can be proven, and the rest line by line."""
+        tally = Tally()
+        odd = _read_bulk(part, batch, tally) if part.size_bytes >= BULK_BYTES else None
+        if odd == frozenset():
+            return tally
+        for number, line in part.lines():
+            if odd is None or number in odd:
+                tally.lines += 1
+                try:
+                    batch.add(_chunk(_decode(line), part, number))
+                    tally.loaded += 1
+                except BadRecord as error:
+                    reason, text = str(error), as_text(line)
+                    batch.add(
+                        Reject(source_id=part.source_id, run_id=part.run_id, line=number, reason=reason, text=text)
+                    )
+                    tally.rejected += 1
+        return tally
+
+
+def _is_step(line: str) -> bool:
+    try:
+        record = _decode(line.encode())
+    except (BadRecord, UnicodeEncodeError):
+        return False
+    return "batch_id" in record and not CHUNKS.isdisjoint(record) and not DURATIONS.isdisjoint(record)
+
+
+# One line, exactly
+
+
+class BadRecord(Exception):
+    """A line that is no record; the message is the reason."""
+
+
+class _Object(dict[str, Any]):
+    repeated: str | None = None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> _Object:
+    result = _Object(pairs)
+    if len(result) < len(pairs):
+        keys = [key for key, _ in pairs]
+        result.repeated = next(key for key in keys if keys.count(key) > 1)
+    return result
+
+
+def _no_constant(text: str) -> Any:
+    raise BadRecord(f"{text} is no JSON value")
+
+
+_json = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant)
+
+
+def _decode(line: bytes) -> dict[str, Any]:
+    """The JSON object a line holds.
+
+    Raises:
+        BadRecord: It holds none.
+    """
+    if len(line) > MAX_LINE_BYTES:
+        raise BadRecord(f"longer than {MAX_LINE_BYTES >> 20} MiB")
+    try:
+        text = line.decode().strip(" \t\r\v\f")
+        if not text:
+            raise BadRecord("blank line")
+        record = _json.decode(text)
+    except UnicodeDecodeError as error:
+        raise BadRecord(f"not UTF-8 at byte {error.start + 1}") from None
+    except json.JSONDecodeError as error:
+        raise BadRecord(f"not valid JSON: {error.msg} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise BadRecord("not valid JSON: nested too deeply") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise BadRecord(f"not valid JSON: {error}") from None
+    if not isinstance(record, _Object):
+        raise BadRecord(f"not an object but {_show(record)}")
+    if record.repeated is not None:
+        raise BadRecord(f"repeats the key {record.repeated!r}")
+    return record
+
+
+def _chunk(record: dict[str, Any], part: Part, line: int) -> ScheduleChunk:
+    """The event a record is.
+
+    Raises:
+        BadRecord: A field holds what its column cannot.
+    """
+    if record.get("batch_id") is None:
+        raise BadRecord("no batch_id")
+    columns: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for key, value in record.items():
+        column, kind = FIELDS.get(key, ("", OTHER))
+        if value is None:
+            continue
+        if kind == OTHER or column in columns:
+            extra[key] = value
+        else:
+            columns[column] = _READ[kind](key, value)
+    if "chunk_sizes" not in columns and not CHUNKS.isdisjoint(columns):
+        prefill, decode = columns.get("prefill_chunk_sizes"), columns.get("decode_chunk_sizes")
+        columns["chunk_sizes"] = (prefill or []) + (decode or [])
+    return ScheduleChunk(
+        run_id=part.run_id,
+        source_id=part.source_id,
+        line=line,
+        recorded_at=_recorded_at(columns.get("clock_s"), extra.get("time")),
+        extra=_as_json(extra) if extra else None,
+        **columns,
+    )
+
+
+def _whole(key: str, value: Any) -> int:
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    if type(value) is not int:
+        raise BadRecord(f"{key} is {_show(value)}, not a whole number")
+    if not -(2**63) <= value < 2**63:
+        raise BadRecord(f"{key} is {_show(value)}, beyond 64 bits")
+    return value
+
+
+def _number(key: str, value: Any) -> float:
+    try:
+        number = float(value) if type(value) in (int, float, str) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadRecord(f"{key} is {_show(value)}, not a finite number")
+    return number
+
+
+def _list(key: str, value: Any) -> list[int]:
+    if isinstance(value, list):
+        return [_whole(f"{key}[{index}]", item) for index, item in enumerate(value)]
+    return [_whole(key, value)]
+
+
+_READ: dict[str, Callable[[str, Any], Any]] = {WHOLE: _whole, NUMBER: _number, LIST: _list}
+
+
+def _recorded_at(seconds: float | None, text: Any) -> Instant | None:
+    if seconds is not None and UNIX_SECONDS[0] <= seconds < UNIX_SECONDS[1]:
+        return Instant(math.floor(seconds * 1e6))
+    if isinstance(text, str) and WALL_TIME.fullmatch(text):
+        try:
+            moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+        except ValueError:  # the 31st of February
+            return None
+        since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+        return Instant((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
+    return None
+
+
+def _as_json(extra: dict[str, Any]) -> Json:
+    try:
+        text = json.dumps(extra, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadRecord("a lone surrogate in a text") from None
+    except ValueError:
+        raise BadRecord("a number beyond double precision") from None
+    return Json(text)
+
+
+def _show(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+# A whole file, in bulk and proven
+
+
+class Unproven(Exception):
+    """A bulk read that cannot be shown to have lost nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    key: str
+    column: str  # empty for a field that goes to `extra`
+    kind: str
+
+
+_DUCKDB_TYPES = {
+    WHOLE: "DOUBLE",
+    NUMBER: "DOUBLE",
+    QUOTED: "VARCHAR",
+    LIST: "DOUBLE[]",
+    SINGLE: "DOUBLE",
+    OTHER: "JSON",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The fields of the first record, which the records of one writer all have."""
+
+    fields: tuple[_Field, ...]
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> "_Layout | None":
+        """The layout of a record; None if it has no batch_id, or two fields for one column."""
+        fields = []
+        for key, value in record.items():
+            column, kind = FIELDS.get(key, ("", OTHER))
+            if kind == LIST and not isinstance(value, list):
+                kind = SINGLE
+            elif kind == NUMBER and isinstance(value, str):
+                kind = QUOTED
+            fields.append(_Field(key, column, kind))
+        named = [field.column for field in fields if field.column]
+        return cls(tuple(fields)) if len(named) == len(set(named)) and "batch_id" in named else None
+
+    def fits(self, record: dict[str, Any]) -> bool:
+        """Whether a bulk read by this layout takes a record, and every record of the same shape, for what it is."""
+        kinds = {field.key: field.kind for field in self.fields}
+        if (
+            not record.keys() <= kinds.keys()
+            or not {key for key, kind in kinds.items() if kind == OTHER} <= record.keys()
+        ):
+            return False
+        return all(_FITS[kinds[key]](value) for key, value in record.items())
+
+    def select(self, path: Path, part: Part) -> str:
+        """The bulk read of a file: what it cannot convert without loss is an error."""
+        types = ", ".join(f"{literal(f.key)}: '{_DUCKDB_TYPES[f.kind]}'" for f in self.fields)
+        keys = {field.column: quote(field.key) for field in self.fields if field.column}
+        values = {field.column: _LOSSLESS[field.kind].format(quote(field.key)) for field in self.fields if field.column}
+        kinds = [name for name in ("prefill_chunk_sizes", "decode_chunk_sizes") if name in keys]
+        if kinds and "chunk_sizes" not in keys:
+            chunks = " || ".join(f"coalesce({values[name]}, [])" for name in kinds)
+            said = ", ".join(keys[name] for name in kinds)
+            values["chunk_sizes"] = f"CASE WHEN coalesce({said}) IS NOT NULL THEN {chunks} END"
+        values["recorded_at"] = self._recorded_at(keys)
+        others = [field.key for field in self.fields if field.kind == OTHER]
+        if others:
+            names = [literal(json.dumps(key, ensure_ascii=False) + ":") for key in others]
+            texts = [f"coalesce({quote(key)}, error('absent'))" for key in others]
+            pairs = " || ',' || ".join(f"{name} || {text}" for name, text in zip(names, texts, strict=True))
+            values["extra"] = f"'{{' || {pairs} || '}}'"
+        values["run_id"], values["source_id"] = literal(part.run_id), literal(part.source_id)
+        values["line"] = f"{part.first_line - 1} + row_number() OVER ()"
+        return (
+            f"SELECT {', '.join(f'{value} AS {name}' for name, value in values.items())} "
+            f"FROM read_json({literal(glob_safe(path))}, columns = {{{types}}}, format = 'newline_delimited', "
+            f"compression = 'none', hive_partitioning = false) QUALIFY {keys['batch_id']} IS NOT NULL"
+        )
+
+    def _recorded_at(self, keys: dict[str, str]) -> str:
+        cases = []
+        if "clock_s" in keys:
+            clock, (low, high) = keys["clock_s"], UNIX_SECONDS
+            moment = f"make_timestamp(CAST(floor({clock} * 1e6) AS BIGINT))"
+            cases.append(f"WHEN {clock} >= {low} AND {clock} < {high} THEN {moment}")
+        if any(field.key == "time" for field in self.fields):
+            pattern = literal(f'"{WALL_TIME.pattern}"')
+            cases.append(f"""WHEN regexp_full_match("time", {pattern}) THEN try_cast(trim("time", '"') AS TIMESTAMP)""")
+        return f"CASE {' '.join(cases)} END" if cases else "NULL"
+
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    WHOLE: lambda value: type(value) is int,
+    NUMBER: lambda value: type(value) in (int, float),
+    QUOTED: lambda value: isinstance(value, str),
+    LIST: lambda value: isinstance(value, list) and all(type(item) is int for item in value),
+    SINGLE: lambda value: type(value) is int,
+    OTHER: lambda value: value is not None,
+}
+_WHOLE_SQL = (
+    f"CASE WHEN {{0}} IS NULL OR ({{0}} = trunc({{0}}) AND abs({{0}}) <= {EXACT}) "
+    "THEN CAST({0} AS BIGINT) ELSE error('not whole') END"
+)
+_LOSSLESS = {
+    WHOLE: _WHOLE_SQL,
+    NUMBER: "CASE WHEN {0} IS NULL OR isfinite({0}) THEN {0} ELSE error('not finite') END",
+    QUOTED: "CASE WHEN {0} IS NULL OR isfinite(CAST({0} AS DOUBLE)) THEN CAST({0} AS DOUBLE) ELSE error('not finite') END",
+    LIST: (
+        "CASE WHEN {0} IS NULL OR CAST(CAST({0} AS BIGINT[]) AS DOUBLE[]) = {0} "
+        "THEN CAST({0} AS BIGINT[]) ELSE error('not whole') END"
+    ),
+    SINGLE: f"CASE WHEN {{0}} IS NOT NULL THEN [{_WHOLE_SQL}] END",
+}
+
+
+def glob_safe(path: Path) -> str:
+    """A path that DuckDB takes for itself and no pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
+
+
+def _read_bulk(part: Part, batch: Batch, tally: Tally) -> frozenset[int] | None:
+    """Read what can be read in bulk.
+
+    Returns:
+        The lines left to be read one by one; None for all of them. `tally` counts the others.
+    """
+    layout = _first_layout(part)
+    if layout is None:
+        return None
+    masked = batch.staging / "masked.jsonl"
+    odd: set[int] = set()
+    for find_odd in (_none, _irregular, _invalid):
+        found = find_odd(part, layout, masked) - odd
+        if find_odd is not _none and not found:
+            continue
+        odd |= found
+        whole = not odd and part.start_byte == 0 and part.end_byte == part.path.stat().st_size
+        if not whole:
+            _mask(part, odd, masked)
+        try:
+            lines = _copy(part.path if whole else masked, part, layout, batch, len(odd))
+        except Unproven:
+            continue
+        tally.lines += lines - len(odd)
+        tally.loaded += lines - len(odd)
+        return frozenset(odd)
+    return None
+
+
+def _first_layout(part: Part) -> _Layout | None:
+    for _, line in part.lines():
+        try:
+            return _Layout.of(_decode(line))
+        except BadRecord:
+            continue
+    return None
+
+
+def _copy(path: Path, part: Part, layout: _Layout, batch: Batch, masked: int) -> int:
+    """Read a file in bulk into the batch, and prove it; returns its number of lines.
+
+    Raises:
+        Unproven: Something may have been lost; the batch is as before.
+    """
+    import duckdb
+
+    connection = part.cursor()
+    before = list(batch.parts.get(ScheduleChunk, []))
+    try:
+        written = batch.copy(connection, ScheduleChunk, layout.select(path, part))
+        return _prove(connection, written, path, layout, masked)
+    except (duckdb.Error, Unproven) as error:
+        for staged in set(batch.parts.get(ScheduleChunk, [])) - set(before):
+            staged.unlink(missing_ok=True)
+        batch.parts[ScheduleChunk] = before
+        raise Unproven from error
+
+
+def _prove(connection: "duckdb.DuckDBPyConnection", written: Path, path: Path, layout: _Layout, masked: int) -> int:
+    """Show that the rows written are all that the file says, by counting.
+
+    DuckDB has parsed every line as one JSON object without repeated keys, or failed. What it could have passed over in
+    silence changes one of these counts of bytes against the rows: a key without column (:), a null (u), true (u), false
+    (f), a number in quotes (\"), a trailing comma (,), a line that is no object ({), and any line at all (line feed).
+
+    Args:
+        connection: To read the rows with.
+        written: The rows.
+        path: The file they were read from.
+        layout: What was read of it.
+        masked: How many of its lines are `{}` and no record.
+
+    Raises:
+        Unproven: A count differs.
+    """
+    named = [field for field in layout.fields if field.column]
+    lists = [field.column for field in named if field.kind in (LIST, SINGLE)]
+    others = any(field.kind == OTHER for field in layout.fields)
+    sums = ["count(*)", *(f"count({field.column})" for field in named)]
+    sums += [f"coalesce(sum(greatest(len({name}) - 1, 0)), 0)" for name in lists]
+    sums += [f"coalesce(max(greatest(list_max({name}), -list_min({name}))), 0)" for name in lists]
+    extras = [f"coalesce(sum(len(extra) - len(replace(extra, {literal(chr(char))}, ''))), 0)" for char in b':,"{uf']
+    extras += ["count(*) FILTER (regexp_matches(extra, '[:\\[,]-?(nan|inf)', 'i'))"]
+    query = f"SELECT {', '.join(sums + (extras if others else []))} FROM read_parquet({literal(glob_safe(written))})"
+    row = [int(value) for value in connection.execute(query).fetchall()[0]]
+    rows, present = row[0], dict(zip(named, row[1:], strict=False))
+    commas_in_lists = sum(row[1 + len(named) : 1 + len(named) + len(lists)])
+    largest = max(row[1 + len(named) + len(lists) : 1 + len(named) + 2 * len(lists)], default=0)
+    colons, commas, quotes, braces, us, fs, constants = row[-7:] if others else [0] * 7
+
+    keys = sum(present.values())
+    quoted = sum(count for field, count in present.items() if field.kind == QUOTED)
+    expected = {
+        "\n": rows + masked,
+        ":": keys + colons,
+        ",": keys - rows + (rows if others else 0) + commas_in_lists + commas,
+        '"': 2 * keys + 2 * quoted + quotes,
+        "{": (braces if others else rows) + masked,
+        "u": sum(count * field.key.count("u") for field, count in present.items()) + us,
+        "f": sum(count * field.key.count("f") for field, count in present.items()) + fs,
+        "\\": 0,
+    }
+    if constants or largest > EXACT or _count_bytes(path, expected) != expected:
+        raise Unproven
+    return rows + masked
+
+
+def _count_bytes(path: Path, characters: Iterable[str]) -> dict[str, int]:
+    """How often each character occurs in a file; an unended last line counts as ended."""
+    import numpy as np
+
+    counts = dict.fromkeys(characters, 0)
+    last = b""
+    with path.open("rb", buffering=0) as file:
+        while data := file.read(1 << 20):
+            block = np.frombuffer(data, dtype=np.uint8)
+            for character in counts:
+                counts[character] += int(np.count_nonzero(block == ord(character)))
+            last = data[-1:]
+    if last not in (b"", b"\n"):
+        counts["\n"] += 1
+    return counts
+
+
+# The lines that are not like the others
+
+
+def _none(part: Part, layout: _Layout, masked: Path) -> set[int]:
+    return set()
+
+
+def _irregular(part: Part, layout: _Layout, masked: Path) -> set[int]:
+    """Lines whose shape is not that of a record the layout fits.
+
+    A line's shape is what is left of it without digits, blanks and commas. One line of each shape is looked at closely;
+    lists of any length and numbers of any value share a shape, and a file has a handful.
+    """
+    regular: set[bytes] = set()
+    irregular: set[bytes] = set()
+    odd: set[int] = set()
+    number = part.first_line
+    for block in part.blocks():
+        shapes = split_lines(block.translate(None, b"0123456789 ,"))
+        if not regular.issuperset(shapes):
+            for index, (shape, line) in enumerate(zip(shapes, split_lines(block), strict=True)):
+                if shape in regular:
+                    continue
+                if shape not in irregular:
+                    fits = _judge(line, layout)
+                    if fits:
+                        regular.add(shape)
+                        continue
+                    if fits is False:
+                        irregular.add(shape)
+                odd.add(number + index)
+        number += len(shapes)
+    return odd
+
+
+def _judge(line: bytes, layout: _Layout) -> bool | None:
+    """Whether lines of this shape fit the layout; None if this one is broken and says nothing of others."""
+    try:
+        return b"\\" not in line and layout.fits(_decode(line))
+    except BadRecord:
+        return None
+
+
+def _invalid(part: Part, layout: _Layout, masked: Path) -> set[int]:
+    """Lines of the masked file that are no JSON, such as [1 2] or 01, whose shape is that of a good line."""
+    import duckdb
+
+    query = (
+        f"SELECT {part.first_line - 1} + number FROM (SELECT line, row_number() OVER () AS number FROM read_csv("
+        f"{literal(glob_safe(masked))}, columns = {{line: 'VARCHAR'}}, delim = chr(1), quote = '', escape = '', "
+        f"header = false, auto_detect = false, max_line_size = {2 * MAX_LINE_BYTES}, hive_partitioning = false)) "
+        "WHERE NOT json_valid(line) OR regexp_matches(line, ',\\s*[}\\]]')"
+    )
+    try:
+        return {number for (number,) in part.cursor().execute(query).fetchall()}
+    except duckdb.Error:
+        return set()
+
+
+def _mask(part: Part, odd: set[int], masked: Path) -> None:
+    """Write the part with `{}` in place of its odd lines, so that every other line keeps its number."""
+    numbers: Iterator[int] = iter(sorted(odd))
+    following = next(numbers, None)
+    first = part.first_line
+    with masked.open("wb") as file:
+        for block in part.blocks():
+            lines = None
+            count = block.count(b"\n") + (not block.endswith(b"\n"))
+            while following is not None and following < first + count:
+                lines = lines if lines is not None else split_lines(block)
+                lines[following - first] = b"{}"
+                following = next(numbers, None)
+            file.write(block if lines is None else b"\n".join(lines) + b"\n")
+            first += count
