@@ -17,6 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from .labels import printable
 from .provenance import KEYWORD, Provenance
 
 _STYLE = """
@@ -25,13 +26,12 @@ _STYLE = """
 body { margin: 0 auto; max-width: 1120px; padding: 24px; background: var(--paper); color: var(--ink);
   font: 14px/1.5 system-ui, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif; }
 #chart { width: 100%; }
-#chart summary { opacity: .5; }
 #controls { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; color: var(--soft); margin: 8px 0 20px; }
 select { font: inherit; max-width: 60ch; color: inherit; background: var(--paper); border: 1px solid var(--line);
   border-radius: 6px; padding: 3px 6px; }
 :focus-visible { outline: 2px solid #0072B2; outline-offset: 2px; }
-details { border-top: 1px solid var(--line); padding: 8px 0; }
-details > summary { cursor: pointer; }
+main > details { border-top: 1px solid var(--line); padding: 8px 0; }
+main > details > summary { cursor: pointer; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; margin: 8px 0; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: 3px 12px; border-bottom: 1px solid var(--line); }
@@ -179,4 +179,4 @@ def _table(counts: Sequence[dict[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else escape(str(value))
+    return f"{value:,}" if isinstance(value, int) else escape(printable(str(value)))

@@ -3,6 +3,7 @@
 GRID_PER_INCH = 150  # at 300 DPI a cell is 2 x 2 device pixels; measured 43 dB PSNR against the full drawing
 DRAW_ALL_BELOW = 20_000  # rows that are drawn as they are
 DRAW_AT_MOST = 40_000  # rows a reduced scatter keeps, about 2 s of rendering
+_DRAWABLE = "isfinite(x) AND isfinite(y) AND x >= 0 AND y >= 0"
 _HALVINGS = 8  # 900 x 600 halved 7 times is 7 x 4 cells: nothing can need more
 
 
@@ -18,7 +19,7 @@ def all_rows(points: str) -> str:
 
 def drawing_of_all() -> str:
     """The last step of `all_rows`, over a table `points`."""
-    return "SELECT *, 1::BIGINT AS n, 0::BIGINT AS halvings FROM points ORDER BY rank, config, line, x, y"
+    return f"SELECT *, 1::BIGINT AS n, 0::BIGINT AS halvings FROM points WHERE {_DRAWABLE} ORDER BY rank, config, line, x, y"
 
 
 def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) -> str:
@@ -29,7 +30,8 @@ def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) 
     is halved until at most `at_most` rows remain.
 
     Args:
-        points: A SELECT with config, rank (drawing order), line, x, y (finite, not negative), and whatever else.
+        points: A SELECT with config, rank (drawing order), line, x, y, and whatever else. Rows whose x or y is
+            missing, not finite or negative are left out.
         grid: Cells across and down, from 0 to the largest x and y.
         at_most: Rows to keep.
 
@@ -42,17 +44,18 @@ def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) 
 def reduction(grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) -> str:
     """The steps of `reduced` after the first, over a table `points`."""
     columns, rows = grid
-    return f"""WITH extents AS (
+    return f"""WITH drawable AS NOT MATERIALIZED (SELECT * FROM points WHERE {_DRAWABLE}),
+extents AS (
   SELECT config, min(x) AS x_low, max(x) AS x_high, min(y) AS y_low, max(y) AS y_high,
     max(max(x)) OVER () AS x_end, max(max(y)) OVER () AS y_end
-  FROM points GROUP BY config
+  FROM drawable GROUP BY config
 ),
 placed AS NOT MATERIALIZED (
-  SELECT points.*,
+  SELECT drawable.*,
     least(floor(coalesce(x / nullif(x_end, 0), 0) * {columns}), {columns - 1})::INTEGER AS i,
     least(floor(coalesce(y / nullif(y_end, 0), 0) * {rows}), {rows - 1})::INTEGER AS j,
     (x = x_low)::INTEGER + 2 * (x = x_high)::INTEGER + 4 * (y = y_low)::INTEGER + 8 * (y = y_high)::INTEGER AS extreme
-  FROM points JOIN extents USING (config)
+  FROM drawable JOIN extents USING (config)
 ),
 cells AS (SELECT config, i, j, extreme, max(rank) AS rank, count(*) AS n FROM placed GROUP BY ALL),
 grids AS (

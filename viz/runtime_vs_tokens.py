@@ -164,11 +164,13 @@ def _counts(connection: "duckdb.DuckDBPyConnection", question: Question) -> dict
 
 
 def _points(question: Question) -> str:
-    """One row per step that has both coordinates, as `reduce` wants them. File and run are hashes, to stay narrow."""
+    """One row per step as `reduce` wants them. File and run are hashes, to stay narrow.
+
+    No condition here: DuckDB would add the tokens up once more to check it.
+    """
     return f"""  SELECT config, coalesce(batch_id, line, 0) AS rank, batch_id, line, tokens::DOUBLE AS x, model_run_ms AS y,
     batch_size, schedule_ms, hash(run_id) AS run, hash(source_id) AS source
-  FROM runtime_vs_tokens({question.arguments()})
-  WHERE isfinite(tokens::DOUBLE) AND isfinite(model_run_ms) AND tokens >= 0 AND model_run_ms >= 0"""
+  FROM runtime_vs_tokens({question.arguments()})"""
 
 
 def _named(query: str) -> str:
@@ -303,8 +305,14 @@ class _Drawn:
     def _spec(self, interactive: bool) -> dict[str, Any]:
         x_end = max(row["x"] for row in self.rows) or 1
         y_end = max(row["y"] for row in self.rows) or 1
-        ticks = None if interactive else token_ticks(max(x_end, self.budget or 0), self.budget)
-        mark = {"type": "point", "filled": True, "size": _area(len(self.rows)), "opacity": 1, "strokeWidth": 0}
+        ticks = {"tickCount": 10, "tickMinStep": 1} if interactive else {"values": token_ticks(x_end, self.budget)}
+        mark = {
+            "type": "point",
+            "filled": True,
+            "size": _area(len(self.rows)) * (2 if interactive else 1),
+            "opacity": 1,
+            "strokeWidth": 0,
+        }
         spec: dict[str, Any] = {
             "title": {"text": printable(self.title), "subtitle": self._subtitle()},
             "description": printable(f"{self.title}. {self._subtitle()}."),
@@ -315,7 +323,7 @@ class _Drawn:
                     "type": "quantitative",
                     "title": X_TITLE,
                     "scale": {"domain": [0, x_end * 1.02], "nice": False},
-                    "axis": {"format": ",d", "tickMinStep": 1, **({"values": ticks} if ticks else {})},
+                    "axis": {"format": ",d", **ticks},
                 },
                 "y": {
                     "field": "c2",

@@ -34,6 +34,7 @@ def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, paper: s
             "titleFontWeight": "normal",
             "titlePadding": size(6),
             "labelPadding": size(3),
+            "labelFlush": False,
             "labelColor": soft,
             "titleColor": ink,
             "domainColor": soft,
