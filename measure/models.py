@@ -1,5 +1,7 @@
 """The models of the built-in suite; imported by workers only, since torch takes a second."""
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -13,7 +15,11 @@ class MLP(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH)
+            nn.Linear(WIDTH, 4 * WIDTH),
+            nn.GELU(),
+            nn.Linear(4 * WIDTH, 4 * WIDTH),
+            nn.GELU(),
+            nn.Linear(4 * WIDTH, WIDTH),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -34,8 +40,12 @@ class CNN(nn.Module):
         super().__init__()
         channels = (3, 32, 64, 64)
         layers: list[nn.Module] = []
-        for before, after in zip(channels, channels[1:], strict=False):
-            layers += [nn.Conv2d(before, after, 3, stride=1 if before == 3 else 2, padding=1), nn.BatchNorm2d(after), nn.ReLU()]
+        for before, after in itertools.pairwise(channels):
+            layers += [
+                nn.Conv2d(before, after, 3, stride=1 if before == 3 else 2, padding=1),
+                nn.BatchNorm2d(after),
+                nn.ReLU(),
+            ]
         self.features = nn.Sequential(*layers)
         self.classifier = nn.Linear(channels[-1], 10)
 

@@ -30,7 +30,11 @@ class Workload:
     def axes(self, backend: str) -> dict[str, Any]:
         """The case of one backend, as arguments of `Run.case`."""
         names = ("suite", "name", "mode", "device", "dtype", "batch_size", "sequence_length")
-        return {**{name: getattr(self, name) for name in names}, "backend": backend, "parameters": self.parameters or None}
+        return {
+            **{name: getattr(self, name) for name in names},
+            "backend": backend,
+            "parameters": self.parameters or None,
+        }
 
     def __str__(self) -> str:
         """Short, for a person: what is usual is left out."""
@@ -100,13 +104,15 @@ def product(
     workloads = []
     for name, model in models.items():
         batches = batch_sizes or (model.batch_size,)
-        lengths: Sequence[int | None] = (None,) if model.sequence_length is None else sequence_lengths or (model.sequence_length,)
-        for axes in itertools.product(*map(dict.fromkeys, (modes, devices, dtypes, batches, lengths))):
-            mode, device, dtype, batch_size, sequence_length = axes
-            workloads.append(
-                Workload(
-                    suite=suite, name=name, target=model.target, mode=mode, device=device, dtype=dtype,
-                    batch_size=batch_size, sequence_length=sequence_length, backends=sides, parameters=parameters or {},
-                )
-            )  # fmt: skip
+        lengths: Sequence[int | None] = (
+            (None,) if model.sequence_length is None else sequence_lengths or (model.sequence_length,)
+        )
+        for batch_size, length in itertools.product(dict.fromkeys(batches), dict.fromkeys(lengths)):
+            for mode, device, dtype in itertools.product(*map(dict.fromkeys, (modes, devices, dtypes))):
+                workloads.append(
+                    Workload(
+                        suite=suite, name=name, target=model.target, mode=mode, device=device, dtype=dtype,
+                        batch_size=batch_size, sequence_length=length, backends=sides, parameters=parameters or {},
+                    )
+                )  # fmt: skip
     return workloads

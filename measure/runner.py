@@ -15,11 +15,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..warehouse.events import Metric
 from ..warehouse.recorder import Case, Run
 from .plan import Job, Settings, Workload
 from .worker import TAIL_BYTES, clean, first_line
@@ -56,7 +56,10 @@ class End:
         if self.signal is not None:
             name = signal.Signals(self.signal).name if self.signal in set(signal.Signals) else f"signal {self.signal}"
             hint = ", which is what the kernel sends when memory runs out" if self.signal == signal.SIGKILL else ""
-            return "killed" if self.signal in (signal.SIGKILL, signal.SIGTERM) else "crashed", f"worker ended by {name}{hint}"
+            return "killed" if self.signal in (
+                signal.SIGKILL,
+                signal.SIGTERM,
+            ) else "crashed", f"worker ended by {name}{hint}"
         last = first_line("\n".join(reversed(self.stderr_tail.splitlines())))
         return "fail_to_run", f"worker ended with exit code {self.exit_code}{': ' + last if last else ''}"
 
@@ -64,7 +67,9 @@ class End:
 class Runner:
     """Measures a plan, workload by workload."""
 
-    def __init__(self, run: Run, settings: Settings, *, program: str = TORCH_PROGRAM, say: Say = lambda text: None) -> None:
+    def __init__(
+        self, run: Run, settings: Settings, *, program: str = TORCH_PROGRAM, say: Say = lambda text: None
+    ) -> None:
         """Prepare to measure into `run`.
 
         Args:
@@ -88,6 +93,7 @@ class Runner:
         Raises:
             KeyboardInterrupt: Ctrl-C; the cases left have an outcome then, too.
         """
+        self._run.emit(Metric(run_id=self._run.run_id, metric="seed", value=float(self._settings.seed)))
         cases = [{name: self._run.case(**workload.axes(name)) for name in workload.backends} for workload in plan]
         failed = 0
         for number, (workload, sides) in enumerate(zip(plan, cases, strict=True)):
@@ -136,12 +142,13 @@ class Runner:
         )  # fmt: skip
         self._workers += 1
         cache = tempfile.mkdtemp(prefix="bench-inductor-")  # empty, so that the cold compile is cold
+        caches = {"TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": f"{cache}/triton"}
         reports, reporting = os.pipe()
         try:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"{__package__}.worker", str(reporting)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(reporting,),
-                start_new_session=True, env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": f"{cache}/triton"},
+                start_new_session=True, env={**os.environ, **caches},
             )  # fmt: skip
             os.close(reporting)
             return _attend(process, job, reports, progress, self._settings.timeout_s)
@@ -170,7 +177,9 @@ def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # not reaped, so that its group cannot be another's
         over.put(None)
 
-    threads = [threading.Thread(target=target, daemon=True) for target in (listen, read, wait)]
+    listener, reader, waiter = threads = [
+        threading.Thread(target=target, daemon=True) for target in (listen, read, wait)
+    ]
     for thread in threads:
         thread.start()
     timed_out = False
@@ -185,8 +194,9 @@ def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        waiter.join()
         code = process.wait()
-        for thread in threads:
+        for thread in (listener, reader):
             thread.join(timeout=1.0)  # a grandchild that left the group may hold a pipe open: not our concern
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()

@@ -16,7 +16,7 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .estimate import Estimate, ratio_of
@@ -38,7 +38,7 @@ class Reading:
     duration_ns: int
     loops: int = 1
     device_ns: int | None = None
-    disturbance: dict[str, int] = field(default_factory=dict)  # columns of `timings`
+    disturbance: Mapping[str, int] = field(default_factory=dict)  # columns of `timings`
 
     @property
     def each_ns(self) -> float:

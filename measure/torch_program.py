@@ -101,11 +101,15 @@ class TorchProgram:
 
         tolerance = TOLERANCES[self._workload.dtype]
         if [x.shape for x in expected] != [x.shape for x in actual]:
-            return Agreement(False, f"{len(actual)} tensors, whose shapes differ from {BASELINE}'s {len(expected)}", None)
+            return Agreement(
+                False, f"{len(actual)} tensors, whose shapes differ from {BASELINE}'s {len(expected)}", None
+            )
         pairs = [(x.double(), y.double()) for x, y in zip(expected, actual, strict=True)]
         error = max((float((x - y).abs().nan_to_num(0.0).max()) for x, y in pairs if x.numel()), default=0.0)
         equal = all(torch.allclose(y, x, rtol=tolerance, atol=tolerance, equal_nan=True) for x, y in pairs)
-        what = f"largest difference from {BASELINE} {error:.2g}, tolerance {tolerance:g}; output sha256 {_digest(actual)}"
+        what = (
+            f"largest difference from {BASELINE} {error:.2g}, tolerance {tolerance:g}; output sha256 {_digest(actual)}"
+        )
         return Agreement(equal, what, error)
 
     def settle(self) -> None:

@@ -83,12 +83,13 @@ class Measurement:
                 self._failed(backend, failure.__cause__ or failure, status="model_fail_to_load")
             return
         sides = [side for backend in self._cases if (side := self._first_call(program, backend)) is not None]
+        program.settle()
+        sides = [side for side in sides if self._memory(program.device, side)]
         if sides:
-            program.settle()
             self._sample(program.device, sides)
 
     def _first_call(self, program: Program, backend: str) -> Side | None:
-        """Time the first call, check what it returns, and measure the memory of the next."""
+        """Time the first call and check what it returns."""
         self._reporter.enter("cold", backend)
         case = self._cases[backend]
         try:
@@ -103,16 +104,9 @@ class Measurement:
             self._check(program, backend, program.keep(outputs.pop()))
             for name, value in program.counters(backend).items():
                 case.metric(name, value, unit="count", better="lower" if name.endswith("breaks") else None)
-            with program.device.peaks() as peaks:
-                call()
         except Exception as error:
             self._failed(backend, error)
             return None
-        for peak in peaks:
-            case.memory(
-                peak.size_bytes, source=peak.source, phase="warmup", error_bound_bytes=peak.error_bound_bytes,
-                device_index=peak.device_index,
-            )  # fmt: skip
         return Side(backend, case, call, reading.duration_ns, [])
 
     def _check(self, program: Program, backend: str, output: Any) -> None:
@@ -129,6 +123,22 @@ class Measurement:
         if found.error is not None:
             case.metric("accuracy_error", found.error, better="lower")
         self._reporter.ended(backend, "accuracy", status)
+
+    def _memory(self, device: Device, side: Side) -> bool:
+        """Measure the peak of one call; after all first calls, so that every side finds the same things loaded."""
+        self._reporter.enter("warmup", side.backend)
+        try:
+            with device.peaks() as peaks:
+                side.call()
+        except Exception as error:
+            self._failed(side.backend, error)
+            return False
+        for peak in peaks:
+            side.case.memory(
+                peak.size_bytes, source=peak.source, phase="steady", error_bound_bytes=peak.error_bound_bytes,
+                device_index=peak.device_index,
+            )  # fmt: skip
+        return True
 
     def _sample(self, device: Device, sides: list[Side]) -> None:
         settings = self._job.settings
@@ -167,9 +177,10 @@ class Measurement:
         self._end(side.backend, "ok", reason=how)
 
     def _record(self, case: Case, reading: Reading, *, phase: str, **where: int) -> None:
+        details: dict[str, Any] = {**where, **reading.disturbance}
         case.timing(
             reading.duration_ns, phase=phase, loops=reading.loops, device_ns=reading.device_ns,
-            process=self._job.process, **where, **reading.disturbance,
+            process=self._job.process, **details,
         )  # fmt: skip
 
     def _failed(self, backend: str, error: BaseException, status: str | None = None) -> None:

@@ -1,0 +1,82 @@
+"""A program without torch, whose backends do to their worker what the workload's parameters tell them to."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.measure.devices import Device
+from bench.measure.plan import Settings, Workload
+from bench.measure.program import Agreement, ModelFailed
+
+
+def _segfault() -> None:
+    ctypes.string_at(0)
+
+
+def _shout() -> None:
+    sys.stderr.write("the last words\n" * 1000)
+    sys.stderr.flush()
+    os._exit(3)
+
+
+def _raise() -> None:
+    raise RuntimeError("no kernel for this\nsecond line")
+
+
+def _exhaust() -> None:
+    raise MemoryError("not enough memory: you tried to allocate 9 TB")
+
+
+DEEDS: dict[str, Callable[[], Any]] = {
+    "sigkill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "segfault": _segfault,
+    "exit": _shout,
+    "raise": _raise,
+    "oom": _exhaust,
+    "hang": lambda: time.sleep(600),
+}
+
+
+class FakeProgram:
+    """A side is `name`; its parameter is `deed@call`: what it does, and on which of its calls, from 1."""
+
+    def __init__(self, workload: Workload, settings: Settings) -> None:
+        self.device = Device()
+        self._deeds = workload.parameters
+        if "load" in self._deeds:
+            raise ModelFailed from ValueError(self._deeds["load"])
+
+    def missing(self, backend: str) -> str | None:
+        return "not installed. Install it with: pip install it" if self._deeds.get(backend) == "missing" else None
+
+    def prepare(self, backend: str) -> Callable[[], Any]:
+        deed, _, when = str(self._deeds.get(backend, "")).partition("@")
+        calls = 0
+
+        def call() -> str:
+            nonlocal calls
+            calls += 1
+            if when and calls == int(when):
+                if "pid_file" in self._deeds:
+                    Path(self._deeds["pid_file"]).write_text(str(os.getpid()))
+                DEEDS[deed]()
+            time.sleep(0.0005)
+            return "wrong" if deed == "wrong" else "right"
+
+        return call
+
+    def counters(self, backend: str) -> dict[str, float]:
+        return {} if backend == "eager" else {"graph_breaks": 2}
+
+    def keep(self, output: Any) -> Any:
+        return output
+
+    def agree(self, expected: Any, actual: Any) -> Agreement:
+        return Agreement(expected == actual, f"{actual} for {expected}", None)
+
+    def settle(self) -> None: ...

@@ -1,0 +1,196 @@
+"""However a worker or the runner ends, every case has an outcome and every sample taken is kept."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.measure.plan import Settings, Workload
+from bench.measure.runner import Runner
+from bench.warehouse import recorder
+from bench.warehouse.database import Warehouse
+from bench.warehouse.store import Store
+
+PROGRAM = "fake_program:FakeProgram"
+QUICK = Settings(repeat=16, budget_s=0.5, timeout_s=60.0)
+
+
+def measure(store: Path, *plan: Workload, settings: Settings = QUICK) -> int:
+    with recorder.run("t", store=store, source="measure") as run:
+        return Runner(run, settings, program=PROGRAM).measure(plan)
+
+
+def outcomes(store: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    names = ("status", "reason", "phase", "exit_code", "signal", "exception", "message", "stderr_tail")
+    with Warehouse.open(Store(store)) as warehouse:
+        rows = warehouse.rows(f"SELECT name, backend, {', '.join(names)} FROM case_outcomes WHERE kind = 'performance'")
+    return {(name, backend): dict(zip(names, rest, strict=True)) for name, backend, *rest in rows}
+
+
+def steady(store: Path, backend: str) -> int:
+    with Warehouse.open(Store(store)) as warehouse:
+        query = "SELECT count(*) FROM timings JOIN cases USING (run_id, case_id) WHERE backend = ? AND phase = 'steady'"
+        return int(warehouse.rows(query, [backend])[0][0])
+
+
+def test_a_workload_that_works_ends_ok(tmp_path: Path, workload: Any) -> None:
+    """Both sides have their samples, phases in order, and an outcome that says why sampling stopped."""
+    assert measure(tmp_path, workload()) == 0
+
+    found = outcomes(tmp_path)
+    assert [found["fake", side]["status"] for side in ("eager", "candidate")] == ["ok", "ok"]
+    assert "16 blocks" in found["fake", "candidate"]["reason"]
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        phases = warehouse.rows("SELECT DISTINCT phase FROM timings ORDER BY 1")
+        announced = warehouse.rows("SELECT count(*), count(DISTINCT case_id) FROM cases")
+        blocks = warehouse.rows("SELECT DISTINCT count(*) FROM timings WHERE phase = 'steady' GROUP BY block")
+    assert phases == [("cold",), ("steady",), ("warmup",)]
+    assert announced == [(2, 2)], "each case is announced once"
+    assert blocks == [(2,)], "every block holds both sides"
+
+
+@pytest.mark.parametrize(
+    ("deed", "expected"),
+    [
+        ("raise", {"status": "fail_to_run", "reason": "no kernel for this", "exception": "RuntimeError"}),
+        ("oom", {"status": "OOM", "exception": "MemoryError"}),
+        ("sigkill", {"status": "killed", "signal": signal.SIGKILL}),
+        ("segfault", {"status": "crashed", "signal": signal.SIGSEGV}),
+        ("exit", {"status": "fail_to_run", "exit_code": 3, "reason": "worker ended with exit code 3: the last words"}),
+    ],
+)
+def test_a_backend_that_dies_in_its_first_call_has_an_outcome(
+    tmp_path: Path, workload: Any, deed: str, expected: dict[str, Any]
+) -> None:
+    """It alone gets the blame: the baseline is measured all the same, and so is the next workload."""
+    failed = measure(tmp_path, workload(candidate=f"{deed}@1"), workload(name="next"))
+
+    found = outcomes(tmp_path)
+    assert failed == 1
+    assert found["fake", "candidate"] | expected == found["fake", "candidate"]
+    assert found["fake", "candidate"]["phase"] == "cold"
+    assert len(found["fake", "candidate"]["stderr_tail"] or "") <= 4096
+    assert {found[case]["status"] for case in [("fake", "eager"), ("next", "eager"), ("next", "candidate")]} == {"ok"}
+
+
+@pytest.mark.parametrize("deed", ["sigkill", "raise"])
+def test_samples_before_a_death_are_kept(tmp_path: Path, workload: Any, deed: str) -> None:
+    """A side that dies among the samples leaves those it has."""
+    settings = Settings(repeat=200, budget_s=0.2)
+    assert measure(tmp_path, workload(candidate=f"{deed}@180"), settings=settings) >= 1
+
+    found = outcomes(tmp_path)
+    assert found["fake", "candidate"]["status"] in ("killed", "fail_to_run")
+    assert found["fake", "candidate"]["phase"] == "steady"
+    assert steady(tmp_path, "candidate") > 0
+
+
+def test_a_worker_that_takes_too_long_is_ended(tmp_path: Path, workload: Any) -> None:
+    """Status timeout for the backend at work; the baseline gets its own worker."""
+    assert (
+        measure(tmp_path, workload(candidate="hang@1"), settings=Settings(repeat=16, budget_s=0.5, timeout_s=2.0)) == 1
+    )
+
+    found = outcomes(tmp_path)
+    assert found["fake", "candidate"]["status"] == "timeout"
+    assert found["fake", "candidate"]["reason"] == "longer than the 2 s allowed"
+    assert found["fake", "eager"]["status"] == "ok"
+
+
+def test_a_model_that_cannot_be_built_fails_all_its_cases(tmp_path: Path, workload: Any) -> None:
+    """With the exception's type and text."""
+    assert measure(tmp_path, workload(load="no such layer")) == 2
+
+    assert {(o["status"], o["message"]) for o in outcomes(tmp_path).values()} == {
+        ("model_fail_to_load", "no such layer")
+    }
+
+
+def test_a_missing_backend_is_a_skip_not_a_failure(tmp_path: Path, workload: Any) -> None:
+    """With the reason and the cure."""
+    assert measure(tmp_path, workload(candidate="missing")) == 0
+
+    found = outcomes(tmp_path)["fake", "candidate"]
+    assert (found["status"], found["reason"]) == ("skipped", "not installed. Install it with: pip install it")
+
+
+def test_a_wrong_output_is_fail_accuracy(tmp_path: Path, workload: Any) -> None:
+    """The case fails, though its time is recorded."""
+    assert measure(tmp_path, workload(candidate="wrong")) == 1
+
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        query = "SELECT backend, status, reason FROM case_outcomes WHERE kind = 'accuracy' ORDER BY 1"
+        rows = warehouse.rows(query)
+    assert rows == [("candidate", "fail_accuracy", "wrong for right"), ("eager", "pass", "right for right")]
+    assert outcomes(tmp_path)["fake", "candidate"]["status"] == "ok"
+
+
+RUNNER = """
+import sys
+from bench.measure.plan import Settings, Workload
+from bench.measure.runner import Runner
+from bench.warehouse import recorder
+make = lambda name, **p: Workload(suite="tests", name=name, target="", mode="inference", device="cpu", dtype="float32",
+                                  batch_size=1, sequence_length=None, backends=("eager", "candidate"), parameters=p)
+plan = [make("fake", candidate="hang@180", pid_file=sys.argv[2]), make("later")]
+with recorder.run("t", store=sys.argv[1], source="measure") as run:
+    Runner(run, Settings(repeat=1000, budget_s=0.2), program="fake_program:FakeProgram").measure(plan)
+"""
+
+
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
+def test_the_end_of_the_runner_loses_nothing(tmp_path: Path, kill: signal.Signals) -> None:
+    """SIGKILL or Ctrl-C: every case of the plan is there, interrupted, with its samples; and no worker lives on."""
+    pid_file = tmp_path / "pid"
+    runner = subprocess.Popen(
+        [sys.executable, "-c", RUNNER, str(tmp_path / "store"), str(pid_file)], stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_until(lambda: pid_file.exists() and bool(pid_file.read_text()))
+        runner.send_signal(kill)
+        runner.wait(timeout=30)
+        worker = int(pid_file.read_text())
+        wait_until(lambda: not alive(worker))
+    finally:
+        runner.kill()
+
+    with Warehouse.open(Store(tmp_path / "store")) as warehouse:
+        query = """
+            SELECT name, backend, coalesce(status, 'interrupted') FROM cases
+            LEFT JOIN (FROM outcomes WHERE kind = 'performance') USING (run_id, case_id) ORDER BY ALL
+        """
+        found = warehouse.rows(query)
+        ended = warehouse.rows("SELECT status FROM outcomes WHERE case_id IS NULL")
+    assert found == [(name, side, "interrupted") for name in ("fake", "later") for side in ("candidate", "eager")]
+    assert ended == ([("interrupted",)] if kill == signal.SIGINT else [])
+    assert steady(tmp_path / "store", "candidate") > 50
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_until(condition: Any, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def test_the_runner_sleeps_while_a_worker_works(tmp_path: Path, workload: Any) -> None:
+    """It neither polls nor spins: hardly any processor time in a second of waiting."""
+    with recorder.run("t", store=tmp_path) as run:
+        runner = Runner(run, Settings(repeat=16, timeout_s=1.5), program=PROGRAM)
+        before = os.times()
+        runner.measure([workload("eager", eager="hang@1")])
+        after = os.times()
+
+    assert (after.user - before.user) + (after.system - before.system) < 0.15
