@@ -1,27 +1,40 @@
-"""Events for tests, with defaults that name only what matters, and a warehouse in memory to ask."""
+"""Events for tests, with defaults that name only what matters, and a warehouse to ask."""
 
+import functools
 import json
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 from bench.warehouse import events
 from bench.warehouse.events import Event
 from bench.warehouse.recorder import case_ids
-from bench.warehouse.schema import create_tables, quote
+from bench.warehouse.schema import arrow_schema, create_tables
 from bench.warehouse.views import compute_derived, create_derived, create_views
 
 
-class Builder:
-    """A warehouse in memory: add events, then ask.
+@functools.cache
+def _empty() -> bytes:
+    """A warehouse without events: making its views anew for every test would take most of the time."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "warehouse.duckdb")
+        with duckdb.connect(str(file)) as connection:
+            create_tables(connection)
+            create_derived(connection)
+            create_views(connection)
+        return file.read_bytes()
 
-    Derived tables are computed, and views made, when a question comes after events.
-    """
+
+class Builder:
+    """A warehouse of the test's own: add events, then ask. Derived tables are computed when a question follows events."""
 
     def __init__(self) -> None:
-        self.connection = duckdb.connect()
-        create_tables(self.connection)
-        create_derived(self.connection)
-        create_views(self.connection)
+        self._folder = tempfile.TemporaryDirectory()
+        file = Path(self._folder.name, "warehouse.duckdb")
+        file.write_bytes(_empty())
+        self.connection = duckdb.connect(str(file))
         self._stale = False
 
     def add(self, *added: Event) -> "Builder":
@@ -31,11 +44,10 @@ class Builder:
             by_type.setdefault(type(event), []).append(event)
         for kind, rows in by_type.items():
             names = [field.name for field in kind.fields()]
-            marks = ", ".join("make_timestamp(?)" if f.type is events.Instant else "?" for f in kind.fields())
-            self.connection.executemany(
-                f"INSERT INTO {kind.TABLE} ({', '.join(map(quote, names))}) VALUES ({marks})",
-                [[getattr(row, name) for name in names] for row in rows],
-            )
+            values = {name: [getattr(row, name) for row in rows] for name in names}
+            self.connection.register("added", pa.table(values, schema=arrow_schema(kind)))
+            self.connection.execute(f"INSERT INTO {kind.TABLE} BY NAME SELECT * FROM added")
+            self.connection.unregister("added")
         self._stale = True
         return self
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from bench.warehouse.events import Event
 
 from ..builders import Builder, case, metric, outcome, run

@@ -11,6 +11,12 @@ VIEWS = [view for view in sql.views().values() if not view.scalar]
 TABLES = list(sql.tables().values())
 
 
+@pytest.fixture(scope="module")
+def built() -> Builder:
+    """One empty warehouse for the tests that only look."""
+    return Builder()
+
+
 def relation(view: sql.View) -> str:
     """How to read a view, or a macro with its defaults and NULL for what has none."""
     if view.arguments is None:
@@ -19,30 +25,30 @@ def relation(view: sql.View) -> str:
 
 
 @pytest.mark.parametrize("view", [*VIEWS, *TABLES], ids=lambda view: view.name)
-def test_documented_columns_are_the_columns(view: sql.View, warehouse: Builder) -> None:
+def test_documented_columns_are_the_columns(view: sql.View, built: Builder) -> None:
     """The header names every column, in order, and nothing else."""
-    warehouse.rows(f"SELECT * FROM {relation(view)}")
+    built.rows(f"SELECT * FROM {relation(view)}")
 
-    assert list(view.columns) == [column[0] for column in warehouse.connection.description or ()]
+    assert list(view.columns) == [column[0] for column in built.connection.description or ()]
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
-def test_no_view_gives_a_type_that_json_cannot_hold(view: sql.View, warehouse: Builder) -> None:
+def test_no_view_gives_a_type_that_json_cannot_hold(view: sql.View, built: Builder) -> None:
     """Sums are cast: no HUGEINT and no DECIMAL leaves a view."""
-    types = {row[1] for row in warehouse.rows(f"DESCRIBE SELECT * FROM {relation(view)}")}
+    types = {row[1] for row in built.rows(f"DESCRIBE SELECT * FROM {relation(view)}")}
 
     assert types <= {"VARCHAR", "JSON", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP", "VARCHAR[]", "BIGINT[]"}
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
-def test_meanings_are_in_the_catalog(view: sql.View, warehouse: Builder) -> None:
+def test_meanings_are_in_the_catalog(view: sql.View, built: Builder) -> None:
     """The grain of a view or macro can be read back from the database, and so can a view's columns."""
     if view.arguments is None:
-        doc = warehouse.rows("SELECT comment FROM duckdb_views() WHERE view_name = ?", [view.name])
-        found = warehouse.rows("SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [view.name])
+        doc = built.rows("SELECT comment FROM duckdb_views() WHERE view_name = ?", [view.name])
+        found = built.rows("SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [view.name])
         assert dict(found) == view.columns
     else:
-        doc = warehouse.rows("SELECT comment FROM duckdb_functions() WHERE function_name = ?", [view.name])
+        doc = built.rows("SELECT comment FROM duckdb_functions() WHERE function_name = ?", [view.name])
 
     assert doc == [(view.doc,)]
 

@@ -1,0 +1,107 @@
+"""cells: each summary is what a statistician would compute, whatever order the samples came in."""
+
+import random
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, t
+
+from ..builders import Builder, case, memory, metric, run, timing
+
+AXES = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "eager", "batch_size": 8}
+
+
+def test_a_timing_counts_per_call(warehouse: Builder) -> None:
+    """A sample of 4 loops in 1000 ns is 250 ns; phases are kept apart."""
+    it = case("m", **AXES)
+    warehouse.add(run(config="A"), it, timing(it, 1000, loops=4), timing(it, 7, phase="cold"))
+
+    query = "SELECT config, name, suite, backend, batch_size, metric, phase, unit, better, n, median FROM cells ORDER BY phase"
+    head = ("A", "m", "s", "eager", 8, "latency")
+    assert warehouse.rows(query) == [(*head, "cold", "ns", "lower", 1, 7.0), (*head, "steady", "ns", "lower", 1, 250.0)]
+
+
+def test_metrics_and_memory_are_cells_too(warehouse: Builder) -> None:
+    """A metric that is an aggregate carries its statistic in its name, so that min and p99 are not averaged."""
+    it = case("m")
+    warehouse.add(
+        run(), it, metric(it, "ttft", 5.0, unit="ns", statistic="p99"), metric(it, "ttft", 1.0, unit="ns", statistic="min"),
+        metric(it, "breaks", 2.0, unit="count", better="lower"), memory(it, 64, source="rss"), memory(it, 32, source="rss"),
+    )  # fmt: skip
+
+    assert warehouse.rows("SELECT metric, unit, n, maximum FROM cells ORDER BY metric") == [
+        ("breaks", "count", 1, 2.0), ("rss_peak", "bytes", 2, 64.0), ("ttft_min", "ns", 1, 1.0), ("ttft_p99", "ns", 1, 5.0),
+    ]  # fmt: skip
+
+
+def test_values_that_are_no_numbers_make_no_cell(warehouse: Builder) -> None:
+    """NULL, NaN, infinity and 1e300 are left out; they neither poison a mean nor stop a load."""
+    it = case("m")
+    values = [None, float("nan"), float("inf"), float("-inf"), 1e300, 3.0]
+    warehouse.add(run(), it, *(metric(it, "x", value) for value in values), metric(it, "y", float("nan")))
+
+    assert warehouse.rows("SELECT metric, n, mean FROM cells") == [("x", 1, 3.0)]
+
+
+def test_a_case_announced_twice_is_one_cell(warehouse: Builder) -> None:
+    """The runner and its worker may both announce a case."""
+    it = case("m")
+    warehouse.add(run(), it, it, timing(it, 1))
+
+    assert warehouse.rows("SELECT n FROM cells") == [(1,)]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(1, 10**12), min_size=1, max_size=40))
+def test_statistics_are_those_of_numpy(values: list[int]) -> None:
+    """Quartiles by linear interpolation, n - 1 in the standard deviation."""
+    it = case("m")
+    warehouse = Builder().add(run(), it, *(timing(it, value) for value in values))
+    (row,) = warehouse.rows("SELECT n, minimum, q1, median, q3, maximum, mean FROM cells")
+    ((deviation,),) = warehouse.rows("SELECT stdev FROM cells")
+
+    expected = [len(values), *np.percentile(values, [0, 25, 50, 75, 100]), np.mean(values)]
+    assert row == pytest.approx(expected, rel=1e-12)
+    assert deviation == (pytest.approx(statistics.stdev(values), rel=1e-9) if len(values) > 1 else None)
+
+
+def test_cells_do_not_depend_on_threads_or_order() -> None:
+    """The same samples in another order, on another number of threads, give the same bits."""
+    it = case("m")
+    samples = [timing(it, random.Random(1).randrange(10**9) + i) for i in range(5000)]
+    one = Builder().add(run(), it, *samples)
+    other = Builder().add(run(), it, *random.Random(2).sample(samples, len(samples)))
+    other.connection.execute("SET threads = 1")
+
+    assert one.rows("SELECT * FROM cells") == other.rows("SELECT * FROM cells")
+
+
+def test_the_interval_of_the_median_covers_95_percent(warehouse: Builder) -> None:
+    """For every n the ranks cover at least 95 %; one rank tighter would cover less, but for 2 in 100 sizes."""
+    sizes = [*range(1, 41), 100, 500]
+    for n in sizes:
+        it = case(f"{n}")
+        warehouse.add(it, *(timing(it, value) for value in range(1, n + 1)))
+    warehouse.add(run())
+
+    loose = 0
+    for n, low, high in warehouse.rows("SELECT n, median_low, median_high FROM cells ORDER BY n"):
+        if n < 6:
+            assert (low, high) == (None, None)
+            continue
+        assert high == n + 1 - low
+        assert 1 - 2 * binom.cdf(low - 1, n, 0.5) >= 0.95
+        loose += 1 - 2 * binom.cdf(low, n, 0.5) >= 0.95
+    assert loose <= 1
+
+
+def test_student_t_is_that_of_scipy(warehouse: Builder) -> None:
+    """Within 2 in a million from 1 degree of freedom up, fractions too; NULL below."""
+    degrees = [1, 1.25, 2, 2.5, 3, 4, 5.5, 7, 10, 30, 1000, 1e9]
+    rows = warehouse.rows("SELECT _t975(x) FROM (SELECT unnest(?::DOUBLE[]) AS x)", [degrees])
+
+    assert [value for (value,) in rows] == pytest.approx([t.ppf(0.975, df) for df in degrees], rel=2e-6)
+    assert warehouse.rows("SELECT _t975(0.5), _t975(NULL)") == [(None, None)]

@@ -1,0 +1,62 @@
+"""case_outcomes: no case without an end; step_breakdown: where a step's time goes."""
+
+from bench.warehouse.events import Outcome
+
+from ..builders import Builder, case, chunk, outcome, run
+
+STATUSES = "SELECT name, kind, status FROM case_outcomes ORDER BY ALL"
+
+
+def test_a_case_without_outcome_was_interrupted(warehouse: Builder) -> None:
+    """Announced, and then nothing: the run was killed."""
+    warehouse.add(run(), case("m"))
+
+    assert warehouse.rows(STATUSES) == [("m", "performance", "interrupted")]
+
+
+def test_a_run_that_ended_well_ends_its_cases_well(warehouse: Builder) -> None:
+    """A script that uses `bench.run` need not write outcomes; what was said explicitly stands."""
+    warehouse.add(run(), case("a"), case("b"), outcome(case("b"), "OOM"), Outcome(run_id="run", status="ok"))
+
+    assert warehouse.rows(STATUSES) == [("a", "performance", "ok"), ("b", "performance", "OOM")]
+
+
+def test_nobody_knows_how_an_imported_case_ended(warehouse: Builder) -> None:
+    """A table of results without statuses was not interrupted."""
+    warehouse.add(run(), case("m", source_id="file"))
+
+    assert warehouse.rows(STATUSES) == [("m", "performance", "unknown")]
+
+
+def test_the_last_outcome_of_each_kind_counts(warehouse: Builder) -> None:
+    """The runner corrects its worker; accuracy is a matter of its own."""
+    it = case("m")
+    warehouse.add(run(), it, outcome(it, "ok", recorded_at=1), outcome(it, "timeout", recorded_at=2))
+    warehouse.add(outcome(it, "pass", kind="accuracy", recorded_at=3))
+
+    assert warehouse.rows(STATUSES) == [("m", "accuracy", "pass"), ("m", "performance", "timeout")]
+
+
+def test_a_step_is_broken_down(warehouse: Builder) -> None:
+    """Scheduler share, tokens a second and the mix of prefill and decode."""
+    warehouse.add(
+        run("A"),
+        chunk(1, [90, 10], "A", schedule_ms=1.0, model_run_ms=8.0, step_ms=10.0, waiting=4, kv_cache_usage=0.5,
+              prefill_chunk_sizes=[90], decode_chunk_sizes=[10]),
+        chunk(2, [50, 50], "A", schedule_ms=3.0, model_run_ms=27.0, waiting=0, kv_cache_usage=0.7,
+              prefill_chunk_sizes=[50], decode_chunk_sizes=[50]),
+    )  # fmt: skip
+
+    (row,) = warehouse.dicts("SELECT * FROM step_breakdown")
+    assert (row["config"], row["steps"], row["tokens"]) == ("A", 2, 200)
+    assert (row["mean_step_ms"], row["schedule_share"], row["tokens_per_second"]) == (20.0, 0.1, 5000.0)
+    assert (row["prefill_tokens"], row["decode_tokens"], row["prefill_share"]) == (140, 60, 0.7)
+    assert (row["max_waiting"], row["max_kv_cache_usage"], row["mean_batch_size"]) == (4, 0.7, 2.0)
+
+
+def test_a_writer_that_tells_no_prefill_has_no_mix(warehouse: Builder) -> None:
+    """NULL rather than a guess; a step without times has no share either."""
+    warehouse.add(run("A"), chunk(1, [5], "A", schedule_ms=None, model_run_ms=None))
+
+    query = "SELECT prefill_tokens, prefill_share, schedule_share, tokens_per_second FROM step_breakdown"
+    assert warehouse.rows(query) == [(None, None, None, None)]
