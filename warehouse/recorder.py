@@ -13,7 +13,6 @@ Every event is safe from SIGKILL when its call returns. When the run ends its ev
 import atexit
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 import secrets
@@ -25,7 +24,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -33,7 +32,7 @@ from .. import __version__
 from . import environment, events
 from .errors import BenchError
 from .events import Event, Instant, Json
-from .journal import KINDS, LAYOUTS, ROTATE_BYTES, Closed, Journal
+from .journal import KINDS, LAYOUTS, PAGE, ROTATE_BYTES, Closed, Journal
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -137,7 +136,7 @@ class Run:
         self.store = store.create()
         self._owner = os.getpid() if owner else None
         self._writer = uuid7()
-        self._steps = itertools.count(1)
+        self._steps = 0
         self._turning = threading.RLock()
         self._closed = False
         self._rotated: list[Journal] = []
@@ -199,11 +198,15 @@ class Run:
         Raises:
             BenchError: The run is closed, the disk is full, or a value does not fit its column.
         """
+        self._write(lambda journal: journal.add(event))
+
+    def _write(self, append: Callable[[Journal], None]) -> None:
+        """Append to the present journal, or to its successor where another thread turned to that meanwhile."""
         while True:
             journal = self._current()
             try:
-                return journal.add(event)
-            except (Closed, ValueError):  # another thread turned to the next journal meanwhile
+                return append(journal)
+            except (Closed, ValueError):
                 if journal is self._journal:
                     raise
 
@@ -216,7 +219,8 @@ class Run:
             if self._closed:
                 raise BenchError(f"run {self.run_id} is closed: begin another with bench.run()")
             if journal is self._journal:
-                self._journal = self._open(journal.strings)
+                following = self._open(journal.strings)
+                journal, self._journal = self._journal, following  # a signal handler may have come here meanwhile
                 self._rotated.append(journal)
                 journal.close()
             return self._journal
@@ -251,19 +255,17 @@ class Run:
             token_budget: Most tokens a step may schedule.
             kv_cache_usage: Share of the KV cache in use, 0 to 1.
         """
-        step = next(self._steps)
-        count = len(chunk_sizes)
-        values = [step - 1 if batch_id is None else batch_id, count, *chunk_sizes]
         mask = _CHUNK_ALWAYS
+        values: list[Any] = []
         if schedule_ms is not None:
             mask |= _SCHEDULE_MS
-            values.append(schedule_ms)  # type: ignore[arg-type]
+            values.append(schedule_ms)
         if model_run_ms is not None:
             mask |= _MODEL_RUN_MS
-            values.append(model_run_ms)  # type: ignore[arg-type]
+            values.append(model_run_ms)
         if step_ms is not None:
             mask |= _STEP_MS
-            values.append(step_ms)  # type: ignore[arg-type]
+            values.append(step_ms)
         if waiting is not None:
             mask |= _WAITING
             values.append(waiting)
@@ -281,15 +283,41 @@ class Run:
             values.append(token_budget)
         if kv_cache_usage is not None:
             mask |= _KV_CACHE_USAGE
-            values.append(kv_cache_usage)  # type: ignore[arg-type]
-        values += (_now(), step)
+            values.append(kv_cache_usage)
+        now = _now()
+        step = self._steps
+        self._steps = step + 1
+        if batch_id is None:
+            batch_id = step
+        count = len(chunk_sizes)
+        pack, length = _chunk_packers.get(mask << 32 | count) or _chunk_packer(mask, count)
         journal = self._journal
-        if journal.end > ROTATE_BYTES or journal.limit < 0:
-            journal = self._current()
-        try:
-            journal.append(_CHUNK_KIND, mask, (count,), values)
-        except (Closed, ValueError):  # another thread turned to the next journal meanwhile
-            self._current().append(_CHUNK_KIND, mask, (count,), values)
+        offset = journal.end
+        end = offset + length
+        if end <= journal.limit and length <= PAGE:
+            journal.end = end
+            try:
+                pack(
+                    journal.map,
+                    offset,
+                    length,
+                    _CHUNK_KIND,
+                    mask,
+                    batch_id,
+                    count,
+                    *chunk_sizes,
+                    *values,
+                    now,
+                    step + 1,
+                    length,
+                )
+                return
+            except ValueError:  # another thread closed this journal: the run has a new one, or is closed
+                pass
+            except struct.error:
+                journal.void(offset, length)
+        flat = [batch_id, count, *chunk_sizes, *values, now, step + 1]
+        self._write(lambda current: current.append(_CHUNK_KIND, mask, (count,), flat))
 
     def flush(self) -> None:
         """Return when everything recorded so far would survive power loss."""
@@ -303,12 +331,14 @@ class Run:
         with self._turning:
             if self._closed:
                 return
-            if self._owner == os.getpid():
-                now = Instant(_now() // 1000)
-                self._journal.add(events.Outcome(run_id=self.run_id, status=status, reason=reason, recorded_at=now))
-            self._closed = True
-            _open_runs.discard(self)
-            self._journal.close()
+            try:
+                if self._owner == os.getpid():
+                    now = Instant(_now() // 1000)
+                    self.emit(events.Outcome(run_id=self.run_id, status=status, reason=reason, recorded_at=now))
+            finally:
+                self._closed = True
+                _open_runs.discard(self)
+                self._journal.close()
         try:
             import pyarrow  # noqa: F401
         except ImportError:
@@ -320,13 +350,12 @@ class Run:
             log.seal(journal.path)
 
     def _after_fork(self) -> None:
-        parent = self._journal
+        """In a forked child: the first event will open a journal of its own."""
         self._writer = uuid7()
-        self._steps = itertools.count(1)
+        self._steps = 0
         self._turning = threading.RLock()  # another thread of the parent may have held it
         self._rotated = []
-        self._journal = self._open(parent.strings)
-        parent.abandon()
+        self._journal.abandon()
 
     def __enter__(self) -> Self:
         return self
@@ -344,15 +373,17 @@ class Run:
 class Case:
     """One cell of a plan, to attach samples to; get it from `Run.case`."""
 
-    __slots__ = ("_heads", "_journal", "_run", "_samples", "case_id")
+    __slots__ = ("_head", "_journal", "_metric", "_phase", "_run", "_samples", "case_id")
 
     def __init__(self, run: Run, case_id: str) -> None:
         """Attach to a run; `Run.case` is how to get here."""
         self._run = run
         self.case_id = case_id
-        self._samples = itertools.count()
-        self._journal: Journal | None = None  # the journal that _heads belong to
-        self._heads: dict[tuple[str, str], bytes] = {}
+        self._samples = 0
+        # What rows begin with that are like the last one: of this metric and phase, in this journal.
+        self._head = b""
+        self._metric = self._phase = ""
+        self._journal: Journal | None = None
 
     def time(self, metric: str = "latency", *, loops: int = 1, phase: str = "steady") -> "_Span":
         """Time a `with` block as one sample of `loops` calls. A block that raises is not recorded."""
@@ -384,20 +415,20 @@ class Case:
         """
         now = _now()
         if sample is None:
-            sample = next(self._samples)
+            sample = self._samples
+            self._samples = sample + 1
         journal = self._run._journal
-        if details or journal is not self._journal:
+        if journal is not self._journal or metric is not self._metric or phase is not self._phase or details:
             self._timing(metric, phase, duration_ns, loops, sample, now, details)
             return
-        head = self._heads.get((metric, phase)) or self._head(metric, phase)
         offset = journal.end
         end = offset + _PLAIN_BYTES
-        if end > journal.limit or end > ROTATE_BYTES:
+        if end > journal.limit:
             self._timing(metric, phase, duration_ns, loops, sample, now, details)
             return
         journal.end = end
         try:
-            _PLAIN(journal.map, offset, head, duration_ns, loops, sample, now, _PLAIN_BYTES)
+            _PLAIN(journal.map, offset, self._head, duration_ns, loops, sample, now, _PLAIN_BYTES)
         except ValueError:  # another thread closed this journal: the run has a new one, or is closed
             self._timing(metric, phase, duration_ns, loops, sample, now, details)
         except struct.error:
@@ -423,16 +454,11 @@ class Case:
         except TypeError as error:
             raise BenchError(f"cannot record this timing: {error}") from None
         self._run.emit(event)
-        if self._journal is not self._run._journal:
-            self._journal, self._heads = self._run._journal, {}
-
-    def _head(self, metric: str, phase: str) -> bytes:
-        """What all rows of one metric and phase begin with in the present journal."""
-        journal = self._journal
-        assert journal is not None
-        numbers = [journal.string(text) for text in (self.case_id, metric, phase)]
-        head = self._heads[metric, phase] = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers)
-        return head
+        if not details:  # the next one like it may go the short way
+            journal = self._run._journal
+            numbers = [journal.string(text) for text in (self.case_id, metric, phase)]
+            self._head = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers)
+            self._metric, self._phase, self._journal = metric, phase, journal
 
     def memory(
         self,
@@ -518,6 +544,18 @@ _CHUNK_ALWAYS = _CHUNK["batch_id"] | _CHUNK["chunk_sizes"] | _CHUNK["recorded_at
 _SCHEDULE_MS, _MODEL_RUN_MS, _STEP_MS = _CHUNK["schedule_ms"], _CHUNK["model_run_ms"], _CHUNK["step_ms"]
 _WAITING, _RUNNING, _PREFILL, _DECODE = _CHUNK["waiting"], _CHUNK["running"], _CHUNK["prefill"], _CHUNK["decode"]
 _TOKEN_BUDGET, _KV_CACHE_USAGE = _CHUNK["token_budget"], _CHUNK["kv_cache_usage"]
+
+# Packers of the scheduler steps seen so far, by mask and number of chunks, with their lengths.
+_chunk_packers: dict[int, tuple[Callable[..., None], int]] = {}
+
+
+def _chunk_packer(mask: int, count: int) -> tuple[Callable[..., None], int]:
+    if len(_chunk_packers) > 10_000:
+        _chunk_packers.clear()
+    packer = struct.Struct(LAYOUTS[_CHUNK_KIND].format(mask, (count,)))
+    _chunk_packers[mask << 32 | count] = packer.pack_into, packer.size
+    return packer.pack_into, packer.size
+
 
 # The layout of a timing without details; its first six fields are packed once for many rows.
 _PLAIN_HEAD = struct.Struct("<IBIIII")
