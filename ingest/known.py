@@ -1,0 +1,147 @@
+"""Which files are in the store already: by content, never by name or date."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+
+from ..warehouse.errors import BenchError
+from ..warehouse.events import Source
+from ..warehouse.log import EventLog
+from ..warehouse.store import Store
+from .format import MAX_LINE_BYTES
+
+INDEX = "sources.json"  # in the store; derived, and only trusted while it says the log's state
+COLUMNS = "source_id, part, run_id, config, name, format, end_byte, sha256, head_sha256, first_line + lines"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One part of an imported file, as the `sources` table has it."""
+
+    source_id: str
+    part: int
+    run_id: str
+    config: str
+    name: str
+    format: str
+    end_byte: int
+    sha256: str
+    head_sha256: str
+    next_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a file's bytes are known by."""
+
+    size_bytes: int
+    sha256: str
+    head_sha256: str  # of its first line, without the line end
+    prefixes: dict[int, str]  # bytes from the beginning -> their SHA-256, where something of that length is known
+
+
+@dataclass(slots=True)
+class KnownSources:
+    """Every imported file of a store."""
+
+    by_sha256: dict[str, list[Known]] = field(default_factory=dict)
+    by_head: dict[str, list[Known]] = field(default_factory=dict)
+    runs: dict[str, dict[str, str]] = field(default_factory=dict)  # run_id -> file name -> SHA-256 of its first line
+
+    @classmethod
+    def of(cls, rows: Iterable[Known]) -> "KnownSources":
+        """Those of some rows."""
+        known = cls()
+        for row in rows:
+            known.add(row)
+        return known
+
+    def add(self, row: Known) -> None:
+        """Know one more."""
+        self.by_sha256.setdefault(row.sha256, []).append(row)
+        self.by_head.setdefault(row.head_sha256, []).append(row)
+        self.runs.setdefault(row.run_id, {})[row.name] = row.head_sha256
+
+    def rows(self) -> list[Known]:
+        """All of them."""
+        return [row for rows in self.by_sha256.values() for row in rows]
+
+
+def read_index(store: Store) -> KnownSources | None:
+    """What is known, at the price of a look at the folder; None if the log has changed since it was written."""
+    try:
+        said = json.loads((store.root / INDEX).read_text())
+        if said["log"] != _log_state(store) or not store.database.exists():
+            return None
+        return KnownSources.of(Known(*row) for row in said["sources"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def read_log(store: Store) -> KnownSources:
+    """What is known to the log.
+
+    Raises:
+        BenchError: One of its files is damaged.
+    """
+    import duckdb
+
+    paths = [str(file.path) for file in EventLog(store).files() if file.table == Source.TABLE]
+    if not paths:
+        return KnownSources()
+    try:
+        with duckdb.connect() as connection:  # DISTINCT, for a merged file repeats those it stands for
+            query = f"SELECT DISTINCT {COLUMNS} FROM read_parquet(?, union_by_name = true)"
+            rows = connection.execute(query, [paths]).fetchall()
+    except duckdb.Error as error:
+        raise BenchError(
+            f"cannot read what {store.root} has imported: {error}. Find the damage with: bench verify"
+        ) from error
+    return KnownSources.of(Known(*row) for row in rows)
+
+
+def write_index(store: Store, known: KnownSources) -> None:
+    """Remember what is known for the next `read_index`."""
+    temporary = store.root / f".{INDEX}"
+    temporary.write_text(json.dumps({"log": _log_state(store), "sources": [astuple(row) for row in known.rows()]}))
+    os.replace(temporary, store.root / INDEX)
+
+
+def _log_state(store: Store) -> str:
+    names = [f"{file.table}/{file.name}" for file in EventLog(store).files()]
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
+
+
+def fingerprint(path: Path, known: KnownSources, tell: Callable[[int], None] | None = None) -> Fingerprint:
+    """Hash a file in one pass, with its beginnings that are as long as something known that begins with the same line.
+
+    Args:
+        path: The file.
+        known: What may be its beginning.
+        tell: Called with the bytes hashed, block by block.
+    """
+    with path.open("rb", buffering=0) as file:
+        block = file.read(1 << 16)
+        start = block
+        while b"\n" not in start and len(start) < MAX_LINE_BYTES and (more := file.read(1 << 20)):
+            start += more
+        head = hashlib.sha256(start.partition(b"\n")[0][:MAX_LINE_BYTES].removesuffix(b"\r")).hexdigest()
+        ends = sorted({row.end_byte for row in known.by_head.get(head, ())})
+        whole, done = hashlib.sha256(), 0
+        prefixes: dict[int, str] = {}
+        block = start
+        while block:
+            while ends and ends[0] <= done + len(block):
+                cut = ends.pop(0) - done
+                whole.update(block[:cut])
+                block, done = block[cut:], done + cut
+                prefixes[done] = whole.hexdigest()
+            whole.update(block)
+            done += len(block)
+            if tell is not None:
+                tell(len(block))
+            block = file.read(1 << 20)
+    return Fingerprint(done, whole.hexdigest(), head, prefixes)

@@ -1,0 +1,253 @@
+"""Carrying out a plan: files into the event log, a batch at a time, then the log into the warehouse."""
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import __version__
+from ..warehouse.database import load_locked
+from ..warehouse.events import Json, Run, Source
+from ..warehouse.log import EventLog
+from ..warehouse.recorder import uuid7
+from ..warehouse.store import Say, Store
+from . import stores
+from .format import Options, Part, Tally
+from .known import read_index, read_log, write_index
+from .plan import Item, NewPart, Plan, Said, make_plan, parse
+
+if TYPE_CHECKING:
+    import duckdb
+
+THREADS = 2  # a file is read by one thread, and writing its Parquet file takes about another
+MEMORY_LIMIT = "500MB"
+BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has its own
+
+
+@dataclass(slots=True)
+class Line:
+    """What became of one file."""
+
+    path: Path
+    config: str
+    format: str
+    loaded: int = 0
+    rejected: int = 0
+    known: int = 0
+
+    @property
+    def lines(self) -> int:
+        """Lines (or records) of the file: every one of them is in exactly one of the counts."""
+        return self.loaded + self.rejected + self.known
+
+
+@dataclass(slots=True)
+class Report:
+    """What an ingest did, or would do."""
+
+    lines: list[Line] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    plan: Plan = field(default_factory=Plan)
+    recovered: int = 0  # journals of processes that died
+    copied: int = 0  # files of other stores
+
+
+class Progress:
+    """How far an ingest is; the command line shows it, others need not look."""
+
+    def hashed(self, size_bytes: int) -> None:
+        """So many more bytes were looked at."""
+
+    def reading(self, plan: Plan) -> None:
+        """The plan is made; reading begins."""
+
+    def read(self, part: NewPart) -> None:
+        """One more file is in the log."""
+
+    def publishing(self) -> None:
+        """The log is complete; the warehouse is brought up to date."""
+
+
+def ingest(
+    store: Store,
+    paths: list[str],
+    *,
+    said: Said | None = None,
+    options: Options | None = None,
+    tags: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+    wait: bool = True,
+    say: Say | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Load files into a store, only what is new of them, and publish the warehouse.
+
+    Without paths, journals of processes that died are sealed and loaded.
+
+    Args:
+        store: The store; created if missing, except in a dry run.
+        paths: PATH or NAME:PATH each; a file or a folder, whose files are one result set.
+        said: Format and config for all of them.
+        options: What else the formats must be told.
+        tags: Labels for the runs that are new.
+        dry_run: Only make the plan.
+        wait: Wait for another loader rather than raise.
+        say: Told once, in a sentence, whom it waits for.
+        progress: Told how far it is.
+
+    Raises:
+        BenchError: A path does not exist, or nothing in it is recognised.
+        StoreBusy: Another process is loading and `wait` is False.
+    """
+    said, progress = said or Said(), progress or Progress()
+    wanted = [parse(text, said) for text in paths]
+    if dry_run:
+        plan = make_plan(wanted, said, read_index(store) or read_log(store), progress.hashed)
+        return Report(lines=[_line(item) for item in plan.items], notes=plan.notes, plan=plan)
+    with store.lock(wait=wait, say=say):
+        known = read_index(store)
+        behind = known is None or not paths or bool(EventLog(store).journals())
+        plan = make_plan(wanted, said, known or read_log(store), progress.hashed)
+        report = Report(plan=plan, notes=plan.notes)
+        parts = [item.new for item in plan.items if item.new is not None]
+        progress.reading(plan)
+        with _publishing(store, report, progress, behind or bool(parts or plan.stores)):
+            for path in plan.stores:
+                report.copied += stores.copy(path, store, report.notes)
+            loader = _Loader(store, options or Options(), tags or {}, progress)
+            loader.load(parts)
+        report.lines = [_line(item, loader.tallies) for item in plan.items]
+        report.notes += [note for tally in loader.tallies.values() for note in tally.notes]
+        return report
+
+
+@contextlib.contextmanager
+def _publishing(store: Store, report: Report, progress: Progress, anything: bool) -> Iterator[None]:
+    """Bring the warehouse up to date afterwards, also with what came before an error or Ctrl-C."""
+    try:
+        yield
+    finally:
+        if anything:
+            progress.publishing()
+            loaded = load_locked(store)
+            report.recovered = len(loaded.recovered)
+            report.notes += [f"{name} {why}" for name, why in loaded.left_out.items()]
+            write_index(store, read_log(store))
+
+
+def _line(item: Item, tallies: Mapping[str, Tally] | None = None) -> Line:
+    line = Line(item.path, item.config, item.format, known=item.known_lines)
+    if tallies and item.new is not None:
+        tally = tallies[item.new.source_id]
+        line.loaded, line.rejected = tally.loaded, tally.rejected
+    elif tallies and item.twin is not None:
+        line.known = tallies[item.twin].lines
+    return line
+
+
+class _Loader:
+    """Reads parts into the log, on two threads where that helps."""
+
+    def __init__(self, store: Store, options: Options, tags: Mapping[str, str], progress: Progress) -> None:
+        self.log = EventLog(store)
+        self.options = options
+        self.tags = Json(json.dumps(dict(tags), sort_keys=True)) if tags else None
+        self.progress = progress
+        self.tallies: dict[str, Tally] = {}
+        self._new_runs: set[str] = set()
+        self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
+        self._database: duckdb.DuckDBPyConnection | None = None
+
+    def load(self, parts: list[NewPart]) -> None:
+        """Read every part; each is wholly in the log afterwards, or an error says why."""
+        self._new_runs = {part.run_id for part in parts if part.new_run}
+        batches = list(_batches(parts))
+        if len(batches) < 2:
+            for batch in batches:
+                self._load_batch(batch)
+            return
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="ingest") as pool:
+            try:
+                for _ in pool.map(self._load_batch, batches):
+                    pass
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)  # those that run finish; nothing is half in
+                raise
+
+    def _load_batch(self, parts: list[NewPart]) -> None:
+        done: dict[str, Tally] = {}
+        with contextlib.ExitStack() as stack:
+            with self.log.batch(uuid7()) as batch:
+                for part in parts:
+                    tally = part.format.read(self._part(part), batch)
+                    batch.add(_source(part, tally))
+                    done[part.source_id] = tally
+                batch.finish()
+                stack.enter_context(self._lock)
+                runs = {part.run_id: part for part in parts if part.run_id in self._new_runs}
+                for part in runs.values():
+                    batch.add(self._run(part))
+            self._new_runs -= runs.keys()
+            self.tallies |= done
+        for part in parts:
+            self.progress.read(part)
+
+    def _part(self, part: NewPart) -> Part:
+        return Part(
+            path=part.path, run_id=part.run_id, source_id=part.source_id, start_byte=part.start_byte,
+            end_byte=part.end_byte, first_line=part.first_line, options=self.options, cursor=self._cursor,
+        )  # fmt: skip
+
+    def _cursor(self) -> "duckdb.DuckDBPyConnection":
+        import duckdb
+
+        with self._lock:
+            if self._database is None:
+                self._database = duckdb.connect(config={"threads": THREADS, "memory_limit": MEMORY_LIMIT})
+        return self._database.cursor()
+
+    def _run(self, part: NewPart) -> Run:
+        return Run(
+            run_id=part.run_id, config=part.config, source=part.format.name, tags=self.tags, bench_version=__version__
+        )
+
+
+def _source(part: NewPart, tally: Tally) -> Source:
+    return Source(
+        source_id=part.source_id,
+        part=part.part,
+        run_id=part.run_id,
+        config=part.config,
+        path=os.fspath(part.path),
+        name=part.path.name,
+        format=part.format.name,
+        start_byte=part.start_byte,
+        end_byte=part.end_byte,
+        sha256=part.sha256,
+        head_sha256=part.head_sha256,
+        first_line=part.first_line,
+        lines=tally.lines,
+        loaded=tally.loaded,
+        rejected=tally.rejected,
+        notes=Json(json.dumps(tally.notes, ensure_ascii=False)) if tally.notes else None,
+    )
+
+
+def _batches(parts: list[NewPart]) -> Iterator[list[NewPart]]:
+    """Parts in order, small ones together."""
+    batch: list[NewPart] = []
+    size = 0
+    for part in parts:
+        length = part.end_byte - part.start_byte
+        if batch and size + length > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(part)
+        size += length
+    if batch:
+        yield batch
