@@ -88,16 +88,12 @@ def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
     \b
         bench compact
     """
-    from .database import load_locked
+    from .database import compact as merge
     from .log import EventLog
 
-    with store.lock(wait=not no_wait, say=say):
-        load_locked(store)
-        log = EventLog(store)
-        before = len(log.files())
-        log.compact(below_bytes=below << 20, target_bytes=target << 20)
-        load_locked(store)
-        click.echo(f"{before} files became {len(log.files())}")
+    before = len(EventLog(store).files())
+    merge(store, below_bytes=below << 20, target_bytes=target << 20, wait=not no_wait, say=say)
+    click.echo(f"{before} files became {len(EventLog(store).files())}")
 
 
 def _complain(problems: dict[str, str]) -> None:

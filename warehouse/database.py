@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MEMORY_LIMIT = "2GB"
 RESTORE = "Restore it from a copy; `bench rebuild` then loads it."
+DAMAGED = f"is damaged. {RESTORE}"
 DERIVING: tuple[type[Event], ...] = (Run, Case, Timing, Metric, MemorySample)  # what `cells` is computed from
 
 
@@ -67,12 +68,19 @@ def load_locked(store: Store, *, anew: bool = False) -> Loaded:
     import duckdb
 
     log = EventLog(store)
-    loaded = Loaded(recovered=log.recover())
+    loaded = Loaded()
+    loaded.recovered, loaded.left_out = log.recover()
     files = _counting(log.files())
     known = None if anew else _known(store)
     if known is not None and all(file.name in known for file in files):
         return loaded
     stands_for = {file.name: set(replaced(file.path)) for file in files if file.stem.startswith(MERGED)}
+    here = {file.name for file in files}
+    for file in list(files):  # what it replaces may only go if it is whole
+        if stands_for.get(file.name, set()) & here and sha256(file.path)[:16] != file.digest:
+            loaded.left_out[file.name] = DAMAGED
+            del stands_for[file.name]
+            files.remove(file)
     superseded = set().union(*stands_for.values())
     new = [f for f in files if f.name not in superseded and (known is None or f.name not in known)]
     if known is not None and any(0 < len(names & known) < len(names) for names in stands_for.values()):
@@ -84,14 +92,19 @@ def load_locked(store: Store, *, anew: bool = False) -> Loaded:
     if new or known is None:
         try:
             _publish(store, new, noted, loaded)
-        except duckdb.Error:  # a page inside a file, perhaps: leave out what its own name disowns, and try again
+        except duckdb.Error as error:  # a page in a file, perhaps: leave out what its own name disowns, and try again
             whole = [file for file in new if sha256(file.path)[:16] == file.digest]
             if len(whole) == len(new):
+                if isinstance(error, duckdb.IOException):
+                    raise _internal(
+                        f"cannot build the warehouse in {store.root}: {error} The old one stays."
+                    ) from error
                 raise
-            loaded.left_out |= {file.name: f"is damaged. {RESTORE}" for file in new if file not in whole}
+            loaded.left_out |= {file.name: DAMAGED for file in new if file not in whole}
             _publish(store, whole, noted, loaded)
+    replaced_now = set().union(*(names for name, names in stands_for.items() if name not in loaded.left_out))
     for file in files:
-        if file.name in superseded:
+        if file.name in replaced_now:
             file.path.unlink()
     return loaded
 
@@ -185,6 +198,14 @@ def _known(store: Store) -> set[str] | None:
             return {name for (name,) in connection.execute("SELECT name FROM _files").fetchall()}
     except (BenchError, duckdb.Error):
         return None
+
+
+def compact(store: Store, *, below_bytes: int, target_bytes: int, wait: bool = True, say: Say | None = None) -> None:
+    """Merge small files of the log into larger ones, and note in the warehouse what stands for them now."""
+    with store.lock(wait=wait, say=say):
+        load_locked(store)
+        EventLog(store).compact(_known(store) or (), below_bytes=below_bytes, target_bytes=target_bytes)
+        load_locked(store)
 
 
 def _stale(store: Store) -> bool:

@@ -42,7 +42,8 @@ MAGIC = b"BENCHJ1\n"
 STRING, VOID = 255, 254
 PAGE = 4096
 FIRST_BYTES = 1 << 18
-MOST_GROWTH_BYTES = 1 << 23
+MOST_GROWTH_BYTES = 1 << 20
+POPULATE_WRITE = 23  # MADV_POPULATE_WRITE, Linux 5.14: cheaper than a fault for each page
 ROTATE_BYTES = 1 << 26
 REMEMBERED_LENGTH = 256  # longer strings (stderr tails) are not worth keeping in memory to define them once
 REMEMBERED_STRINGS = 1 << 16
@@ -57,6 +58,7 @@ CODES: dict[Any, str] = {
     list[int]: "*q",
     list[str]: "*I",
 }
+TYPES = {code: kind for kind, code in CODES.items()}
 STRUCT_CODES = {"I": "I", "q": "q", "n": "q", "d": "d", "?": "?"}
 KINDS: dict[type[Event], int] = {event: index for index, event in enumerate(EVENTS)}
 HEAD = struct.Struct("<IB")
@@ -71,6 +73,14 @@ class StoreFull(BenchError):
 
 class Closed(BenchError):
     """The journal was closed meanwhile."""
+
+
+class NeverBegun(BenchError):
+    """Its writer was killed before the header was whole, so nothing was ever acknowledged in it."""
+
+
+class Unreadable(BenchError):
+    """It is damaged, or a newer bench's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +142,14 @@ class Journal:
         text = json.dumps({**header, "tables": [[x.table, x.version, x.fields] for x in LAYOUTS]}).encode()
         with _disk_errors(path):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            os.posix_fallocate(self._file, 0, FIRST_BYTES)
-        self.map = mmap.mmap(self._file, FIRST_BYTES)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+                os.posix_fallocate(self._file, 0, FIRST_BYTES)
+                self.map = mmap.mmap(self._file, FIRST_BYTES)
+            except OSError:
+                os.close(self._file)
+                path.unlink()
+                raise
         self.limit = FIRST_BYTES  # appending past it is the slow path: grow, or find the journal closed
         self.map[12 : 12 + len(text)] = text
         U32.pack_into(self.map, 8, len(text))
@@ -155,11 +170,15 @@ class Journal:
                 raise Closed(f"{self.path} is closed")
             if self.end + length <= self.limit:
                 return
-            more = max(min(self.limit, MOST_GROWTH_BYTES), length)
+            limit, more = self.limit, max(min(self.limit, MOST_GROWTH_BYTES), length)
             with _disk_errors(self.path):
-                os.posix_fallocate(self._file, self.limit, more)
-            self.map.resize(self.limit + more)
-            self.limit += more
+                os.posix_fallocate(self._file, limit, more)
+                if self.limit == limit:  # after any call a signal handler may record something, and grow the map
+                    self.map.resize(limit + more)
+            with contextlib.suppress(OSError, ValueError):
+                self.map.madvise(POPULATE_WRITE, limit // PAGE * PAGE, more // PAGE * PAGE)
+            if self.limit == limit:
+                self.limit = limit + more
 
     def string(self, text: str) -> int:
         """The number of a string in this journal, defined now if it is new."""
@@ -172,7 +191,7 @@ class Journal:
         return number
 
     def _define(self, text: str, number: int) -> None:
-        encoded = text.encode("utf-8", "surrogatepass")
+        encoded = text.encode("utf-8", "backslashreplace")  # of a file name that is no UTF-8, say
         self.put(HEAD.pack(HEAD.size + 8 + len(encoded), STRING) + U32.pack(number) + encoded)
 
     def struct(self, kind: int, mask: int, lengths: tuple[int, ...] = ()) -> struct.Struct:
@@ -255,7 +274,8 @@ class Journal:
 
     def sync(self) -> None:
         """Return when everything appended so far would survive power loss (fdatasync writes mapped pages too)."""
-        os.fdatasync(self._file)
+        if self.limit >= 0:
+            os.fdatasync(self._file)
 
     def close(self) -> None:
         """Give the unused space back and unlock the file; anyone may seal it now."""
@@ -270,6 +290,7 @@ class Journal:
 
     def abandon(self) -> None:
         """In a forked child: let go of the parent's journal without touching it."""
+        self.lock = threading.RLock()  # another thread of the parent may have held it
         self.limit = -1
         self.map.close()
         os.close(self._file)
@@ -292,6 +313,7 @@ class Contents:
 
     header: dict[str, Any]
     rows: dict[str, dict[str, list[Any]]]  # table -> column -> values
+    layouts: dict[str, Layout]  # table -> how its writer declared it
     whole_bytes: int  # where the last whole record ends
 
 
@@ -299,15 +321,19 @@ def read(path: Path) -> Contents:
     """Read a journal, whatever byte its tail was cut at.
 
     Raises:
-        BenchError: Not even the header is whole, so nothing was ever recorded in it.
+        NeverBegun: Not even the header is whole, so nothing was ever recorded in it.
+        Unreadable: What it says contradicts itself.
     """
     data = path.read_bytes()
-    if data[:8] != MAGIC or len(data) < 12 or len(data) < 12 + U32.unpack_from(data, 8)[0]:
-        raise BenchError(f"{path} is no whole journal: its header is missing")
+    if data[:8] != MAGIC or len(data) < 12 + U32.unpack_from(data, 8)[0]:
+        raise NeverBegun(f"{path} is no whole journal: its header is missing")
     start = 12 + U32.unpack_from(data, 8)[0]
-    header = json.loads(data[12:start])
-    tables = [Layout(table, version, tuple(map(tuple, fields))) for table, version, fields in header.pop("tables")]
-    return _Reader(data, start, header, tables).contents()
+    try:
+        header = json.loads(data[12:start])
+        tables = [Layout(table, version, tuple(map(tuple, fields))) for table, version, fields in header.pop("tables")]
+        return _Reader(data, start, header, tables).contents()
+    except (KeyError, TypeError, ValueError, struct.error) as error:
+        raise Unreadable(f"is damaged ({type(error).__name__}: {error}). Restore it from a copy.") from error
 
 
 class _Reader:
@@ -327,7 +353,7 @@ class _Reader:
                 self.position += length
             else:
                 break
-        return Contents(self.header, self.rows, self.position)
+        return Contents(self.header, self.rows, {layout.table: layout for layout in self.tables}, self.position)
 
     def _repeats(self, length: int) -> bool:
         """Whether the next record has the same length, kind and mask, as in a hot loop most have."""
@@ -341,7 +367,9 @@ class _Reader:
         data, at = self.data, self.position
         layout = self.tables[data[at + 4]]
         (mask,) = U32.unpack_from(data, at + HEAD.size)
-        names, formats, offsets = ["_length", "_kind", "_mask"], ["<u4", "u1", "<u4"], [0, 4, 5]
+        names = ["_length", "_kind", "_mask"]
+        formats: list[Any] = ["<u4", "u1", "<u4"]
+        offsets = [0, 4, 5]
         offset, fixed = 9, ["_length", "_kind", "_mask", "_trailer"]
         absent, bit = [], 1
         for name, code, nullable in layout.fields:
@@ -362,13 +390,13 @@ class _Reader:
                 shape = f"({count},)"
             names.append(name)
             dtype = np.dtype(shape + {"I": "<u4", "q": "<i8", "n": "<i8", "d": "<f8", "?": "?"}[code[-1]])
-            formats.append(dtype.str if not dtype.shape else dtype)
+            formats.append(dtype)
             offsets.append(offset)
             offset += dtype.itemsize
         names.append("_trailer")
         formats.append("<u4")
         offsets.append(offset)
-        record = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": length})  # type: ignore[call-overload]
+        record = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": length})
         rows = np.frombuffer(data, record, min((len(data) - at) // length, 1 << 16), at)
         alike = np.logical_and.reduce([rows[name] == rows[name][0] for name in fixed])
         rows = rows[: len(rows) if alike.all() else int(alike.argmin())]
@@ -409,7 +437,7 @@ class _Reader:
             return True
         if kind == STRING:
             (number,) = U32.unpack_from(data, at + HEAD.size)
-            self.strings[number] = data[at + HEAD.size + 4 : at + length - 4].decode("utf-8", "surrogatepass")
+            self.strings[number] = data[at + HEAD.size + 4 : at + length - 4].decode("utf-8", "backslashreplace")
             return True
         if kind >= len(self.tables):
             return False

@@ -16,7 +16,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,17 +91,19 @@ class EventLog:
             BenchError: A column that must not be NULL is, or the disk is full.
         """
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         wanted = schema.arrow_schema(event)
-        if not isinstance(rows, pa.Table):
-            columns = {name: [getattr(row, name) for row in rows] for name in wanted.names}
-            rows = pa.table(columns, schema=wanted)
-        rows = rows.cast(wanted).replace_schema_metadata({**wanted.metadata, **extra})
-        folder = self.store.events / event.TABLE
-        folder.mkdir(parents=True, exist_ok=True)
+        with _as_bench_error(event.TABLE, self.store.events):
+            rows = rows.cast(wanted) if isinstance(rows, pa.Table) else table_of(event, rows)
+        return self._write(event.TABLE, rows.replace_schema_metadata({**wanted.metadata, **extra}), stem)
+
+    def _write(self, table: str, rows: "pa.Table", stem: str) -> Path:
+        import pyarrow.parquet as pq
+
+        folder = self.store.events / table
         temporary = folder / f".{stem}.tmp"
-        with _as_bench_error(event, folder):
+        with _as_bench_error(table, folder):
+            folder.mkdir(parents=True, exist_ok=True)
             pq.write_table(rows, temporary, compression="zstd", compression_level=1)
             return publish(temporary, folder, stem)
 
@@ -151,29 +153,36 @@ class EventLog:
     def _seal(self, path: Path) -> None:
         try:
             contents = journal.read(path)
-        except BenchError:  # killed before its header was written: nothing was ever acknowledged in it
+        except journal.NeverBegun:
             path.unlink()
             return
         for table, columns in contents.rows.items():
             if table not in TABLES:
-                raise BenchError(
-                    f"{path} holds table {table!r}, which this bench does not know. Update bench to seal it."
+                raise journal.Unreadable(
+                    f"holds table {table!r}, which this bench does not know. Update bench to seal it."
                 )
             if not list((self.store.events / table).glob(f"{path.stem}-*.parquet")):
-                self.write(TABLES[table], arrow_table(TABLES[table], columns, contents.header), path.stem)
+                self._write(table, arrow_table(contents.layouts[table], columns, contents.header), path.stem)
         path.unlink()
 
-    def compact(self, *, below_bytes: int, target_bytes: int) -> int:
+    def compact(self, loaded: Collection[str], *, below_bytes: int, target_bytes: int) -> int:
         """Merge files smaller than `below_bytes` into files of about `target_bytes`; the caller holds the lock.
 
         The small files stay until a load has noted what stands for them now (`database.load_locked`).
+
+        Args:
+            loaded: Names of the files the warehouse holds; no others are merged.
+            below_bytes: Size under which a file is small.
+            target_bytes: Size at which a merged file is large enough.
 
         Returns:
             How many files were merged.
         """
         groups: list[list[LogFile]] = []
-        for file in self.files():
-            if file.size_bytes >= below_bytes or (file.stem.startswith(IMPORT) and not self.committed(file)):
+        files = [file for file in self.files() if file.name in loaded and file.size_bytes < below_bytes]
+        sealing = {path.stem for path in self.journals()}  # sealed again if its sealer dies, unless its files are there
+        for file in files:
+            if file.stem in sealing or sha256(file.path)[:16] != file.digest:
                 continue
             group = groups[-1] if groups else []
             if not group or group[0].table != file.table or sum(f.size_bytes for f in group) >= target_bytes:
@@ -198,21 +207,35 @@ class EventLog:
         stem = f"{MERGED}{secrets.token_hex(8)}"
         temporary = folder / f".{stem}.tmp"
         said = {**schema.metadata(event), "bench.replaces": json.dumps([file.name for file in group])}
-        with contextlib.closing(duckdb.connect()) as connection:
-            copy(connection, f"FROM read_parquet({path_list(group)}, union_by_name = true)", temporary, said)
-        publish(temporary, folder, stem)
+        try:
+            with contextlib.closing(duckdb.connect()) as connection, _as_bench_error(event.TABLE, folder):
+                copy(connection, f"FROM read_parquet({path_list(group)}, union_by_name = true)", temporary, said)
+                publish(temporary, folder, stem)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def journals(self) -> list[Path]:
         """Journals not sealed yet, their writers alive or gone."""
         return sorted(self.store.journals.glob("*.journal"))
 
-    def recover(self) -> list[Path]:
-        """Seal every journal whose writer is gone, and clear what killed imports and compactions left; the caller holds the lock."""
+    def recover(self) -> tuple[list[Path], dict[str, str]]:
+        """Seal every journal whose writer is gone, and clear what killed imports left; the caller holds the lock.
+
+        Returns:
+            The journals sealed, and the names of those that cannot be, with the reason; they stay where they are.
+        """
         for staging in self.store.events.glob(f".{IMPORT}*"):
             shutil.rmtree(staging, ignore_errors=True)
         for unfinished in self.store.events.glob(f"*/.{MERGED}*.tmp"):
             unfinished.unlink()
-        return [path for path in self.journals() if self.seal(path)]
+        sealed, left_out = [], {}
+        for path in self.journals():
+            try:
+                if self.seal(path):
+                    sealed.append(path)
+            except journal.Unreadable as error:
+                left_out[path.name] = str(error)
+        return sealed, left_out
 
 
 class Batch:
@@ -257,14 +280,11 @@ class Batch:
             self._write(event)
 
     def _write(self, event: type[Event]) -> None:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        rows = self._pending.pop(event)
-        wanted = schema.arrow_schema(event)
-        table = pa.table({name: [getattr(row, name) for row in rows] for name in wanted.names}, schema=wanted)
         path = self._next(event)
-        with _as_bench_error(event, path.parent):
+        with _as_bench_error(event.TABLE, path.parent):
+            table = table_of(event, self._pending.pop(event))
             pq.write_table(table, path, compression="zstd", compression_level=1)
 
     def _next(self, event: type[Event]) -> Path:
@@ -273,27 +293,64 @@ class Batch:
         return parts[-1]
 
 
-def arrow_table(event: type[Event], columns: dict[str, list[Any]], header: dict[str, Any]) -> "pa.Table":
-    """What a journal holds of one table; columns it does not have are NULL, the run and writer are its header's."""
+def table_of(event: type[Event], rows: Sequence[Event]) -> "pa.Table":
+    """The events as an Arrow table."""
     import pyarrow as pa
 
     wanted = schema.arrow_schema(event)
+    return pa.table([_array([getattr(row, f.name) for row in rows], f.type) for f in wanted], schema=wanted)
+
+
+def arrow_table(layout: journal.Layout, columns: dict[str, list[Any]], header: dict[str, Any]) -> "pa.Table":
+    """What a journal holds of one table, in the version it was written as; the run and writer are its header's.
+
+    Columns that only a newer bench knows are kept, for it to find; those the journal has not are NULL.
+    """
+    import pyarrow as pa
+
+    event = TABLES[layout.table]
+    wanted = schema.arrow_schema(event)
+    codes = {name: code for name, code, _ in layout.fields}
+    for name in codes.keys() - set(wanted.names):
+        wanted = wanted.append(pa.field(name, schema.arrow_type(journal.TYPES[codes[name]])))
     rows = len(next(iter(columns.values())))
     constant = {"run_id": header["run_id"], **({"writer": header["writer"]} if event is ScheduleChunk else {})}
-    arrays = []
-    for field in wanted:
-        values = [constant[field.name]] * rows if field.name in constant else columns.get(field.name, [None] * rows)
-        arrays.append(pa.array(values, field.type))
-    return pa.Table.from_arrays(arrays, schema=wanted)
+    arrays = [
+        _array([constant[f.name]] * rows if f.name in constant else columns.get(f.name, [None] * rows), f.type)
+        for f in wanted
+    ]
+    said = {**schema.metadata(event), "bench.version": str(layout.version)}
+    return pa.Table.from_arrays(arrays, schema=wanted).replace_schema_metadata(said)
+
+
+def _array(values: list[Any], kind: "pa.DataType") -> "pa.Array":
+    """An Arrow array; what is no Unicode in a string (of a file name, say) stands as \\udcNN."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:
+        return pa.array([_unicode(value) for value in values], kind)
+
+
+def _unicode(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unicode(item) for item in value]
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def copy(connection: "duckdb.DuckDBPyConnection", select: str, path: Path, metadata: dict[str, str]) -> None:
     """Write the rows of a query, in order, to a Parquet file with this metadata."""
+    import duckdb
+
     said = ", ".join(f"{quote(key)}: {literal(value)}" for key, value in metadata.items())
-    connection.execute(
-        f"COPY ({select}) TO {literal(str(path))} "
-        f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, KV_METADATA {{{said}}})"
-    )
+    try:
+        connection.execute(
+            f"COPY ({select}) TO {literal(str(path))} "
+            f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, KV_METADATA {{{said}}})"
+        )
+    except duckdb.IOException as error:
+        raise _full(path.parent, str(error).splitlines()[0]) from error
 
 
 def path_list(files: Sequence[LogFile]) -> str:
@@ -332,9 +389,13 @@ def sha256(path: Path) -> str:
 
 def replaced(path: Path) -> list[str]:
     """Names of the files a merged file stands for; none for any other file."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    said = (pq.read_metadata(path).metadata or {}).get(b"bench.replaces")
+    try:
+        said = (pq.read_metadata(path).metadata or {}).get(b"bench.replaces")
+    except (OSError, pa.ArrowInvalid):
+        return []  # damaged, as its loading will say
     names: list[str] = json.loads(said) if said else []
     return names
 
@@ -345,14 +406,18 @@ def _parquet_type(kind: Any) -> str:
 
 
 @contextlib.contextmanager
-def _as_bench_error(event: type[Event], folder: Path) -> Iterator[None]:
+def _as_bench_error(table: str, folder: Path) -> Iterator[None]:
     import pyarrow as pa
 
     try:
         yield
     except pa.ArrowInvalid as error:
-        raise BenchError(f"cannot write table {event.TABLE}: {error}") from error
+        raise BenchError(f"cannot write table {table}: {error}") from error
     except OSError as error:
-        full = BenchError(f"cannot write to {folder}: {error.strerror or error}. Free some space and try again.")
-        full.exit_code = Exit.INTERNAL
-        raise full from error
+        raise _full(folder, error.strerror or str(error)) from error
+
+
+def _full(folder: Path, reason: str) -> BenchError:
+    error = BenchError(f"cannot write to {folder}: {reason}. Free some space and try again.")
+    error.exit_code = Exit.INTERNAL
+    return error

@@ -52,12 +52,21 @@ def arrow_schema(event: type[Event]) -> "pa.Schema":
     """The Arrow schema of one table, with docs, units and version as metadata."""
     import pyarrow as pa
 
-    types = {
-        str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), Json: pa.string(),
-        Instant: pa.timestamp("us"), list[int]: pa.list_(pa.int64()), list[str]: pa.list_(pa.string()),
-    }  # fmt: skip
     fields = [
-        pa.field(f.name, types[f.type], f.nullable, metadata={"doc": f.doc, **({"unit": f.unit} if f.unit else {})})
+        pa.field(
+            f.name, arrow_type(f.type), f.nullable, metadata={"doc": f.doc, **({"unit": f.unit} if f.unit else {})}
+        )
         for f in event.fields()
     ]
     return pa.schema(fields, metadata=metadata(event))
+
+
+def arrow_type(kind: Any) -> "pa.DataType":
+    """How Arrow stores a declared type."""
+    import pyarrow as pa
+
+    types: dict[Any, pa.DataType] = {
+        str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), Json: pa.string(),
+        Instant: pa.timestamp("us"), list[int]: pa.list_(pa.int64()), list[str]: pa.list_(pa.string()),
+    }  # fmt: skip
+    return types[kind]

@@ -80,9 +80,13 @@ class Store:
 
         Raises:
             StoreBusy: Another process holds it and `wait` is False.
+            BenchError: The store cannot be written.
         """
         self.create()
-        descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise BenchError(f"cannot write to the store {self.root}: {error.strerror}.") from error
         try:
             _acquire(descriptor, wait, say, self.root)
             os.ftruncate(descriptor, 0)
