@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..warehouse.database import Warehouse
 from .estimate import smallest_detectable
+from .plan import BASELINE
 
 COLUMNS = ("model", "mode", "size", "backend", "median", "speedup", "compile", "memory", "status")
 
@@ -79,14 +80,17 @@ class Result:
         )
 
     def note(self) -> str | None:
-        """What the row cannot say: why the case failed, or what was too small to be seen."""
+        """What the row cannot say: why the case failed, how precise it is and why no more so, what it could not see."""
         title = f"{self.model} {self.mode} {self.size} {self.backend}"
         if self.judged != "ok":
             return f"{title}: {self.judged}{': ' + self.reason if self.reason and self.status != 'ok' else ''}"
+        if self.backend == BASELINE:
+            return None
+        unseen = ""
         if self.low is not None and self.high is not None and self.low <= 1 <= self.high:
             effect = smallest_detectable(self.low, self.high)
-            return f"{title}: no difference found (smallest detectable: {effect:.1%}). For smaller ones raise --budget."
-        return None
+            unseen = f"; no difference found (smallest detectable: {effect:.1%})"
+        return f"{title}: {self.reason or 'measured'}{unseen}"
 
 
 def results(warehouse: Warehouse, run_id: str) -> list[Result]:

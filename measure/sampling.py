@@ -169,20 +169,21 @@ class Sampler:
         times: list[list[float]] = [[] for _ in self._clocks]
         checks = check_counts()
         check = next(checks)
-        for blocks in itertools.count(1):
+        blocks = 0
+        while True:
             self._block("steady", times)
-            if blocks == repeat:
-                return Verdict("repeat", warm, blocks, estimates(times))
-            spent = self._now() - start >= budget_s
-            if repeat is None and (spent or blocks == check):
-                found = Verdict("budget", warm, blocks, estimates(times))
-                if blocks == check:
-                    check = next(checks)
-                    if found.precision <= precision:
-                        return Verdict("precision", warm, blocks, found.estimates)
-                if spent:
-                    return found
-        raise AssertionError("unreachable")
+            blocks += 1
+            if repeat is not None:
+                if blocks == repeat:
+                    return Verdict("repeat", warm, blocks, estimates(times))
+                continue
+            if blocks == check:
+                check = next(checks)
+                found = estimates(times)
+                if all(estimate.precision <= precision for estimate in found):
+                    return Verdict("precision", warm, blocks, found)
+            if self._now() - start >= budget_s:
+                return Verdict("budget", warm, blocks, estimates(times))
 
     def _warm_up(self, deadline: float) -> bool:
         """Blocks until every side is warm; whether they all became so in time."""

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from bench.measure.plan import Workload
 @pytest.fixture(autouse=True)
 def workers_find_the_fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are fresh processes: they import the fake program by this path."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     monkeypatch.delenv("BENCH_STORE", raising=False)
 
 

@@ -1,0 +1,122 @@
+"""Plans, suites and backends: what can be known without torch."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from bench.measure import backends, suites
+from bench.measure.plan import Job, Settings, product
+from bench.measure.suites import Model, models_of
+from bench.warehouse.errors import UnknownName
+from bench.warehouse.recorder import case_ids
+
+FLAT = Model("m:Flat", batch_size=8)
+LONG = Model("m:Long", batch_size=4, sequence_length=128)
+AXES: dict[str, Any] = {"modes": ["inference"], "devices": ["cpu"], "dtypes": ["float32"]}
+
+
+def test_the_baseline_is_always_there_and_first() -> None:
+    """And nothing twice, however often it is named."""
+    (workload,) = product("s", {"flat": FLAT}, backends=["inductor", "eager", "inductor"], **AXES)
+
+    assert workload.backends == ("eager", "inductor")
+
+
+def test_a_model_without_sequences_is_not_repeated_for_lengths() -> None:
+    """The product skips an axis the model does not have."""
+    plan = product(
+        "s", {"flat": FLAT, "long": LONG}, backends=[], batch_sizes=[1, 2], sequence_lengths=[16, 32], **AXES
+    )
+
+    assert [str(workload) for workload in plan] == [
+        "flat inference b1", "flat inference b2",
+        "long inference b1 s16", "long inference b1 s32", "long inference b2 s16", "long inference b2 s32",
+    ]  # fmt: skip
+
+
+def test_without_sizes_a_model_runs_at_its_own() -> None:
+    """Those of the suite."""
+    plan = product("s", {"flat": FLAT, "long": LONG}, backends=[], **AXES)
+
+    assert [(w.batch_size, w.sequence_length) for w in plan] == [(8, None), (4, 128)]
+
+
+def test_sides_of_a_workload_share_its_work() -> None:
+    """Same work hash, different cases; that is what makes them comparable."""
+    (workload,) = product("s", {"long": LONG}, backends=["inductor"], parameters={"threads": 2}, **AXES)
+    (eager, work), (inductor, same_work) = (case_ids(**workload.axes(name)) for name in workload.backends)
+
+    assert work == same_work
+    assert eager != inductor
+
+
+def test_a_job_survives_its_journey_to_the_worker() -> None:
+    """As one line of JSON."""
+    (workload,) = product("s", {"long": LONG}, backends=["inductor"], parameters={"note": "né\n✓"}, **AXES)
+    job = Job(run_id="r", store="/s", process=3, workload=workload, settings=Settings(repeat=5), program="m:P")
+
+    line = json.dumps(job.to_dict())
+
+    assert "\n" not in line
+    assert Job.from_dict(json.loads(line)) == job
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    """For models, suites and backends."""
+    with pytest.raises(UnknownName, match="Nearest: 'attention'"):
+        models_of("builtin", ("atention",))
+    with pytest.raises(UnknownName, match="Nearest: 'builtin'"):
+        models_of("buildin")
+    with pytest.raises(UnknownName, match="Nearest: 'inductor'"):
+        backends.check(("inducter",))
+
+
+def test_another_package_can_offer_a_suite_and_a_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By entry points; and it cannot take the place of one of ours."""
+
+    class Point:
+        def __init__(self, name: str, offered: Any) -> None:
+            self.name, self._offered = name, offered
+
+        def load(self) -> Any:
+            return lambda: self._offered
+
+    offered = {
+        suites.GROUP: [Point("theirs", {"flat": FLAT}), Point("builtin", {})],
+        backends.GROUP: [Point("fast", backends.Backend("fast", lambda module: module)), Point("eager", None)],
+    }
+    monkeypatch.setattr(suites, "entry_points", lambda group: offered[group])
+    monkeypatch.setattr(backends, "entry_points", lambda group: offered[group])
+
+    assert models_of("theirs") == {"flat": FLAT}
+    assert "mlp" in models_of("builtin")
+    assert backends.backend("fast").name == "fast"
+    assert backends.backend("eager").name == "eager"
+
+
+def test_inductor_without_a_compiler_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """It is a skip with a cure, not an error in the midst of a run."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+
+    missing = backends.backend("inductor").missing("cpu")
+
+    assert missing is not None
+    assert "apt install g++" in missing
+    assert backends.backend("eager").missing("cpu") is None
+
+
+def test_listing_models_imports_no_torch() -> None:
+    """Nor does printing the plan: it takes milliseconds."""
+    code = """
+import sys
+from click.testing import CliRunner
+from bench.measure.commands import measure
+result = CliRunner().invoke(measure, ["models", "--print", "--models", "mlp"], standalone_mode=False)
+print(result.output, [name for name in ("torch", "duckdb", "pyarrow", "scipy", "numpy") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "mlp inference b32 eager\nmlp inference b32 inductor\n []\n"

@@ -1,0 +1,106 @@
+"""The table at the end of a measurement: its numbers, and its doubts."""
+
+import math
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from bench.measure.estimate import ratio_of
+from bench.measure.report import duration, results, size, speedup
+from bench.warehouse.database import Warehouse
+from bench.warehouse.events import Event
+
+from ..builders import Builder, case, memory, metric, outcome, run, timing
+
+
+def measured(baseline: list[int], candidate: list[int]) -> list[Event]:
+    """A run of one workload, its sides timed in blocks."""
+    sides = [case("mlp", backend=name, mode="inference", dtype="float32", device="cpu", batch_size=8, line=line)
+             for line, name in enumerate(("eager", "inductor"))]  # fmt: skip
+    rows: list[Event] = [run(), *sides, *(outcome(side, reason="budget spent", line=9) for side in sides)]
+    for side, durations in zip(sides, (baseline, candidate), strict=True):
+        rows += [timing(side, ns, block=block, process=0) for block, ns in enumerate(durations)]
+        rows += [memory(side, 300 << 20), memory(side, 3 << 20, source="rss_growth")]
+    return [*rows, metric(sides[1], "compile_latency", 2.5e9, unit="ns")]
+
+
+def noisy(each_ns: float, seed: int, blocks: int = 30) -> list[int]:
+    return [round(each_ns * x) for x in np.random.default_rng(seed).lognormal(0, 0.02, blocks)]
+
+
+def test_the_table_says_what_the_views_say(warehouse: Builder) -> None:
+    """One row per case in the order of the plan; memory is what the call added."""
+    warehouse.add(*measured([2_000_000] * 10, [1_000_000] * 10))
+
+    rows = [result.cells() for result in results(cast(Warehouse, warehouse), "run")]
+
+    assert rows == [
+        ("mlp", "inference", "8", "eager", "2.00 ms", "–", "–", "3.00 MiB", "ok"),
+        ("mlp", "inference", "8", "inductor", "1.00 ms", "2.000x (95 % 2.000–2.000, n=10)", "2.50 s", "3.00 MiB", "ok"),
+    ]
+
+
+def test_the_views_interval_is_the_one_that_sampling_stopped_by(warehouse: Builder) -> None:
+    """There is one estimator: the runner's, and the same in SQL."""
+    baseline, candidate = noisy(2e6, 1), noisy(1.5e6, 2)
+    warehouse.add(*measured(baseline, candidate))
+    expected = ratio_of([math.log(b / c) for b, c in zip(baseline, candidate, strict=True)])
+
+    (row,) = warehouse.rows("SELECT speedup, low, high, n FROM speedups")
+
+    assert row == pytest.approx((expected.ratio, expected.low, expected.high, expected.n), rel=1e-4)
+
+
+def test_no_difference_comes_with_the_smallest_that_could_be_seen(warehouse: Builder) -> None:
+    """A null result without it says nothing."""
+    warehouse.add(*measured(noisy(1e6, 1), noisy(1e6, 2)))
+
+    note = results(cast(Warehouse, warehouse), "run")[1].note()
+
+    assert note is not None
+    assert note.startswith("mlp inference 8 inductor: budget spent; no difference found (smallest detectable: ")
+
+
+def test_a_failed_case_has_its_status_and_reason_and_no_number(warehouse: Builder) -> None:
+    """Never 0.0."""
+    rows = [row for row in measured([10] * 6, [5] * 6) if type(row).__name__ not in ("Outcome", "Metric")]
+    bad = case("mlp", backend="inductor", mode="inference", dtype="float32", device="cpu", batch_size=8)
+    warehouse.add(*rows, outcome(bad, "killed", reason="worker ended by SIGKILL"))
+
+    result = results(cast(Warehouse, warehouse), "run")[1]
+
+    assert (result.cells()[5], result.cells()[-1]) == ("–", "killed")
+    assert result.note() == "mlp inference 8 inductor: killed: worker ended by SIGKILL"
+
+
+def test_a_wrong_output_is_no_success(warehouse: Builder) -> None:
+    """However fast it was."""
+    rows = measured([10] * 6, [5] * 6)
+    bad = case("mlp", backend="inductor", mode="inference", dtype="float32", device="cpu", batch_size=8)
+    warehouse.add(*rows, outcome(bad, "fail_accuracy", kind="accuracy"))
+
+    assert results(cast(Warehouse, warehouse), "run")[1].judged == "fail_accuracy"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"), (0, "0 ns"), (1, "1.00 ns"), (12.34, "12.3 ns"), (999, "999 ns"), (1_234, "1.23 µs"),
+        (123_456_789, "123 ms"), (2.5e9, "2.50 s"), (-1.5e6, "-1.50 ms"),
+    ],
+)  # fmt: skip
+def test_durations_have_three_digits_and_a_unit(value: Any, text: str) -> None:
+    """Whatever their size."""
+    assert duration(value) == text
+
+
+def test_sizes_are_binary() -> None:
+    """As memory is."""
+    assert [size(0), size(3 << 20), size(1536)] == ["0 B", "3.00 MiB", "1.50 KiB"]
+
+
+def test_a_narrow_interval_is_shown_with_more_digits() -> None:
+    """And a missing one is said to be missing."""
+    assert speedup(1.184, 1.1234, 1.2411, 30) == "1.18x (95 % 1.12–1.24, n=30)"
+    assert speedup(1.0042, 1.0012, 1.0072, 69) == "1.004x (95 % 1.001–1.007, n=69)"
+    assert speedup(1.5, None, None, None) == "1.50x (no interval, n=0)"
