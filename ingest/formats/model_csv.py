@@ -1,0 +1,141 @@
+"""Time or memory of models over batch size and sequence length: `model,batch_size,sequence_length,result`."""
+
+import re
+from typing import Any
+
+from ...warehouse.errors import BenchError
+from ...warehouse.events import Case, Metric
+from ...warehouse.log import Batch
+from ...warehouse.recorder import case_ids
+from ..csvfile import BadRow, Row, number, reject, rows, whole
+from ..format import Format, Head, Part, Tally, split_lines
+
+HEADER = ["model", "batch_size", "sequence_length", "result"]
+VALUE = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ]*)")
+TIME, MEMORY = "time", "memory"
+UNITS = {  # unit -> what it measures, and how many ns or bytes it is; MB means 2^20 here, as in the scripts that write it
+    "s": (TIME, 1e9), "ms": (TIME, 1e6), "us": (TIME, 1e3), "µs": (TIME, 1e3), "ns": (TIME, 1.0),
+    "B": (MEMORY, 1.0), "KB": (MEMORY, 2.0**10), "MB": (MEMORY, 2.0**20), "GB": (MEMORY, 2.0**30),
+    "KIB": (MEMORY, 2.0**10), "MIB": (MEMORY, 2.0**20), "GIB": (MEMORY, 2.0**30),
+}  # fmt: skip
+PLAIN = {TIME: "s", MEMORY: "MB"}  # unit of a number that has none
+
+
+class ModelCsv(Format):
+    """Results of models by batch size and sequence length."""
+
+    name = "model-csv"
+    doc = "CSV of model,batch_size,sequence_length,result: time in seconds or memory in MB"
+
+    def recognise(self, head: Head) -> bool:
+        """Whether the first line is that header."""
+        first = next((row for row in rows(enumerate(split_lines(head.data[:4096]), 1)) if not row.is_blank()), None)
+        return first is not None and _is_header(first)
+
+    def identity(self, name: str) -> str:
+        """Whether the name says inference or training, time or memory."""
+        return f"{_mode(name)} {_metric_named(name)}"
+
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """One metric a line.
+
+        Raises:
+            BenchError: Nothing says whether the results are times or sizes.
+        """
+        tally = Tally()
+        records = list(rows(part.lines()))
+        head = next((index for index, row in enumerate(records) if _is_header(row)), -1)
+        records = records[head + 1 :]
+        metric = part.options.metric or _metric_named(part.path.name) or _metric_of_units(records)
+        if metric is None:
+            raise BenchError(
+                f"{part.path} does not say whether its results are times or sizes. Say it with --metric time or --metric memory"
+            )
+        mode = _mode(part.path.name)
+        announced: set[str] = set()
+        for row in records:
+            tally.lines += 1
+            try:
+                case, measured = _events(row, metric, mode, part)
+            except BadRow as error:
+                reject(part, batch, tally, row, str(error))
+                continue
+            if case.case_id not in announced:
+                announced.add(case.case_id)
+                batch.add(case)
+            batch.add(measured)
+            tally.loaded += 1
+        return tally
+
+
+def _is_header(row: Row) -> bool:
+    return [cell.lower() for cell in row.cells] == HEADER
+
+
+def _words(name: str) -> set[str]:
+    return set(re.split(r"[^a-z]+", name.lower()))
+
+
+def _mode(name: str) -> str | None:
+    words = _words(name)
+    training, inference = bool(words & {"train", "training"}), bool(words & {"infer", "inference"})
+    return None if training == inference else "training" if training else "inference"
+
+
+def _metric_named(name: str) -> str | None:
+    words = _words(name)
+    time, memory = bool(words & {"time", "times", "speed", "latency"}), bool(words & {"memory", "mem"})
+    return None if time == memory else TIME if time else MEMORY
+
+
+def _metric_of_units(records: list[Row]) -> str | None:
+    for row in records:
+        match = VALUE.fullmatch(row.cells[3]) if len(row.cells) == 4 else None
+        if match and (unit := _unit(match[2])):
+            return UNITS[unit][0]
+    return None
+
+
+def _unit(text: str) -> str | None:
+    return next((unit for unit in (text, text.upper(), text.lower()) if unit in UNITS), None)
+
+
+def _events(row: Row, metric: str, mode: str | None, part: Part) -> tuple[Case, Metric]:
+    if row.problem is not None:
+        raise BadRow(row.problem)
+    if row.is_blank():
+        raise BadRow("blank line")
+    if len(row.cells) != 4:
+        raise BadRow(f"{len(row.cells)} columns, not {len(HEADER)}")
+    name, batch_size, sequence_length, result = row.cells
+    if not name:
+        raise BadRow("no model")
+    axes: dict[str, Any] = {
+        "name": name, "mode": mode, "batch_size": whole("batch_size", batch_size),
+        "sequence_length": whole("sequence_length", sequence_length),
+    }  # fmt: skip
+    value, original_unit = _value(result, metric)
+    case_id, work_hash = case_ids(**axes)
+    place: dict[str, Any] = {"run_id": part.run_id, "case_id": case_id, "source_id": part.source_id, "line": row.line}
+    measured = Metric(
+        metric="latency" if metric == TIME else "memory", value=value, unit="ns" if metric == TIME else "bytes",
+        better="lower", original_value=result, original_unit=original_unit, **place,
+    )  # fmt: skip
+    return Case(work_hash=work_hash, **axes, **place), measured
+
+
+def _value(text: str, metric: str) -> tuple[float, str]:
+    """A result in ns or bytes, and the unit it was in."""
+    match = VALUE.fullmatch(text)
+    if match is None:
+        raise BadRow(f"result is {text!r}, not a number")
+    unit = _unit(match[2]) if match[2] else PLAIN[metric]
+    if unit is None:
+        raise BadRow(f"result is {text!r}, whose unit {match[2]!r} is unknown")
+    kind, factor = UNITS[unit]
+    if kind != metric:
+        raise BadRow(f"result is {text!r}, which is no {metric}")
+    value = number("result", match[1])
+    if value < 0:
+        raise BadRow(f"result is {text!r}, below 0")
+    return value * factor, match[2] or unit
