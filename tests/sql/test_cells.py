@@ -2,6 +2,7 @@
 
 import random
 import statistics
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,14 @@ from scipy.stats import binom, t
 
 from ..builders import Builder, case, memory, metric, run, timing
 
-AXES = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "eager", "batch_size": 8}
+AXES: dict[str, Any] = {
+    "suite": "s",
+    "mode": "inference",
+    "device": "cpu",
+    "dtype": "float32",
+    "backend": "eager",
+    "batch_size": 8,
+}
 
 
 def test_a_timing_counts_per_call(warehouse: Builder) -> None:

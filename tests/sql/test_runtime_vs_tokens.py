@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from bench.warehouse.events import Event
 
 from ..builders import Builder, chunk, run, source
 
 
-def profile(name: str, lines: int, run: str = "run", **fields: float) -> list[Event]:
+def profile(name: str, lines: int, run: str = "run", **fields: Any) -> list[Event]:
     """A file of one-token steps, its batches counted from 0, and its accounting."""
     steps = [chunk(line, run=run, source_id=name, **fields) for line in range(1, lines + 1)]
     return [source(name, lines, run), *steps]

@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 import pytest
 from bench.measure.estimate import ratio_of
@@ -9,10 +10,10 @@ from bench.warehouse.events import Case, Event
 
 from ..builders import Builder, case, memory, metric, outcome, run, timing
 
-AXES = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32"}
+AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32"}
 
 
-def pair(name: str = "m", **fields: object) -> tuple[Case, Case]:
+def pair(name: str = "m", **fields: Any) -> tuple[Case, Case]:
     """The same work by eager and by inductor."""
     return case(name, backend="eager", **AXES, **fields), case(name, backend="inductor", **AXES, **fields)
 
