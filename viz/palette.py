@@ -31,8 +31,8 @@ MARKERS = (
 )
 
 # Charts of few configs use only these, the easiest to tell apart.
-_FIRST_COLOURS = 6
-_FIRST_MARKERS = 5
+FIRST_COLOURS = 6
+FIRST_MARKERS = 5
 
 
 def styles(names: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -44,8 +44,8 @@ def styles(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """
     digests = {name: hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest() for name in names}
     order = sorted(digests, key=lambda name: digests[name])
-    colours = _slots([(name, digests[name][0]) for name in order], len(COLOURS), _FIRST_COLOURS)
-    markers = _slots([(name, digests[name][1]) for name in order], len(MARKERS), _FIRST_MARKERS)
+    colours = _slots([(name, digests[name][0]) for name in order], len(COLOURS), FIRST_COLOURS)
+    markers = _slots([(name, digests[name][1]) for name in order], len(MARKERS), FIRST_MARKERS)
     taken: set[tuple[int, int]] = set()
     for name in order:
         for _ in MARKERS:

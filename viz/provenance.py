@@ -27,7 +27,7 @@ class Provenance:
     """Where a chart comes from."""
 
     chart: str  # command that draws it
-    title: str
+    title: str  # printable
     sql: str  # one statement, which `bench sql` runs as it is
     parameters: dict[str, Any]
     counts: list[dict[str, Any]]  # one for each config: config, read, … drawn
@@ -49,7 +49,7 @@ class Provenance:
         ]
         lines = [
             f"chart       bench viz {self.chart}",
-            f"title       {printable(self.title)}",
+            f"title       {self.title}",
             f"drawn       {self.drawn:,} of {self.total:,} rows",
             f"parameters  {', '.join(parameters)}",
             f"data        sha256 {self.data_sha256}",

@@ -14,6 +14,7 @@ from typing import Any, Self
 from ..warehouse.errors import BenchError, Exit, MissingExtra
 
 TIMEOUT_S = 180.0
+WORKER = Path(__file__).with_name("worker.py")
 BUNDLE = "bundle"  # job kind: the JavaScript of Vega, Vega-Lite and Vega-Embed
 
 
@@ -46,9 +47,8 @@ class Renderer:
         if found is None or found.origin is None:
             raise MissingExtra("vl-convert-python", "viz")
         packages = str(Path(found.origin).parent.parent)
-        worker = str(Path(__file__).with_name("worker.py"))
         self._process = subprocess.Popen(
-            [sys.executable, "-S", "-E", worker, packages],
+            [sys.executable, "-S", "-E", str(WORKER), packages],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

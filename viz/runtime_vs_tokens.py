@@ -129,7 +129,9 @@ def draw(
         own = [row["n"] for row in rows if row["config"] == config]
         count |= {"incomplete": count["kept"] - sum(own), "kept": sum(own), "drawn": len(own)}
     legend = Legend.fitting([config for config, count in counts.items() if count["drawn"]], (size or SIZE)[0])
-    drawn = _Drawn(question, rows, counts, grid, color_by, title or TITLE, legend, _budget(connection, question))
+    drawn = _Drawn(
+        question, rows, counts, grid, color_by, printable(title or TITLE), legend, _budget(connection, question)
+    )
     return drawn.figure(size)
 
 
@@ -314,8 +316,8 @@ class _Drawn:
             "strokeWidth": 0,
         }
         spec: dict[str, Any] = {
-            "title": {"text": printable(self.title), "subtitle": self._subtitle()},
-            "description": printable(f"{self.title}. {self._subtitle()}."),
+            "title": {"text": self.title, "subtitle": self._subtitle()},
+            "description": f"{self.title}. {self._subtitle()}.",
             "mark": {**mark, "clip": True} if interactive else {**mark, "aria": False},
             "encoding": {
                 "x": {
@@ -365,7 +367,7 @@ class _Drawn:
             series.append(text.Series(label, [row["x"] for row in own], [row["y"] for row in own], note))
         return text.scatter(
             series,
-            title=printable(self.title),
+            title=self.title,
             subtitle=self._subtitle(),
             x_title=X_TITLE,
             y_title=Y_TITLE,
