@@ -1,10 +1,14 @@
 """Journals: where a process writes its events so that killing it loses none.
 
-A journal is one file, mapped into memory, appended to by one process. An event is in the page cache when `put` or
-`append` returns, with no system call, so it survives SIGKILL of the process; `sync` makes it survive power loss. The
-space is reserved with fallocate before it is written, so a full disk is an error here and not a SIGBUS later.
+A journal is one file of one process. Events go into its window, a stretch of the file mapped into memory: an event is
+in the page cache when `put` or `append` returns, with no system call, so it survives SIGKILL of the process. A full
+window is written behind the file's end in one piece and used again: mapping ever new pages would cost more than the
+events. `sync` makes what is there survive power loss. The window is reserved when the file is made and the rest is
+written, so a full disk is an error and not a SIGBUS.
 
-    file    MAGIC, u32 length of header, header (JSON: run, writer, and the layout of every table), records
+    file    MAGIC, u32 length of header, header (JSON: run, writer, the window's place, the layout of every table)
+            window: u64 base, records, zeros; it belongs at `base`, over whatever is there
+            records
     record  u32 length, u8 kind, payload, u32 trailer
 
 A string definition (kind STRING) has the payload u32 id, UTF-8 bytes. A VOID record holds nothing. Any other kind is
@@ -41,9 +45,7 @@ from .events import EVENTS, Event, Instant, Json
 MAGIC = b"BENCHJ1\n"
 STRING, VOID = 255, 254
 PAGE = 4096
-FIRST_BYTES = 1 << 18
-MOST_GROWTH_BYTES = 1 << 20
-POPULATE_WRITE = 23  # MADV_POPULATE_WRITE, Linux 5.14: cheaper than a fault for each page
+WINDOW_BYTES = 1 << 18
 ROTATE_BYTES = 1 << 26
 REMEMBERED_LENGTH = 256  # longer strings (stderr tails) are not worth keeping in memory to define them once
 REMEMBERED_STRINGS = 1 << 16
@@ -63,6 +65,7 @@ STRUCT_CODES = {"I": "I", "q": "q", "n": "q", "d": "d", "?": "?"}
 KINDS: dict[type[Event], int] = {event: index for index, event in enumerate(EVENTS)}
 HEAD = struct.Struct("<IB")
 U32 = struct.Struct("<I")
+U64 = struct.Struct("<Q")
 
 
 class StoreFull(BenchError):
@@ -139,46 +142,68 @@ class Journal:
         self.strings = dict(strings or {})
         self._ids = itertools.count(max(self.strings.values(), default=0) + 1)
         self._structs: dict[tuple[int, int, tuple[int, ...]], struct.Struct] = {}
-        text = json.dumps({**header, "tables": [[x.table, x.version, x.fields] for x in LAYOUTS]}).encode()
+        tables = [[x.table, x.version, x.fields] for x in LAYOUTS]
+        text = json.dumps({**header, "tables": tables, "window": WINDOW_BYTES}).encode()
+        self._window = -(-(12 + len(text)) // PAGE) * PAGE
+        self._start = self._window + U64.size  # of the window's records
+        self.end = self._start  # of the window's last record
+        self.limit = self._base = self._window + WINDOW_BYTES  # past it is the slow path: drain, or find it closed
         with _disk_errors(path):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX)
-                os.posix_fallocate(self._file, 0, FIRST_BYTES)
-                self.map = mmap.mmap(self._file, FIRST_BYTES)
+                os.posix_fallocate(self._file, 0, self.limit)
+                self.map = mmap.mmap(self._file, self.limit)
             except OSError:
                 os.close(self._file)
                 path.unlink()
                 raise
-        self.limit = FIRST_BYTES  # appending past it is the slow path: grow, or find the journal closed
+        self._zeros = bytes(self.limit - self._start)
+        U64.pack_into(self.map, self._window, self._base)
         self.map[12 : 12 + len(text)] = text
         U32.pack_into(self.map, 8, len(text))
         self.map[:8] = MAGIC
-        self.end = 12 + len(text)
         for string, number in self.strings.items():
             self._define(string, number)
 
-    def grow(self, length: int) -> None:
-        """Make room for `length` more bytes.
+    @property
+    def size_bytes(self) -> int:
+        """How much was appended."""
+        return self._base + self.end - self._start - self.map_bytes
+
+    @property
+    def map_bytes(self) -> int:
+        """How much of the file is mapped: header and window."""
+        return self._window + len(self._zeros) + U64.size
+
+    def drain(self, extra: bytes = b"") -> None:
+        """Write the window, and a record too large for it, behind the file's end, and begin the window anew.
+
+        Appends of other threads and of signal handlers may come between; the window is begun anew only if none did.
+        Killed anywhere, the reader finds every record once: the window counts, at its base, until its first length is 0.
 
         Raises:
-            StoreFull: There is no space on the disk.
+            StoreFull: There is no space on the disk; the window stays as it is.
             Closed: The journal is closed.
         """
         with self.lock:
-            if self.limit < 0:
-                raise Closed(f"{self.path} is closed")
-            if self.end + length <= self.limit:
-                return
-            limit, more = self.limit, max(min(self.limit, MOST_GROWTH_BYTES), length)
-            with _disk_errors(self.path):
-                os.posix_fallocate(self._file, limit, more)
-                if self.limit == limit:  # after any call a signal handler may record something, and grow the map
-                    self.map.resize(limit + more)
-            with contextlib.suppress(OSError, ValueError):
-                self.map.madvise(POPULATE_WRITE, limit // PAGE * PAGE, more // PAGE * PAGE)
-            if self.limit == limit:
-                self.limit = limit + more
+            while True:
+                if self.limit < 0:
+                    raise Closed(f"{self.path} is closed")
+                end, base = self.end, self._base
+                blob = self.map[self._start : end] + extra
+                with _disk_errors(self.path):
+                    _write_all(self._file, blob, base)
+                start, window, zeros = self._start, self._window, self._zeros
+                after = base + len(blob)
+                said = U64.pack(after)
+                if self.end == end and self._base == base:
+                    self.map[start : start + 4] = b"\0\0\0\0"
+                    self.map[start:] = zeros
+                    self.map[window:start] = said
+                    self._base = after
+                    self.end = start
+                    return
 
     def string(self, text: str) -> int:
         """The number of a string in this journal, defined now if it is new."""
@@ -209,34 +234,18 @@ class Journal:
 
         Raises:
             StoreFull: There is no space on the disk; nothing of the row was written.
+            Closed: The journal is closed.
             BenchError: A number does not fit its column; nothing of the row was written.
         """
         packer = self.struct(kind, mask, lengths)
         length = packer.size
-        try:
-            if length > PAGE:
-                self.put(packer.pack(length, kind, mask, *values, 0)[:-4])
-                return
-            while True:
-                offset = self.end
-                end = offset + length
-                if end <= self.limit:
-                    break
-                self.grow(length)
-            self.end = end
-            packer.pack_into(self.map, offset, length, kind, mask, *values, length)
-        except struct.error as error:
-            if length <= PAGE:
-                self.void(offset, length)
-            raise BenchError(
-                f"cannot record in table {LAYOUTS[kind].table}: {error}. Integers must fit 64 bits."
-            ) from None
-
-    def put(self, body: bytes) -> None:
-        """Append one record given whole but for its trailer."""
-        length = len(body) + 4
-        trailer = length if length <= PAGE else zlib.crc32(body)
-        packer = struct.Struct(f"<{len(body)}sI")  # packs in order, so the trailer is written after the body
+        if length > PAGE:
+            try:
+                body = packer.pack(length, kind, mask, *values, 0)[:-4]
+            except Exception as error:  # whatever a value's own __index__ or __float__ raises
+                raise _misfit(kind, error) from None
+            self.put(body)
+            return
         while True:
             offset = self.end
             end = offset + length
@@ -244,14 +253,44 @@ class Journal:
                 break
             self.grow(length)
         self.end = end
+        try:
+            packer.pack_into(self.map, offset, length, kind, mask, *values, length)
+        except BaseException as error:
+            self.void(offset, length)
+            if isinstance(error, Exception):
+                raise _misfit(kind, error) from None
+            raise
+
+    def put(self, body: bytes) -> None:
+        """Append one record given whole but for its trailer."""
+        length = len(body) + 4
+        trailer = length if length <= PAGE else zlib.crc32(body)
+        if length > len(self._zeros):
+            self.drain(body + U32.pack(trailer))
+            return
+        packer = struct.Struct(f"<{len(body)}sI")  # packs in order, so the trailer is written after the body
+        while True:
+            offset = self.end
+            end = offset + length
+            if end <= self.limit:
+                break
+            self.drain()
+        self.end = end
         packer.pack_into(self.map, offset, body, trailer)
 
     def void(self, offset: int, length: int) -> None:
-        """Fill the place of a row that turned out not to fit its columns."""
-        struct.pack_into(f"<IB{length - HEAD.size - 4}xI", self.map, offset, length, VOID, length)
+        """Fill the place of a row that turned out not to fit its columns; readers would stop there."""
+        if self.limit >= 0:
+            struct.pack_into(f"<IB{length - HEAD.size - 4}xI", self.map, offset, length, VOID, length)
 
     def add(self, event: Event) -> None:
-        """Append any event, whatever its table."""
+        """Append any event, whatever its table.
+
+        Raises:
+            StoreFull: There is no space on the disk.
+            Closed: The journal is closed.
+            BenchError: A value does not fit its column.
+        """
         kind = KINDS[type(event)]
         mask, bit, lengths, values = 0, 1, [], []
         for name, code, nullable in LAYOUTS[kind].fields:
@@ -263,29 +302,37 @@ class Journal:
             if value is None:
                 if not nullable:
                     raise BenchError(f"{type(event).__name__}.{name} must not be None")
-            elif code[0] == "*":
-                lengths.append(len(value))
-                values += [len(value), *(map(self.string, value) if code[1] == "I" else value)]
-            elif code == "I":
-                values.append(self.string(value))
-            else:
-                values.append(value * 1000 if code == "n" else value)
+                continue
+            try:
+                if code[0] == "*":
+                    lengths.append(len(value))
+                    values += [len(value), *(map(self.string, value) if code[1] == "I" else value)]
+                elif code == "I":
+                    values.append(self.string(value))
+                else:
+                    values.append(value * 1000 if code == "n" else value)
+            except (AttributeError, TypeError) as error:
+                raise BenchError(f"cannot record {value!r} as {type(event).__name__}.{name}: {error}") from None
         self.append(kind, mask, tuple(lengths), values)
 
     def sync(self) -> None:
-        """Return when everything appended so far would survive power loss (fdatasync writes mapped pages too)."""
-        if self.limit >= 0:
+        """Return when everything appended so far would survive power loss.
+
+        The window is drained first: its pages may reach the disk in any order with those written later.
+        """
+        with contextlib.suppress(Closed):
+            self.drain()
             os.fdatasync(self._file)
 
     def close(self) -> None:
-        """Give the unused space back and unlock the file; anyone may seal it now."""
+        """Write the window and unlock the file; anyone may seal it now."""
         with self.lock:
             if self.limit < 0:
                 return
+            with contextlib.suppress(StoreFull):  # then it is found in the window
+                self.drain()
             self.limit = -1
             self.map.close()
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._file, self.end)
             os.close(self._file)
 
     def abandon(self) -> None:
@@ -294,6 +341,16 @@ class Journal:
         self.limit = -1
         self.map.close()
         os.close(self._file)
+
+
+def _misfit(kind: int, error: Exception) -> BenchError:
+    return BenchError(f"cannot record in table {LAYOUTS[kind].table}: {error}. Integers must fit 64 bits.")
+
+
+def _write_all(file: int, blob: bytes, offset: int) -> None:
+    written = 0
+    while written < len(blob):
+        written += os.pwrite(file, blob[written:] if written else blob, offset + written)
 
 
 @contextlib.contextmanager
@@ -314,7 +371,6 @@ class Contents:
     header: dict[str, Any]
     rows: dict[str, dict[str, list[Any]]]  # table -> column -> values
     layouts: dict[str, Layout]  # table -> how its writer declared it
-    whole_bytes: int  # where the last whole record ends
 
 
 def read(path: Path) -> Contents:
@@ -331,7 +387,15 @@ def read(path: Path) -> Contents:
     try:
         header = json.loads(data[12:start])
         tables = [Layout(table, version, tuple(map(tuple, fields))) for table, version, fields in header.pop("tables")]
-        return _Reader(data, start, header, tables).contents()
+        window = -(-start // PAGE) * PAGE
+        behind = window + header.pop("window")
+        reader = _Reader(tables)
+        (base,) = U64.unpack_from(data.ljust(behind, b"\0"), window)
+        inside = data[window + U64.size : behind]
+        in_use = inside[:4].strip(b"\0") != b""
+        reader.decode(data[behind : base if in_use else len(data)])
+        reader.decode(inside)
+        return Contents(header, reader.rows, {layout.table: layout for layout in tables})
     except (KeyError, TypeError, ValueError, struct.error) as error:
         raise Unreadable(f"is damaged ({type(error).__name__}: {error}). Restore it from a copy.") from error
 
@@ -339,13 +403,16 @@ def read(path: Path) -> Contents:
 class _Reader:
     """Decodes records into columns."""
 
-    def __init__(self, data: bytes, start: int, header: dict[str, Any], tables: list[Layout]) -> None:
-        self.data, self.position, self.header, self.tables = data, start, header, tables
+    def __init__(self, tables: list[Layout]) -> None:
+        self.tables = tables
+        self.data, self.position = b"", 0
         self.strings: dict[int, str] = {}
         self.rows: dict[str, dict[str, list[Any]]] = {}
         self.structs: dict[str, struct.Struct] = {}
 
-    def contents(self) -> Contents:
+    def decode(self, data: bytes) -> None:
+        """Take the records of one stretch, up to the last whole one."""
+        self.data, self.position = data, 0
         while length := self._whole():
             if self.data[self.position + 4] < len(self.tables) and length <= PAGE and self._repeats(length):
                 self.position += length * self._decode_alike(length)
@@ -353,7 +420,6 @@ class _Reader:
                 self.position += length
             else:
                 break
-        return Contents(self.header, self.rows, {layout.table: layout for layout in self.tables}, self.position)
 
     def _repeats(self, length: int) -> bool:
         """Whether the next record has the same length, kind and mask, as in a hot loop most have."""

@@ -206,14 +206,13 @@ class Run:
             journal = self._current()
             try:
                 return append(journal)
-            except (Closed, ValueError):
-                if journal is self._journal:
-                    raise
+            except Closed:
+                continue
 
     def _current(self) -> Journal:
         """The journal to write to, a fresh one when the last is long enough; strings keep their numbers."""
         journal = self._journal
-        if 0 <= journal.end < ROTATE_BYTES and journal.limit >= 0:
+        if journal.limit >= 0 and journal.size_bytes < ROTATE_BYTES:
             return journal
         with self._turning:
             if self._closed:
@@ -312,16 +311,17 @@ class Run:
                     length,
                 )
                 return
-            except ValueError:  # another thread closed this journal: the run has a new one, or is closed
-                pass
-            except struct.error:
+            except BaseException as error:  # a value that does not fit, or another thread closed this journal
                 journal.void(offset, length)
+                if not isinstance(error, Exception):
+                    raise
         flat = [batch_id, count, *chunk_sizes, *values, now, step + 1]
         self._write(lambda current: current.append(_CHUNK_KIND, mask, (count,), flat))
 
     def flush(self) -> None:
         """Return when everything recorded so far would survive power loss."""
-        self._journal.sync()
+        for journal in (*self._rotated, self._journal):
+            journal.sync()
 
     def close(self, status: str = "ok", reason: str | None = None) -> None:
         """End the run and seal its events into Parquet; safe to call twice.
@@ -429,11 +429,11 @@ class Case:
         journal.end = end
         try:
             _PLAIN(journal.map, offset, self._head, duration_ns, loops, sample, now, _PLAIN_BYTES)
-        except ValueError:  # another thread closed this journal: the run has a new one, or is closed
-            self._timing(metric, phase, duration_ns, loops, sample, now, details)
-        except struct.error:
+        except BaseException as error:  # a value that does not fit, or another thread closed this journal
             journal.void(offset, _PLAIN_BYTES)
-            self._timing(metric, phase, duration_ns, loops, sample, now, details)  # says what does not fit
+            if not isinstance(error, Exception):
+                raise
+            self._timing(metric, phase, duration_ns, loops, sample, now, details)
 
     def _timing(
         self,
@@ -456,9 +456,10 @@ class Case:
         self._run.emit(event)
         if not details:  # the next one like it may go the short way
             journal = self._run._journal
-            numbers = [journal.string(text) for text in (self.case_id, metric, phase)]
-            self._head = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers)
-            self._metric, self._phase, self._journal = metric, phase, journal
+            with contextlib.suppress(Closed):  # by another thread, just now
+                numbers = [journal.string(text) for text in (self.case_id, metric, phase)]
+                self._head = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers)
+                self._metric, self._phase, self._journal = metric, phase, journal
 
     def memory(
         self,
