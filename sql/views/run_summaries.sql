@@ -1,0 +1,52 @@
+-- One row per run: what it was, how it ended, and how much it recorded.
+--
+-- run_id        Run.
+-- config        Config it belongs to.
+-- source        What produced it: api, measure, or the format imported.
+-- suite         Set of workloads it was about.
+-- began_at      When it began; for an import that does not say, when it was loaded. UTC.
+-- git_commit    Commit of the measured code.
+-- git_branch    Branch of the measured code.
+-- host          Machine that measured.
+-- status        How it ended: ok, failed, interrupted; imported for results of other tools.
+-- reason        Why, in one line.
+-- cases         Cases announced.
+-- failed        Cases whose performance or accuracy failed.
+-- samples       Samples of all metrics.
+-- steps         Scheduler steps.
+-- files         Files imported.
+-- rejected      Lines of them that could not be read.
+WITH
+run AS (SELECT DISTINCT ON (run_id) * FROM runs ORDER BY run_id, started_at, config),
+ended AS (
+    SELECT run_id, arg_max(status, (recorded_at, status)) AS status, arg_max(reason, (recorded_at, status)) AS reason
+    FROM outcomes
+    WHERE case_id IS NULL
+    GROUP BY run_id
+),
+judged AS (
+    SELECT
+        run_id, count(DISTINCT case_id) AS cases,
+        count(DISTINCT case_id) FILTER (status NOT IN ('ok', 'pass', 'pass_due_to_skip', 'skipped', 'unknown')) AS failed
+    FROM case_outcomes
+    GROUP BY run_id
+),
+sampled AS (SELECT run_id, sum(n)::BIGINT AS samples FROM cells GROUP BY run_id),
+stepped AS (SELECT run_id, count(*) AS steps FROM schedule_chunks GROUP BY run_id),
+imported AS (
+    SELECT run_id, count(DISTINCT source_id) AS files, sum(rejected)::BIGINT AS rejected, min(recorded_at) AS loaded_at
+    FROM sources
+    GROUP BY run_id
+)
+
+SELECT
+    run_id, config, source, suite, coalesce(started_at, imported.loaded_at) AS began_at, git_commit, git_branch, host,
+    CASE WHEN ended.status IS NOT NULL THEN ended.status WHEN files > 0 THEN 'imported' ELSE 'interrupted' END AS status,
+    ended.reason, coalesce(cases, 0) AS cases, coalesce(failed, 0) AS failed, coalesce(samples, 0) AS samples,
+    coalesce(steps, 0) AS steps, coalesce(files, 0) AS files, coalesce(rejected, 0) AS rejected
+FROM run
+LEFT JOIN ended USING (run_id)
+LEFT JOIN judged USING (run_id)
+LEFT JOIN sampled USING (run_id)
+LEFT JOIN stepped USING (run_id)
+LEFT JOIN imported USING (run_id)

@@ -1,0 +1,24 @@
+-- One row per imported file: the accounting of its lines, over all the times it grew.
+-- lines = loaded + rejected + known.
+--
+-- source_id   File.
+-- run_id      Run it was first loaded into.
+-- config      Config it was loaded as.
+-- path        Path as first given.
+-- name        File name.
+-- format      Format it was recognised as.
+-- bytes       Bytes loaded.
+-- lines       Lines (or records) loaded from.
+-- loaded      Lines that became events.
+-- rejected    Lines that could not be read.
+-- known       Lines that said nothing new.
+-- parts       Times it was loaded: 1, and 1 more for each growth.
+-- loaded_at   When it was loaded last. UTC.
+-- notes       What else its reader had to say, as a JSON list of sentences.
+SELECT
+    source_id, arg_min(run_id, (part, run_id)) AS run_id, min(config) AS config, arg_min(path, (part, path)) AS path,
+    arg_min(name, (part, name)) AS name, min(format) AS format, max(end_byte) AS bytes, sum(lines)::BIGINT AS lines,
+    sum(loaded)::BIGINT AS loaded, sum(rejected)::BIGINT AS rejected, sum(lines - loaded - rejected)::BIGINT AS known,
+    count(*) AS parts, max(recorded_at) AS loaded_at, arg_max(notes, (part, notes)) AS notes
+FROM sources
+GROUP BY source_id
