@@ -5,8 +5,6 @@ One module in `ingest/formats/` is one format; a package outside bench adds one 
 """
 
 import functools
-import importlib
-import importlib.metadata
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -15,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from ..warehouse.errors import UnknownName
-from ..warehouse.log import Batch
 
 if TYPE_CHECKING:
     import duckdb
+
+    from ..warehouse.log import Batch
 
 ENTRY_POINTS = "bench.formats"
 BLOCK_BYTES = 4 << 20
@@ -112,7 +111,7 @@ class Format(ABC):
         """Whether a file is of this format, judged by content; a name alone proves nothing."""
 
     @abstractmethod
-    def read(self, part: Part, batch: Batch) -> Tally:
+    def read(self, part: Part, batch: "Batch") -> Tally:
         """Add the events of a part to the batch: each with `run_id`, `source_id` and `line` of the part."""
 
     def whole(self, line: bytes) -> bool:
@@ -135,6 +134,8 @@ class Format(ABC):
 @functools.cache
 def formats() -> dict[str, Format]:
     """Every format there is, by name."""
+    import importlib.metadata
+
     from . import formats as package
 
     found: list[type[Format]] = []

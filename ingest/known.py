@@ -8,8 +8,6 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 from ..warehouse.errors import BenchError
-from ..warehouse.events import Source
-from ..warehouse.log import EventLog
 from ..warehouse.store import Store
 from .format import MAX_LINE_BYTES
 
@@ -89,6 +87,9 @@ def read_log(store: Store) -> KnownSources:
     """
     import duckdb
 
+    from ..warehouse.events import Source
+    from ..warehouse.log import EventLog
+
     paths = [str(file.path) for file in EventLog(store).files() if file.table == Source.TABLE]
     if not paths:
         return KnownSources()
@@ -111,8 +112,11 @@ def write_index(store: Store, known: KnownSources) -> None:
 
 
 def _log_state(store: Store) -> str:
-    names = [f"{file.table}/{file.name}" for file in EventLog(store).files()]
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()
+    """A hash of the names of the log's files, which are never written to again once they are there."""
+    paths = (
+        os.path.join(table, name) for table in os.scandir(store.events) if table.is_dir() for name in os.listdir(table)
+    )
+    return hashlib.sha256("\n".join(sorted(paths)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def fingerprint(path: Path, known: KnownSources, tell: Callable[[int], None] | None = None) -> Fingerprint:

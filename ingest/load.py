@@ -5,24 +5,20 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..warehouse.database import load_locked
-from ..warehouse.events import Json, Run, Source
-from ..warehouse.log import EventLog
-from ..warehouse.recorder import uuid7
 from ..warehouse.store import Say, Store
-from . import stores
 from .format import Options, Part, Tally
 from .known import read_index, read_log, write_index
 from .plan import Item, NewPart, Plan, Said, make_plan, parse
 
 if TYPE_CHECKING:
     import duckdb
+
+    from ..warehouse.events import Run, Source
 
 THREADS = 2  # a file is read by one thread, and writing its Parquet file takes about another
 MEMORY_LIMIT = "500MB"
@@ -111,33 +107,40 @@ def ingest(
         return Report(lines=[_line(item) for item in plan.items], notes=plan.notes, plan=plan)
     with store.lock(wait=wait, say=say):
         known = read_index(store)
-        behind = known is None or not paths or bool(EventLog(store).journals())
+        behind = known is None or not paths or any(store.journals.iterdir())
         plan = make_plan(wanted, said, known or read_log(store), progress.hashed)
         report = Report(plan=plan, notes=plan.notes)
         parts = [item.new for item in plan.items if item.new is not None]
         progress.reading(plan)
-        with _publishing(store, report, progress, behind or bool(parts or plan.stores)):
-            for path in plan.stores:
-                report.copied += stores.copy(path, store, report.notes)
-            loader = _Loader(store, options or Options(), tags or {}, progress)
-            loader.load(parts)
-        report.lines = [_line(item, loader.tallies) for item in plan.items]
-        report.notes += [note for tally in loader.tallies.values() for note in tally.notes]
+        tallies: dict[str, Tally] = {}
+        if behind or parts or plan.stores:
+            with _publishing(store, report, progress):
+                report.copied = sum(_copy_store(path, store, report) for path in plan.stores)
+                _Loader(store, options or Options(), tags or {}, progress, tallies).load(parts)
+        report.lines = [_line(item, tallies) for item in plan.items]
+        report.notes += [note for tally in tallies.values() for note in tally.notes]
         return report
 
 
+def _copy_store(path: Path, store: Store, report: Report) -> int:
+    from . import stores
+
+    return stores.copy(path, store, report.notes)
+
+
 @contextlib.contextmanager
-def _publishing(store: Store, report: Report, progress: Progress, anything: bool) -> Iterator[None]:
+def _publishing(store: Store, report: Report, progress: Progress) -> Iterator[None]:
     """Bring the warehouse up to date afterwards, also with what came before an error or Ctrl-C."""
+    from ..warehouse.database import load_locked
+
     try:
         yield
     finally:
-        if anything:
-            progress.publishing()
-            loaded = load_locked(store)
-            report.recovered = len(loaded.recovered)
-            report.notes += [f"{name} {why}" for name, why in loaded.left_out.items()]
-            write_index(store, read_log(store))
+        progress.publishing()
+        loaded = load_locked(store)
+        report.recovered = len(loaded.recovered)
+        report.notes += [f"{name} {why}" for name, why in loaded.left_out.items()]
+        write_index(store, read_log(store))
 
 
 def _line(item: Item, tallies: Mapping[str, Tally] | None = None) -> Line:
@@ -153,12 +156,16 @@ def _line(item: Item, tallies: Mapping[str, Tally] | None = None) -> Line:
 class _Loader:
     """Reads parts into the log, on two threads where that helps."""
 
-    def __init__(self, store: Store, options: Options, tags: Mapping[str, str], progress: Progress) -> None:
+    def __init__(
+        self, store: Store, options: Options, tags: Mapping[str, str], progress: Progress, tallies: dict[str, Tally]
+    ) -> None:
+        from ..warehouse.log import EventLog
+
         self.log = EventLog(store)
         self.options = options
-        self.tags = Json(json.dumps(dict(tags), sort_keys=True)) if tags else None
+        self.tags = tags
         self.progress = progress
-        self.tallies: dict[str, Tally] = {}
+        self.tallies = tallies
         self._new_runs: set[str] = set()
         self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
         self._database: duckdb.DuckDBPyConnection | None = None
@@ -171,6 +178,8 @@ class _Loader:
             for batch in batches:
                 self._load_batch(batch)
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(THREADS, thread_name_prefix="ingest") as pool:
             try:
                 for _ in pool.map(self._load_batch, batches):
@@ -180,6 +189,8 @@ class _Loader:
                 raise
 
     def _load_batch(self, parts: list[NewPart]) -> None:
+        from ..warehouse.recorder import uuid7
+
         done: dict[str, Tally] = {}
         with contextlib.ExitStack() as stack:
             with self.log.batch(uuid7()) as batch:
@@ -211,13 +222,18 @@ class _Loader:
                 self._database = duckdb.connect(config={"threads": THREADS, "memory_limit": MEMORY_LIMIT})
         return self._database.cursor()
 
-    def _run(self, part: NewPart) -> Run:
+    def _run(self, part: NewPart) -> "Run":
+        from ..warehouse.events import Json, Run
+
+        tags = Json(json.dumps(dict(self.tags), sort_keys=True, ensure_ascii=False)) if self.tags else None
         return Run(
-            run_id=part.run_id, config=part.config, source=part.format.name, tags=self.tags, bench_version=__version__
+            run_id=part.run_id, config=part.config, source=part.format.name, tags=tags, bench_version=__version__
         )
 
 
-def _source(part: NewPart, tally: Tally) -> Source:
+def _source(part: NewPart, tally: Tally) -> "Source":
+    from ..warehouse.events import Json, Source
+
     return Source(
         source_id=part.source_id,
         part=part.part,

@@ -79,9 +79,18 @@ class Said:
 class _File:
     path: Path
     print: Fingerprint
-    format: Format
+    kind: str  # name of its format
     match: Known | None  # the file, or its beginning, as it is known
     also: str | None = None  # config under which the same content is known, where the user wants another
+
+    @property
+    def format(self) -> Format:
+        """Its format; looking it up imports all of them, which a file that is known does not need."""
+        return find_format(self.kind)
+
+    def is_unchanged(self) -> bool:
+        """Whether all of it is in the store."""
+        return self.match is not None and self.match.end_byte == self.print.size_bytes
 
 
 def parse(text: str, said: Said) -> Wanted:
@@ -141,7 +150,7 @@ def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: C
             unknown[path.name] = f"cannot be read ({error.strerror})"
             continue
         if file is not None:
-            found.setdefault(file.format.name, []).append(file)
+            found.setdefault(file.kind, []).append(file)
     if unknown and not found and len(plan.notes) == before:
         looks = "\n".join(f"  {name} {look}" for name, look in list(unknown.items())[:10])
         more = f"\n  … and {len(unknown) - 10} more" if len(unknown) > 10 else ""
@@ -201,7 +210,7 @@ def _look(
     mine = [row for row in same if label in (None, row.config)]
     if mine:
         match = max(mine, key=lambda row: (row.end_byte, row.part))
-        return _File(path, print_, find_format(match.format), match)
+        return _File(path, print_, match.format, match)
     head = read_head(path)
     kind = forced or _recognise(head)
     if kind is None:
@@ -211,7 +220,7 @@ def _look(
     if reason:
         plan.notes.append(f"{path} {reason}; left out")
         return None
-    return _File(path, print_, kind, None, same[0].config if same else None)
+    return _File(path, print_, kind.name, None, same[0].config if same else None)
 
 
 def _same_file(row: Known, path: Path, print_: Fingerprint, forced: Format | None) -> bool:
@@ -244,6 +253,9 @@ def _recognise(head: Head) -> Format | None:
 
 def _plan_run(files: list[_File], label: str | None, default: str, known: KnownSources, plan: Plan) -> None:
     """Plan the files of one format: where one of them is known, the others join its run."""
+    if all(file.is_unchanged() for file in files):
+        plan.items += [_grown(file, file.match, plan) for file in files if file.match is not None]
+        return
     kind = files[0].format
     places = {name: index for index, name in enumerate(kind.order({file.path.name for file in files}))}
     files.sort(key=lambda file: places[file.path.name])
