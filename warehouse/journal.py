@@ -138,7 +138,7 @@ class Journal:
         if not getattr(sys, "_is_gil_enabled", lambda: True)():
             raise BenchError("recording needs a Python build with the GIL")
         self.path = path
-        self.lock = threading.RLock()  # for growing and closing
+        self.lock = threading.RLock()  # for draining and closing
         self.strings = dict(strings or {})
         self._ids = itertools.count(max(self.strings.values(), default=0) + 1)
         self._structs: dict[tuple[int, int, tuple[int, ...]], struct.Struct] = {}
@@ -169,12 +169,7 @@ class Journal:
     @property
     def size_bytes(self) -> int:
         """How much was appended."""
-        return self._base + self.end - self._start - self.map_bytes
-
-    @property
-    def map_bytes(self) -> int:
-        """How much of the file is mapped: header and window."""
-        return self._window + len(self._zeros) + U64.size
+        return self._base - len(self._zeros) - self._start + self.end - self._start
 
     def drain(self, extra: bytes = b"") -> None:
         """Write the window, and a record too large for it, behind the file's end, and begin the window anew.
@@ -251,7 +246,7 @@ class Journal:
             end = offset + length
             if end <= self.limit:
                 break
-            self.grow(length)
+            self.drain()
         self.end = end
         try:
             packer.pack_into(self.map, offset, length, kind, mask, *values, length)
