@@ -5,7 +5,6 @@ import mmap
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from bench.measure.devices import Cuda, Device, device
@@ -69,7 +68,12 @@ def test_without_the_kernels_help_peaks_are_sampled_and_say_so(tmp_path: Path) -
 
 def test_a_sample_knows_what_disturbed_it() -> None:
     """Columns of `timings`, of this stretch only."""
-    reading = Device().time(lambda: (gc.collect(0), time.sleep(0.001)), 3)
+
+    def call() -> None:
+        gc.collect(0)
+        time.sleep(0.001)
+
+    reading = Device().time(call, 3)
 
     assert set(reading.disturbance) <= set(NAMES)
     assert reading.disturbance["gc_collections"] == 3
@@ -84,6 +88,20 @@ def test_steal_is_left_out_where_it_is_unknown() -> None:
     watch._stat = None
 
     assert "steal_ns" not in watch.since(watch.read())
+
+
+class FakeEvent:
+    """A CUDA event: the device's clock when it was recorded."""
+
+    def __init__(self, cuda: "FakeCuda") -> None:
+        self._cuda, self.at_ms = cuda, 0.0
+
+    def record(self) -> None:
+        self._cuda.log.append("record")
+        self.at_ms = self._cuda.now_ms
+
+    def elapsed_time(self, end: "FakeEvent") -> float:
+        return end.at_ms - self.at_ms
 
 
 class FakeCuda:
@@ -114,11 +132,8 @@ class FakeCuda:
     def max_memory_reserved(self, index: int | None) -> int:
         return 200
 
-    def Event(self, enable_timing: bool) -> Any:  # noqa: N802
-        event = SimpleNamespace(at=0.0)
-        event.record = lambda: (self.log.append("record"), setattr(event, "at", self.now_ms))
-        event.elapsed_time = lambda end: end.at - event.at
-        return event
+    def Event(self, enable_timing: bool) -> FakeEvent:  # noqa: N802
+        return FakeEvent(self)
 
     def call(self) -> None:
         self.log.append("call")
