@@ -1,0 +1,74 @@
+"""Names people give: a run by id prefix, config, commit or `latest`; values of a column, spelt as they are."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..warehouse.errors import BenchError, UnknownName
+from ..warehouse.schema import quote
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+SHORTEST_PREFIX = 4  # characters of a run id or commit that may stand for the whole
+
+
+def resolve_run(warehouse: "Warehouse", name: str) -> str:
+    """The run a name means.
+
+    Args:
+        warehouse: Where to look.
+        name: `latest`, a config (its newest run), or the beginning of a run id or of a git commit (its newest run),
+            in this order; `~N` after it goes N runs back: latest~1, main~2.
+
+    Returns:
+        The run id.
+
+    Raises:
+        UnknownName: No run answers to it.
+        BenchError: The beginning of an id fits several runs, or there are fewer runs than `~N` asks for.
+    """
+    base, _, back = name.partition("~")
+    if back and not back.isdecimal():
+        base, back = name, ""  # a config may hold a tilde
+    rows = warehouse.rows(
+        "SELECT run_id, config, git_commit FROM run_summaries ORDER BY began_at DESC NULLS LAST, run_id DESC"
+    )
+    runs = _meant(base, rows)
+    if not runs:
+        known = list(dict.fromkeys(["latest", *(config for _, config, _ in rows), *(run_id for run_id, _, _ in rows)]))
+        raise UnknownName("run", name, known, where=str(warehouse.store.root), cure="List them with: bench runs")
+    if int(back or 0) >= len(runs):
+        raise BenchError(f"no run {name!r}: {base} has {len(runs)}. List them with: bench runs")
+    return runs[int(back or 0)]
+
+
+def _meant(name: str, rows: Sequence[tuple[str, str, str | None]]) -> list[str]:
+    """Runs a name without `~N` means, newest first."""
+    if name == "latest":
+        return [run_id for run_id, _, _ in rows]
+    of_config = [run_id for run_id, config, _ in rows if config == name]
+    if of_config or len(name) < SHORTEST_PREFIX:
+        return of_config
+    by_id = [run_id for run_id, _, _ in rows if run_id.startswith(name)]
+    if len(by_id) > 1:
+        raise BenchError(f"{name!r} begins {len(by_id)} run ids: {', '.join(by_id[:3])} … Give more of it.")
+    if by_id:
+        return by_id
+    if not re.fullmatch(r"[0-9a-f]+", name):
+        return []
+    return [run_id for run_id, _, commit in rows if commit is not None and commit.startswith(name)]
+
+
+def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequence[str], kind: str) -> None:
+    """Raise UnknownName for a value that a column does not hold; the nearest ones are named."""
+    known = [
+        value
+        for (value,) in warehouse.rows(f"SELECT DISTINCT {quote(column)}::VARCHAR FROM {view} ORDER BY 1")
+        if value
+    ]
+    for value in values:
+        if value not in known:
+            raise UnknownName(
+                kind, value, known, cure=f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
+            )

@@ -1,0 +1,75 @@
+"""Speedups for people: each with its doubt, and the geometric mean with what it leaves out."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .tables import select
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+AXES = (
+    "config", "suite", "name", "mode", "device", "dtype", "batch_size AS batch", "sequence_length AS length", "parameters",
+    "backend",
+)  # fmt: skip
+FOR_PEOPLE = (*AXES, "baseline_ns", "candidate_ns", "speedup", "low", "high", "n", "status", "accuracy", "passing")
+NAMED = 3  # cases left out that a sentence names
+
+
+def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """Rows of FOR_PEOPLE as a table: axes nobody set are left out, the ratio is a text with its interval."""
+    width = len(AXES)
+    names = [axis.rpartition(" ")[2] for axis in AXES]
+    keep = [i for i in range(width) if any(row[i] is not None for row in rows)]
+    columns = [names[i] for i in keep] + ["baseline", "candidate", "speedup", "status"]
+    out = []
+    for row in rows:
+        baseline, candidate, speedup, low, high, n, status, accuracy, passing = row[width:]
+        judged = accuracy if status == "ok" and not passing and accuracy is not None else status
+        out.append(
+            [*(row[i] for i in keep), duration(baseline), duration(candidate), ratio(speedup, low, high, n), judged]
+        )
+    return columns, out
+
+
+def ratio(
+    speedup: float | None, low: float | None = None, high: float | None = None, n: int | None = None
+) -> str | None:
+    """A ratio with its doubt: `1.18x (95 % 1.12–1.24, n=30)`."""
+    if speedup is None:
+        return None
+    if low is None or high is None:
+        return f"{speedup:.2f}x" + (f" (n={n})" if n is not None else "")
+    places = 3 if high - low < 0.02 * speedup else 2
+    return f"{speedup:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}, n={n})"
+
+
+def duration(ns: float | None) -> str | None:
+    """A duration to four digits, in the unit that suits it."""
+    if ns is None:
+        return None
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.4g} {unit}"
+    return f"{ns:.4g} ns"
+
+
+def geomeans(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """A sentence for each geometric mean of the runs shown, with its coverage."""
+    columns = ("config", "suite", "mode", "dtype", "device", "backend", "speedup", "n", "n_total", "excluded")
+    found = select(
+        warehouse, "geomean_speedups()", where, columns=columns, order="config, suite, mode, dtype, device, backend"
+    )
+    for *axes, speedup, n, total, excluded in found.rows:
+        mean = "no geomean" if speedup is None else f"geomean {ratio(speedup)} (slowdowns count as 1)"
+        yield f"{' '.join(axis for axis in axes if axis)}: {mean} over {n} of {total} cases{_left_out(excluded)}"
+
+
+def _left_out(excluded: Sequence[str]) -> str:
+    if not excluded:
+        return ""
+    if len(excluded) <= NAMED:
+        return f"; left out: {', '.join(excluded)}"
+    reasons = Counter(text.rpartition(": ")[2] for text in excluded)
+    return f"; left out: {', '.join(f'{count} {reason}' for reason, count in reasons.most_common())}"

@@ -1,0 +1,122 @@
+"""The commands' tables as functions: each a selection from one view, streamed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import sql
+from ..warehouse.errors import UnknownName
+from ..warehouse.schema import quote
+from .ask import Answer, ask, readable
+from .names import check_values, resolve_run
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+KINDS = {"config": "config", "backend": "backend", "name": "model", "suite": "suite", "status": "status"}
+KINDS_OF_VIEW = ("view", "macro", "table")
+RESERVED = {"trim"}  # argument names that DuckDB before 2.0 takes only in quotes
+
+
+def select(
+    warehouse: "Warehouse",
+    view: str,
+    where: Mapping[str, Sequence[str]] | None = None,
+    *,
+    columns: Sequence[str] = ("*",),
+    order: str = "ALL",
+    limit: int | None = None,
+) -> Answer:
+    """Rows of a view.
+
+    Args:
+        warehouse: Where to look.
+        view: The view, a table, or a macro with its arguments.
+        where: column -> values to keep; an empty list keeps all. `run_id` takes what `resolve_run` takes.
+        columns: Columns, or SQL expressions.
+        order: ORDER BY, as SQL.
+        limit: Most rows.
+
+    Raises:
+        UnknownName: A value that the column does not hold; the nearest is named.
+    """
+    conditions, parameters = ["true"], []
+    for column, values in (where or {}).items():
+        if not values:
+            continue
+        if column == "run_id":
+            values = [resolve_run(warehouse, value) for value in values]
+        else:
+            check_values(warehouse, view, column, values, KINDS.get(column, column))
+        conditions.append(f"list_contains(?::VARCHAR[], {quote(column)}::VARCHAR)")
+        parameters.append(list(values))
+    query = f"SELECT {', '.join(columns)} FROM {view} WHERE {' AND '.join(conditions)} ORDER BY {order}"
+    answer = ask(warehouse, query if limit is None else f"{query} LIMIT {limit:d}", parameters)
+    assert answer is not None, "a SELECT gives rows"
+    return answer
+
+
+def newest_runs(warehouse: "Warehouse", view: str) -> list[str]:
+    """The newest run of every config that has rows in a view."""
+    query = f"""
+        SELECT arg_max(run_id, (began_at, run_id)) FROM run_summaries
+        WHERE run_id IN (SELECT run_id FROM {view}) GROUP BY config ORDER BY 1
+    """
+    return [run_id for (run_id,) in warehouse.rows(query)]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A table, view or macro as `bench views NAME` shows it."""
+
+    name: str
+    doc: str
+    columns: list[tuple[str, str, str]]  # name, type, meaning
+
+
+def catalog(warehouse: "Warehouse") -> Answer:
+    """One row per view, macro and table: kind, how to read it, what a row is. Steps (`_…`) are left out."""
+    docs = dict(
+        warehouse.rows(
+            "SELECT table_name, comment FROM duckdb_tables() WHERE NOT internal"
+            " UNION ALL SELECT view_name, comment FROM duckdb_views() WHERE NOT internal"
+            " UNION ALL SELECT function_name, comment FROM duckdb_functions() WHERE NOT internal"
+        )
+    )
+    rows = []
+    for name, form in readable(warehouse).items():
+        if not name.startswith("_"):
+            view = sql.views().get(name)
+            kind = "table" if view is None else "view" if view.arguments is None else "macro"
+            grain = (docs.get(name) or "").partition(". ")[0].removesuffix(".")
+            rows.append((kind, form, grain))
+    rows.sort(key=lambda row: (KINDS_OF_VIEW.index(row[0]), row[1]))
+    return Answer(["kind", "name", "rows"], iter(rows))
+
+
+def signature(view: sql.View) -> str:
+    """How to write a view after FROM, a macro with its arguments and defaults."""
+    if view.arguments is None:
+        return view.name
+    arguments = (f"{quote(a.name) if a.name in RESERVED else a.name} := {a.default}" for a in view.arguments)
+    return f"{view.name}({', '.join(arguments)})"
+
+
+def describe(warehouse: "Warehouse", name: str) -> Described:
+    """What a table, view or macro holds.
+
+    Raises:
+        UnknownName: There is none by that name.
+    """
+    name = name.partition("(")[0]
+    forms = readable(warehouse)
+    if name not in forms:
+        near = [known for known in forms if not known.startswith("_")]
+        raise UnknownName("view or table", name, near, cure="List them with: bench views")
+    types = warehouse.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {forms[name]})")
+    view = sql.views().get(name)
+    if view is not None:
+        return Described(signature(view), view.doc, [(column, kind, view.columns[column]) for column, kind in types])
+    ((doc,),) = warehouse.rows("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [name])
+    comments = dict(warehouse.rows("SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [name]))
+    return Described(name, doc or "", [(column, kind, comments.get(column) or "") for column, kind in types])
