@@ -1,0 +1,346 @@
+"""Journals: what was acknowledged is read back, whatever happened to the tail."""
+
+import errno
+import itertools
+import json
+import os
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.warehouse import journal
+from bench.warehouse.errors import BenchError
+from bench.warehouse.events import EVENTS, Event, Metric, Outcome, ScheduleChunk, Timing
+from bench.warehouse.journal import Closed, Journal, NeverBegun, StoreFull, Unreadable, read
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from .strategies import any_events, as_dict, events_of, plain, rows_of
+
+RUN = "0198a000-0000-7000-8000-000000000001"
+HEADER = {"run_id": RUN, "writer": "w"}
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+_numbers = itertools.count()
+
+
+def written(folder: Path, *events: Event) -> Path:
+    """A closed journal of these events."""
+    path = folder / f"{next(_numbers)}.journal"
+    opened = Journal(path, HEADER)
+    for event in events:
+        opened.add(event)
+    opened.close()
+    return path
+
+
+def read_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """All rows with their tables, the run's id restored, values plain."""
+    return [
+        (table, {"run_id": RUN, **{name: plain(value) for name, value in row.items()}})
+        for table, rows in rows_of(read(path)).items()
+        for row in rows
+    ]
+
+
+def expected(events: list[Event]) -> list[tuple[str, dict[str, Any]]]:
+    order = list(dict.fromkeys(event.TABLE for event in events))
+    said = [(event.TABLE, {"run_id": RUN, **as_dict(event)}) for event in events]
+    return sorted(said, key=lambda row: order.index(row[0]))
+
+
+def timing(number: int, **fields: Any) -> Timing:
+    return Timing(run_id=RUN, case_id="c", duration_ns=number, **fields)
+
+
+@pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.TABLE)
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
+@given(data=st.data())
+def test_every_event_comes_back_as_it_was(kind: type[Event], data: st.DataObject, tmp_path: Path) -> None:
+    """Any event of any table, with any values its columns can hold, survives the journal."""
+    events = data.draw(st.lists(events_of(kind, run_id=RUN), min_size=1, max_size=4))
+
+    assert expected(events) == read_rows(written(tmp_path, *events))
+
+
+@settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
+@given(events=st.lists(any_events(run_id=RUN), max_size=12), repeat=st.integers(1, 3))
+def test_tables_and_repeated_shapes_mix(events: list[Event], repeat: int, tmp_path: Path) -> None:
+    """Rows of all tables interleaved, and runs of rows of one shape, decode to the same."""
+    events = [event for event in events for _ in range(repeat)]
+
+    assert expected(events) == read_rows(written(tmp_path, *events))
+
+
+def test_text_larger_than_a_page_and_than_the_file(tmp_path: Path) -> None:
+    """A string of a megabyte is one record, checked by its CRC."""
+    text = "stderr ☃ " * 120_000
+    event = Outcome(run_id=RUN, status="failed", stderr_tail=text)
+
+    assert expected([event, timing(1)]) == read_rows(written(tmp_path, event, timing(1)))
+
+
+@pytest.mark.parametrize("writer", ["gone", "killed"])
+def test_a_journal_cut_at_any_byte_keeps_every_whole_record(writer: str, tmp_path: Path) -> None:
+    """Cut at each byte of its last 4 KB, it yields exactly the events that ended before the cut."""
+    opened = Journal(tmp_path / "a.journal", HEADER)
+    begins = opened.limit if writer == "gone" else opened.end  # where the records are: behind the window, or in it
+    ends, events = [], []
+    for number in range(40):
+        event: Event = timing(number, phase=f"phase {number}") if number % 3 else timing(number)
+        if number % 6 == 5:
+            event = ScheduleChunk(run_id=RUN, chunk_sizes=list(range(3 * number)), schedule_ms=number / 7)
+        opened.add(event)
+        events.append(event)
+        ends.append(begins + opened.size_bytes)
+    if writer == "gone":
+        opened.close()
+    data = opened.path.read_bytes()[: ends[-1]]
+    path = tmp_path / "cut.journal"
+
+    assert len(data) == ends[-1] > begins + 4096
+    for cut in range(len(data) - 4096, len(data) + 1):
+        path.write_bytes(data[:cut])
+        whole = sum(end <= cut for end in ends)
+        assert whole == sum(len(rows) for rows in rows_of(read(path)).values()), cut
+        if cut % 97 == 0 or cut in ends:
+            assert expected(events[:whole]) == read_rows(path)
+
+
+def test_a_long_record_cut_at_any_page_is_dropped_alone(tmp_path: Path) -> None:
+    """After power loss the first and last page of a record may be there without those between: the CRC tells."""
+    path = written(tmp_path, timing(1), ScheduleChunk(run_id=RUN, chunk_sizes=list(range(4000))))
+    data = bytearray(path.read_bytes())
+    data[-20_000:-12_000] = bytes(8000)
+    path.write_bytes(data)
+
+    assert expected([timing(1)]) == read_rows(path)
+
+
+@pytest.mark.parametrize("tail", [bytes(10_000), b"\xff" * 5000, b"\x01" * 5000, random.Random(7).randbytes(9000)])
+def test_what_follows_the_last_record_is_ignored(tail: bytes, tmp_path: Path) -> None:
+    """Reserved space, zeros or garbage after the last whole record add nothing."""
+    path = written(tmp_path, timing(1), timing(2))
+    path.write_bytes(path.read_bytes() + tail)
+
+    assert expected([timing(1), timing(2)]) == read_rows(path)
+
+
+@pytest.mark.parametrize("cut", [0, 4, 8, 11, 12, 100])
+def test_a_journal_without_a_whole_header_never_began(cut: int, tmp_path: Path) -> None:
+    """Killed before its header was whole, a journal held nothing yet."""
+    path = written(tmp_path, timing(1))
+    path.write_bytes(path.read_bytes()[:cut])
+
+    with pytest.raises(NeverBegun):
+        read(path)
+
+
+def test_a_contradicting_journal_is_said_to_be_damaged(tmp_path: Path) -> None:
+    """A string that was never defined, or a header that is no JSON, is damage: no traceback, no guess."""
+    path = written(tmp_path, timing(1))
+    data = path.read_bytes()
+    defined = data.index(b"steady")
+    path.write_bytes(data[: defined - 5] + struct.pack("<B", journal.VOID) + data[defined - 4 :])
+    with pytest.raises(Unreadable, match="damaged"):
+        read(path)
+
+    path.write_bytes(data[:12] + b"?" * 50 + data[62:])
+    with pytest.raises(Unreadable, match="damaged"):
+        read(path)
+
+
+class Contrary:
+    """What a tensor of floats does when asked for an integer."""
+
+    def __index__(self) -> int:
+        raise RuntimeError("only integers")
+
+
+@pytest.mark.parametrize("wrong", [1 << 63, -(1 << 63) - 1, 1.5, "1", Contrary()], ids=repr)
+def test_a_value_that_does_not_fit_loses_nothing_around_it(wrong: Any, tmp_path: Path) -> None:
+    """An integer beyond 64 bits, a float where an integer belongs: an error, and a journal without a hole."""
+    opened = Journal(tmp_path / "a.journal", HEADER)
+    opened.add(timing(1))
+    with pytest.raises(BenchError, match="timings"):
+        opened.add(timing(wrong))
+    with pytest.raises(BenchError, match="schedule_chunks"):
+        opened.add(ScheduleChunk(run_id=RUN, chunk_sizes=[1, wrong, 3]))
+    with pytest.raises(BenchError, match="schedule_chunks"):
+        opened.add(ScheduleChunk(run_id=RUN, chunk_sizes=[wrong] * 1000))
+    opened.add(timing(2))
+    opened.close()
+
+    assert expected([timing(1), timing(2)]) == read_rows(opened.path)
+
+
+@pytest.mark.parametrize(
+    "event", [timing(1, phase=7), timing(1, metric=None), ScheduleChunk(run_id=RUN, chunk_sizes=3)]
+)  # type: ignore[arg-type]
+def test_a_value_of_the_wrong_type_is_named(event: Event, tmp_path: Path) -> None:
+    """The error names the table's field, and nothing is written."""
+    opened = Journal(tmp_path / "a.journal", HEADER)
+    with pytest.raises(BenchError, match=r"(Timing\.(phase|metric)|ScheduleChunk\.chunk_sizes)"):
+        opened.add(event)
+    opened.close()
+
+    assert read_rows(opened.path) == []
+
+
+def test_a_closed_journal_takes_no_more(tmp_path: Path) -> None:
+    """Closing twice is harmless; adding afterwards is an error, also when it would have fitted."""
+    opened = Journal(tmp_path / "a.journal", HEADER)
+    opened.close()
+    opened.close()
+    opened.sync()
+
+    with pytest.raises(Closed):
+        opened.add(timing(1))
+
+
+@pytest.mark.parametrize("writer", ["gone", "killed"])
+def test_a_full_disk_is_an_error_and_what_was_written_stays(
+    writer: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """When the disk takes half of it and then no more, each further event raises; those before are readable."""
+    opened = Journal(tmp_path / "a.journal", HEADER)
+    pwrite, room = os.pwrite, [300_000]
+
+    def filling(file: int, blob: bytes, offset: int) -> int:
+        if not room[0]:
+            raise FULL
+        count = pwrite(file, blob[: room[0]], offset)
+        room[0] -= count
+        return count
+
+    monkeypatch.setattr(os, "pwrite", filling)
+    count = 0
+    with pytest.raises(StoreFull, match="No space left"):
+        for count in range(100_000):
+            opened.add(timing(count))
+    with pytest.raises(StoreFull, match="recorded before is safe"):
+        opened.add(timing(count))
+    with pytest.raises(StoreFull, match="recorded before is safe"):
+        opened.add(Outcome(run_id=RUN, status="failed", stderr_tail="x" * 400_000))
+    if writer == "gone":
+        opened.close()
+
+    assert list(range(count)) == read(opened.path).rows["timings"]["duration_ns"]
+    assert count > 4000
+
+
+def test_a_disk_with_room_again_takes_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a full disk refused is an error; what comes after it has room again is recorded, and nothing is twice."""
+    opened = Journal(tmp_path / "a.journal", HEADER)
+    opened.add(timing(1))
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, blob, offset: pwrite(file, blob[:1000], offset) and _raise(FULL))
+    with pytest.raises(StoreFull):
+        opened.add(Outcome(run_id=RUN, status="failed", stderr_tail="x" * 400_000))
+    opened.add(timing(2))
+    killed_now = read_rows(opened.path)
+    monkeypatch.undo()
+    opened.add(Outcome(run_id=RUN, status="ok", stderr_tail="y" * 400_000))
+    opened.add(timing(3))
+    after = [row["duration_ns"] for table, row in read_rows(opened.path) if table == "timings"]
+    opened.close()
+
+    assert expected([timing(1), timing(2)]) == killed_now
+    assert [1, 2, 3] == after == [row["duration_ns"] for table, row in read_rows(opened.path) if table == "timings"]
+
+
+def _raise(error: Exception) -> int:
+    raise error
+
+
+def test_a_journal_that_finds_no_space_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A server that tries again with every event runs out of neither descriptors nor names."""
+
+    monkeypatch.setattr(os, "posix_fallocate", lambda *_: _raise(FULL))
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(5):
+        with pytest.raises(StoreFull):
+            Journal(tmp_path / f"{number}.journal", HEADER)
+
+    assert (before, []) == (len(os.listdir("/proc/self/fd")), list(tmp_path.iterdir()))
+
+
+@pytest.mark.parametrize("long", [10, 400_000])
+def test_a_signal_handler_may_record_while_the_window_is_written(
+    long: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An event recorded inside the writing of others, be it larger than the window, is there once, and they are."""
+    write_all, inside = journal._write_all, iter(range(3))
+
+    def interrupted(file: int, blob: bytes, offset: int) -> None:
+        write_all(file, blob, offset)
+        if (number := next(inside, None)) is not None:
+            opened.add(Metric(run_id=RUN, metric="x" * long, value=number))
+
+    monkeypatch.setattr(journal, "_write_all", interrupted)
+    opened = Journal(tmp_path / "a.journal", HEADER)
+    for number in range(20_000):
+        opened.add(timing(number))
+    opened.close()
+    rows = read(opened.path).rows
+
+    assert (list(range(20_000)), [0, 1, 2]) == (rows["timings"]["duration_ns"], sorted(rows["metrics"]["value"]))
+
+
+def test_killed_anywhere_within_a_drain_every_record_is_there_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whatever part of the window is written behind it when the writer dies, readers count it once."""
+    opened = Journal(tmp_path / "a.journal", HEADER)
+    for number in range(500):
+        opened.add(timing(number))
+    pwrite, copies = os.pwrite, []
+
+    def in_pieces(file: int, blob: bytes, offset: int) -> int:
+        copies.append(opened.path.read_bytes())
+        return pwrite(file, blob[:1111], offset)
+
+    monkeypatch.setattr(os, "pwrite", in_pieces)
+    opened.drain()
+    copies.append(opened.path.read_bytes())
+    opened.add(timing(500))
+    copies.append(opened.path.read_bytes())
+    monkeypatch.undo()
+    opened.close()
+    path = tmp_path / "copy.journal"
+    found = []
+    for copy in copies:
+        path.write_bytes(copy)
+        found.append(read(path).rows["timings"]["duration_ns"])
+
+    assert [list(range(500))] * (len(copies) - 1) + [list(range(501))] == found
+    assert len(copies) > 10
+
+
+def test_a_journal_may_be_longer_than_its_strings_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Strings beyond those worth remembering are defined again, and come back right."""
+    monkeypatch.setattr(journal, "REMEMBERED_STRINGS", 3)
+    events: list[Event] = [timing(n, phase=f"phase {n % 7}") for n in range(100)]
+
+    assert expected(events) == read_rows(written(tmp_path, *events))
+
+
+def test_lists_of_very_many_lengths_cost_no_memory(tmp_path: Path) -> None:
+    """The packers of 20,000 shapes are not all kept."""
+    opened = Journal(tmp_path / "a.journal", HEADER)
+    for count in range(20_000):
+        opened.struct(journal.KINDS[ScheduleChunk], 2, (count,))
+    opened.close()
+
+    assert len(opened._structs) <= 10_001
+
+
+def test_the_header_says_how_every_table_lies(tmp_path: Path) -> None:
+    """A later bench reads an older journal by its own header, not by today's declarations."""
+    path = written(tmp_path, timing(1))
+    data = path.read_bytes()
+    header = json.loads(data[12 : 12 + struct.unpack_from("<I", data, 8)[0]])
+
+    assert [kind.TABLE for kind in EVENTS] == [table for table, _, _ in header["tables"]]
+    assert header["run_id"] == RUN
