@@ -26,6 +26,8 @@ NARROWEST = 8  # characters a column is cut to at most
 
 Rows = Iterable[Sequence[Any]]
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
 
 def write_rows(columns: Sequence[str], rows: Rows, fmt: str, file: str | os.PathLike[str] | None = None) -> None:
     """Write rows in one of `options.FORMATS`.
@@ -156,7 +158,7 @@ def _text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool | list | tuple | dict):
-        return json.dumps(_plain(value), ensure_ascii=False)
+        return _encode(_plain(value))
     if isinstance(value, bytes):
         return "".join(f"\\x{byte:02X}" for byte in value)
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
@@ -172,6 +174,8 @@ def _write_csv(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
 
 def _quoted(value: Any) -> str:
     """A CSV field; an empty text is quoted, NULL is not. Python's csv cannot do that before 3.12."""
+    if type(value) is int or type(value) is float:
+        return repr(value)
     text = _text_of(value)
     if value is not None and (not text or any(c in text for c in '",\r\n') or text != text.strip()):
         return '"' + text.replace('"', '""') + '"'
@@ -213,7 +217,7 @@ def _write_jsonl(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
 def _objects(columns: Sequence[str], rows: Rows) -> Iterator[str]:
     names = _unique(columns)
     for row in rows:
-        yield json.dumps(dict(zip(names, map(_plain, row), strict=True)), ensure_ascii=False, allow_nan=False)
+        yield _encode(dict(zip(names, map(_plain, row), strict=True)))
 
 
 def _unique(columns: Sequence[str]) -> list[str]:

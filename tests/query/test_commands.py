@@ -1,0 +1,175 @@
+"""The commands that list: what they print is what the views hold."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from bench.query.names import resolve_run
+from bench.query.speedups import duration, ratio
+from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+from bench.warehouse.store import Store
+
+from ..builders import Builder, case, metric, outcome, run
+from .conftest import Bench
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_runs_come_newest_first(bench: Bench) -> None:
+    """Each with its status and counts; a limit cuts the older ones."""
+    found = rows(bench("runs", "--format", "csv").output)
+
+    assert [(row["run_id"], row["config"], row["status"]) for row in found] == [
+        ("bbbb-1", "fuse", "ok"), ("aaaa-2", "main", "ok"), ("aaaa-1", "main", "ok"),
+    ]  # fmt: skip
+    assert {(row["cases"], row["failed"], row["samples"], row["steps"]) for row in found} == {("4", "1", "40", "25")}
+    assert len(rows(bench("runs", "--limit", "1", "--format", "csv").output)) == 1
+
+
+def test_configs_sum_up_their_runs(bench: Bench) -> None:
+    """Two runs of main make 8 cases."""
+    found = rows(bench("configs", "--format", "csv").output)
+
+    assert [(row["config"], row["runs"], row["cases"], row["last_run"]) for row in found] == [
+        ("fuse", "1", "4", "bbbb-1"), ("main", "2", "8", "aaaa-2"),
+    ]  # fmt: skip
+
+
+def test_cases_can_be_chosen(bench: Bench) -> None:
+    """By run, status, backend and model together."""
+    found = rows(bench("cases", "--runs", "latest", "--statuses", "OOM", "--format", "csv").output)
+
+    assert [(row["run_id"], row["name"], row["backend"], row["reason"]) for row in found] == [
+        ("bbbb-1", "lstm", "inductor", "out of memory")
+    ]  # fmt: skip
+    assert rows(bench("cases", "--models", "mlp", "--backends", "eager", "--configs", "fuse", "--format", "csv").output)
+
+
+def test_a_mistaken_value_names_the_nearest(bench: Bench) -> None:
+    """A backend nobody measured is no empty table."""
+    error = bench("speedups", "--backends", "inducter").exception
+
+    assert isinstance(error, UnknownName)
+    assert "'inductor'" in str(error)
+
+
+def test_speedups_carry_their_doubt(bench: Bench) -> None:
+    """Of each config the newest run; the ratio with its interval; what failed by its status; the geomean with coverage."""
+    result = bench("speedups")
+
+    lines = result.stdout.splitlines()
+    assert len(lines) == 2 + 2 * 2
+    assert "OOM" in lines[2]
+    assert "x (95 % " in lines[3] and "n=10)" in lines[3]
+    assert "geomean 1." in result.stderr and "over 1 of 2 cases; left out: lstm: OOM" in result.stderr
+
+
+def test_speedups_as_data_are_raw(bench: Bench) -> None:
+    """CSV and JSON carry every column of the view, unrounded, and nothing else on stdout."""
+    result = bench("speedups", "--runs", "aaaa-1", "--models", "mlp", "--format", "json")
+    (row,) = json.loads(result.stdout)
+
+    assert (row["run_id"], row["n"], row["status"]) == ("aaaa-1", 10, "ok")
+    assert row["low"] < row["speedup"] < row["high"]
+    assert result.stderr == ""
+    assert len(rows(bench("speedups", "--all", "--format", "csv").output)) == 6
+
+
+def test_nothing_measured_is_said(bench: Bench) -> None:
+    """A choice that leaves nothing has its own exit code."""
+    error = bench("speedups", "--runs", "aaaa-1", "--configs", "fuse").exception
+
+    assert isinstance(error, NothingToShow)
+
+
+def test_sources_and_rejects_of_a_store_without_imports(bench: Bench) -> None:
+    """Headers only."""
+    assert rows(bench("sources", "--format", "csv").output) == []
+    assert bench("rejects", "--format", "csv").output.startswith("config,path,line,reason,text")
+
+
+def test_show_tells_all_of_one_run(bench: Bench) -> None:
+    """Facts first, then how its cases ended; as data, one row."""
+    text = bench("show", "main~1").output
+    (row,) = json.loads(bench("show", "main~1", "--format", "json").output)
+
+    assert "aaaa-1" in text and "out of memory" in text
+    assert (row["run_id"], row["config"], row["python"] is not None) == ("aaaa-1", "main", True)
+
+
+def test_views_are_listed_with_their_meaning(bench: Bench) -> None:
+    """Every public view, macro and table; steps are left out."""
+    found = rows(bench("views", "--format", "csv").output)
+
+    assert {"speedups", "runtime_vs_tokens()", "cells", "timings"} <= {row["name"] for row in found}
+    assert all(row["rows"].startswith("One row per") for row in found)
+    assert not any(row["name"].startswith("_") for row in found)
+
+
+@pytest.mark.parametrize("name", ["speedups", "runtime_vs_tokens", "cells", "timings"])
+def test_a_view_is_described_column_by_column(bench: Bench, name: str) -> None:
+    """Name, type and meaning of each."""
+    found = rows(bench("views", name, "--format", "csv").output)
+
+    assert all(row["column"] and row["type"] and row["meaning"] for row in found)
+
+
+def test_an_unknown_view_names_the_nearest(bench: Bench) -> None:
+    """The cure is `bench views`."""
+    assert "'speedups'" in str(bench("views", "speedup").exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("latest", "bbbb-1"), ("latest~1", "aaaa-2"), ("main", "aaaa-2"), ("main~1", "aaaa-1"), ("aaaa-1", "aaaa-1"),
+        ("bbbb", "bbbb-1"),
+    ],
+)  # fmt: skip
+def test_runs_have_many_names(store: Store, name: str, expected: str) -> None:
+    """latest, a config, the beginning of an id; ~N goes back."""
+    with Warehouse.open(store) as warehouse:
+        assert resolve_run(warehouse, name) == expected
+
+
+def test_a_commit_names_its_newest_run() -> None:
+    """The beginning of a commit is enough."""
+    warehouse: Any = Builder().add(run("r-1", git_commit="deadbeef00"), run("r-2", git_commit="cafe000000"))
+    warehouse.store = Store.find("nowhere")
+
+    assert resolve_run(warehouse, "deadbee") == "r-1"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("aaaa", "begins 2 run ids"), ("mian", "'main'"), ("main~7", "has 2"), ("b", "no run 'b'")]
+)
+def test_a_run_that_is_not_there_is_said(store: Store, name: str, message: str) -> None:
+    """Ambiguous, misspelt or too far back: each has its sentence."""
+    with Warehouse.open(store) as warehouse, pytest.raises(BenchError, match=message):
+        resolve_run(warehouse, name)
+
+
+def test_many_exclusions_are_counted_by_reason() -> None:
+    """Three are named, more are counted."""
+    from bench.query.speedups import geomeans
+
+    cases = [case(f"m{i}", backend="inductor") for i in range(6)]
+    warehouse: Any = Builder().add(run(), *cases, *(outcome(it, "OOM") for it in cases[1:]), outcome(cases[0]))
+    warehouse.add(metric(cases[0], "speedup", 2.0)).rows("SELECT 1")
+
+    assert list(geomeans(warehouse, {})) == [
+        "run inductor: geomean 2.00x (slowdowns count as 1) over 1 of 6 cases; left out: 5 OOM"
+    ]
+
+
+def test_a_ratio_shows_as_many_digits_as_it_deserves() -> None:
+    """Two decimals, three where the interval is narrow; failure is nothing at all."""
+    assert ratio(1.184, 1.12, 1.24, 30) == "1.18x (95 % 1.12–1.24, n=30)"
+    assert ratio(1.0184, 1.0181, 1.0187, 30) == "1.018x (95 % 1.018–1.019, n=30)"
+    assert (ratio(2.0), ratio(2.0, n=3), ratio(None)) == ("2.00x", "2.00x (n=3)", None)
+    assert [duration(ns) for ns in (None, 12.5, 1500.0, 2.5e6, 3e9)] == [None, "12.5 ns", "1.5 µs", "2.5 ms", "3 s"]

@@ -1,0 +1,137 @@
+"""bench sql: any question, nothing written, errors that name the cure."""
+
+import json
+from pathlib import Path
+
+import pytest
+from bench.query import ask as asking
+from bench.query.ask import ask, shut_in
+from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import BenchError
+from bench.warehouse.store import Store
+
+from .conftest import Bench
+
+
+def test_a_query_comes_as_argument_file_or_stdin(bench: Bench, tmp_path: Path) -> None:
+    """The three ways give the same bytes."""
+    query = "SELECT config, count(*) AS runs FROM runs GROUP BY config ORDER BY config"
+    (tmp_path / "q.sql").write_text(query)
+
+    expected = "config,runs\nfuse,1\nmain,2\n"
+    assert bench("sql", query, "--format", "csv").output == expected
+    assert bench("sql", "-f", str(tmp_path / "q.sql"), "--format", "csv").output == expected
+    assert bench("sql", "--format", "csv", stdin=query).output == expected
+
+
+def test_of_several_statements_the_last_one_answers(bench: Bench) -> None:
+    """A script may prepare temporary tables; SET alone writes nothing."""
+    script = "CREATE TEMP TABLE t AS SELECT 7 AS x; SELECT 1 AS y; SELECT x FROM t"
+
+    assert bench("sql", script, "--format", "csv").output == "x\n7\n"
+    assert bench("sql", "SET threads = 1").output == ""
+
+
+def test_a_result_goes_to_a_file(bench: Bench, tmp_path: Path) -> None:
+    """-o writes the file and nothing else."""
+    file = tmp_path / "out.json"
+
+    assert bench("sql", "SELECT 1 AS x", "--format", "json", "-o", str(file)).output == ""
+    assert json.loads(file.read_text()) == [{"x": 1}]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("selec 1", "syntax error"),
+        ("SELECT nam FROM speedups", 'Candidate bindings: "name"'),
+        ("SELECT * FROM speedup", "no table or view 'speedup'. Nearest: speedups"),
+        ("SELECT * FROM runtime_vs_tokens", "is read as: FROM runtime_vs_tokens()"),
+        ("SELECT * FROM speedups()", "is read as: FROM speedups"),
+        ("SELECT CAST(name AS INT) FROM cases", "Could not convert"),
+        ("", "the query is empty"),
+        ("DELETE FROM runs", "read-only"),
+        ("CREATE TABLE t AS SELECT 1", "read-only"),
+        ("COPY runs TO 'x.csv'", "bench sql only reads"),
+        ("ATTACH 'x.duckdb'", "bench sql only reads"),
+        ("PREPARE p AS COPY runs TO 'x.csv'", "bench sql only reads"),
+    ],
+)
+def test_an_error_is_a_sentence(bench: Bench, query: str, message: str) -> None:
+    """What DuckDB says, with our own names where one was mistaken, and no traceback."""
+    result = bench("sql", query)
+
+    assert isinstance(result.exception, BenchError)
+    assert message in str(result.exception)
+
+
+def test_two_queries_are_one_too_many(bench: Bench, tmp_path: Path) -> None:
+    """An argument and a file contradict each other."""
+    (tmp_path / "q.sql").write_text("SELECT 1")
+
+    assert isinstance(bench("sql", "SELECT 1", "-f", str(tmp_path / "q.sql")).exception, BenchError)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM read_csv('{file}')",
+        "SELECT * FROM read_text('{file}')",
+        "SELECT * FROM glob('{folder}/*')",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{folder}/new'",
+        "SET enable_external_access = true",
+        "RESET lock_configuration",
+        "SET temp_directory = '{folder}'",
+        "LOAD httpfs",
+        "INSTALL httpfs",
+        "SELECT * FROM query('COPY runs TO ''{folder}/new''')",
+        "SELECT * FROM '{folder}/events/runs/*.parquet'",
+    ],
+)
+def test_the_sandbox_holds(store: Store, tmp_path: Path, query: str) -> None:
+    """No way to a file, the network or a setting; and nothing appears on disk."""
+    (tmp_path / "secret.csv").write_text("secret\n1\n")
+    before = set(tmp_path.rglob("*"))
+    with Warehouse.open(store) as warehouse:
+        shut_in(warehouse)
+        with pytest.raises(BenchError):
+            answer = ask(warehouse, query.format(file=tmp_path / "secret.csv", folder=tmp_path))
+            list(answer.rows if answer else ())
+
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_the_sandbox_still_answers(bench: Bench) -> None:
+    """Views, macros and aggregates work as outside."""
+    assert (
+        bench("sql", "--sandbox", "SELECT count(*) AS n FROM runtime_vs_tokens()", "--format", "csv").output
+        == "n\n15\n"
+    )
+
+
+def test_rows_come_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error far into a result is still a sentence, after the rows before it."""
+    monkeypatch.setattr(asking, "BATCH", 10)
+    with Warehouse.open(store) as warehouse:
+        answer = ask(warehouse, "SELECT range AS x FROM range(25)")
+
+        assert answer is not None
+        assert [x for (x,) in answer.rows] == list(range(25))
+
+
+def test_the_prompt_answers_and_goes_on_after_an_error(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Statements may take several lines; a mistake does not end the session; history is kept."""
+    from bench.query import prompt
+
+    lines = iter(["selec 1;", "", "SELECT", "  41 + 1 AS x;", "quit"])
+    monkeypatch.setattr("builtins.input", lambda _: next(lines))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with Warehouse.open(store) as warehouse:
+        prompt.converse(warehouse, "csv")
+
+    out, err = capsys.readouterr()
+    assert out == "x\n42\n"
+    assert "syntax error" in err
+    assert (tmp_path / "bench" / "sql_history").exists()
