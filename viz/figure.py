@@ -1,9 +1,10 @@
 """A figure before it has a file format, and its way into every one of them."""
 
+import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import click
 
 from ..warehouse.errors import BenchError
+from ..warehouse.output import write_rows
 from . import fonts, html, theme
 from . import provenance as embedding
 from .labels import printable
@@ -155,11 +157,16 @@ def write(
         click.echo(f"warning: {warning}", err=True)
     rendered = _render(figure, wanted, renderer, ppi, family)
     for target in wanted:
-        content = _content(figure, target.format, rendered, family)
-        _replace(target.path, content)
+        with _replacing(target.path) as half:
+            if target.format in TABLES:
+                write_rows(figure.columns, figure.rows, target.format, half)
+            else:
+                half.write_bytes(_content(figure, target.format, rendered, family))
         width, height = figure.size
         extent = f"{width:g}x{height:g} in, {ppi:g} DPI, " if target.format == "png" else ""
-        click.echo(f"wrote {printable(str(target.path))} ({extent}{len(content) / 1000:,.0f} kB)", err=True)
+        click.echo(
+            f"wrote {printable(str(target.path))} ({extent}{target.path.stat().st_size / 1000:,.0f} kB)", err=True
+        )
 
 
 def _render(
@@ -190,31 +197,20 @@ def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str) 
         return embedding.embed_pdf(rendered[fmt], figure.provenance)
     if fmt == "html":
         return figure.page(family, rendered[BUNDLE])
-    if fmt == "json":
-        return json.dumps(figure.interactive(family), allow_nan=False, indent=1).encode()
-    return _table(figure, fmt)
+    return json.dumps(figure.interactive(family), allow_nan=False, indent=1).encode()
 
 
-def _table(figure: Figure, fmt: str) -> bytes:
-    import io
-
-    from ..warehouse.output import write_rows
-
-    raw = io.BytesIO()
-    text = io.TextIOWrapper(raw, encoding="utf-8", newline="")
-    write_rows(list(figure.columns), figure.rows, fmt, text)
-    text.flush()
-    return raw.getvalue()
-
-
-def _replace(path: Path, content: bytes) -> None:
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A file beside `path` that takes its place when all went well, and is gone otherwise."""
     half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        half.write_bytes(content)
+        yield half
         half.replace(path)
     except OSError as error:
-        half.unlink(missing_ok=True)
         raise BenchError(f"cannot write {path}: {error.strerror}. Choose another place with -o.") from error
+    finally:
+        half.unlink(missing_ok=True)
 
 
 def show(figure: Figure) -> None:

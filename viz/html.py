@@ -133,9 +133,9 @@ def page(
 <script type="application/json" id="chart-data">{_block(json.dumps(data, allow_nan=False, separators=(",", ":")))}</script>
 <script type="application/json" id="{KEYWORD}">{_block(provenance.json())}</script>
 """
-    return b"".join(
-        (head.encode(), b"<script>", bundle, b"</script>\n<script>", script, b"</script>\n</body>\n</html>\n")
-    )
+    # modules, so that the bundle's thousands of short names do not become properties of the window
+    module = b'<script type="module">'
+    return b"".join((head.encode(), module, bundle, b"</script>\n", module, script, b"</script>\n</body>\n</html>\n"))
 
 
 def cached_bundle() -> bytes | None:

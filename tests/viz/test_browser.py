@@ -1,0 +1,160 @@
+"""Pages in a real Chromium: nothing executes, nothing is blank, nothing is asked of the network."""
+
+import pytest
+from bench.viz import figure as figures
+from bench.viz.runtime_vs_tokens import draw
+
+from ..builders import Builder
+from .browser import PROGRAM, Page
+from .steps import add_few, many
+
+pytest.importorskip("vl_convert")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages"),
+]
+POINTS = [(64, 10.0), (512, 30.0), (1024, 50.0), (2048, 80.0)]
+HOSTILE = (
+    "</script><script>document.title='PWNED'</script>",
+    "<img src=x onerror=\"document.title='PWNED'\">",
+    '"><svg/onload=alert(1)>',
+    "' onmouseover='alert(1)",
+    "<!--<script>alert(1)//-->",
+    "{{constructor.constructor('alert(1)')()}}",
+    "datum.c0 === 'x' ? document : event.view.alert(1)",
+    "javascript:alert(1)//%0aalert(1)",
+    "100 % \n\r\u2028\u2029 `${alert(1)}` \\u003cscript\\u003e",
+    "基线 配置 \u202e\x1b[31m\x00".replace("\x00", ""),
+    "https://example.invalid/tracker.png",
+    "http://example.invalid/?q=<link rel=stylesheet href=//example.invalid>",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """One Chromium for all tests of this module."""
+    page = Page(tmp_path_factory.mktemp("profile"))
+    yield page
+    page.close()
+
+
+def write(figure, path):
+    """Write the page of a figure."""
+    wanted = figures.targets([str(path)], None)
+    renderer = figures.renderer_for(wanted)
+    try:
+        figures.write(figure, wanted, renderer)
+    finally:
+        if renderer is not None:
+            renderer.__exit__(None, None, None)
+    return path
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """The page of two configs with many steps."""
+    return write(draw(many(30_000).connection), tmp_path_factory.mktemp("two") / "two.html")
+
+
+def quiet(page):
+    """Nothing but the file itself was asked for, nothing failed, nobody spoke."""
+    assert [url for url in page.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert page.dialogs == []
+    assert page.errors == []
+    return True
+
+
+@pytest.mark.parametrize("color_by", ["config", "batch"])
+def test_hostile_names_are_only_text(browser, tmp_path, color_by):
+    """As config, path and title; shown, hovered over and chosen: nothing of them runs."""
+    builder = Builder()
+    for name in HOSTILE:
+        add_few(builder, name, POINTS)
+    title = "".join(HOSTILE[:3])
+    browser.open(write(draw(builder.connection, color_by=color_by, title=title), tmp_path / "hostile.html"))
+
+    x, y = browser.first_mark()
+    for step in (-1, 0):
+        browser.mouse("mouseMoved", x + step, y)
+    assert browser.ask("document.querySelector('#vg-tooltip-element.visible').innerText")
+    assert browser.ask("document.querySelectorAll('#show option').length") == len(HOSTILE) + 1
+    browser.ask(
+        "(s => { s.selectedIndex = 1; s.dispatchEvent(new Event('change')); })(document.getElementById('show'))"
+    )
+
+    assert quiet(browser)
+    assert browser.ask("document.title") == title
+    assert browser.ask("document.querySelectorAll('script').length") == 4
+    assert browser.ask("document.querySelectorAll('img, iframe, link, object').length") == 0
+    assert browser.marks() > 100
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_one_hostile_config_is_not_blank(browser, tmp_path, name):
+    """Whatever a config is called, its points are there."""
+    builder = add_few(Builder(), name, POINTS)
+    browser.open(write(draw(builder.connection), tmp_path / "one.html"))
+
+    assert quiet(browser)
+    assert browser.marks() > 40
+
+
+def test_the_page_draws_offline_in_light_and_dark(browser, two):
+    """The same marks on either paper, and not one request."""
+    light = browser.open(two).marks()
+    assert quiet(browser)
+    paper = browser.ask("getComputedStyle(document.body).backgroundColor")
+    dark = browser.open(two, dark=True).marks()
+
+    assert quiet(browser)
+    assert light > 5_000
+    assert dark == pytest.approx(light, rel=0.2)
+    assert browser.ask("getComputedStyle(document.body).backgroundColor") != paper
+
+
+def test_a_tooltip_tells_the_step_and_how_to_find_it(browser, tmp_path):
+    """Config, numbers, file and line, and the command that looks the step up."""
+    builder = add_few(Builder(), "A", [(100, 50.0), (200, 40.0)])
+    browser.open(write(draw(builder.connection), tmp_path / "tip.html"))
+    x, y = browser.first_mark()
+    for step in (-1, 0):
+        browser.mouse("mouseMoved", x + step, y)
+    told = browser.ask("document.querySelector('#vg-tooltip-element.visible').innerText")
+
+    assert "runs/A.jsonl:11" in told
+    assert 'bench sql "FROM schedule_chunks WHERE source_id = ' in told
+    assert "50.000" in told
+
+
+def test_a_config_can_be_shown_alone_by_keyboard(browser, two):
+    """The list of configs is reached by Tab and fades the others; `all` brings them back."""
+    both = browser.open(two).marks()
+    browser.ask("document.getElementById('show').focus()")
+    choose = "(s => { s.selectedIndex = %d; s.dispatchEvent(new Event('change')); })(document.activeElement)"
+    browser.ask(choose % 1)
+    alone = browser.marks()
+    browser.ask(choose % 0)
+
+    assert alone < both * 0.8
+    assert browser.marks() == both
+
+
+def test_a_name_in_the_legend_is_shown_alone(browser, two):
+    """A click on it fades the others."""
+    both = browser.open(two).marks()
+    browser.click(1108, 78)
+    browser.ask("new Promise(done => setTimeout(done, 200))")
+
+    assert browser.marks() < both * 0.8
+
+
+def test_the_wheel_zooms(browser, two):
+    """Scrolling over the plot changes what is seen."""
+    before = browser.open(two).marks()
+    browser.mouse("mouseMoved", 400, 300)
+    for _ in range(6):
+        browser.mouse("mouseWheel", 400, 300, deltaX=0, deltaY=-200)
+    browser.ask("new Promise(done => setTimeout(done, 300))")
+
+    assert browser.marks() != before
+    assert quiet(browser)

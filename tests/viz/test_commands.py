@@ -1,0 +1,117 @@
+"""The command line of charts, over a real store."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from bench.viz.commands import viz
+from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+from bench.warehouse.recorder import run
+from click.testing import CliRunner
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A store with two configs that bench itself recorded."""
+    folder = tmp_path_factory.mktemp("stores") / "store"
+    for factor, config in enumerate(("A", "B"), start=1):
+        with run(config, store=folder) as recording:
+            for step in range(60):
+                recording.schedule_chunk([step * 8 + 1], schedule_ms=0.1, model_run_ms=5 + step * factor, batch_id=step)
+    return folder
+
+
+def invoke(store, *arguments):
+    """Run `bench viz runtime-vs-tokens`; errors are raised."""
+    result = CliRunner().invoke(
+        viz, ["runtime-vs-tokens", *map(str, arguments), "--store", str(store)], catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_configs_are_given_the_natural_way(store):
+    """`--configs A B`, and the counts of each on standard error."""
+    result = invoke(store, "--configs", "A", "B")
+
+    assert result.stderr.splitlines() == [
+        "A: read 60 · trimmed 20 · rejected 0 · filtered 0 · incomplete 0 · kept 40 · drawn 40",
+        "B: read 60 · trimmed 20 · rejected 0 · filtered 0 · incomplete 0 · kept 40 · drawn 40",
+    ]
+
+
+def test_without_a_file_the_chart_is_text_without_colour(store):
+    """Axes, legend and counts on standard output, nothing a log file could not hold."""
+    picture = invoke(store).stdout
+
+    assert "model run [ms]" in picture
+    assert "scheduled tokens per step" in picture
+    assert "o A  40 steps" in picture
+    assert "all 80 steps drawn" in picture
+    assert "\x1b" not in picture
+
+
+def test_one_query_fills_many_files(store, tmp_path):
+    """Every format in one go; each file is there, none is half written."""
+    pytest.importorskip("vl_convert")
+    names = [f"chart.{ending}" for ending in ("png", "svg", "pdf", "html", "json", "csv", "jsonl", "md", "parquet")]
+
+    invoke(store, *(part for name in names for part in ("-o", tmp_path / name)))
+
+    assert sorted(names) == sorted(file.name for file in tmp_path.iterdir())
+    assert (tmp_path / "chart.csv").read_text().splitlines()[0].startswith("config,tokens,model_run_ms,batch_size")
+    assert len((tmp_path / "chart.jsonl").read_text().splitlines()) == 80
+
+
+def test_explain_says_where_a_chart_comes_from(store, tmp_path):
+    """Query, parameters and counts, out of the file alone."""
+    invoke(store, "--configs", "B", "--trim", "5", "-o", tmp_path / "chart.json")
+
+    told = CliRunner().invoke(viz, ["explain", str(tmp_path / "chart.json")]).stdout
+
+    assert "bench viz runtime-vs-tokens" in told
+    assert "trim=5" in told
+    assert "B: read 60 · trimmed 10" in told
+    assert "FROM runtime_vs_tokens(configs := ['B']" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (["--configs", "AA"], UnknownName, "no config 'AA'"),
+        (["--trim", "30"], NothingToShow, "--trim 0"),
+        (["--max-model-run-ms", "1"], NothingToShow, "--max-model-run-ms"),
+        (["-o", "chart.gif"], BenchError, "cannot tell the format"),
+        (["-o", "no/such/folder/chart.png"], BenchError, "mkdir"),
+    ],
+)
+def test_errors_say_what_to_do(store, arguments, error, message):
+    """What is wrong and the cure, in one sentence."""
+    with pytest.raises(error, match=message):
+        invoke(store, *arguments)
+
+
+def test_help_imports_nothing_heavy():
+    """`bench viz --help` is for people who wait for a prompt."""
+    program = (
+        "import sys; sys.argv = ['bench', 'viz', '--help']\n"
+        "from bench.cli import cli\n"
+        "try: cli(standalone_mode=False)\n"
+        "finally: print({'duckdb', 'pyarrow', 'altair', 'numpy', 'vl_convert'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout.endswith("set()\n")
+    assert "runtime-vs-tokens" in done.stdout
+
+
+def test_a_pipe_that_closes_early_is_no_error(store):
+    """`bench viz … | head -1` is fine."""
+    command = f"{sys.executable} -m bench viz runtime-vs-tokens --store '{store}' | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"}
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr

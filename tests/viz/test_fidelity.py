@@ -1,0 +1,36 @@
+import io
+
+import numpy as np
+import pytest
+from bench.viz import reduce, render
+from bench.viz.runtime_vs_tokens import draw
+
+from .steps import many
+
+image = pytest.importorskip("PIL.Image")
+pytest.importorskip("vl_convert")
+
+
+@pytest.mark.slow
+def test_a_reduced_chart_looks_like_the_whole(monkeypatch):
+    """100,000 steps reduced against all of them drawn: 40 dB or better, at 300 dots per inch."""
+    builder = many(100_000)
+    reduced = pixels(draw(builder.connection))
+    monkeypatch.setattr(reduce, "DRAW_ALL_BELOW", 10**9)
+    whole = draw(builder.connection)
+    monkeypatch.setattr("bench.viz.runtime_vs_tokens._area", lambda rows: 7)
+
+    assert len(whole.rows) > 99_000
+    assert psnr(reduced, pixels(whole)) >= 40
+
+
+def pixels(figure):
+    """The plot as drawn, without the title, which says how many points there are."""
+    with render.Renderer() as renderer:
+        (content,) = renderer.render([render.Job("png", figure.still("sans-serif"), 300)])
+    return np.asarray(image.open(io.BytesIO(content)).convert("RGB"), dtype=float)[150:]
+
+
+def psnr(one, other):
+    """Peak signal-to-noise ratio in dB."""
+    return 10 * np.log10(255**2 / np.mean((one - other) ** 2))
