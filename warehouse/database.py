@@ -24,7 +24,8 @@ from .views import compute_derived, create_derived, create_views
 if TYPE_CHECKING:
     import duckdb
 
-MEMORY_LIMIT = "2GB"
+LOADING_MEMORY = "400MB"  # rows stream through; more would only be buffered
+DERIVING_MEMORY = "2GB"  # medians are taken over all samples of a case
 RESTORE = "Restore it from a copy; `bench rebuild` then loads it."
 DAMAGED = f"is damaged. {RESTORE}"
 DERIVING: tuple[type[Event], ...] = (Run, Case, Timing, Metric, MemorySample)  # what `cells` is computed from
@@ -234,7 +235,13 @@ def _new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConne
     try:
         if not fresh:
             shutil.copyfile(store.database, building)
-        connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": str(store.root / ".spill")})
+        connection = duckdb.connect(
+            config={
+                "memory_limit": LOADING_MEMORY,
+                "preserve_insertion_order": False,
+                "temp_directory": str(store.root / ".spill"),
+            }
+        )
         try:
             connection.execute(f"ATTACH {literal(str(building))} AS warehouse (STORAGE_VERSION 'v1.0.0')")
             connection.execute("USE warehouse")
@@ -298,6 +305,7 @@ def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: L
         if event in DERIVING:
             touched.update(run for (run,) in connection.execute(f"SELECT DISTINCT run_id FROM {source}").fetchall())
     if touched:
+        connection.execute(f"SET memory_limit = '{DERIVING_MEMORY}'")
         compute_derived(connection, sorted(touched))
 
 
