@@ -338,7 +338,7 @@ class _Layout:
         return (
             f"SELECT {', '.join(f'{value} AS {name}' for name, value in values.items())} "
             f"FROM read_json({literal(glob_safe(path))}, columns = {{{types}}}, format = 'newline_delimited', "
-            f"compression = 'none', hive_partitioning = false) QUALIFY {keys['batch_id']} IS NOT NULL"
+            f"compression = 'uncompressed', hive_partitioning = false) QUALIFY {keys['batch_id']} IS NOT NULL"
         )
 
     def _recorded_at(self, keys: dict[str, str]) -> str:
