@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 _FLAGS = (
@@ -72,7 +73,7 @@ class Page:
             time.sleep(0.05)
         return self
 
-    def ask(self, expression: str) -> object:
+    def ask(self, expression: str) -> Any:
         """Evaluate in the page."""
         return self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)[
             "result"
@@ -80,7 +81,7 @@ class Page:
 
     def marks(self) -> int:
         """Pixels of the chart that are neither paper nor grey ink: the marks and the legend's symbols."""
-        return int(self.ask(f"({_COLOURED})().length"))  # type: ignore[call-overload]
+        return int(self.ask(f"({_COLOURED})().length"))
 
     def first_mark(self) -> tuple[float, float]:
         """Where the topmost mark is in the window, legends at the right left out."""
@@ -89,7 +90,7 @@ class Page:
           const left = at => at % canvas.width < canvas.width * 0.8;
           const at = ({_COLOURED})().filter(left)[0];
           return [box.x + at % canvas.width, box.y + Math.floor(at / canvas.width) + 2];
-        }})()""")  # type: ignore[misc]
+        }})()""")
         return x, y
 
     def mouse(self, kind: str, x: float, y: float, **extra: object) -> None:
@@ -106,7 +107,7 @@ class Page:
         """What a person sees."""
         path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot")["data"]))
 
-    def _call(self, method: str, **parameters: object) -> dict:
+    def _call(self, method: str, **parameters: object) -> Any:
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -119,7 +120,7 @@ class Page:
                 return answer["result"]
             self._hear(answer)
 
-    def _receive(self) -> dict:
+    def _receive(self) -> Any:
         while b"\0" not in self._buffer:
             more = os.read(self._read, 1 << 20)
             assert more, "the browser closed the pipe"
@@ -127,7 +128,7 @@ class Page:
         first, _, self._buffer = self._buffer.partition(b"\0")
         return json.loads(first)
 
-    def _hear(self, event: dict) -> None:
+    def _hear(self, event: Any) -> None:
         method, said = event.get("method"), event.get("params", {})
         if method == "Network.requestWillBeSent":
             self.requests.append(said["request"]["url"])

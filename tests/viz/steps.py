@@ -3,15 +3,15 @@
 from ..builders import Builder, chunk, run, source
 
 
-def few(config: str = "A", points: list[tuple[int, float]] | None = None) -> Builder:
+def few(config: str = "A", points: list[tuple[int, float | None]] | None = None) -> Builder:
     """A warehouse with one file of one config: (tokens, ms) of each step, plus ten lines to trim at either end."""
     return add_few(Builder(), config, [(64, 10.0), (128, 12.0), (2048, 80.0)] if points is None else points)
 
 
-def add_few(builder: Builder, config: str, points: list[tuple[int, float]]) -> Builder:
+def add_few(builder: Builder, config: str, points: list[tuple[int, float | None]]) -> Builder:
     """Add such a file for one more config."""
     name = f"{config}.jsonl"
-    padded = [(1, 1.0)] * 10 + points + [(1, 1.0)] * 10
+    padded: list[tuple[int, float | None]] = [(1, 1.0)] * 10 + points + [(1, 1.0)] * 10
     builder.add(run(config, config), source(name, lines=len(padded), run=config, config=config, path=f"runs/{name}"))
     return builder.add(
         *(

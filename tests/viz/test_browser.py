@@ -1,7 +1,11 @@
 """Pages in a real Chromium: nothing executes, nothing is blank, nothing is asked of the network."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from bench.viz import figure as figures
+from bench.viz.figure import Figure
 from bench.viz.runtime_vs_tokens import draw
 
 from ..builders import Builder
@@ -13,7 +17,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages"),
 ]
-POINTS = [(64, 10.0), (512, 30.0), (1024, 50.0), (2048, 80.0)]
+POINTS: list[tuple[int, float | None]] = [(64, 10.0), (512, 30.0), (1024, 50.0), (2048, 80.0)]
 HOSTILE = (
     "</script><script>document.title='PWNED'</script>",
     "<img src=x onerror=\"document.title='PWNED'\">",
@@ -31,14 +35,14 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """One Chromium for all tests of this module."""
     page = Page(tmp_path_factory.mktemp("profile"))
     yield page
     page.close()
 
 
-def write(figure, path):
+def write(figure: Figure, path: Path) -> Path:
     """Write the page of a figure."""
     wanted = figures.targets([str(path)], None)
     renderer = figures.renderer_for(wanted)
@@ -51,12 +55,12 @@ def write(figure, path):
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory):
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two configs with many steps."""
     return write(draw(many(30_000).connection), tmp_path_factory.mktemp("two") / "two.html")
 
 
-def quiet(page):
+def quiet(page: Page) -> bool:
     """Nothing but the file itself was asked for, nothing failed, nobody spoke."""
     assert [url for url in page.requests if not url.startswith(("file:", "data:", "blob:"))] == []
     assert page.dialogs == []
@@ -65,7 +69,7 @@ def quiet(page):
 
 
 @pytest.mark.parametrize("color_by", ["config", "batch"])
-def test_hostile_names_are_only_text(browser, tmp_path, color_by):
+def test_hostile_names_are_only_text(browser: Page, tmp_path: Path, color_by: str) -> None:
     """As config, path and title; shown, hovered over and chosen: nothing of them runs."""
     builder = Builder()
     for name in HOSTILE:
@@ -90,7 +94,7 @@ def test_hostile_names_are_only_text(browser, tmp_path, color_by):
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_one_hostile_config_is_not_blank(browser, tmp_path, name):
+def test_one_hostile_config_is_not_blank(browser: Page, tmp_path: Path, name: str) -> None:
     """Whatever a config is called, its points are there."""
     builder = add_few(Builder(), name, POINTS)
     browser.open(write(draw(builder.connection), tmp_path / "one.html"))
@@ -99,7 +103,7 @@ def test_one_hostile_config_is_not_blank(browser, tmp_path, name):
     assert browser.marks() > 40
 
 
-def test_the_page_draws_offline_in_light_and_dark(browser, two):
+def test_the_page_draws_offline_in_light_and_dark(browser: Page, two: Path) -> None:
     """The same marks on either paper, and not one request."""
     light = browser.open(two).marks()
     assert quiet(browser)
@@ -112,7 +116,7 @@ def test_the_page_draws_offline_in_light_and_dark(browser, two):
     assert browser.ask("getComputedStyle(document.body).backgroundColor") != paper
 
 
-def test_a_tooltip_tells_the_step_and_how_to_find_it(browser, tmp_path):
+def test_a_tooltip_tells_the_step_and_how_to_find_it(browser: Page, tmp_path: Path) -> None:
     """Config, numbers, file and line, and the command that looks the step up."""
     builder = add_few(Builder(), "A", [(100, 50.0), (200, 40.0)])
     browser.open(write(draw(builder.connection), tmp_path / "tip.html"))
@@ -126,7 +130,7 @@ def test_a_tooltip_tells_the_step_and_how_to_find_it(browser, tmp_path):
     assert "50.000" in told
 
 
-def test_a_config_can_be_shown_alone_by_keyboard(browser, two):
+def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> None:
     """The list of configs is reached by Tab and fades the others; `all` brings them back."""
     both = browser.open(two).marks()
     browser.ask("document.getElementById('show').focus()")
@@ -139,7 +143,7 @@ def test_a_config_can_be_shown_alone_by_keyboard(browser, two):
     assert browser.marks() == both
 
 
-def test_a_name_in_the_legend_is_shown_alone(browser, two):
+def test_a_name_in_the_legend_is_shown_alone(browser: Page, two: Path) -> None:
     """A click on it fades the others."""
     both = browser.open(two).marks()
     browser.click(1108, 78)
@@ -148,7 +152,7 @@ def test_a_name_in_the_legend_is_shown_alone(browser, two):
     assert browser.marks() < both * 0.8
 
 
-def test_the_wheel_zooms(browser, two):
+def test_the_wheel_zooms(browser: Page, two: Path) -> None:
     """Scrolling over the plot changes what is seen."""
     before = browser.open(two).marks()
     browser.mouse("mouseMoved", 400, 300)

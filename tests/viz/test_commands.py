@@ -3,16 +3,17 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from bench.viz.commands import viz
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with two configs that bench itself recorded."""
     folder = tmp_path_factory.mktemp("stores") / "store"
     for factor, config in enumerate(("A", "B"), start=1):
@@ -22,7 +23,7 @@ def store(tmp_path_factory):
     return folder
 
 
-def invoke(store, *arguments):
+def invoke(store: Path, *arguments: object) -> Result:
     """Run `bench viz runtime-vs-tokens`; errors are raised."""
     result = CliRunner().invoke(
         viz, ["runtime-vs-tokens", *map(str, arguments), "--store", str(store)], catch_exceptions=False
@@ -31,7 +32,7 @@ def invoke(store, *arguments):
     return result
 
 
-def test_configs_are_given_the_natural_way(store):
+def test_configs_are_given_the_natural_way(store: Path) -> None:
     """`--configs A B`, and the counts of each on standard error."""
     result = invoke(store, "--configs", "A", "B")
 
@@ -41,7 +42,7 @@ def test_configs_are_given_the_natural_way(store):
     ]
 
 
-def test_without_a_file_the_chart_is_text_without_colour(store):
+def test_without_a_file_the_chart_is_text_without_colour(store: Path) -> None:
     """Axes, legend and counts on standard output, nothing a log file could not hold."""
     picture = invoke(store).stdout
 
@@ -52,7 +53,7 @@ def test_without_a_file_the_chart_is_text_without_colour(store):
     assert "\x1b" not in picture
 
 
-def test_one_query_fills_many_files(store, tmp_path):
+def test_one_query_fills_many_files(store: Path, tmp_path: Path) -> None:
     """Every format in one go; each file is there, none is half written."""
     pytest.importorskip("vl_convert")
     names = [f"chart.{ending}" for ending in ("png", "svg", "pdf", "html", "json", "csv", "jsonl", "md", "parquet")]
@@ -64,7 +65,7 @@ def test_one_query_fills_many_files(store, tmp_path):
     assert len((tmp_path / "chart.jsonl").read_text().splitlines()) == 80
 
 
-def test_explain_says_where_a_chart_comes_from(store, tmp_path):
+def test_explain_says_where_a_chart_comes_from(store: Path, tmp_path: Path) -> None:
     """Query, parameters and counts, out of the file alone."""
     invoke(store, "--configs", "B", "--trim", "5", "-o", tmp_path / "chart.json")
 
@@ -86,13 +87,13 @@ def test_explain_says_where_a_chart_comes_from(store, tmp_path):
         (["-o", "no/such/folder/chart.png"], BenchError, "mkdir"),
     ],
 )
-def test_errors_say_what_to_do(store, arguments, error, message):
+def test_errors_say_what_to_do(store: Path, arguments: list[str], error: type[BenchError], message: str) -> None:
     """What is wrong and the cure, in one sentence."""
     with pytest.raises(error, match=message):
         invoke(store, *arguments)
 
 
-def test_help_imports_nothing_heavy():
+def test_help_imports_nothing_heavy() -> None:
     """`bench viz --help` is for people who wait for a prompt."""
     program = (
         "import sys; sys.argv = ['bench', 'viz', '--help']\n"
@@ -106,7 +107,7 @@ def test_help_imports_nothing_heavy():
     assert "runtime-vs-tokens" in done.stdout
 
 
-def test_a_pipe_that_closes_early_is_no_error(store):
+def test_a_pipe_that_closes_early_is_no_error(store: Path) -> None:
     """`bench viz … | head -1` is fine."""
     command = f"{sys.executable} -m bench viz runtime-vs-tokens --store '{store}' | head -1"
     done = subprocess.run(

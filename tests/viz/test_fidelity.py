@@ -1,8 +1,10 @@
 import io
+from typing import Any
 
 import numpy as np
 import pytest
 from bench.viz import reduce, render
+from bench.viz.figure import Figure
 from bench.viz.runtime_vs_tokens import draw
 
 from .steps import many
@@ -12,7 +14,7 @@ pytest.importorskip("vl_convert")
 
 
 @pytest.mark.slow
-def test_a_reduced_chart_looks_like_the_whole(monkeypatch):
+def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """100,000 steps reduced against all of them drawn: 40 dB or better, at 300 dots per inch."""
     builder = many(100_000)
     reduced = pixels(draw(builder.connection))
@@ -24,13 +26,13 @@ def test_a_reduced_chart_looks_like_the_whole(monkeypatch):
     assert psnr(reduced, pixels(whole)) >= 40
 
 
-def pixels(figure):
+def pixels(figure: Figure) -> Any:
     """The plot as drawn, without the title, which says how many points there are."""
     with render.Renderer() as renderer:
         (content,) = renderer.render([render.Job("png", figure.still("sans-serif"), 300)])
     return np.asarray(image.open(io.BytesIO(content)).convert("RGB"), dtype=float)[150:]
 
 
-def psnr(one, other):
+def psnr(one: Any, other: Any) -> float:
     """Peak signal-to-noise ratio in dB."""
-    return 10 * np.log10(255**2 / np.mean((one - other) ** 2))
+    return float(10 * np.log10(255**2 / np.mean((one - other) ** 2)))

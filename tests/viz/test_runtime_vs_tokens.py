@@ -1,10 +1,14 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from bench.viz.figure import Figure
 from bench.viz.runtime_vs_tokens import draw, runtime_vs_tokens, token_ticks
+from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import NothingToShow, UnknownName
+from bench.warehouse.store import Store
 
 from ..builders import Builder, chunk, run, source
 from .steps import add_few, few, many
@@ -12,26 +16,26 @@ from .steps import add_few, few, many
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def rows(figure, *names):
+def rows(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
     places = [figure.columns.index(name) for name in names]
     return [tuple(row[place] for place in places) for row in figure.rows]
 
 
-def test_each_step_kept_is_one_point():
+def test_each_step_kept_is_one_point() -> None:
     """x is the tokens scheduled, y the model run; lines at the ends of a file are left out."""
     figure = draw(few().connection, configs=["A"])
 
     assert rows(figure, "tokens", "model_run_ms", "line") == [(64, 10, 11), (128, 12, 12), (2048, 80, 13)]
 
 
-def test_without_configs_all_are_drawn():
+def test_without_configs_all_are_drawn() -> None:
     """Every config that has steps, by name."""
     figure = draw(add_few(few("B"), "A", [(1, 1.0)]).connection)
 
     assert [name for name, _ in figure.names] == ["A", "B"]
 
 
-def test_every_line_is_accounted_for():
+def test_every_line_is_accounted_for() -> None:
     """read = trimmed + rejected + filtered + incomplete + kept, and drawn says how many are in the file."""
     builder = few("A", [(10, 1.0), (20, 500.0), (30, None), (40, 2.0)])
 
@@ -42,7 +46,7 @@ def test_every_line_is_accounted_for():
     }  # fmt: skip
 
 
-def test_many_steps_are_reduced_and_the_subtitle_says_so():
+def test_many_steps_are_reduced_and_the_subtitle_says_so() -> None:
     """The subtitle counts what is drawn and what it stands for; the counts add up to all."""
     figure = draw(many(30_000).connection, max_model_run_ms=1e9)
 
@@ -54,7 +58,7 @@ def test_many_steps_are_reduced_and_the_subtitle_says_so():
     assert sum(n for (n,) in rows(figure, "steps")) == total
 
 
-def test_few_steps_are_drawn_as_they_are():
+def test_few_steps_are_drawn_as_they_are() -> None:
     """Nothing is reduced that need not be."""
     figure = draw(few().connection)
 
@@ -62,7 +66,7 @@ def test_few_steps_are_drawn_as_they_are():
 
 
 @pytest.mark.parametrize("count", [2_000, 30_000])
-def test_the_embedded_query_gives_what_is_drawn(count):
+def test_the_embedded_query_gives_what_is_drawn(count: int) -> None:
     """Whoever pastes the SQL of a chart gets its rows, in its order."""
     builder = many(count)
     figure = draw(builder.connection)
@@ -74,7 +78,7 @@ def test_the_embedded_query_gives_what_is_drawn(count):
     assert asked == rows(figure, "tokens", "model_run_ms", "steps")
 
 
-def test_the_embedded_query_survives_hostile_names():
+def test_the_embedded_query_survives_hostile_names() -> None:
     """Quotes, line breaks and Chinese in a config name stay inside its literal."""
     name = 'it\'s "100 %"\n中; DROP TABLE runs --'
     builder = few(name)
@@ -85,14 +89,14 @@ def test_the_embedded_query_survives_hostile_names():
     assert len(builder.rows(figure.provenance.sql)) == 3
 
 
-def test_the_same_store_draws_the_same_chart():
+def test_the_same_store_draws_the_same_chart() -> None:
     """Equal data, equal hash: a figure can be checked against another."""
     first, second = (draw(many(25_000).connection).provenance for _ in range(2))
 
     assert first == second
 
 
-def test_an_unknown_config_is_named_with_the_nearest():
+def test_an_unknown_config_is_named_with_the_nearest() -> None:
     """A typing error is told apart from an empty chart."""
     with pytest.raises(UnknownName, match=r"no config 'baselin'.*Nearest: 'baseline'"):
         draw(few("baseline").connection, configs=["baselin"])
@@ -106,19 +110,21 @@ def test_an_unknown_config_is_named_with_the_nearest():
         ([(1, None)], {}, "lack their tokens or their model run"),
     ],
 )
-def test_an_empty_chart_names_the_filter_that_emptied_it(points, options, reason):
+def test_an_empty_chart_names_the_filter_that_emptied_it(
+    points: list[Any], options: dict[str, Any], reason: str
+) -> None:
     """Nothing is drawn, and what to change is said."""
     with pytest.raises(NothingToShow, match=reason):
         draw(few("A", points).connection, **options)
 
 
-def test_a_store_without_steps_says_how_to_get_some():
+def test_a_store_without_steps_says_how_to_get_some() -> None:
     """Never a blank chart."""
     with pytest.raises(NothingToShow, match="bench ingest"):
         draw(Builder().connection)
 
 
-def test_a_config_without_steps_is_said_beside_those_that_have_some():
+def test_a_config_without_steps_is_said_beside_those_that_have_some() -> None:
     """One empty side of a comparison is a warning."""
     builder = add_few(few("A"), "B", [])
 
@@ -127,7 +133,7 @@ def test_a_config_without_steps_is_said_beside_those_that_have_some():
     assert figure.notes == ["no step to draw in 'B'"]
 
 
-def test_own_recordings_are_drawn_too():
+def test_own_recordings_are_drawn_too() -> None:
     """Steps recorded by bench itself have no file; each can still be looked up."""
     builder = Builder().add(run("r", "mine"))
     builder.add(*(chunk(line, [line], run="r", batch_id=line) for line in range(1, 30)))
@@ -138,7 +144,7 @@ def test_own_recordings_are_drawn_too():
     assert (figure.fields["c9"][0], figure.fields["c10"][0]) == ("run_id = 'r' AND batch_id = ", 11)
 
 
-def test_numbers_javascript_cannot_hold_become_text():
+def test_numbers_javascript_cannot_hold_become_text() -> None:
     """A step number past 2^53 would be another number in a browser."""
     builder = Builder().add(run("A"), source("a.jsonl", lines=1, run="A"))
     builder.add(chunk(1, [5], run="A", source_id="a.jsonl", batch_id=2**60))
@@ -146,7 +152,7 @@ def test_numbers_javascript_cannot_hold_become_text():
     assert rows(draw(builder.connection, trim=0), "batch_id") == [(str(2**60),)]
 
 
-def test_ticks_are_the_token_budget_and_its_halves():
+def test_ticks_are_the_token_budget_and_its_halves() -> None:
     """As many as fit on a linear axis."""
     assert token_ticks(2048, 2048) == [0, 128, 256, 512, 1024, 2048]
     assert token_ticks(3000, None) == [0, 256, 512, 1024, 2048]
@@ -156,21 +162,21 @@ def test_ticks_are_the_token_budget_and_its_halves():
 
 @pytest.mark.parametrize("color_by", ["config", "batch"])
 @pytest.mark.parametrize("configs", [1, 2, 40])
-def test_the_public_function_returns_a_valid_altair_chart(color_by, configs):
+def test_the_public_function_returns_a_valid_altair_chart(color_by: str, configs: int) -> None:
     """Altair's own schema accepts the spec."""
     altair = pytest.importorskip("altair")
     builder = Builder()
     for number in range(configs):
         add_few(builder, f"config.{number}[0]", [(number + 1, 1.0 + number), (512, 20.0)])
 
-    chart = runtime_vs_tokens(builder, color_by=color_by)
+    chart = runtime_vs_tokens(Warehouse(Store(Path("unused")), builder.connection), color_by=color_by)
 
     assert isinstance(chart, altair.Chart)
     assert chart.to_dict(validate=True)["mark"]["type"] == "point"
 
 
 @pytest.mark.parametrize("name", ["one", "two", "batch"])
-def test_the_spec_is_the_one_looked_at(name):
+def test_the_spec_is_the_one_looked_at(name: str) -> None:
     """A change of the picture is a change of a golden file: BENCH_GOLDEN=1 writes it anew; then look at the chart."""
     builder = few("A") if name != "two" else add_few(few("A"), "B", [(32, 8.0), (512, 30.0)])
     figure = draw(builder.connection, color_by="batch" if name == "batch" else "config")
