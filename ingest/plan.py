@@ -213,6 +213,9 @@ def _look(
         return _File(path, print_, match.format, match)
     head = read_head(path)
     kind = forced or _recognise(head)
+    if kind is None and b"\n" not in head.data and head.data[:1] == b"{":
+        plan.notes.append(f"{path} has no complete line yet; it is left for when its writer is done")
+        return None
     if kind is None:
         unknown[path.name] = describe(head)
         return None
@@ -392,6 +395,7 @@ def describe(head: Head) -> str:
     if b"\0" in head.data[:4096]:
         return "is binary"
     line = next((line.strip() for line in head.lines() if line.strip()), "")
+    line = "".join(character if character.isprintable() else "�" for character in line)
     shown = line if len(line) <= 80 else f"{line[:80]}…"
     if line.startswith(("{", "[")):
         return f"looks like JSON: {shown}"

@@ -54,7 +54,7 @@ CPU_MEMORY = (
 )
 
 NAME = re.compile(
-    r"(?P<backend>.+)_(?P<suite>torchbench|huggingface|timm_models|[^_]+)_(?P<dtype>(?:amp|autocast)_(?:bf16|fp16|[^_]*float16)|[^_]+)_"
+    r"(?P<backend>.+?)_(?P<suite>torchbench|huggingface|timm_models|[^_]+)_(?P<dtype>(?:amp|autocast)_(?:bf16|fp16|[^_]*float16)|[^_]+)_"
     r"(?P<mode>inference|training)_(?P<device>[^_]+)_(?P<kind>performance|accuracy)(?P<metrics>_compilation_metrics)?"
 )
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 
-def step(batch_id: int = 0, **fields: Any) -> dict[str, Any]:
+def step(batch_id: Any = 0, **fields: Any) -> dict[str, Any]:
     """A record of writer 1; `fields` replace or add some."""
     record = {
         "batch_id": batch_id, "timestamp": 3437048.5, "total_scheduled_tokens": 3, "chunk_sizes": [1, 2],

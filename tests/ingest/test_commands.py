@@ -1,0 +1,62 @@
+"""`bench ingest` as it is typed."""
+
+import re
+from pathlib import Path
+
+import pytest
+from bench.ingest.commands import ingest
+from bench.warehouse.errors import BenchError
+from click.testing import CliRunner, Result
+
+from .records import lines, step
+
+
+def run(*arguments: object, store: Path) -> Result:
+    """The command, its output streams apart; errors come through."""
+    return CliRunner().invoke(ingest, [*map(str, arguments), "--store", str(store)], catch_exceptions=False)
+
+
+@pytest.fixture
+def profiles(tmp_path: Path) -> Path:
+    """Two folders of steps, one with a broken line."""
+    for name, broken in (("a", ["oops"]), ("b", [])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "p_1.jsonl").write_text(lines(step(1), *broken, step(2, note=name)))
+    return tmp_path
+
+
+def test_the_summary_is_the_accounting(profiles: Path) -> None:
+    """One row a config and format, a total, and on stderr where the rejects are."""
+    result = run(f"A:{profiles / 'a'}", f"B:{profiles / 'b'}", store=profiles / "store")
+
+    assert result.exit_code == 0
+    rows = [re.split(r"\s+", line.strip()) for line in result.stdout.splitlines()]
+    assert rows[0] == ["config", "format", "files", "lines", "loaded", "rejected", "known"]
+    assert rows[2:] == [
+        ["A", "scheduler", "1", "3", "2", "1", "0"],
+        ["B", "scheduler", "1", "2", "2", "0", "0"],
+        ["total", "2", "5", "4", "1", "0"],
+    ]
+    assert "bench rejects" in result.stderr
+
+
+def test_a_dry_run_shows_the_plan(profiles: Path) -> None:
+    """What would be loaded, and nothing written."""
+    result = run(profiles / "a", "--dry-run", store=profiles / "store")
+
+    assert "load" in result.stdout
+    assert not (profiles / "store").exists()
+
+
+def test_without_a_path_nothing_is_an_answer(profiles: Path) -> None:
+    """Journals are recovered; there are none."""
+    result = run(store=profiles / "store")
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "nothing new" in result.stderr
+
+
+def test_a_tag_is_a_pair(profiles: Path) -> None:
+    """The error shows how."""
+    with pytest.raises(BenchError, match="KEY=VALUE"):
+        run(profiles / "a", "--tag", "gpu", store=profiles / "store")
