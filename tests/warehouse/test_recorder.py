@@ -1,0 +1,415 @@
+"""Recording: every event that a call returned from is there, whichever thread, process or signal handler made the call."""
+
+import collections
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import bench
+import pytest
+from bench.warehouse import events, recorder
+from bench.warehouse.database import Warehouse, load
+from bench.warehouse.errors import BenchError
+from bench.warehouse.events import Event, Metric
+from bench.warehouse.log import EventLog
+from bench.warehouse.recorder import case_ids, join
+from bench.warehouse.store import Store
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from .strategies import any_events, as_dict, plain
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.find(tmp_path / "store")
+
+
+def rows(store: Store, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
+    """The answer after everything that can be sealed and loaded is."""
+    load(store)
+    with Warehouse.open(store) as warehouse:
+        return warehouse.rows(query, parameters)
+
+
+@settings(max_examples=6, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
+@given(data=st.data())
+def test_every_event_reaches_the_warehouse_as_it_was(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Event to journal to Parquet to DuckDB, for any values of any table."""
+    store = Store.find(tmp_path_factory.mktemp("store"))
+    with bench.run("any", store=store) as run:
+        fixed = {"run_id": run.run_id, "writer": run._writer}
+        emitted = data.draw(st.lists(any_events(**fixed), min_size=1, max_size=30))
+        emitted = list({(e.TABLE, getattr(e, "environment_id", n)): e for n, e in enumerate(emitted)}.values())
+        for event in emitted:
+            run.emit(event)
+    own = {"runs", "environments", "outcomes"}  # the run's own rows are there too
+
+    with Warehouse.open(store) as warehouse:
+        for table in dict.fromkeys(event.TABLE for event in emitted):
+            query = warehouse.connection.execute(f"SELECT * FROM {table}")
+            names = [column[0] for column in query.description]
+            found = [dict(zip(names, map(plain, row), strict=True)) for row in query.fetchall()]
+            wanted = [as_dict(event) for event in emitted if table == event.TABLE]
+            if table in own:
+                assert [row for row in wanted if row not in found] == []
+            else:
+                assert sorted(map(str, wanted)) == sorted(map(str, found))
+
+
+def test_a_run_in_brief(store: Store) -> None:
+    """What a measurement script records is what one can ask for."""
+    with bench.run("config", suite="s", store=store, tags={"who": "me"}) as run:
+        case = run.case("matmul", batch_size=8, backend="eager", parameters={"n": 64})
+        with case.time(loops=3):
+            pass
+        case.timing(70, phase="warmup", block=2)
+        case.memory(1 << 20)
+        case.metric("graph_breaks", 2, better="lower")
+        case.outcome("ok", phase="steady")
+        run.schedule_chunk([512, 1], schedule_ms=0.5, model_run_ms=20.0, waiting=3)
+        run.schedule_chunk([], batch_id=9)
+
+    assert rows(store, "SELECT config, suite, source, tags->>'who' FROM runs") == [("config", "s", "api", "me")]
+    assert rows(store, "SELECT name, batch_size, backend, parameters->>'n' FROM cases") == [
+        ("matmul", 8, "eager", "64")
+    ]
+    assert rows(store, "SELECT phase, loops, sample, block FROM timings ORDER BY sample") == [
+        ("steady", 3, 0, None),
+        ("warmup", 1, 1, 2),
+    ]
+    assert rows(
+        store, "SELECT batch_id, chunk_sizes, schedule_ms, waiting, line FROM schedule_chunks ORDER BY line"
+    ) == [
+        (0, [512, 1], 0.5, 3, 1),
+        (9, [], None, None, 2),
+    ]
+    assert rows(store, "SELECT size_bytes, statistic FROM memory_samples") == [(1 << 20, "peak")]
+    assert rows(store, "SELECT metric, value, better FROM metrics") == [("graph_breaks", 2.0, "lower")]
+    assert rows(store, "SELECT status, case_id IS NULL FROM outcomes ORDER BY ALL") == [("ok", False), ("ok", True)]
+
+
+def test_a_run_that_raises_says_why(store: Store) -> None:
+    """The exception passes, and the run's outcome tells of it; Ctrl-C is an interruption."""
+    with pytest.raises(ZeroDivisionError), bench.run("a", store=store):
+        _ = 1 / 0
+    with pytest.raises(KeyboardInterrupt), bench.run("b", store=store):
+        raise KeyboardInterrupt
+
+    assert rows(store, "SELECT status, reason FROM outcomes ORDER BY status") == [
+        ("failed", "ZeroDivisionError: division by zero"),
+        ("interrupted", "KeyboardInterrupt"),
+    ]
+
+
+def test_a_closed_run_records_nothing_and_says_so(store: Store) -> None:
+    """After close every way of recording raises, and what was there stays."""
+    run = bench.run("a", store=store)
+    case = run.case("c")
+    case.timing(1)
+    run.close()
+    run.close()
+    for record in (
+        lambda: case.timing(2),
+        lambda: case.timing(2, block=1),
+        lambda: case.metric("m", 1),
+        lambda: run.schedule_chunk([1]),
+        lambda: run.case("d"),
+    ):
+        with pytest.raises(BenchError, match="is closed"):
+            record()
+
+    assert rows(store, "SELECT duration_ns FROM timings") == [(1,)]
+
+
+def test_joined_processes_add_to_the_same_run(store: Store) -> None:
+    """A worker's events belong to the run; it adds neither a run nor a run's end."""
+    with bench.run("a", store=store) as run:
+        case_id = run.case("c").case_id
+        with join(run.run_id, store) as worker:
+            worker.case("c", announce=False).timing(5)
+
+    assert rows(
+        store, "SELECT t.duration_ns, config FROM timings t JOIN runs USING (run_id) WHERE case_id = ?", [case_id]
+    ) == [(5, "a")]
+    assert rows(store, "SELECT (SELECT count(*) FROM cases), (SELECT count(*) FROM outcomes)") == [(1, 1)]
+
+
+def test_the_work_hash_leaves_out_the_backend_alone() -> None:
+    """Two sides of a comparison share the work, not the case."""
+    one, work = case_ids(name="m", backend="eager", batch_size=1, parameters={"a": 1, "b": 2})
+    assert (one, work) == case_ids(name="m", backend="eager", batch_size=1, parameters={"b": 2, "a": 1})
+    assert case_ids(name="m", backend="inductor", batch_size=1, parameters={"a": 1, "b": 2})[1] == work
+    assert case_ids(name="m", backend="eager", batch_size=2, parameters={"a": 1, "b": 2})[1] != work
+
+
+class Contrary:
+    """What a tensor of floats does when asked for an integer."""
+
+    def __index__(self) -> int:
+        raise TypeError("only integer tensors of a single element")
+
+
+@pytest.mark.parametrize("wrong", [1 << 63, -(1 << 63) - 1, 1.5, "1", None, Contrary()], ids=repr)
+def test_a_value_that_does_not_fit_loses_nothing_around_it(wrong: Any, store: Store) -> None:
+    """In the hot paths too: an error that says so, and every event before and after is there."""
+    with bench.run("a", store=store) as run:
+        case = run.case("c")
+        for number in range(3):
+            case.timing(number)
+            run.schedule_chunk([number], schedule_ms=1.0)
+            with pytest.raises(BenchError):
+                case.timing(wrong)
+            with pytest.raises(BenchError):
+                case.timing(1, block=object())  # type: ignore[arg-type]
+            with pytest.raises(BenchError):
+                run.schedule_chunk([1, wrong])
+            with pytest.raises(BenchError):
+                run.schedule_chunk([1], schedule_ms="fast")  # type: ignore[arg-type]
+
+    assert rows(store, "SELECT duration_ns FROM timings ORDER BY 1") == [(0,), (1,), (2,)]
+    assert rows(store, "SELECT chunk_sizes[1] FROM schedule_chunks ORDER BY 1") == [(0,), (1,), (2,)]
+
+
+def test_a_detail_that_is_no_column_is_named(store: Store) -> None:
+    """A typing error in a keyword is an error, not a lost value."""
+    with bench.run("a", store=store) as run, pytest.raises(BenchError, match="blok"):
+        run.case("c").timing(1, blok=3)
+
+
+@pytest.mark.parametrize("rotate", [1 << 26, 30_000], ids=["one journal", "many journals"])
+def test_many_threads_lose_nothing(rotate: int, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that share a case, or have their own, record every event once, each in its order, over any journals."""
+    monkeypatch.setattr(recorder, "ROTATE_BYTES", rotate)
+    threads, each = 6, 1500
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with bench.run("a", store=store) as run:
+            shared = run.case("shared")
+
+            def work(thread: int) -> None:
+                own = run.case(f"own {thread}")
+                for number in range(each):
+                    shared.timing(number, loops=thread + 1)
+                    own.timing(number, phase=f"phase {number % 5}")
+                    run.schedule_chunk([thread, number], schedule_ms=number / 3)
+                    if number % 50 == 0:
+                        own.metric(f"metric {thread}", number)
+
+            workers = [threading.Thread(target=work, args=(thread,)) for thread in range(threads)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+            journals = len(run._rotated) + 1
+    finally:
+        sys.setswitchinterval(interval)
+
+    assert (journals > 5) == (rotate < 1 << 26)
+    found = rows(
+        store,
+        "SELECT loops, duration_ns, sample FROM timings JOIN cases USING (case_id) WHERE name = 'shared' ORDER BY sample",
+    )
+    assert [sample for _, _, sample in found] == list(range(threads * each))
+    order = collections.defaultdict(list)
+    for loops, number, _ in found:
+        order[loops].append(number)
+    assert dict(order) == {thread + 1: list(range(each)) for thread in range(threads)}
+    assert rows(
+        store,
+        """SELECT name, count(*), count(DISTINCT duration_ns), bool_and(phase = 'phase ' || duration_ns % 5)
+        FROM timings JOIN cases USING (case_id) WHERE name <> 'shared' GROUP BY 1 ORDER BY 1""",
+    ) == [(f"own {thread}", each, each, True) for thread in range(threads)]
+    assert rows(
+        store,
+        """SELECT count(*), count(DISTINCT chunk_sizes), bool_and(schedule_ms = chunk_sizes[2] / 3), count(DISTINCT line)
+        FROM schedule_chunks""",
+    ) == [(threads * each, threads * each, True, threads * each)]
+    assert rows(store, "SELECT metric, count(*) FROM metrics GROUP BY 1 ORDER BY 1") == [
+        (f"metric {t}", each // 50) for t in range(threads)
+    ]
+
+
+def forked(work: Any) -> int:
+    """Run `work` in a forked child that ends without clean-up; its wait status."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("end", ["_exit", "SIGKILL", "close"])
+def test_forked_children_record_beside_their_parent(end: str, store: Store) -> None:
+    """Parent and child both record after a fork, whichever way the child ends; neither disturbs the other."""
+    with bench.run("a", store=store) as run:
+        case = run.case("c")
+        case.timing(1)
+        run.schedule_chunk([1])
+
+        def work() -> None:
+            case.timing(100)
+            run.schedule_chunk([100])
+            if end == "close":
+                run.close()
+            if end == "SIGKILL":
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        assert (forked(work) == signal.SIGKILL) == (end == "SIGKILL")
+        case.timing(2)
+        run.schedule_chunk([2])
+        forked(lambda: None)
+        assert len(EventLog(store).journals()) == (1 if end == "close" else 2)  # who records nothing needs none
+
+    assert rows(store, "SELECT duration_ns FROM timings ORDER BY 1") == [(1,), (2,), (100,)]
+    assert rows(store, "SELECT chunk_sizes[1], line FROM schedule_chunks ORDER BY 1") == [(1, 1), (2, 2), (100, 1)]
+    assert rows(store, "SELECT count(DISTINCT writer) FROM schedule_chunks") == [(2,)]
+    assert rows(store, "SELECT count(*) FROM outcomes") == [(1,)]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_that_finds_no_space_leaves_its_parent_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that cannot open a journal gets an error from each event, and never writes into its parent's."""
+    with bench.run("a", store=store) as run:
+        case = run.case("c")
+        case.timing(1)
+
+        def work() -> None:
+            def full(*_: object) -> None:
+                raise OSError(28, "No space left on device")
+
+            os.posix_fallocate = full  # type: ignore[assignment]
+            for _ in range(3):
+                try:
+                    case.timing(100)
+                except BenchError as error:
+                    if "No space left" in str(error):
+                        continue
+                os.abort()
+
+        assert forked(work) == 0
+        case.timing(2)
+
+    assert rows(store, "SELECT duration_ns FROM timings ORDER BY 1") == [(1,), (2,)]
+
+
+def test_a_signal_handler_may_record(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler that records in the midst of the main thread's recording disturbs none of it."""
+    monkeypatch.setattr(recorder, "ROTATE_BYTES", 400_000)
+    seen = 0
+    with bench.run("a", store=store) as run:
+        case = run.case("c")
+
+        def handler(*_: object) -> None:
+            nonlocal seen
+            case.timing(seen, metric="handler")
+            run.schedule_chunk([seen] * (seen % 40))
+            seen += 1
+            signal.setitimer(signal.ITIMER_REAL, 0.0003)
+
+        previous = signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.0003)
+        try:
+            number = 0
+            while seen < 300 or number < 20_000:
+                case.timing(number)
+                run.schedule_chunk([number])
+                number += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, previous)
+
+    query = "SELECT metric, count(*), count(DISTINCT duration_ns), max(duration_ns) FROM timings GROUP BY 1 ORDER BY 1"
+    assert rows(store, query) == [("handler", seen, seen, seen - 1), ("latency", number, number, number - 1)]
+    assert rows(store, "SELECT count(*) FROM schedule_chunks") == [(seen + number,)]
+
+
+def test_a_run_left_open_closes_itself(tmp_path: Path) -> None:
+    """At exit of the interpreter the run ends and is sealed."""
+    script = f"import bench; run = bench.run('a', store={str(tmp_path / 's')!r}); run.case('c').timing(1)"
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    store = Store.find(tmp_path / "s")
+
+    assert EventLog(store).journals() == []
+    assert rows(store, "SELECT duration_ns FROM timings") == [(1,)]
+
+
+def test_without_pyarrow_the_journal_stays_for_the_next_load(tmp_path: Path) -> None:
+    """Where no pyarrow is installed recording works, and a machine that has it seals the journal later."""
+    script = (
+        "import sys; sys.modules['pyarrow'] = sys.modules['duckdb'] = None\n"
+        f"import bench\nwith bench.run('a', store={str(tmp_path / 's')!r}) as run: run.case('c').timing(1)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    store = Store.find(tmp_path / "s")
+
+    assert (done.stderr, len(EventLog(store).journals())) == ("", 1)
+    assert rows(store, "SELECT duration_ns FROM timings") == [(1,)]
+    assert EventLog(store).journals() == []
+
+
+def test_a_disk_full_while_sealing_keeps_the_journal(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """close says what is wrong; the next load, with room again, seals what was recorded."""
+    import pyarrow.parquet as pq
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    run = bench.run("a", store=store)
+    run.case("c").timing(1)
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(BenchError, match="No space left on device"):
+        run.close()
+    monkeypatch.undo()
+
+    assert rows(store, "SELECT duration_ns FROM timings") == [(1,)]
+    assert rows(store, "SELECT status FROM outcomes") == [("ok",)]
+
+
+def test_a_run_that_cannot_be_ended_for_lack_of_space_lets_go_of_its_journal(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """close raises, and yet what was recorded can be recovered while the process lives."""
+    run = bench.run("a", store=store)
+    run.case("c").timing(1)
+
+    def full(*_: object) -> None:
+        raise recorder.BenchError("no space")
+
+    monkeypatch.setattr(run, "emit", full)
+    with pytest.raises(BenchError, match="no space"):
+        run.close()
+
+    assert rows(store, "SELECT duration_ns FROM timings") == [(1,)]
+
+
+def test_names_that_are_no_unicode_are_kept_readable(store: Store) -> None:
+    """A file name of bytes that are no UTF-8 is recorded with those bytes escaped."""
+    with bench.run("caf\udce9", store=store) as run:
+        run.emit(Metric(run_id=run.run_id, metric="名前\0\n", value=None))
+
+    assert rows(store, "SELECT config, metric, value FROM runs, metrics") == [("caf\\udce9", "名前\0\n", None)]
+
+
+def test_every_declared_event_can_be_emitted(store: Store) -> None:
+    """No table is forgotten by the journal: each declared kind has a way in and out."""
+    fill: dict[Any, Any] = {str: "x", int: 1, float: 1.0}
+    kinds: list[type[Event]] = [kind for kind in events.EVENTS if kind not in (events.Run, events.Environment)]
+    with bench.run("a", store=store) as run:
+        for kind in kinds:
+            values = {f.name: fill.get(f.type) for f in kind.fields() if not f.nullable or f.name == "value"}
+            values["run_id"] = run.run_id
+            run.emit(kind(**values))
+
+    for kind in kinds:
+        assert rows(store, f"SELECT count(*) FROM {kind.TABLE}") == [(2 if kind is events.Outcome else 1,)]
