@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 BATCH = 2000  # rows fetched at a time
 REFUSED = {"ATTACH", "DETACH", "COPY", "COPY_DATABASE", "EXPORT", "PREPARE", "EXECUTE"}  # ways to write, or to hide one
+# EXPLAIN ANALYZE runs what it explains, COPY included.
+EXPLAINS_A_QUESTION = re.compile(
+    r"""(?xis) (?: \s | --[^\n]*\n | /\*.*?\*/ )*
+    EXPLAIN (?: \s | --[^\n]*\n | /\*.*?\*/ | ANALYZE\b | \(\s*(?:ANALYZE|FORMAT)[^()]*\) )*
+    (?: SELECT | FROM | WITH | VALUES | TABLE | PIVOT | UNPIVOT | SUMMARIZE | DESCRIBE | SHOW )\b"""
+)
 SILENT = {"CREATE", "DROP", "INSERT", "UPDATE", "DELETE", "SET", "VARIABLE_SET", "LOAD", "TRANSACTION", "ALTER"}
 
 
@@ -46,10 +52,9 @@ def ask(warehouse: "Warehouse", query: str, parameters: object = None) -> Answer
     try:
         statements = connection.extract_statements(query)
         for statement in statements:
-            if statement.type.name in REFUSED:
-                raise BenchError(
-                    f"bench sql only reads: {statement.type.name} is refused. Write a result with: bench sql … -o FILE"
-                )
+            what = statement.type.name
+            if what in REFUSED or (what == "EXPLAIN" and not EXPLAINS_A_QUESTION.match(statement.query)):
+                raise BenchError(f"bench sql only reads: {what} is refused. Write a result with: bench sql … -o FILE")
         if not statements:
             raise BenchError('the query is empty. Try: bench sql "SELECT * FROM run_summaries"')
         for statement in statements[:-1]:

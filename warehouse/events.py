@@ -77,7 +77,7 @@ class Run(Event):
     """One invocation that measured, or one imported result set."""
 
     TABLE = "runs"
-    DOC = "one invocation that measured, or one imported result set"
+    DOC = "invocation that measured, or imported result set"
 
     run_id: RunId
     config: Annotated[str, Column("Label that runs of the same setting share, and charts compare by.")]

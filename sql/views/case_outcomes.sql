@@ -1,6 +1,6 @@
 -- One row per announced case of a run × kind of judgement: how it ended.
--- A case without any outcome was interrupted, unless its run ended well (then it is ok) or it was imported (then nobody
--- said: unknown). Of several outcomes of one kind the last recorded counts.
+-- A case of our own without an outcome of its performance was interrupted, unless its run ended well (then it is ok).
+-- An imported case without any outcome is unknown: nobody said. Of several outcomes of one kind the last recorded counts.
 --
 -- run_id            Run it belongs to.
 -- config            Config of that run.
@@ -42,12 +42,18 @@ ended AS (
         PARTITION BY run_id, case_id, kind ORDER BY recorded_at DESC NULLS LAST, line DESC NULLS LAST, status, reason
     )
 ),
+judged AS (  -- every case of our own is judged for performance, whatever else it was judged for
+    SELECT run_id, case_id, kind FROM ended
+    UNION
+    SELECT run_id, case_id, 'performance' FROM axes LEFT JOIN ended USING (run_id, case_id)
+    WHERE NOT imported OR ended.kind IS NULL
+),
 ended_well AS (SELECT DISTINCT run_id FROM outcomes WHERE case_id IS NULL AND status = 'ok')
 
 SELECT
     run_id, run.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
     axes.backend, axes.batch_size, axes.sequence_length, axes.parameters,
-    coalesce(ended.kind, 'performance') AS kind,
+    kind,
     CASE
         WHEN ended.status IS NOT NULL THEN ended.status
         WHEN axes.imported THEN 'unknown'
@@ -56,6 +62,7 @@ SELECT
     END AS status,
     ended.reason, ended.phase, ended.exit_code, ended.signal, ended.exception, ended.message, ended.stderr_tail
 FROM axes
+JOIN judged USING (run_id, case_id)
 LEFT JOIN run USING (run_id)
-LEFT JOIN ended USING (run_id, case_id)
+LEFT JOIN ended USING (run_id, case_id, kind)
 LEFT JOIN ended_well USING (run_id)

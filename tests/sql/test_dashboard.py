@@ -36,7 +36,9 @@ def events(folder: Path) -> Iterator[Event]:
         with file.open(newline="") as lines:
             rows = list(csv.DictReader(lines))
         for row in rows if kind in ("performance", "accuracy") else ():
-            it = case(row["name"], run="day", batch_size=int(row["batch_size"]), backend=backend, **axes)
+            it = case(
+                row["name"], run="day", batch_size=int(row["batch_size"]), backend=backend, source_id="file", **axes
+            )
             yield it
             if kind == "accuracy":
                 yield outcome(it, "fail_to_run" if row["accuracy"] == "0.0000" else row["accuracy"], kind="accuracy")

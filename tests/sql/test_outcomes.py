@@ -60,3 +60,11 @@ def test_a_writer_that_tells_no_prefill_has_no_mix(warehouse: Builder) -> None:
 
     query = "SELECT prefill_tokens, prefill_share, schedule_share, tokens_per_second FROM step_breakdown"
     assert warehouse.rows(query) == [(None, None, None, None)]
+
+
+def test_a_case_that_passed_accuracy_and_then_died_was_interrupted(warehouse: Builder) -> None:
+    """Being right is no proof of having been timed: the performance row is there, and says so."""
+    killed = case("m")
+    warehouse.add(run(), killed, outcome(killed, "pass", kind="accuracy"))
+
+    assert warehouse.rows(STATUSES) == [("m", "accuracy", "pass"), ("m", "performance", "interrupted")]

@@ -94,8 +94,8 @@ def test_a_fast_wrong_answer_does_not_pass(warehouse: Builder) -> None:
 def test_accuracy_may_be_judged_at_another_batch_size(warehouse: Builder) -> None:
     """Accuracy files of torch.compile use batch sizes of their own."""
     it, judged = (
-        case("m", backend="inductor", batch_size=64, **AXES),
-        case("m", backend="inductor", batch_size=4, **AXES),
+        case("m", backend="inductor", batch_size=64, source_id="file", **AXES),
+        case("m", backend="inductor", batch_size=4, source_id="file", **AXES),
     )
     warehouse.add(run(), it, judged, outcome(it), metric(it, "speedup", 1.5), outcome(judged, "pass", kind="accuracy"))
 
