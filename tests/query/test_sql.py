@@ -55,6 +55,7 @@ def test_a_result_goes_to_a_file(bench: Bench, tmp_path: Path) -> None:
         ("COPY runs TO 'x.csv'", "bench sql only reads"),
         ("ATTACH 'x.duckdb'", "bench sql only reads"),
         ("PREPARE p AS COPY runs TO 'x.csv'", "bench sql only reads"),
+        ("/* */ explain analyze COPY runs TO 'x.csv'", "bench sql only reads"),
     ],
 )
 def test_an_error_is_a_sentence(bench: Bench, query: str, message: str) -> None:
