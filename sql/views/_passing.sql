@@ -16,8 +16,8 @@
 -- passing             Whether it passes.
 -- reason              Why it does not: its status, its accuracy, or what is missing. NULL if it passes.
 -- compile_ns          Compile latency.
--- compression_ratio   Peak memory of the baseline / that of the case: as reported, else that of the GPU's allocator, else
---                     of the process.
+-- compression_ratio   Peak memory of the baseline / that of the case, measured the same way: as reported, else of the
+--                     GPU's allocator, else what the call added to the process, else of the process.
 WITH
 compiled AS (
     SELECT run_id, case_id, min(median) AS compile_ns
@@ -31,16 +31,17 @@ compressed AS (
     WHERE metric = 'compression_ratio' AND median > 0
     GROUP BY run_id, case_id
 ),
-peaks AS (
-    SELECT run_id, case_id, work_hash, backend, arg_min(peak_bytes, source) AS peak_bytes  -- cuda_allocated before rss
+peaks AS (  -- the allocator of the GPU is exact; else what the call added says more than the whole process
+    SELECT
+        run_id, case_id, work_hash, backend, peak_bytes, source,
+        list_position(['cuda_allocated', 'rss_growth', 'rss'], source) AS preference
     FROM peak_memory
-    WHERE source IN ('cuda_allocated', 'rss') AND peak_bytes > 0
-    GROUP BY ALL
+    WHERE source IN ('cuda_allocated', 'rss_growth', 'rss') AND peak_bytes > 0
 ),
-ratios AS (
-    SELECT side.run_id, side.case_id, min(base.peak_bytes) / min(side.peak_bytes) AS ratio
+ratios AS (  -- only of sides measured the same way
+    SELECT side.run_id, side.case_id, arg_min(base.peak_bytes / side.peak_bytes, side.preference) AS ratio
     FROM peaks AS side
-    JOIN peaks AS base ON side.run_id = base.run_id AND side.work_hash = base.work_hash
+    JOIN peaks AS base ON side.run_id = base.run_id AND side.work_hash = base.work_hash AND side.source = base.source
     WHERE base.backend = 'eager' AND side.backend <> 'eager'
     GROUP BY ALL
 )
