@@ -16,7 +16,7 @@ from .figure import FORMATS
 if TYPE_CHECKING:
     from .figure import Figure
 
-_MEMORY_LIMIT = "256MB"  # of DuckDB; what does not fit is spilled to disk
+_MEMORY_LIMIT = "1GB"  # of DuckDB; what does not fit is spilled to disk
 
 
 class Charts(click.Group):

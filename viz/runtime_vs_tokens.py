@@ -25,7 +25,7 @@ X_TITLE, Y_TITLE = "scheduled tokens per step", "model run [ms]"
 SIZE = (6.0, 4.0)
 _TABLE = {  # columns of a table of what is drawn, and what the query calls them
     "config": "config", "tokens": "x", "model_run_ms": "y", "batch_size": "batch_size", "schedule_ms": "schedule_ms",
-    "batch_id": "batch_id", "path": "path", "line": "line", "steps": "n",
+    "step": "rank", "path": "path", "line": "line", "steps": "n",
 }  # fmt: skip
 
 
@@ -38,11 +38,14 @@ class Question:
     max_schedule_ms: float = 300
     max_model_run_ms: float = 200
 
+    def list(self) -> str:
+        """The configs, as an SQL list."""
+        return f"[{', '.join(_literal(config) for config in self.configs)}]"
+
     def arguments(self) -> str:
         """The macros' arguments, as SQL."""
-        configs = ", ".join(_literal(config) for config in self.configs)
         return (
-            f'configs := [{configs}], "trim" := {self.trim:d},'
+            f'configs := {self.list()}, "trim" := {self.trim:d},'
             f" max_schedule_ms := {self.max_schedule_ms!r}, max_model_run_ms := {self.max_model_run_ms!r}"
         )
 
@@ -166,31 +169,34 @@ def _counts(connection: "duckdb.DuckDBPyConnection", question: Question) -> dict
 
 
 def _points(question: Question) -> str:
-    """One row per step as `reduce` wants them. File and run are hashes, to stay narrow.
+    """One row per step as `reduce` wants them, as narrow as can be: config is its place, a file or run its hash.
 
     No condition here: DuckDB would add the tokens up once more to check it.
     """
-    return f"""  SELECT config, coalesce(batch_id, line, 0) AS rank, batch_id, line, tokens::DOUBLE AS x, model_run_ms AS y,
-    batch_size, schedule_ms, hash(run_id) AS run, hash(source_id) AS source
+    return f"""  SELECT list_position({question.list()}, config)::SMALLINT AS config, coalesce(batch_id, line, 0) AS rank, line,
+    tokens::DOUBLE AS x, model_run_ms AS y, batch_size::INTEGER AS batch_size, schedule_ms,
+    hash(coalesce(source_id, run_id)) AS origin
   FROM runtime_vs_tokens({question.arguments()})"""
 
 
-def _named(query: str) -> str:
-    """The rows of `query` with the names of run and file in place of their hashes."""
-    return f"""SELECT drawn.* EXCLUDE (run, source), run_id, source_id, path
+def _named(question: Question, query: str) -> str:
+    """The rows of `query` with config, run and file by name."""
+    return f"""SELECT {question.list()}[drawn.config] AS config, x, y, batch_size, schedule_ms, rank, line, n, halvings,
+  run_id, source_id, path
 FROM (
 {query}
 ) AS drawn
-LEFT JOIN (SELECT hash(run_id) AS run, min(run_id) AS run_id FROM runs GROUP BY ALL) USING (run)
-LEFT JOIN (SELECT hash(source_id) AS source, min(source_id) AS source_id, min(path) AS path FROM sources GROUP BY ALL)
-  USING (source)
-ORDER BY rank, config, line, x, y"""
+LEFT JOIN (
+  SELECT hash(source_id) AS origin, NULL AS run_id, source_id, min(path) AS path FROM sources GROUP BY source_id
+  UNION ALL SELECT DISTINCT hash(run_id), run_id, NULL, NULL FROM runs
+) USING (origin)
+ORDER BY rank, drawn.config, line, x, y"""
 
 
 def _sql(question: Question, grid: tuple[int, int] | None) -> str:
     """The whole query as one statement."""
     points = _points(question)
-    return _named(reduce.all_rows(points) if grid is None else reduce.reduced(points, grid))
+    return _named(question, reduce.all_rows(points) if grid is None else reduce.reduced(points, grid))
 
 
 def _rows(
@@ -202,7 +208,9 @@ def _rows(
     """
     connection.execute(f"CREATE OR REPLACE TEMP TABLE points AS {_points(question)}")
     try:
-        cursor = connection.execute(_named(reduce.drawing_of_all() if grid is None else reduce.reduction(grid)))
+        cursor = connection.execute(
+            _named(question, reduce.drawing_of_all() if grid is None else reduce.reduction(grid))
+        )
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, map(plain, row), strict=True)) for row in cursor.fetchall()]
     finally:
@@ -211,8 +219,8 @@ def _rows(
 
 def _budget(connection: "duckdb.DuckDBPyConnection", question: Question) -> int | None:
     """Most tokens a step may schedule, where the writer says."""
-    configs = ", ".join(_literal(config) for config in question.configs)
-    query = f"SELECT max(token_budget) FROM schedule_chunks WHERE run_id IN (SELECT run_id FROM runs WHERE config IN ({configs}))"
+    runs = f"SELECT run_id FROM runs WHERE list_contains({question.list()}, config)"
+    query = f"SELECT max(token_budget) FROM schedule_chunks WHERE run_id IN ({runs})"
     row = connection.execute(query).fetchone()
     return int(row[0]) if row and row[0] else None
 
@@ -289,7 +297,6 @@ class _Drawn:
 
     def _fields(self) -> dict[str, list[Any]]:
         """Columns under names that no spec can misread; c0 to c4 are drawn, all are told in tooltips."""
-        origins = [_origin(row) for row in self.rows]
         return {
             "c0": [self.legend.labels[row["config"]] for row in self.rows],
             "c1": [row["x"] for row in self.rows],
@@ -300,8 +307,7 @@ class _Drawn:
             "c6": [row["n"] for row in self.rows],
             "c7": [printable(row["path"] or "recorded by bench") for row in self.rows],
             "c8": [row["line"] for row in self.rows],
-            "c9": [query for query, _ in origins],
-            "c10": [number for _, number in origins],
+            "c9": [_origin(row) for row in self.rows],
         }
 
     def _spec(self, interactive: bool) -> dict[str, Any]:
@@ -400,14 +406,12 @@ def _area(rows: int) -> float:
     return 36 if rows <= 60 else 20 if rows <= 1_000 else 11 if rows <= 5_000 else 7
 
 
-def _origin(row: dict[str, Any]) -> tuple[str, Any]:
-    """The condition that finds the step again, less its number; empty where an id could do harm in a shell."""
-    column, identifier, key = (
-        ("source_id", row["source_id"], "line") if row["source_id"] else ("run_id", row["run_id"], "batch_id")
-    )
-    if not re.fullmatch(r"[\w.-]+", str(identifier), re.ASCII) or row[key] is None:
-        return "", None
-    return f"{column} = '{identifier}' AND {key} = ", row[key]
+def _origin(row: dict[str, Any]) -> str:
+    """The condition that finds the step again, less its line; empty where an id could do harm in a shell."""
+    column = "run_id" if row["source_id"] is None else "source_id"
+    if not re.fullmatch(r"[\w.-]+", str(row[column]), re.ASCII) or row["line"] is None:
+        return ""
+    return f"{column} = '{row[column]}' AND line = "
 
 
 def _playable(spec: dict[str, Any]) -> dict[str, Any]:
@@ -448,7 +452,7 @@ def _playable(spec: dict[str, Any]) -> dict[str, Any]:
         "transform": [
             {"calculate": "datum.c8 === null ? datum.c7 : datum.c7 + ':' + datum.c8", "as": "t0"},
             {
-                "calculate": "datum.c9 === '' ? '' : 'bench sql \"FROM schedule_chunks WHERE ' + datum.c9 + datum.c10 + '\"'",
+                "calculate": "datum.c9 === '' ? '' : 'bench sql \"FROM schedule_chunks WHERE ' + datum.c9 + datum.c8 + '\"'",
                 "as": "t1",
             },
         ],

@@ -141,7 +141,7 @@ def test_own_recordings_are_drawn_too() -> None:
     figure = draw(builder.connection, configs=["mine"], trim=10)
 
     assert rows(figure, "tokens", "path") == [(tokens, None) for tokens in range(11, 20)]
-    assert (figure.fields["c9"][0], figure.fields["c10"][0]) == ("run_id = 'r' AND batch_id = ", 11)
+    assert (figure.fields["c9"][0], figure.fields["c8"][0]) == ("run_id = 'r' AND line = ", 11)
 
 
 def test_numbers_javascript_cannot_hold_become_text() -> None:
@@ -149,7 +149,7 @@ def test_numbers_javascript_cannot_hold_become_text() -> None:
     builder = Builder().add(run("A"), source("a.jsonl", lines=1, run="A"))
     builder.add(chunk(1, [5], run="A", source_id="a.jsonl", batch_id=2**60))
 
-    assert rows(draw(builder.connection, trim=0), "batch_id") == [(str(2**60),)]
+    assert rows(draw(builder.connection, trim=0), "step") == [(str(2**60),)]
 
 
 def test_ticks_are_the_token_budget_and_its_halves() -> None:
