@@ -102,17 +102,22 @@ class EventLog:
 
         folder = self.store.events / table
         temporary = folder / f".{stem}.tmp"
-        with _as_bench_error(table, folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            pq.write_table(rows, temporary, compression="zstd", compression_level=1)
-            return publish(temporary, folder, stem)
+        try:
+            with _as_bench_error(table, folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                pq.write_table(rows, temporary, compression="zstd", compression_level=1)
+                return publish(temporary, folder, stem)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def batch(self, stem: str) -> Iterator["Batch"]:
         """Collect the events of one imported file, and publish them together or, on an exception, not at all.
 
-        The caller holds the store's lock.
+        The caller holds the store's lock. `stem` has no dot: what follows one numbers the files of one table.
         """
+        if "." in stem:
+            raise ValueError(f"a dot in {stem!r}")
         staging = self.store.events / f".{IMPORT}{secrets.token_hex(8)}"
         staging.mkdir(parents=True)
         try:
@@ -407,11 +412,9 @@ def _parquet_type(kind: Any) -> str:
 
 @contextlib.contextmanager
 def _as_bench_error(table: str, folder: Path) -> Iterator[None]:
-    import pyarrow as pa
-
     try:
         yield
-    except pa.ArrowInvalid as error:
+    except ValueError as error:  # pa.ArrowInvalid among them
         raise BenchError(f"cannot write table {table}: {error}") from error
     except OSError as error:
         raise _full(folder, error.strerror or str(error)) from error

@@ -67,7 +67,7 @@ for number in range(first, first + 1000):
         for sample in range({ROWS}):
             case.timing(number)
     with store.lock():
-        name = f"{{number}}.jsonl"
+        name = f"file {{number}}"
         with EventLog(store).batch(name) as batch:
             batch.add(Run(run_id=name, config="imported", source="test"))
             for line in range({ROWS}):

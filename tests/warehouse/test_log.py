@@ -1,0 +1,268 @@
+"""The event log: files appear whole, under their checksum, with their meaning inside, or not at all."""
+
+import json
+import os
+from pathlib import Path
+
+import bench
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from bench.warehouse import log as log_module
+from bench.warehouse.database import Warehouse, load
+from bench.warehouse.errors import BenchError
+from bench.warehouse.events import EVENTS, Event, Run, ScheduleChunk, Source, Timing
+from bench.warehouse.log import EventLog, replaced, sha256
+from bench.warehouse.store import Store
+
+from ..builders import run, source
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.find(tmp_path / "store").create()
+
+
+def timing(duration_ns: int) -> Timing:
+    return Timing(run_id="r", case_id="c", duration_ns=duration_ns)
+
+
+def imported(store: Store, name: str = "steps", lines: int = 3) -> None:
+    """One imported file of that many steps."""
+    with store.lock(), EventLog(store).batch(name) as batch:
+        batch.add(run(name))
+        for line in range(1, lines + 1):
+            batch.add(ScheduleChunk(run_id=name, source_id=name, line=line, chunk_sizes=[line]))
+        batch.add(source(name, lines, run=name))
+
+
+def names(store: Store) -> list[str]:
+    return sorted(f"{file.table}/{file.stem}" for file in EventLog(store).files())
+
+
+@pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.TABLE)
+def test_a_file_carries_its_checksum_and_its_meaning(kind: type[Event], store: Store) -> None:
+    """Name, version, and each column's doc and unit travel with the file."""
+    path = EventLog(store).write(kind, [], "stem", note="mine")
+    schema = pq.read_schema(path)
+
+    assert path.name == f"stem-{sha256(path)[:16]}.parquet"
+    said = schema.metadata
+    assert (said[b"bench.table"].decode(), said[b"bench.version"].decode()) == (kind.TABLE, str(kind.VERSION))
+    assert said[b"note"] == b"mine"
+    assert [(f.name, schema.field(f.name).metadata[b"doc"].decode()) for f in kind.fields()] == [
+        (f.name, f.doc) for f in kind.fields()
+    ]
+    assert [file.digest for file in EventLog(store).files()] == [sha256(path)[:16]]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_missing_value_that_must_be_there_is_an_error(store: Store) -> None:
+    """NULL in a column declared without it is refused, and no file appears."""
+    rows = pa.table({f.name: pa.nulls(1, pa.string()) if f.name == "run_id" else pa.nulls(1) for f in Run.fields()})
+    with pytest.raises(BenchError, match="runs"):
+        EventLog(store).write(Run, rows, "stem")
+
+    assert names(store) == []
+
+
+def test_a_batch_is_published_whole_and_its_sources_last(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The `sources` file commits the import: whatever is killed before it counts for nothing."""
+    order = []
+    publish = log_module.publish
+
+    def noting(temporary: Path, folder: Path, stem: str) -> Path:
+        order.append(folder.name)
+        return publish(temporary, folder, stem)
+
+    monkeypatch.setattr(log_module, "publish", noting)
+    imported(store)
+
+    assert order[-1] == "sources" and sorted(order) == ["runs", "schedule_chunks", "sources"]
+    assert names(store) == ["runs/import-steps", "schedule_chunks/import-steps", "sources/import-steps"]
+
+
+def test_a_batch_that_fails_leaves_nothing(store: Store) -> None:
+    """An exception while reading a file publishes none of its events."""
+    with pytest.raises(ZeroDivisionError), store.lock(), EventLog(store).batch("steps") as batch:
+        batch.add(run("steps"))
+        _ = 1 / 0
+
+    assert (names(store), list(store.events.iterdir())) == ([], [])
+
+
+def test_a_batch_of_very_many_events_is_written_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts are numbered, and one `sources` file commits them all."""
+    monkeypatch.setattr(log_module, "ROWS_AT_ONCE", 2)
+    imported(store, lines=5)
+    load(store)
+
+    assert [name for name in names(store) if "chunks" in name] == [
+        f"schedule_chunks/import-steps{part}" for part in ("", ".1", ".2")
+    ]
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.rows("SELECT line FROM schedule_chunks ORDER BY line") == [(n,) for n in range(1, 6)]
+
+
+def test_a_query_goes_into_a_batch_without_passing_through_python(store: Store) -> None:
+    """Its columns are cast to the table's, those it lacks are NULL, and its rows keep their order."""
+    with store.lock(), EventLog(store).batch("steps") as batch, duckdb.connect() as connection:
+        select = "SELECT 'r' AS run_id, i AS batch_id, [i, i + 1] AS chunk_sizes FROM range(5000, 0, -1) t(i)"
+        staged = batch.copy(connection, ScheduleChunk, select)
+        assert connection.execute(f"SELECT count(*) FROM '{staged}'").fetchone() == (5000,)
+        batch.add(source("steps", run="r"))
+    file = next(file for file in EventLog(store).files() if file.table == "schedule_chunks")
+    table = pq.read_table(file.path)
+
+    assert table["batch_id"].to_pylist() == list(range(5000, 0, -1))
+    assert table.schema.metadata[b"bench.version"] == b"1"
+    assert table.column_names == [f.name for f in ScheduleChunk.fields()]
+
+
+def test_an_import_without_its_sources_counts_for_nothing(store: Store) -> None:
+    """Files of an import that was killed before its end are neither loaded nor compacted."""
+    imported(store, "whole")
+    imported(store, "partial")
+    next((store.events / "sources").glob("import-partial-*")).unlink()
+    load(store)
+
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.rows("SELECT DISTINCT source_id FROM schedule_chunks") == [("whole",)]
+
+
+def forged(store: Store, *changes: tuple[bytes, bytes]) -> Path:
+    """A journal as another version of bench, or a bad disk, might have left it; same lengths only."""
+    with bench.run("forged", store=store) as recorder:
+        recorder.case("c").timing(7, gc_collections=3)
+        recorder.flush()
+        data = recorder._journal.path.read_bytes()
+        recorder._closed = True  # so that it is not sealed
+        recorder._journal.close()
+        recorder._journal.path.unlink()
+    for old, new in changes:
+        assert old in data and len(old) == len(new)
+        data = data.replace(old, new)
+    path = store.journals / "forged.journal"
+    path.write_bytes(data)
+    return path
+
+
+def test_what_only_a_newer_bench_knows_is_kept(store: Store) -> None:
+    """A column we have no name for is sealed with the others, counted when loaded, and there for a newer bench."""
+    journal = forged(store, (b"gc_collections", b"new_collection"))
+    loaded = load(store)
+    (file,) = (store.events / "timings").iterdir()
+
+    assert (loaded.unknown_columns, loaded.left_out, journal.exists()) == ({"timings.new_collection": 1}, {}, False)
+    assert pq.read_table(file)["new_collection"].to_pylist() == [3]
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.rows("SELECT duration_ns, gc_collections FROM timings") == [(7, None)]
+
+
+def test_a_newer_version_is_sealed_as_it_is_and_refused_with_the_cure(store: Store) -> None:
+    """Only the file of the newer table is left out; what else the journal held is loaded."""
+    journal = forged(store, (b'["timings", 1,', b'["timings", 9,'))
+    loaded = load(store)
+    (file,) = (store.events / "timings").iterdir()
+
+    assert loaded.left_out == {
+        file.name: "was written as timings v9; this bench reads up to v1. Update bench to ingest it."
+    }
+    assert not journal.exists() and loaded.rows["cases"] == 1
+    assert load(store).left_out.keys() == {file.name}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [(b'"timings"', b'"tidings"', "Update bench"), (b'"tables"', b'"tab\xff\xffs"', "damaged")],
+)
+def test_a_journal_that_cannot_be_sealed_stays_and_is_named(old: bytes, new: bytes, reason: str, store: Store) -> None:
+    """A damaged journal, or one with a table we do not know, hinders no other; it stays for the cure."""
+    journal = forged(store, (old, new))
+    with bench.run("fine", store=store) as recorder:
+        recorder.case("c").timing(1)
+    loaded = load(store)
+
+    assert reason in loaded.left_out[journal.name]
+    assert journal.exists()
+    with Warehouse.open(store) as warehouse:
+        assert (1,) in warehouse.rows("SELECT duration_ns FROM timings")
+
+
+def test_a_journal_is_not_sealed_while_its_writer_lives(store: Store) -> None:
+    """A load beside a live writer leaves its journal alone."""
+    with bench.run("alive", store=store) as recorder:
+        recorder.case("c").timing(1)
+        assert load(store).recovered == []
+        assert EventLog(store).journals() == [recorder._journal.path]
+        assert not EventLog(store).seal(recorder._journal.path)
+
+    assert EventLog(store).journals() == []
+
+
+def test_a_merged_file_names_what_it_stands_for(store: Store) -> None:
+    """Its metadata list the files it replaces, and its rows are theirs in order."""
+    log = EventLog(store)
+    paths = [log.write(Timing, [timing(10 * n), timing(10 * n + 1)], f"s{n}") for n in range(3)]
+    known = {path.name for path in paths}
+
+    assert log.compact(known, below_bytes=1 << 20, target_bytes=1 << 20) == 3
+    (merged,) = (file for file in log.files() if file.stem.startswith("merged-"))
+    assert set(replaced(merged.path)) == known
+    assert sorted(pq.read_table(merged.path)["duration_ns"].to_pylist()) == [0, 1, 10, 11, 20, 21]
+    assert pq.read_schema(merged.path).metadata[b"bench.version"] == b"1"
+
+
+@pytest.mark.parametrize("wrong", ["damaged", "not loaded", "large"])
+def test_compaction_takes_only_what_is_whole_small_and_loaded(wrong: str, store: Store) -> None:
+    """Merging a damaged file would give the damage a new checksum."""
+    log = EventLog(store)
+    paths = [log.write(Timing, [timing(n)], f"s{n}") for n in range(3)]
+    known = {path.name for path in paths}
+    below = 1 << 20
+    if wrong == "damaged":
+        data = bytearray(paths[1].read_bytes())
+        data[10] ^= 1
+        paths[1].write_bytes(data)
+    elif wrong == "not loaded":
+        known.remove(paths[1].name)
+    else:
+        below = 10
+    log.compact(known, below_bytes=below, target_bytes=1 << 20)
+    merged = [name for file in log.files() for name in replaced(file.path)]
+
+    assert set(merged) == (set() if wrong == "large" else {paths[0].name, paths[2].name})
+
+
+def test_files_of_others_are_left_alone(store: Store) -> None:
+    """Notes, hidden files and unknown folders in the log's place are no part of it."""
+    (store.events / "timings").mkdir()
+    for name in ("timings/notes.txt", "timings/.hidden-1.parquet"):
+        (store.events / name).touch()
+    (store.events / "elsewhere").mkdir()
+
+    assert EventLog(store).files() == []
+
+
+def test_source_and_metadata_are_json(store: Store) -> None:
+    """The columns' meanings in a file's metadata parse, for whoever reads it without bench."""
+    path = EventLog(store).write(Source, [source()], "stem")
+    columns = json.loads(pq.read_schema(path).metadata[b"bench.columns"])
+
+    assert columns["end_byte"]["unit"] == "bytes"
+
+
+def test_no_temporary_file_outlives_a_failed_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that fills up during a merge leaves the small files and nothing else."""
+    log = EventLog(store)
+    known = {log.write(Timing, [timing(n)], f"s{n}").name for n in range(3)}
+
+    def full(*_: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(BenchError, match="No space left"):
+        log.compact(known, below_bytes=1 << 20, target_bytes=1 << 20)
+
+    assert {path.name for path in (store.events / "timings").iterdir()} == known

@@ -1,0 +1,73 @@
+"""The store: found where one expects it, and locked by one loader at a time."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bench.warehouse.errors import BenchError, StoreBusy
+from bench.warehouse.store import Store
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BENCH_STORE", raising=False)
+
+
+def test_the_store_is_the_option_else_the_variable_else_the_nearest_upward(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--store wins over $BENCH_STORE, that over a .bench above, and without any it is .bench here."""
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    assert Store.find().root == deep / ".bench"
+    (tmp_path / ".bench").mkdir()
+    assert Store.find().root == tmp_path / ".bench"
+    monkeypatch.setenv("BENCH_STORE", str(tmp_path / "variable"))
+    assert Store.find().root == tmp_path / "variable"
+    assert Store.find(tmp_path / "option").root == tmp_path / "option"
+    assert not (tmp_path / "option").exists()
+
+
+def test_a_file_is_no_store(tmp_path: Path) -> None:
+    """The error says what is there and how to choose another."""
+    (tmp_path / "file").touch()
+    with pytest.raises(BenchError, match=r"is a file.*--store"):
+        Store.find(tmp_path / "file")
+    with pytest.raises(BenchError, match="cannot create the store"):
+        Store.find(tmp_path / "file" / "below").create()
+
+
+def test_a_lock_that_cannot_be_written_is_an_error_with_its_place(tmp_path: Path) -> None:
+    """No traceback where the store is not ours to write."""
+    store = Store.find(tmp_path).create()
+    (store.root / "lock").mkdir()
+    with pytest.raises(BenchError, match=f"cannot write to the store {tmp_path}"), store.lock():
+        pass
+
+
+def test_one_loader_at_a_time(tmp_path: Path) -> None:
+    """Who does not wait is told which process holds the lock; after the holder's death it is free."""
+    script = (
+        "import sys, time; from bench.warehouse.store import Store\n"
+        f"with Store.find({str(tmp_path)!r}).lock(): print('held', flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    store = Store.find(tmp_path)
+    with pytest.raises(StoreBusy, match=f"process {holder.pid} is loading .* --no-wait"), store.lock(wait=False):
+        pass
+    said: list[str] = []
+
+    def say(sentence: str) -> None:
+        said.append(sentence)
+        holder.kill()
+
+    with store.lock(say=say):
+        assert (store.root / "lock").read_text() == str(os.getpid())
+    holder.wait()
+    holder.stdout.close()
+
+    assert said == [f"waiting for process {holder.pid}, which is loading {tmp_path}"]
