@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -162,11 +163,10 @@ def write(
                 write_rows(figure.columns, figure.rows, target.format, half)
             else:
                 half.write_bytes(_content(figure, target.format, rendered, family))
+            size = half.stat().st_size
         width, height = figure.size
         extent = f"{width:g}x{height:g} in, {ppi:g} DPI, " if target.format == "png" else ""
-        click.echo(
-            f"wrote {printable(str(target.path))} ({extent}{target.path.stat().st_size / 1000:,.0f} kB)", err=True
-        )
+        click.echo(f"wrote {printable(str(target.path))} ({extent}{size / 1000:,.0f} kB)", err=True)
 
 
 def _render(
@@ -202,11 +202,20 @@ def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str) 
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """A file beside `path` that takes its place when all went well, and is gone otherwise."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
+    """A file beside `path` that takes its place when all went well, and is gone otherwise.
+
+    A pipe or a device stays what it is, and gets the bytes.
+    """
+    special = path.exists() and not path.is_file()
+    place = path if special else path.resolve()  # a link goes on pointing where it did
+    folder = Path(tempfile.gettempdir()) if special else place.parent
+    half = folder / f".{place.name}.{os.getpid()}"
     try:
         yield half
-        half.replace(path)
+        if special:
+            place.write_bytes(half.read_bytes())
+        else:
+            half.replace(place)
     except OSError as error:
         raise BenchError(f"cannot write {path}: {error.strerror}. Choose another place with -o.") from error
     finally:

@@ -40,7 +40,8 @@ pre { overflow-x: auto; font-size: 12px; }
 #vg-tooltip-element td.value { max-width: 480px; overflow-wrap: anywhere; white-space: normal; max-height: none; }
 """
 
-_HINT = "Scroll to zoom, drag to move, double-click to reset. Click a name in the legend to see it alone."
+_HINT = "Scroll to zoom, drag to move, double-click to reset."
+_HINT_OF_MANY = f"{_HINT} Click a name in the legend to see it alone."
 
 # Rows come as columns, texts among them as codes into a list: a third of the size. `show` is the spec's own parameter.
 _SCRIPT = """
@@ -126,7 +127,7 @@ def page(
 <main>
 <div id="chart" role="figure" aria-label="{title}"></div>
 <noscript>This chart is drawn by JavaScript, all of it in this file. The counts and the query are below.</noscript>
-<div id="controls">{choice}<span>{_HINT}</span></div>
+<div id="controls">{choice}<span>{_HINT_OF_MANY if len(names) > 1 else _HINT}</span></div>
 <details open><summary>Counts</summary><div class="scroll">{_table(provenance.counts)}</div></details>
 <details><summary>Where this comes from</summary><pre tabindex="0">{escape(provenance.explain())}</pre></details>
 </main>

@@ -65,6 +65,35 @@ def test_one_query_fills_many_files(store: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "chart.jsonl").read_text().splitlines()) == 80
 
 
+def test_a_device_stays_a_device_and_a_link_a_link(store: Path, tmp_path: Path) -> None:
+    """`-o /dev/stdout` goes down the pipe; a link goes on pointing where it did."""
+    command = f"{sys.executable} -m bench viz runtime-vs-tokens --store '{store}' --format csv -o /dev/stdout | cat"
+    piped = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+
+    invoke(store, "-o", tmp_path / "link.csv")
+
+    assert len(piped.splitlines()) == 81
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text() == piped
+
+
+def test_a_full_disk_leaves_the_old_file(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that cannot be written is an error that names it; what was there stays, and no half is left."""
+    old = tmp_path / "chart.json"
+    old.write_text("old")
+
+    def full(path: Path, content: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+
+    with pytest.raises(BenchError, match=r"cannot write .*chart.json: No space left"):
+        invoke(store, "-o", old)
+    assert [file.name for file in tmp_path.iterdir()] == ["chart.json"]
+    assert old.read_text() == "old"
+
+
 def test_explain_says_where_a_chart_comes_from(store: Path, tmp_path: Path) -> None:
     """Query, parameters and counts, out of the file alone."""
     invoke(store, "--configs", "B", "--trim", "5", "-o", tmp_path / "chart.json")
