@@ -96,9 +96,10 @@ def load_locked(store: Store, *, anew: bool = False) -> Loaded:
         except duckdb.Error as error:  # a page in a file, perhaps: leave out what its own name disowns, and try again
             whole = [file for file in new if sha256(file.path)[:16] == file.digest]
             if len(whole) == len(new):
-                if isinstance(error, duckdb.IOException):
+                if isinstance(error, duckdb.IOException | duckdb.TransactionException):  # at COMMIT
+                    said = str(error).splitlines()[0].rpartition("Original error: ")[2]
                     raise _internal(
-                        f"cannot build the warehouse in {store.root}: {error} The old one stays."
+                        f"cannot build the warehouse in {store.root}: {said}. The old one stays."
                     ) from error
                 raise
             loaded.left_out |= {file.name: DAMAGED for file in new if file not in whole}

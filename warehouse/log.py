@@ -92,10 +92,9 @@ class EventLog:
         """
         import pyarrow as pa
 
-        wanted = schema.arrow_schema(event)
         with _as_bench_error(event.TABLE, self.store.events):
-            rows = rows.cast(wanted) if isinstance(rows, pa.Table) else table_of(event, rows)
-        return self._write(event.TABLE, rows.replace_schema_metadata({**wanted.metadata, **extra}), stem)
+            rows = rows.cast(schema.arrow_schema(event)) if isinstance(rows, pa.Table) else table_of(event, rows)
+        return self._write(event.TABLE, rows.replace_schema_metadata({**schema.metadata(event), **extra}), stem)
 
     def _write(self, table: str, rows: "pa.Table", stem: str) -> Path:
         import pyarrow.parquet as pq

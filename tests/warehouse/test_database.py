@@ -1,0 +1,430 @@
+"""The warehouse: derived, incremental, equal however it came about, and never in its readers' way."""
+
+import math
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import bench
+import duckdb
+import pytest
+from bench import sql
+from bench.warehouse import database
+from bench.warehouse.database import Warehouse, compact, load, rebuild
+from bench.warehouse.errors import BenchError
+from bench.warehouse.events import Reject, ScheduleChunk, Timing
+from bench.warehouse.log import EventLog
+from bench.warehouse.store import Store
+from bench.warehouse.verify import verify
+
+from ..builders import run, source
+
+MERGE_ALL = {"below_bytes": 1 << 30, "target_bytes": 1 << 30}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.find(tmp_path / "store")
+
+
+def record(store: Store, config: str, *durations: int) -> None:
+    with bench.run(config, store=store) as recorder:
+        case = recorder.case("c")
+        for duration in durations:
+            case.timing(duration)
+
+
+def durations(store: Store) -> list[int]:
+    with Warehouse.open(store) as warehouse:
+        return [duration for (duration,) in warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1")]
+
+
+def fill(store: Store, seed: int, runs: int = 3) -> None:
+    """Runs with everything a view may ask of, and an import, from a seed."""
+    chance = random.Random(seed)
+    for number in range(runs):
+        with bench.run(f"config {number % 2}", store=store, suite="s") as recorder:
+            for name in ("m1", "m2", "m3"):
+                for backend in ("eager", "inductor"):
+                    case = recorder.case(name, suite="s", mode="inference", device="cpu", backend=backend, batch_size=2)
+                    case.timing(chance.randrange(10**9), phase="cold")
+                    for block in range(chance.randrange(1, 12)):
+                        case.timing(chance.randrange(1, 10**6), block=block, position=0, process=0, loops=3)
+                    case.memory(chance.randrange(1, 10**9))
+                    case.metric("compile_latency", chance.random() * 1e9, unit="ns", better="lower")
+                    case.metric("nothing", chance.choice([None, math.nan, math.inf, 0.0]))
+                    case.outcome(chance.choice(["ok", "ok", "fail_to_run", "OOM"]))
+                    case.outcome(chance.choice(["pass", "fail_accuracy"]), kind="accuracy")
+            for _ in range(60):
+                sizes = [chance.randrange(1, 600) for _ in range(chance.randrange(5))]
+                recorder.schedule_chunk(sizes, schedule_ms=chance.random() * 400, model_run_ms=chance.random() * 300)
+    name = f"import{seed}"
+    with store.lock(), EventLog(store).batch(name) as batch:
+        batch.add(run(name, config="config 0", source="scheduler"))
+        for line in range(1, 40):
+            batch.add(
+                ScheduleChunk(
+                    run_id=name, source_id=name, line=line, batch_id=line, chunk_sizes=[line], model_run_ms=1.5 * line
+                )
+            )
+        batch.add(Reject(source_id=name, run_id=name, line=40, reason="broken", text="{"))
+        batch.add(source(name, 40, run=name, rejected=1))
+
+
+def answers(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+    """Every table's, view's and macro's rows, in an order of their own."""
+    found = {}
+    with Warehouse.open(store) as warehouse:
+        names = [
+            name
+            for (name,) in warehouse.rows(
+                "SELECT table_name FROM duckdb_tables() WHERE NOT starts_with(table_name, '_')"
+            )
+        ]
+        names += [view.name for view in sql.views().values() if view.arguments is None]
+        names += [
+            f"{view.name}()"
+            for view in sql.views().values()
+            if view.arguments and not view.scalar and all(argument.default for argument in view.arguments)
+        ]
+        for name in names:
+            found[name] = sorted(warehouse.rows(f"SELECT * FROM {name}"), key=_key)
+    return found
+
+
+def _key(row: tuple[Any, ...]) -> str:
+    return repr([f"{value:.8g}" if isinstance(value, float) else value for value in row])
+
+
+def assert_same(one: dict[str, list[tuple[Any, ...]]], other: dict[str, list[tuple[Any, ...]]]) -> None:
+    assert one.keys() == other.keys()
+    for name, rows in one.items():
+        assert len(rows) == len(other[name]), name
+        for row, again in zip(rows, other[name], strict=True):
+            assert all(map(_alike, row, again)), (name, row, again)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-12) or (math.isnan(one) and math.isnan(other))
+    return bool(one == other)
+
+
+def test_a_load_takes_what_is_new_and_a_second_one_nothing(store: Store) -> None:
+    """Incremental and idempotent: the file is not even touched when there is nothing to do."""
+    record(store, "a", 1, 2)
+    first = load(store)
+    assert (first.rows["timings"], first.rows["runs"], first.rebuilt) == (2, 1, True)
+    record(store, "a", 3)
+    second = load(store)
+    assert (second.rows["timings"], second.rebuilt) == (1, False)
+    before = os.stat(store.database)
+    third = load(store)
+
+    assert (third.files, third.rows, os.stat(store.database)) == (0, {}, before)
+    assert durations(store) == [1, 2, 3]
+
+
+def test_opening_loads_what_is_pending(store: Store) -> None:
+    """Who asks gets the newest, without an ingest in between; deleting the warehouse loses nothing."""
+    record(store, "a", 1)
+    assert durations(store) == [1]
+    record(store, "a", 2)
+    assert durations(store) == [1, 2]
+    store.database.unlink()
+    assert durations(store) == [1, 2]
+
+
+def test_no_store_is_an_error_with_the_next_step(store: Store) -> None:
+    """Asking before anything was recorded says how to begin, and creates nothing."""
+    with pytest.raises(BenchError, match=r"no store at .* bench ingest PATH"):
+        Warehouse.open(store)
+    assert not store.root.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 1000, None], ids=["empty", "garbage", "torn"])
+def test_a_corrupt_warehouse_is_derived_anew(content: bytes | None, store: Store) -> None:
+    """Only the log is the truth."""
+    record(store, "a", 1)
+    load(store)
+    store.database.write_bytes(store.database.read_bytes()[:5000] if content is None else content)
+
+    assert durations(store) == [1]
+
+
+def test_a_warehouse_of_another_shape_is_derived_anew(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an update that changed tables or views, the first load builds anew."""
+    record(store, "a", 1)
+    load(store)
+    monkeypatch.setattr(database, "_made_by", lambda: "a newer bench")
+
+    assert load(store).rebuilt
+    assert not load(store).rebuilt
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_answer_is_the_same_however_the_warehouse_came_about(
+    seed: int, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once or in increments of any order, on one thread or two, rebuilt or compacted: the same rows."""
+    fill(store, seed)
+    files = EventLog(store).files()
+    connect, threads = duckdb.connect, 1
+    monkeypatch.setattr(duckdb, "connect", lambda config=None: connect(config={**(config or {}), "threads": threads}))
+    wanted = answers(store)
+    assert all(wanted[table] for table in ("cells", "timings", "schedule_chunks", "rejects", "outcomes"))
+
+    threads = 2
+    rebuild(store)
+    assert_same(wanted, answers(store))
+    for order in range(2):
+        chance, other = random.Random(order), Store.find(tmp_path / f"other {order}").create()
+        chance.shuffle(files)
+        for begin in range(0, len(files), 7):
+            for file in files[begin : begin + 7]:
+                folder = other.events / file.table
+                folder.mkdir(exist_ok=True)
+                shutil.copy(file.path, folder)
+            load(other)
+        assert_same(wanted, answers(other))
+    compact(store, **MERGE_ALL)
+    assert len(EventLog(store).files()) < len(files)
+    assert_same(wanted, answers(store))
+    rebuild(store)
+    assert_same(wanted, answers(store))
+    assert verify(store).problems == {}
+
+
+def test_compacting_again_and_again_keeps_every_answer(store: Store) -> None:
+    """Merged files are merged with new ones."""
+    for seed in (1, 2):
+        fill(store, seed, runs=1)
+        wanted = answers(store)
+        compact(store, **MERGE_ALL)
+        assert_same(wanted, answers(store))
+        assert verify(store).problems == {}
+    tables = [file.table for file in EventLog(store).files()]
+    assert len(tables) == len(set(tables))
+
+
+def test_a_reader_keeps_the_version_it_opened(store: Store) -> None:
+    """Snapshots of several versions live side by side in one process."""
+    record(store, "a", 1)
+    with Warehouse.open(store) as old:
+        record(store, "a", 2)
+        with Warehouse.open(store) as new, Warehouse.open(store) as again:
+            record(store, "a", 3)
+            load(store)
+            count = "SELECT count(*) FROM timings"
+            assert [w.rows(count) for w in (old, new, again)] == [[(1,)], [(2,)], [(2,)]]
+    assert durations(store) == [1, 2, 3]
+
+
+def test_a_reader_cannot_write(store: Store) -> None:
+    """The snapshot is read-only."""
+    record(store, "a", 1)
+    with Warehouse.open(store) as warehouse, pytest.raises(duckdb.Error, match="read-only"):
+        warehouse.rows("DELETE FROM timings")
+
+
+def test_readers_and_many_loaders_never_meet_a_lock(store: Store) -> None:
+    """Eight commands that load at once, and readers meanwhile: nobody sees an error, every run is there at the end."""
+    record(store, "first", 0)
+    load(store)
+    command = [sys.executable, "-m", "bench", "recover", "--store", str(store.root)]
+    processes = []
+    for number in range(8):
+        record(store, "more", number + 1)
+        processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+    seen = [0]
+    while any(process.poll() is None for process in processes):
+        seen.append(len(durations(store)))
+    said = [(process.communicate()[0], process.returncode) for process in processes]
+
+    assert [code for _, code in said] == [0] * 8
+    assert not [text for text, _ in said if "rror" in text or "Conflicting" in text]
+    assert seen == sorted(seen)
+    assert durations(store) == list(range(9))
+
+
+def test_a_reader_does_not_wait_for_a_loader(store: Store) -> None:
+    """While somebody loads, readers get the version there is."""
+    record(store, "a", 1)
+    load(store)
+    record(store, "a", 2)
+    with store.lock():
+        assert durations(store) == [1]
+    assert durations(store) == [1, 2]
+
+
+def damaged(store: Store, table: str, how: str) -> Path:
+    path = next((store.events / table).iterdir())
+    data = bytearray(path.read_bytes())
+    if how == "flipped":
+        data[4 + len(data) // 8] ^= 0xFF
+    else:
+        del data[len(data) // 2 :]
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("how", ["flipped", "truncated"])
+def test_a_damaged_file_is_left_out_and_named(how: str, store: Store) -> None:
+    """The rest of the log is loaded; verify and each load say which file to restore."""
+    record(store, "a", *range(500))
+    path = damaged(store, "timings", how)
+    record(store, "b", 1000)
+    loaded = load(store)
+    checked = verify(store)
+
+    assert set(checked.problems) == {path.name}
+    assert "Restore it from a copy" in checked.problems[path.name]
+    assert 1000 in durations(store)
+    if how == "truncated":
+        assert "damaged" in loaded.left_out[path.name]
+        assert load(store).left_out.keys() == {path.name}
+
+
+def test_a_newer_file_is_refused_with_the_cure_and_the_rest_loaded(store: Store) -> None:
+    """Its table and version are said; updating bench is what helps."""
+    record(store, "a", 1)
+    path = EventLog(store).write(Timing, [], "newer", **{"bench.version": "7"})
+    unsaid = EventLog(store).write(Timing, [], "foreign", **{"bench.version": "?"})
+
+    assert load(store).left_out == {
+        path.name: "was written as timings v7; this bench reads up to v1. Update bench to ingest it.",
+        unsaid.name: "was not written by bench: it says no version.",
+    }
+    assert durations(store) == [1]
+
+
+def test_unknown_columns_are_kept_out_and_counted(store: Store) -> None:
+    """A column of a newer bench does no harm."""
+    import pyarrow as pa
+    from bench.warehouse import log
+    from bench.warehouse.schema import arrow_schema
+
+    rows = log.table_of(Timing, [Timing(run_id="r", case_id="c", duration_ns=1)])
+    table = rows.append_column("novelty", pa.array([5])).replace_schema_metadata(arrow_schema(Timing).metadata)
+    EventLog(store.create())._write("timings", table, "newer")
+    record(store, "a", 2)
+    loaded = load(store)
+
+    assert (loaded.unknown_columns, loaded.left_out) == ({"timings.novelty": 1}, {})
+    assert durations(store) == [1, 2]
+
+
+@pytest.mark.parametrize("wrong", ["missing", "rows", "sources"])
+def test_verify_finds_what_is_wrong(wrong: str, store: Store) -> None:
+    """A file that is gone, a row too few, a source that does not add up: named, with the cure."""
+    fill(store, 1, runs=1)
+    load(store)
+    assert verify(store).problems == {}
+    if wrong == "missing":
+        path = next((store.events / "timings").iterdir())
+        path.unlink()
+        assert "gone from the log" in verify(store).problems[path.name]
+        return
+    with duckdb.connect(str(store.database)) as connection:
+        if wrong == "rows":
+            connection.execute("DELETE FROM timings WHERE block = 0")
+        else:
+            connection.execute("UPDATE schedule_chunks SET line = 1 WHERE source_id IS NOT NULL")
+    (problem,) = verify(store).problems.values()
+    assert "bench rebuild" in problem
+    rebuild(store)
+    assert verify(store).problems == {}
+
+
+def test_a_merged_file_that_is_damaged_replaces_nothing(store: Store) -> None:
+    """The small files stay, and their events, until what stands for them is whole."""
+    for number in range(3):
+        record(store, "a", number)
+    load(store)
+    log = EventLog(store)
+    log.compact({file.name for file in log.files()}, **MERGE_ALL)
+    merged = next(file for file in log.files() if file.table == "timings" and file.stem.startswith("merged-"))
+    data = bytearray(merged.path.read_bytes())
+    data[6] ^= 0xFF
+    merged.path.write_bytes(data)
+
+    assert load(store).left_out.keys() == {merged.name}
+    rebuild(store)
+    assert durations(store) == [0, 1, 2]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 32 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if (
+        mount is None
+        or subprocess.run([mount, "-t", "tmpfs", "-o", "size=32m", "tmpfs", folder], capture_output=True).returncode
+    ):
+        pytest.skip("mounting a small file system needs root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_disk_that_is_really_full(small_disk: Path) -> None:
+    """Recording says so and goes on saying so; with room again everything that was acknowledged is there."""
+    store = Store.find(small_disk / "store")
+    record(store, "a", 1)
+    load(store)
+    recorder = bench.run("b", store=store)
+    case = recorder.case("c")
+    ballast = small_disk / "ballast"
+    with ballast.open("wb", buffering=0) as file, pytest.raises(OSError):
+        while True:
+            file.write(bytes(1 << 14))
+    count = 0
+    with pytest.raises(BenchError, match="No space left on device"):
+        for count in range(100_000):
+            case.timing(count)
+    with pytest.raises(BenchError, match="No space left on device"):
+        case.timing(count)
+    with pytest.raises(BenchError, match="No space left on device"):
+        bench.run("c", store=store)
+    with pytest.raises(BenchError, match="No space left on device"):
+        recorder.close()
+    with pytest.raises(BenchError, match="No space left on device"):
+        load(store)
+    with database._connect(store.database) as old:
+        assert old.execute("SELECT duration_ns FROM timings").fetchall() == [(1,)]
+    ballast.unlink()
+    load(store)
+
+    assert durations(store) == sorted([1, *range(count)])
+    assert count > 1000
+
+
+def test_a_disk_that_fills_up_while_publishing_keeps_the_old_version(small_disk: Path) -> None:
+    """The error says so, nothing is left behind, and the next load with room is right."""
+    store = Store.find(small_disk / "store")
+    record(store, "a", 1)
+    load(store)
+    record(store, "a", 2)
+    ballast = small_disk / "ballast"
+    free = shutil.disk_usage(small_disk).free
+    for room in (free, free // 2, 1 << 16, 0):
+        ballast.write_bytes(bytes(max(0, free - room)))
+        if room <= 1 << 16:
+            with pytest.raises(BenchError, match=r"(?i)no space left|disk"):
+                rebuild(store)
+            with database._connect(store.database) as old:
+                assert old.execute("SELECT count(*) FROM timings").fetchall()[0][0] >= 1
+            assert not list(store.root.glob(".warehouse*"))
+        else:
+            rebuild(store)
+        ballast.unlink()
+
+    assert durations(store) == [1, 2]
