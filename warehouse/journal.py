@@ -376,7 +376,7 @@ def read(path: Path) -> Contents:
         Unreadable: What it says contradicts itself.
     """
     data = path.read_bytes()
-    if data[:8] != MAGIC or len(data) < 12 + U32.unpack_from(data, 8)[0]:
+    if data[:8] != MAGIC or len(data) < 12 or len(data) < 12 + U32.unpack_from(data, 8)[0]:
         raise NeverBegun(f"{path} is no whole journal: its header is missing")
     start = 12 + U32.unpack_from(data, 8)[0]
     try:
