@@ -46,8 +46,13 @@ class Question:
         """The macros' arguments, as SQL."""
         return (
             f'configs := {self.list()}, "trim" := {self.trim:d},'
-            f" max_schedule_ms := {self.max_schedule_ms!r}, max_model_run_ms := {self.max_model_run_ms!r}"
+            f" max_schedule_ms := {_number(self.max_schedule_ms)}, max_model_run_ms := {_number(self.max_model_run_ms)}"
         )
+
+
+def _number(value: float) -> str:
+    """An SQL number; infinity, which leaves nothing out, has no literal of its own."""
+    return repr(value) if math.isfinite(value) else f"'{value}'::DOUBLE"
 
 
 def _literal(value: str) -> str:
@@ -280,7 +285,7 @@ class _Drawn:
             chart=NAME,
             title=self.title,
             sql=_sql(self.question, self.grid),
-            parameters={**asdict(self.question), "color_by": self.color_by, "grid": self.grid},
+            parameters={**_strict(asdict(self.question)), "color_by": self.color_by, "grid": self.grid},
             counts=[{"config": config, **count} for config, count in self.counts.items()],
             drawn=len(self.rows),
             total=sum(row["n"] for row in self.rows),
@@ -381,6 +386,11 @@ class _Drawn:
             rows=rows,
             colour=colour,
         )
+
+
+def _strict(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as strict JSON, which has no infinity."""
+    return {key: str(value) if value in (math.inf, -math.inf) else value for key, value in parameters.items()}
 
 
 def token_ticks(end: float, budget: int | None) -> list[int]:

@@ -106,6 +106,14 @@ def test_explain_says_where_a_chart_comes_from(store: Path, tmp_path: Path) -> N
     assert "FROM runtime_vs_tokens(configs := ['B']" in told
 
 
+def test_a_filter_is_switched_off_by_inf(store: Path, tmp_path: Path) -> None:
+    """`inf` leaves nothing out, in the query and in the strict JSON of the file."""
+    invoke(store, "--max-model-run-ms", "inf", "--max-schedule-ms", "inf", "-o", tmp_path / "chart.json")
+
+    told = CliRunner().invoke(viz, ["explain", str(tmp_path / "chart.json")], catch_exceptions=False).stdout
+    assert "max_model_run_ms := 'inf'::DOUBLE" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
