@@ -7,7 +7,7 @@ One module in `ingest/formats/` is one format; a package outside bench adds one 
 import functools
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..warehouse.log import Batch
 
 ENTRY_POINTS = "bench.formats"
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 16 << 20  # a longer line is no record; it is also what DuckDB takes for one JSON object at most
 MAX_TEXT = 64 << 10  # characters of a reject that are kept
 
@@ -64,7 +64,7 @@ class Part:
         return self.end_byte - self.start_byte
 
     def blocks(self) -> Iterator[bytes]:
-        """The bytes, cut into blocks of whole lines of about 4 MB; a line longer than a block is one block."""
+        """The bytes, cut into blocks of whole lines of about half a MB; a line longer than that is one block."""
         left = self.size_bytes
         pieces: list[bytes] = []
         with self.path.open("rb") as file:
@@ -80,13 +80,21 @@ class Part:
         if pieces:
             yield b"".join(pieces)
 
-    def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Every line with its number, without its line feed."""
-        number = self.first_line
+    def lines(self, chosen: Collection[int] | None = None) -> Iterator[tuple[int, bytes]]:
+        """Every line, or the chosen ones, with its number, without its line feed."""
+        first = self.first_line
+        numbers = iter(sorted(chosen or ()))
+        following = next(numbers, None)
         for block in self.blocks():
-            for line in split_lines(block):
-                yield number, line
-                number += 1
+            after = first + count_lines(block)
+            if chosen is None:
+                yield from enumerate(split_lines(block), first)
+            elif following is not None and following < after:
+                lines = split_lines(block)
+                while following is not None and following < after:
+                    yield following, lines[following - first]
+                    following = next(numbers, None)
+            first = after
 
 
 @dataclass(slots=True)
@@ -167,6 +175,11 @@ def split_lines(block: bytes) -> list[bytes]:
     if not lines[-1]:
         lines.pop()
     return lines
+
+
+def count_lines(block: bytes) -> int:
+    """How many lines `split_lines` would make of it."""
+    return block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
 
 
 def as_text(line: bytes) -> str:

@@ -11,7 +11,7 @@ not like the others are set aside and read one by one, exactly, and the rest is 
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.events import Instant, Json, Reject, ScheduleChunk
 from ...warehouse.log import Batch
 from ...warehouse.schema import literal, quote
-from ..format import MAX_LINE_BYTES, Format, Head, Part, Tally, as_text, split_lines
+from ..format import MAX_LINE_BYTES, Format, Head, Part, Tally, as_text, count_lines, split_lines
 
 if TYPE_CHECKING:
     import duckdb
@@ -96,18 +96,15 @@ class SchedulerSteps(Format):
         odd = _read_bulk(part, batch, tally) if part.size_bytes >= BULK_BYTES else None
         if odd == frozenset():
             return tally
-        for number, line in part.lines():
-            if odd is None or number in odd:
-                tally.lines += 1
-                try:
-                    batch.add(_chunk(_decode(line), part, number))
-                    tally.loaded += 1
-                except BadRecord as error:
-                    reason, text = str(error), as_text(line)
-                    batch.add(
-                        Reject(source_id=part.source_id, run_id=part.run_id, line=number, reason=reason, text=text)
-                    )
-                    tally.rejected += 1
+        for number, line in part.lines(odd):
+            tally.lines += 1
+            try:
+                batch.add(_chunk(_decode(line), part, number))
+                tally.loaded += 1
+            except BadRecord as error:
+                reason, text = str(error), as_text(line)
+                batch.add(Reject(source_id=part.source_id, run_id=part.run_id, line=number, reason=reason, text=text))
+                tally.rejected += 1
         return tally
 
 
@@ -393,7 +390,7 @@ def _read_bulk(part: Part, batch: Batch, tally: Tally) -> frozenset[int] | None:
         return None
     masked = batch.staging / "masked.jsonl"
     odd: set[int] = set()
-    for find_odd in (_none, _irregular, _invalid):
+    for find_odd in (_none, _irregular, _invalid, _trailing_comma):
         found = find_odd(part, layout, masked) - odd
         if find_odd is not _none and not found:
             continue
@@ -572,14 +569,23 @@ def _judge(line: bytes, layout: _Layout) -> bool | None:
 
 
 def _invalid(part: Part, layout: _Layout, masked: Path) -> set[int]:
-    """Lines of the masked file that are no JSON, such as [1 2] or 01, whose shape is that of a good line."""
+    """Lines of the masked file that are no JSON, such as [1 2] or 01, though their shape is that of a good line."""
+    return _where("NOT json_valid(line)", part, masked)
+
+
+def _trailing_comma(part: Part, layout: _Layout, masked: Path) -> set[int]:
+    """Lines of the masked file with a comma that nothing follows, which DuckDB takes for JSON."""
+    return _where("regexp_matches(line, ',\\s*[}\\]]')", part, masked)
+
+
+def _where(condition: str, part: Part, masked: Path) -> set[int]:
     import duckdb
 
     query = (
         f"SELECT {part.first_line - 1} + number FROM (SELECT line, row_number() OVER () AS number FROM read_csv("
         f"{literal(glob_safe(masked))}, columns = {{line: 'VARCHAR'}}, delim = chr(1), quote = '', escape = '', "
         f"header = false, auto_detect = false, max_line_size = {2 * MAX_LINE_BYTES}, hive_partitioning = false)) "
-        "WHERE NOT json_valid(line) OR regexp_matches(line, ',\\s*[}\\]]')"
+        f"WHERE {condition}"
     )
     try:
         return {number for (number,) in part.cursor().execute(query).fetchall()}
@@ -589,16 +595,17 @@ def _invalid(part: Part, layout: _Layout, masked: Path) -> set[int]:
 
 def _mask(part: Part, odd: set[int], masked: Path) -> None:
     """Write the part with `{}` in place of its odd lines, so that every other line keeps its number."""
-    numbers: Iterator[int] = iter(sorted(odd))
-    following = next(numbers, None)
     first = part.first_line
+    numbers = iter(sorted(odd))
+    following = next(numbers, None)
     with masked.open("wb") as file:
         for block in part.blocks():
-            lines = None
-            count = block.count(b"\n") + (not block.endswith(b"\n"))
-            while following is not None and following < first + count:
-                lines = lines if lines is not None else split_lines(block)
-                lines[following - first] = b"{}"
-                following = next(numbers, None)
-            file.write(block if lines is None else b"\n".join(lines) + b"\n")
-            first += count
+            after = first + count_lines(block)
+            if following is not None and following < after:
+                lines = split_lines(block)
+                while following is not None and following < after:
+                    lines[following - first] = b"{}"
+                    following = next(numbers, None)
+                block = b"\n".join(lines) + b"\n"
+            file.write(block)
+            first = after
