@@ -1,0 +1,216 @@
+"""The commands that keep a store in order, and how the command line takes its options and tells its errors."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import bench
+import click
+import pytest
+from bench import cli
+from bench.warehouse.database import load
+from bench.warehouse.log import EventLog
+from bench.warehouse.options import Command, Values
+from bench.warehouse.store import Store
+from click.testing import CliRunner
+
+Told = tuple[int, str, str]  # exit code, stdout, stderr
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.delenv("BENCH_STORE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return Store.find(tmp_path / ".bench")
+
+
+@pytest.fixture
+def tell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Told]:
+    """Run a command line as the user would, in this process."""
+
+    def run(*arguments: str) -> Told:
+        monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        out, err = capfd.readouterr()
+        return int(stopped.value.code or 0), out, err
+
+    return run
+
+
+def record(*durations: int) -> None:
+    with bench.run("a") as run:
+        case = run.case("c")
+        for duration in durations:
+            case.timing(duration)
+
+
+def test_recover_seals_what_a_dead_process_left(store: Store, tell: Callable[..., Told]) -> None:
+    """It says how many journals there were, and how many belong to the living."""
+    script = "import bench, os, signal; bench.run('a').case('c').timing(1); os.kill(os.getpid(), signal.SIGKILL)"
+    subprocess.run([sys.executable, "-c", script], check=False)
+    with bench.run("alive"):
+        assert tell("recover") == (0, "1 journals recovered, 1 still being written\n", "")
+    assert tell("recover")[1] == "0 journals recovered, 0 still being written\n"
+
+
+def test_rebuild_counts_what_it_loaded(store: Store, tell: Callable[..., Told]) -> None:
+    """One line per table on stdout."""
+    record(1, 2, 3)
+    code, out, err = tell("rebuild")
+
+    assert (code, err) == (0, "")
+    assert {tuple(line.split()) for line in out.splitlines()} == {
+        ("runs", "1"), ("environments", "1"), ("cases", "1"), ("outcomes", "1"), ("timings", "3"),
+    }  # fmt: skip
+
+
+def test_verify_tells_what_is_damaged_and_exits_with_1(store: Store, tell: Callable[..., Told]) -> None:
+    """The file, what is wrong with it and the cure, on stderr; all is well otherwise."""
+    record(*range(300))
+    code, out, err = tell("verify")
+    assert (code, err) == (0, "") and out.splitlines()[-1] == "all is well"
+
+    path = next((store.events / "timings").iterdir())
+    data = bytearray(path.read_bytes())
+    data[50] ^= 1
+    path.write_bytes(data)
+    code, out, err = tell("verify")
+    assert code == 1 and "all is well" not in out
+    assert err.startswith(f"Error: {path} is damaged") and "bench rebuild" in err
+
+
+def test_compact_says_what_became_of_the_files(store: Store, tell: Callable[..., Told]) -> None:
+    """Ten files of two runs become one per table."""
+    record(1)
+    record(2)
+    files = len(EventLog(store).files())
+    code, out, err = tell("compact")
+
+    assert (code, out, err) == (0, f"{files} files became {len(EventLog(store).files())}\n", "")
+    assert tell("verify")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["recover", "rebuild", "verify", "compact"])
+def test_no_wait_gives_up_with_75(command: str, store: Store, tell: Callable[..., Told]) -> None:
+    """Who must not wait is told who is loading."""
+    record(1)
+    load(store)
+    with store.lock():
+        code, out, err = tell(command, "--no-wait")
+    assert (code, out) == (75, "")
+    assert (
+        err
+        == f"Error: process {os.getpid()} is loading {store.root}. Try again when it is done, or without --no-wait.\n"
+    )
+
+
+def test_ctrl_c_says_so_without_a_traceback(store: Store) -> None:
+    """While it waits for another loader, a command tells for whom, and an interrupt ends it in one sentence."""
+    with store.lock():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bench", "recover"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"waiting for process {os.getpid()}, which is loading {store.root}\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert (process.returncode, out) == (130, "")
+    assert err.lstrip() == "Error: interrupted; everything recorded so far is kept\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["recovr"], 2, "no command 'recovr'. Nearest: 'recover'"),
+        (["verify", "--stor", "x"], 2, "--store"),
+        (["verify", "surplus"], 2, "surplus"),
+        (["compact", "--below", "much"], 2, "much"),
+        (["verify", "--store", "file"], 2, "the store file is a file. Give a folder with --store"),
+        (["verify", "--store", "file/below"], 2, "cannot create the store"),
+    ],
+)
+def test_errors_are_sentences(
+    arguments: list[str], code: int, says: str, store: Store, tell: Callable[..., Told]
+) -> None:
+    """What is wrong and the nearest that is right, on stderr, with the exit code of usage."""
+    Path("file").touch()
+    told, out, err = tell(*arguments)
+    assert (told, out) == (code, "")
+    assert says in err and "Traceback" not in err
+
+
+def test_asking_before_anything_was_recorded_says_how_to_begin(store: Store, tell: Callable[..., Told]) -> None:
+    """And makes no store."""
+    code, out, err = tell("runs")
+    assert (code, out) == (2, "")
+    assert (
+        err
+        == f"Error: there is no store at {store.root}. Record with `bench measure`, or load with: bench ingest PATH\n"
+    )
+    assert not store.root.exists()
+
+
+def test_an_internal_error_is_a_sentence_too(
+    store: Store, tell: Callable[..., Told], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bug says that it is one, and how to see where, with exit code 70."""
+    import bench.warehouse.verify
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("oh")
+
+    monkeypatch.setattr(bench.warehouse.verify, "verify", broken)
+    monkeypatch.delenv("BENCH_DEBUG", raising=False)
+    code, out, err = tell("verify")
+    assert (code, out) == (70, "")
+    assert err.startswith("Error: internal error, a bug in bench: RuntimeError: oh.")
+
+
+@click.command(cls=Command)
+@click.argument("paths", nargs=-1)
+@click.option("-c", "--configs", cls=Values)
+@click.option("--batch-sizes", cls=Values, value_type=int)
+@click.option("--title")
+@click.option("--flag", is_flag=True)
+def example(**given: object) -> None:
+    """Says what it was given."""
+    click.echo(repr({name: value for name, value in given.items() if value}))
+
+
+@pytest.mark.parametrize(
+    ("line", "given"),
+    [
+        ("--configs A B", {"configs": ("A", "B")}),
+        ("--configs A --configs B", {"configs": ("A", "B")}),
+        ("--configs A,B C", {"configs": ("A", "B", "C")}),
+        ("-c A B --flag", {"configs": ("A", "B"), "flag": True}),
+        ("--flag --configs A", {"configs": ("A",), "flag": True}),
+        ("--configs a\\,b c", {"configs": ("a,b", "c")}),
+        ("--configs=A", {"configs": ("A",)}),
+        ("--configs A B --title T", {"configs": ("A", "B"), "title": "T"}),
+        ("--title T --configs A B -- P Q", {"configs": ("A", "B"), "title": "T", "paths": ("P", "Q")}),
+        ("P Q --configs A B", {"configs": ("A", "B"), "paths": ("P", "Q")}),
+        ("--batch-sizes 1 8 32", {"batch_sizes": (1, 8, 32)}),
+        ("--batch-sizes -1 2 --configs -5", {"batch_sizes": (-1, 2), "configs": ("-5",)}),
+        ("--batch-sizes 1,2 4", {"batch_sizes": (1, 2, 4)}),
+        ("--title -7 --configs A", {"configs": ("A",), "title": "-7"}),
+        ("-- --configs A", {"paths": ("--configs", "A")}),
+    ],
+)
+def test_options_take_several_values_the_natural_way(line: str, given: dict[str, object]) -> None:
+    """One after another, repeated, with commas, before and after other options."""
+    result = CliRunner().invoke(example, line.split(" "))
+    assert (result.exit_code, result.output) == (0, f"{given!r}\n") or eval(result.output) == given
+
+
+@pytest.mark.parametrize(
+    ("line", "says"), [("--batch-sizes 1 x", "'x' is not a valid integer"), ("--configs", "requires an argument")]
+)
+def test_a_wrong_value_is_named(line: str, says: str) -> None:
+    """The one value that is wrong, not the list."""
+    result = CliRunner().invoke(example, line.split(" "))
+    assert result.exit_code == 2 and says in result.output
