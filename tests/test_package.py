@@ -1,0 +1,189 @@
+"""The house: floors, lazy imports, and a command line whose every command is documented."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import bench
+import click
+import pytest
+from bench import cli
+
+ROOT = Path(__file__).parents[1]
+FLOORS = {"sql": 0, "warehouse": 1, "measure": 2, "ingest": 2, "query": 2, "viz": 3, "cli": 4}
+HEAVY = ("altair", "duckdb", "numpy", "pandas", "pyarrow", "scipy", "torch", "vl_convert")
+NEEDS = {"measure": "torch", "viz": "altair"}  # extras without which a command may not even be imported
+
+
+def modules() -> list[Path]:
+    """Every module of the package, tests left out."""
+    return sorted(
+        path
+        for path in (*ROOT.glob("*.py"), *(p for room in FLOORS for p in (ROOT / room).rglob("*.py")))
+        if path.name != "conftest.py"
+    )
+
+
+def room(path: Path) -> str:
+    """The room a module lies in; root modules are above all rooms, but for the package itself, which every one may read."""
+    relative = path.relative_to(ROOT)
+    return relative.parts[0] if len(relative.parts) > 1 else "cli"
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Absolute dotted names of what a module imports, and whether it says so by a relative import."""
+    package = ("bench", *path.relative_to(ROOT).parent.parts)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, False) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            stem = ".".join((*base, *((node.module,) if node.module else ())))
+            yield from ((f"{stem}.{alias.name}", node.level > 0) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_imports_only_from_floors_below(path: Path) -> None:
+    """sql ◀ warehouse ◀ measure, ingest, query ◀ viz ◀ cli; inside the package imports are relative."""
+    here = room(path)
+    for name, relative in imports(path):
+        if name.split(".")[0] != "bench":
+            continue
+        assert relative, f"{path}: {name} by its absolute name"
+        there = name.split(".")[1]
+        if there in FLOORS and there != here:
+            assert FLOORS[there] < FLOORS[here], f"{path} imports {name}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules() if path != ROOT / "measure" / "models.py"],  # torch modules and nothing else
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_heavy_packages_are_imported_when_they_are_needed(path: Path) -> None:
+    """No module imports one at its top, so that no command pays for another's."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {name.split(".")[0] for node in top for name in _names(node)}
+    assert not names & set(HEAVY)
+
+
+def _names(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [] if node.level else [node.module or ""]
+    return [alias.name for alias in node.names]
+
+
+def test_the_package_list_is_the_tree() -> None:
+    """What pyproject.toml installs is every folder with modules, and every SQL file."""
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {path.parent.relative_to(ROOT) for path in modules()}
+    assert set(said["packages"]) == {".".join(("bench", *folder.parts)) for folder in folders}
+    assert all((ROOT / folder / "__init__.py").exists() for folder in folders)
+    patterns = said["package-data"]["bench.sql"]
+    packed = {path for pattern in patterns for path in (ROOT / "sql").glob(pattern)}
+    assert packed == set((ROOT / "sql").rglob("*.sql"))
+
+
+def imported(script: str, *names: str) -> set[str]:
+    """Which of these packages a fresh interpreter has imported after the script."""
+    tell = f"\nimport sys; print('imported:', *({set(names)!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script + tell], capture_output=True, text=True, check=True)
+    return set(done.stdout.rpartition("imported:")[2].split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []], ids=" ".join)
+def test_help_and_version_import_nothing_heavy(arguments: list[str]) -> None:
+    """They answer at once."""
+    script = f"""
+import sys
+sys.argv = ["bench", *{arguments!r}]
+from bench.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+"""
+    assert imported(script, *HEAVY) == set()
+
+
+def test_importing_bench_imports_nothing_heavy() -> None:
+    """A server that may record pays nothing before it does."""
+    assert imported("import bench, bench.cli", *HEAVY) == set()
+
+
+def test_recording_imports_nothing_heavy_until_it_seals(tmp_path: Path) -> None:
+    """Emitting needs neither Arrow nor DuckDB nor torch; closing needs Arrow alone."""
+    script = f"""
+import bench
+run = bench.run("a", store={str(tmp_path)!r})
+case = run.case("c", parameters={{"n": 1}})
+case.timing(1)
+with case.time():
+    pass
+case.memory(1)
+case.metric("m", 1.0)
+case.outcome("ok")
+run.schedule_chunk([1, 2, 3], schedule_ms=1.0)
+run.flush()
+"""
+    assert imported(script, *HEAVY) == set()
+    assert imported(script + "\nrun.close()", *HEAVY) <= {"pyarrow", "numpy"}
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command and command of a group, with its full name; those that lack their extra are left out."""
+    for name in cli.COMMANDS:
+        if find_spec(NEEDS.get(name, "click")) is None:
+            continue
+        command = cli.cli.get_command(click.Context(cli.cli), name)
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for child in command.list_commands(context):
+                found = command.get_command(context, child)
+                assert found is not None
+                yield f"{name} {child}", found
+
+
+def test_every_command_is_named_in_the_docs() -> None:
+    """A command nobody can read of does not exist."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages if page.exists())
+    assert [name for name, _ in commands() if f"bench {name}" not in text] == []
+
+
+def test_every_command_ends_its_help_in_a_line_one_can_paste() -> None:
+    """And that line calls it by its name."""
+    for name, command in commands():
+        lines = [line.strip() for line in (command.help or "").replace("\b", "").splitlines() if line.strip()]
+        assert lines and f"bench {name.split()[0]}" in lines[-1], f"{name}: {lines[-1:]}"
+
+
+def test_the_short_helps_are_sentences() -> None:
+    """They stand in `bench --help`, one a line."""
+    assert all(help_.endswith(".") and len(help_) < 80 for _, _, help_ in cli.COMMANDS.values())
+
+
+def test_every_option_says_what_it_is_for() -> None:
+    """No option without its help."""
+    for name, command in commands():
+        silent = [p.name for p in command.params if isinstance(p, click.Option) and not p.help and not p.hidden]
+        assert not silent, f"{name}: {silent}"
+
+
+def test_the_version_is_the_package_s() -> None:
+    """`bench --version` and `bench.__version__` agree, installed or not."""
+    done = subprocess.run([sys.executable, "-m", "bench", "--version"], capture_output=True, text=True, check=True)
+    assert bench.__version__ in done.stdout
+
+
+def test_unknown_attributes_are_unknown() -> None:
+    """The lazy package is no catch-all."""
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = bench.nothing
