@@ -35,7 +35,7 @@ class Head:
     def lines(self, count: int = 20) -> list[str]:
         """The first lines, decoded leniently, without their ends and without a byte order mark."""
         text = self.data[: 1 << 20].decode("utf-8", "backslashreplace").removeprefix("\ufeff")
-        return text.split("\n", count)[:count] if count else []
+        return text.split("\n", count)[:count]
 
 
 @dataclass(frozen=True, slots=True)
