@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..warehouse.events import Run, Source
 
-THREADS = 2  # a file is read by one thread, and writing its Parquet file takes about another
+THREADS = 2  # files read side by side, each by one thread: its lines are numbered in order
 MEMORY_LIMIT = "500MB"
 BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has its own
 
@@ -219,7 +219,7 @@ class _Loader:
 
         with self._lock:
             if self._database is None:
-                self._database = duckdb.connect(config={"threads": THREADS, "memory_limit": MEMORY_LIMIT})
+                self._database = duckdb.connect(config={"threads": 1, "memory_limit": MEMORY_LIMIT})
         return self._database.cursor()
 
     def _run(self, part: NewPart) -> "Run":

@@ -4,11 +4,12 @@ A plan is made before anything is written, so a dry run is a plan that is only p
 """
 
 import difflib
+import functools
 import hashlib
 import os
 import stat
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from .format import MAX_LINE_BYTES, Format, Head, find_format, formats
 from .known import Fingerprint, Known, KnownSources, fingerprint
 
 HEAD_BYTES = 1 << 16
+SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
 PLANNED = 0  # next_line of a source that this plan will load
 
 
@@ -143,9 +145,10 @@ def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: C
     before = len(plan.notes)
     unknown: dict[str, str] = {}
     found: dict[str, list[_File]] = {}
-    for path in _files(want.path, plan):
+    paths = _files(want.path, plan)
+    for path, print_of in zip(paths, _fingerprints(paths, known, tell), strict=True):
         try:
-            file = _look(path, want.config, forced, known, plan, unknown, tell)
+            file = _look(path, print_of, want.config, forced, known, plan, unknown)
         except OSError as error:
             unknown[path.name] = f"cannot be read ({error.strerror})"
             continue
@@ -187,20 +190,38 @@ def _files(path: Path, plan: Plan) -> list[Path]:
     return files
 
 
+def _fingerprints(
+    paths: list[Path], known: KnownSources, tell: Callable[[int], None] | None
+) -> Iterator[Callable[[], Fingerprint]]:
+    """What gives each file's fingerprint, or raises OSError; much is hashed two files at a time, free of the GIL."""
+    if len(paths) < 2 or sum(path.stat().st_size for path in paths if path.exists()) < SIDE_BY_SIDE_BYTES:
+        for path in paths:
+            yield functools.partial(fingerprint, path, known, tell)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(2, thread_name_prefix="hash")
+    try:
+        for future in [pool.submit(fingerprint, path, known, tell) for path in paths]:
+            yield future.result
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 def _look(
     path: Path,
+    print_of: Callable[[], Fingerprint],
     label: str | None,
     forced: Format | None,
     known: KnownSources,
     plan: Plan,
     unknown: dict[str, str],
-    tell: Callable[[int], None] | None,
 ) -> _File | None:
     """Fingerprint a file, find it among the known or recognise it; None if there is nothing to load in it."""
     if path.stat().st_size == 0:
         plan.notes.append(f"{path} is empty")
         return None
-    print_ = fingerprint(path, known, tell)
+    print_ = print_of()
     candidates = [
         (row, print_.prefixes[row.end_byte])
         for row in known.by_head.get(print_.head_sha256, ())

@@ -351,7 +351,7 @@ def copy(connection: "duckdb.DuckDBPyConnection", select: str, path: Path, metad
     try:
         connection.execute(
             f"COPY ({select}) TO {literal(str(path))} "
-            f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, KV_METADATA {{{said}}})"
+            f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 30720, KV_METADATA {{{said}}})"
         )
     except duckdb.IOException as error:
         raise _full(path.parent, str(error).splitlines()[0]) from error
