@@ -15,7 +15,7 @@ from bench.warehouse.store import Store
 from .strategies import plain
 
 DATA = Path(__file__).parents[1] / "data"
-UNITS = {"ns": "_ns", "ms": "_ms", "s": "_s", "bytes": ("_bytes", "_byte")}
+UNITS = {"ns": ("_ns",), "ms": ("_ms",), "s": ("_s",), "bytes": ("_bytes", "_byte")}
 
 
 @pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.TABLE)

@@ -176,9 +176,12 @@ def test_a_value_that_does_not_fit_loses_nothing_around_it(wrong: Any, tmp_path:
     assert expected([timing(1), timing(2)]) == read_rows(opened.path)
 
 
+NUMBER: Any = 3
+
+
 @pytest.mark.parametrize(
-    "event", [timing(1, phase=7), timing(1, metric=None), ScheduleChunk(run_id=RUN, chunk_sizes=3)]
-)  # type: ignore[arg-type]
+    "event", [timing(1, phase=7), timing(1, metric=None), ScheduleChunk(run_id=RUN, chunk_sizes=NUMBER)]
+)
 def test_a_value_of_the_wrong_type_is_named(event: Event, tmp_path: Path) -> None:
     """The error names the table's field, and nothing is written."""
     opened = Journal(tmp_path / "a.journal", HEADER)
