@@ -393,6 +393,26 @@ def test_a_run_that_cannot_be_ended_for_lack_of_space_lets_go_of_its_journal(
     assert rows(store, "SELECT duration_ns FROM timings") == [(1,)]
 
 
+def test_flush_reaches_every_journal_of_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those filled before the present one too, for they are not sealed yet."""
+    monkeypatch.setattr(recorder, "ROTATE_BYTES", 30_000)
+    fdatasync, synced = os.fdatasync, set()
+
+    def noting(file: int) -> None:
+        synced.add(os.fstat(file).st_ino)
+        fdatasync(file)
+
+    monkeypatch.setattr(os, "fdatasync", noting)
+    with bench.run("a", store=store) as run:
+        case = run.case("c")
+        for number in range(20_000):
+            case.timing(number)
+        journals = {path.stat().st_ino for path in EventLog(store).journals()}
+        run.flush()
+
+    assert len(journals) > 2 and journals <= synced
+
+
 def test_names_that_are_no_unicode_are_kept_readable(store: Store) -> None:
     """A file name of bytes that are no UTF-8 is recorded with those bytes escaped."""
     with bench.run("caf\udce9", store=store) as run:
