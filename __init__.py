@@ -1,11 +1,11 @@
 """bench: an event-log store for performance work on ML systems.
 
-    import bench
+import bench
 
-    with bench.run("my-config") as run:
-        case = run.case("matmul", batch_size=8)
-        with case.time():
-            work()
+with bench.run("my-config") as run:
+    case = run.case("matmul", batch_size=8)
+    with case.time():
+        work()
 """
 
 from typing import TYPE_CHECKING, Any

@@ -46,7 +46,9 @@ class Lazy(click.Group):
         command: click.Command = getattr(importlib.import_module(module, __package__), attribute)
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest command when there is none by that name."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise UnknownName("command", args[0], COMMANDS, cure="List them with: bench --help")
@@ -90,7 +92,10 @@ def main() -> Any:
     except Exception as error:
         if os.environ.get("BENCH_DEBUG"):
             raise
-        _stop(f"internal error, a bug in bench: {type(error).__name__}: {error}. Set BENCH_DEBUG=1 to see where.", Exit.INTERNAL)
+        _stop(
+            f"internal error, a bug in bench: {type(error).__name__}: {error}. Set BENCH_DEBUG=1 to see where.",
+            Exit.INTERNAL,
+        )
     else:
         sys.exit(code or Exit.OK)
 

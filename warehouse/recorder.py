@@ -254,69 +254,62 @@ class Run:
             token_budget: Most tokens a step may schedule.
             kv_cache_usage: Share of the KV cache in use, 0 to 1.
         """
-        mask = _CHUNK_ALWAYS
+        if type(chunk_sizes) is not list:
+            chunk_sizes = list(chunk_sizes)
+        shape = 0  # which of the optional fields are there, one bit each
         values: list[Any] = []
         if schedule_ms is not None:
-            mask |= _SCHEDULE_MS
+            shape = 1
             values.append(schedule_ms)
         if model_run_ms is not None:
-            mask |= _MODEL_RUN_MS
+            shape |= 2
             values.append(model_run_ms)
         if step_ms is not None:
-            mask |= _STEP_MS
+            shape |= 4
             values.append(step_ms)
         if waiting is not None:
-            mask |= _WAITING
+            shape |= 8
             values.append(waiting)
         if running is not None:
-            mask |= _RUNNING
+            shape |= 16
             values.append(running)
         if prefill is not None:
-            mask |= _PREFILL
+            shape |= 32
             values.append(prefill)
         if decode is not None:
-            mask |= _DECODE
+            shape |= 64
             values.append(decode)
         if token_budget is not None:
-            mask |= _TOKEN_BUDGET
+            shape |= 128
             values.append(token_budget)
         if kv_cache_usage is not None:
-            mask |= _KV_CACHE_USAGE
+            shape |= 256
             values.append(kv_cache_usage)
+        count = len(chunk_sizes)
+        try:
+            pack, head, length = _chunk_packers[shape][count]
+        except KeyError:
+            pack, head, length = _chunk_packer(shape, count)
         now = _now()
         step = self._steps
-        self._steps = step + 1
+        self._steps = line = step + 1
         if batch_id is None:
             batch_id = step
-        count = len(chunk_sizes)
-        pack, length = _chunk_packers.get(mask << 32 | count) or _chunk_packer(mask, count)
         journal = self._journal
         offset = journal.end
         end = offset + length
-        if end <= journal.limit and length <= PAGE:
+        if end <= journal.limit:
             journal.end = end
             try:
-                pack(
-                    journal.map,
-                    offset,
-                    length,
-                    _CHUNK_KIND,
-                    mask,
-                    batch_id,
-                    count,
-                    *chunk_sizes,
-                    *values,
-                    now,
-                    step + 1,
-                    length,
-                )
+                pack(journal.map, offset, head, batch_id, count, *chunk_sizes, *values, now, line, length)
                 return
             except BaseException as error:  # a value that does not fit, or another thread closed this journal
                 journal.void(offset, length)
                 if not isinstance(error, Exception):
                     raise
-        flat = [batch_id, count, *chunk_sizes, *values, now, step + 1]
-        self._write(lambda current: current.append(_CHUNK_KIND, mask, (count,), flat))
+        mask = _CHUNK_ALWAYS | sum(bit for index, bit in enumerate(_CHUNK_BITS) if shape >> index & 1)
+        row = [batch_id, count, *chunk_sizes, *values, now, line]
+        self._write(lambda current: current.append(_CHUNK_KIND, mask, (count,), row))
 
     def flush(self) -> None:
         """Return when everything recorded so far would survive power loss."""
@@ -383,7 +376,7 @@ class Case:
         # What rows begin with that are like the last one: of this metric and phase, in this journal.
         self._head = b""
         self._metric = self._phase = ""
-        self._journal: Journal | None = None
+        self._journal = run._journal
 
     def time(self, metric: str = "latency", *, loops: int = 1, phase: str = "steady") -> "_Span":
         """Time a `with` block as one sample of `loops` calls. A block that raises is not recorded."""
@@ -417,13 +410,13 @@ class Case:
         if sample is None:
             sample = self._samples
             self._samples = sample + 1
-        journal = self._run._journal
-        if journal is not self._journal or metric is not self._metric or phase is not self._phase or details:
+        if metric is not self._metric or phase is not self._phase or details:
             self._timing(metric, phase, duration_ns, loops, sample, now, details)
             return
+        journal = self._journal
         offset = journal.end
         end = offset + _PLAIN_BYTES
-        if end > journal.limit:
+        if end > journal.limit:  # it is full, or closed
             self._timing(metric, phase, duration_ns, loops, sample, now, details)
             return
         journal.end = end
@@ -542,20 +535,24 @@ _PLAIN_MASK = _bits(events.Timing)["sample"] | _bits(events.Timing)["recorded_at
 _CHUNK_KIND = KINDS[events.ScheduleChunk]
 _CHUNK = _bits(events.ScheduleChunk)
 _CHUNK_ALWAYS = _CHUNK["batch_id"] | _CHUNK["chunk_sizes"] | _CHUNK["recorded_at"] | _CHUNK["line"]
-_SCHEDULE_MS, _MODEL_RUN_MS, _STEP_MS = _CHUNK["schedule_ms"], _CHUNK["model_run_ms"], _CHUNK["step_ms"]
-_WAITING, _RUNNING, _PREFILL, _DECODE = _CHUNK["waiting"], _CHUNK["running"], _CHUNK["prefill"], _CHUNK["decode"]
-_TOKEN_BUDGET, _KV_CACHE_USAGE = _CHUNK["token_budget"], _CHUNK["kv_cache_usage"]
+_CHUNK_BITS = [_CHUNK[name] for name in (
+    "schedule_ms", "model_run_ms", "step_ms", "waiting", "running", "prefill", "decode", "token_budget", "kv_cache_usage",
+)]  # fmt: skip
+_HEAD = struct.Struct("<IBI")  # length, kind, mask
 
-# Packers of the scheduler steps seen so far, by mask and number of chunks, with their lengths.
-_chunk_packers: dict[int, tuple[Callable[..., None], int]] = {}
+# For scheduler steps by their shape and number of chunks: packer, what the row begins with, its length.
+_chunk_packers: list[dict[int, tuple[Callable[..., None], bytes, int]]] = [{} for _ in range(1 << len(_CHUNK_BITS))]
 
 
-def _chunk_packer(mask: int, count: int) -> tuple[Callable[..., None], int]:
-    if len(_chunk_packers) > 10_000:
-        _chunk_packers.clear()
-    packer = struct.Struct(LAYOUTS[_CHUNK_KIND].format(mask, (count,)))
-    _chunk_packers[mask << 32 | count] = packer.pack_into, packer.size
-    return packer.pack_into, packer.size
+def _chunk_packer(shape: int, count: int) -> tuple[Callable[..., None], bytes, int]:
+    mask = _CHUNK_ALWAYS | sum(bit for index, bit in enumerate(_CHUNK_BITS) if shape >> index & 1)
+    layout = LAYOUTS[_CHUNK_KIND].format(mask, (count,))
+    length = struct.calcsize(layout)
+    packer = struct.Struct(f"<{_HEAD.size}s" + layout.removeprefix(_HEAD.format))
+    if length > PAGE:  # the careful way ends it with a checksum; no journal has so much room
+        return packer.pack_into, b"", sys.maxsize
+    made = _chunk_packers[shape][count] = packer.pack_into, _HEAD.pack(length, _CHUNK_KIND, mask), length
+    return made
 
 
 # The layout of a timing without details; its first six fields are packed once for many rows.

@@ -3,6 +3,7 @@
 import json
 import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def measure(figures: Figures) -> None:
         run = bench.run("emit", store=Path(folder) / "store")
         case = run.case("case")
         with (Path(folder) / "lines.jsonl").open("w") as lines:
-            now, dumps, write = time.time_ns, json.dumps, lines.write
+            now, dumps, write, writer = time.time_ns, json.dumps, lines.write, str(uuid.uuid4())
 
             def timing() -> None:
                 emit = case.timing
@@ -44,7 +45,7 @@ def measure(figures: Figures) -> None:
 
             def chunk_json() -> None:
                 for number in range(COUNT):
-                    write(dumps({"run_id": run.run_id, "batch_id": number, "chunk_sizes": SIZES, "schedule_ms": 0.41,
+                    write(dumps({"run_id": run.run_id, "writer": writer, "batch_id": number, "line": number + 1, "chunk_sizes": SIZES, "schedule_ms": 0.41,
                                  "model_run_ms": 21.7, "waiting": 3, "running": 16, "recorded_at": now() // 1000}) + "\n")  # fmt: skip
 
             json_ns, chunk_json_ns = _nanoseconds(timing_json), _nanoseconds(chunk_json)
