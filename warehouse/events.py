@@ -7,7 +7,7 @@ A field's type says how it is stored:
     Json JSON text · Instant TIMESTAMP (UTC; microseconds since 1970 in Python)
 
 Adding a nullable field is always allowed. Nothing is renamed or re-typed. A change of meaning raises VERSION, adds a
-line of history beside it, and one upgrade function in `log.UPGRADES`.
+line of history beside it, and brings the function that upgrades older files with it.
 """
 
 import dataclasses
