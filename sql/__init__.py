@@ -93,7 +93,8 @@ def _arguments(paragraphs: list[str]) -> tuple[Argument, ...] | None:
     """Take the paragraph of arguments out, if there is one."""
     for index, paragraph in enumerate(paragraphs):
         if paragraph.startswith("arguments:"):
-            parts = [part.split(":=") for part in paragraphs.pop(index).removeprefix("arguments:").split(",")]
+            text = " ".join(paragraphs.pop(index).removeprefix("arguments:").split())
+            parts = [part.split(":=") for part in re.split(r",(?![^\[]*\])", text)]  # a list's commas part nothing
             return tuple(Argument(part[0].strip(), part[1].strip() if len(part) > 1 else None) for part in parts)
     return None
 

@@ -135,3 +135,13 @@ def test_a_real_profile_gives_the_numbers_an_independent_reader_found(warehouse:
         times["max"],
     )
     assert warehouse.rows(query) == [expected]
+
+
+def test_latency_against_batch_size_at_a_number_of_tokens(warehouse: Builder) -> None:
+    """Steps within 15 % of a target form groups by batch size; groups of two are left out."""
+    warehouse.add(run(), *[chunk(ms, [64, 64], model_run_ms=ms) for ms in (10, 11, 12)])
+    warehouse.add(chunk(13, [108], model_run_ms=99), chunk(14, [109], model_run_ms=1), chunk(15, [147], model_run_ms=3))
+
+    query = 'SELECT target_tokens, batch_size, n, mean_ms, sd_ms FROM latency_vs_batch("trim" := 0, least := {}) ORDER BY ALL'
+    assert warehouse.rows(query.format(3)) == [(128, 2, 3, 11.0, 1.0)]
+    assert warehouse.rows(query.format(2)) == [(128, 1, 2, 2.0, 2**0.5), (128, 2, 3, 11.0, 1.0)]
