@@ -247,10 +247,10 @@ class ScheduleChunk(Event):
     DOC = "scheduler step"
 
     run_id: RunId
-    batch_id: Annotated[int | None, Column("Number of the step as its writer counts it.")] = None
     chunk_sizes: Annotated[
         list[int] | None, Column("Tokens scheduled for each request in this step.", unit="tokens")
     ] = None
+    batch_id: Annotated[int | None, Column("Number of the step as its writer counts it.")] = None
     total_tokens: Annotated[int | None, Column("Tokens scheduled, as the writer says.", unit="tokens")] = None
     schedule_ms: Annotated[float | None, Column("Time the scheduler took.", unit="ms")] = None
     model_run_ms: Annotated[float | None, Column("Time the model took.", unit="ms")] = None

@@ -32,7 +32,7 @@ from .. import __version__
 from . import environment, events
 from .errors import BenchError
 from .events import Event, Instant, Json
-from .journal import KINDS, LAYOUTS, PAGE, ROTATE_BYTES, Closed, Journal
+from .journal import KINDS, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -245,7 +245,7 @@ class Run:
             chunk_sizes: Tokens scheduled for each request.
             schedule_ms: Time the scheduler took.
             model_run_ms: Time the model took.
-            batch_id: Number of the step; counted here if left out.
+            batch_id: Number of the step, if it has one of its own; views number the others in order.
             step_ms: Time of the whole step.
             waiting: Requests waiting.
             running: Requests being served.
@@ -258,8 +258,11 @@ class Run:
             chunk_sizes = list(chunk_sizes)
         shape = 0  # which of the optional fields are there, one bit each
         values: list[Any] = []
+        if batch_id is not None:
+            shape = 512
+            values.append(batch_id)
         if schedule_ms is not None:
-            shape = 1
+            shape |= 1
             values.append(schedule_ms)
         if model_run_ms is not None:
             shape |= 2
@@ -291,25 +294,21 @@ class Run:
         except KeyError:
             pack, head, length = _chunk_packer(shape, count)
         now = _now()
-        step = self._steps
-        self._steps = line = step + 1
-        if batch_id is None:
-            batch_id = step
+        self._steps = line = self._steps + 1
         journal = self._journal
         offset = journal.end
         end = offset + length
         if end <= journal.limit:
             journal.end = end
             try:
-                pack(journal.map, offset, head, batch_id, count, *chunk_sizes, *values, now, line, length)
+                pack(journal.map, offset, head, *chunk_sizes, *values, now, line, length)
                 return
             except BaseException as error:  # a value that does not fit, or another thread closed this journal
                 journal.void(offset, length)
                 if not isinstance(error, Exception):
                     raise
-        mask = _CHUNK_ALWAYS | sum(bit for index, bit in enumerate(_CHUNK_BITS) if shape >> index & 1)
-        row = [batch_id, count, *chunk_sizes, *values, now, line]
-        self._write(lambda current: current.append(_CHUNK_KIND, mask, (count,), row))
+        row = [count, *chunk_sizes, *values, now, line]
+        self._write(lambda current: current.append(_CHUNK_KIND, _chunk_mask(shape), (count,), row))
 
     def flush(self) -> None:
         """Return when everything recorded so far would survive power loss."""
@@ -534,24 +533,30 @@ _TIMING_KIND = KINDS[events.Timing]
 _PLAIN_MASK = _bits(events.Timing)["sample"] | _bits(events.Timing)["recorded_at"]
 _CHUNK_KIND = KINDS[events.ScheduleChunk]
 _CHUNK = _bits(events.ScheduleChunk)
-_CHUNK_ALWAYS = _CHUNK["batch_id"] | _CHUNK["chunk_sizes"] | _CHUNK["recorded_at"] | _CHUNK["line"]
-_CHUNK_BITS = [_CHUNK[name] for name in (
+_CHUNK_OPTIONAL = (
     "schedule_ms", "model_run_ms", "step_ms", "waiting", "running", "prefill", "decode", "token_budget", "kv_cache_usage",
-)]  # fmt: skip
-_HEAD = struct.Struct("<IBI")  # length, kind, mask
+    "batch_id",
+)  # fmt: skip
+_CHUNK_HEAD = struct.Struct("<IBII")  # length, kind, mask, number of chunks
 
 # For scheduler steps by their shape and number of chunks: packer, what the row begins with, its length.
-_chunk_packers: list[dict[int, tuple[Callable[..., None], bytes, int]]] = [{} for _ in range(1 << len(_CHUNK_BITS))]
+_chunk_packers: list[dict[int, tuple[Callable[..., None], bytes, int]]] = [{} for _ in range(1 << len(_CHUNK_OPTIONAL))]
+
+
+def _chunk_mask(shape: int) -> int:
+    names = {name for index, name in enumerate(_CHUNK_OPTIONAL) if shape >> index & 1}
+    return sum(_CHUNK[name] for name in names | {"chunk_sizes", "recorded_at", "line"})
 
 
 def _chunk_packer(shape: int, count: int) -> tuple[Callable[..., None], bytes, int]:
-    mask = _CHUNK_ALWAYS | sum(bit for index, bit in enumerate(_CHUNK_BITS) if shape >> index & 1)
-    layout = LAYOUTS[_CHUNK_KIND].format(mask, (count,))
+    mask = _chunk_mask(shape)
+    layout = LAYOUTS[NARROW_CHUNK].format(mask, (count,))
     length = struct.calcsize(layout)
-    packer = struct.Struct(f"<{_HEAD.size}s" + layout.removeprefix(_HEAD.format))
     if length > PAGE:  # the careful way ends it with a checksum; no journal has so much room
-        return packer.pack_into, b"", sys.maxsize
-    made = _chunk_packers[shape][count] = packer.pack_into, _HEAD.pack(length, _CHUNK_KIND, mask), length
+        return struct.pack_into, b"", sys.maxsize
+    packer = struct.Struct(f"<{_CHUNK_HEAD.size}s" + layout.removeprefix(_CHUNK_HEAD.format))
+    head = _CHUNK_HEAD.pack(length, NARROW_CHUNK, mask, count)
+    made = _chunk_packers[shape][count] = packer.pack_into, head, length
     return made
 
 

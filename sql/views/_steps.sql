@@ -7,7 +7,7 @@
 -- source_id      Imported file it stands in; NULL for own recordings.
 -- path           That file's path; NULL for own recordings.
 -- line           Line in that file; for own recordings the order of emission.
--- batch_id       Its number, made unique over the files of a config.
+-- batch_id       Its number, made unique over the files of a config; its writer's, else its place in its file from 0.
 -- chunk_sizes    Tokens scheduled for each request.
 -- total_tokens   Tokens scheduled, as the writer says.
 -- schedule_ms    Time the scheduler took.
@@ -35,7 +35,7 @@ steps AS (
 )
 
 SELECT
-    config, run_id, source_id, path, line, batch_id + coalesce(before, 0) AS batch_id,
+    config, run_id, source_id, path, line, coalesce(batch_id, line - 1) + coalesce(before, 0) AS batch_id,
     chunk_sizes, total_tokens, schedule_ms, model_run_ms,
     coalesce(line <= margin OR line > lines - margin, false) AS trimmed,
     NOT (coalesce(schedule_ms, 0) < max_schedule_ms AND coalesce(model_run_ms, 0) < max_model_run_ms) AS filtered

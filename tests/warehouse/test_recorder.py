@@ -87,7 +87,7 @@ def test_a_run_in_brief(store: Store) -> None:
     assert rows(
         store, "SELECT batch_id, chunk_sizes, schedule_ms, waiting, line FROM schedule_chunks ORDER BY line"
     ) == [
-        (0, [512, 1], 0.5, 3, 1),
+        (None, [512, 1], 0.5, 3, 1),
         (9, [], None, None, 2),
     ]
     assert rows(store, "SELECT size_bytes, statistic FROM memory_samples") == [(1 << 20, "peak")]
@@ -433,3 +433,24 @@ def test_every_declared_event_can_be_emitted(store: Store) -> None:
 
     for kind in kinds:
         assert rows(store, f"SELECT count(*) FROM {kind.TABLE}") == [(2 if kind is events.Outcome else 1,)]
+
+
+def test_chunks_beyond_32_bits_are_recorded_like_the_others(store: Store) -> None:
+    """The narrow layout is for the common case; what does not fit it goes the careful way, in order."""
+    with bench.run("a", store=store) as run:
+        for size in (1, 2**31 - 1, 2**31, 2**63 - 1, 5):
+            run.schedule_chunk([size, 1], model_run_ms=1.0)
+        run.schedule_chunk((7, 8), batch_id=70)
+        run.schedule_chunk([1] * 2000, batch_id=71)
+
+    assert rows(
+        store, "SELECT line, batch_id, chunk_sizes[1], len(chunk_sizes) FROM schedule_chunks ORDER BY line"
+    ) == [
+        (1, None, 1, 2),
+        (2, None, 2**31 - 1, 2),
+        (3, None, 2**31, 2),
+        (4, None, 2**63 - 1, 2),
+        (5, None, 5, 2),
+        (6, 70, 7, 2),
+        (7, 71, 1, 2000),
+    ]
