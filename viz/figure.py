@@ -98,8 +98,15 @@ def _coded(name: str, values: list[Any]) -> dict[str, Any]:
     return {"name": name, "values": list(codes), "codes": coded}
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON and JavaScript can hold it: Decimal as float, integers past 2^53 as text."""
+def plain(column: Sequence[Any]) -> Sequence[Any]:
+    """A column as JSON and JavaScript can hold it: Decimal as float, integers past 2^53 as text."""
+    kinds = set(map(type, column)) - {str, float, bool, type(None)}
+    if not kinds or (kinds == {int} and all(abs(value) <= _SAFE_INTEGER for value in column if type(value) is int)):
+        return column
+    return [_plain(value) for value in column]
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, int) and abs(value) > _SAFE_INTEGER:
         return str(value)
     return value if value is None or isinstance(value, (str, int, float)) else float(value)

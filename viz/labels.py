@@ -1,11 +1,13 @@
 """Names as text one can draw: no control characters, no line that runs off the page."""
 
+import functools
 import unicodedata
 from collections.abc import Iterable
 
 _WIDE = ("W", "F")
 
 
+@functools.lru_cache(maxsize=1024)
 def printable(text: str) -> str:
     """The text with whatever does not print (control, bidi, line breaks) written as an escape."""
     return "".join(char if char.isprintable() else _escape(char) for char in text)

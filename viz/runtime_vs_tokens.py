@@ -217,7 +217,8 @@ def _rows(
             _named(question, reduce.drawing_of_all() if grid is None else reduce.reduction(grid))
         )
         names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, map(plain, row), strict=True)) for row in cursor.fetchall()]
+        columns = map(plain, zip(*cursor.fetchall(), strict=True))
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     finally:
         connection.execute("DROP TABLE points")
 

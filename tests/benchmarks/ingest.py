@@ -21,8 +21,8 @@ connection.execute(f"CREATE TABLE steps AS FROM read_json('{sys.argv[1]}/*.jsonl
 connection.close()
 """
 
-# A process that does what any ingest must before it looks at a file: start, and read what the store knows.
-START = "import bench.ingest.commands, bench.warehouse.database, duckdb; duckdb.connect().execute('SELECT 1')"
+# A process that does what any ingest must before it looks at a file: start.
+START = "import bench.cli, bench.ingest.commands"
 
 
 def measure(figures: Figures) -> None:
