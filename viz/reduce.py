@@ -2,7 +2,7 @@
 
 GRID_PER_INCH = 150  # at 300 DPI a cell is 2 x 2 device pixels; measured 43 dB PSNR against the full drawing
 DRAW_ALL_BELOW = 20_000  # rows that are drawn as they are
-DRAW_AT_MOST = 40_000  # rows a reduced scatter keeps, about 2 s of rendering
+DRAW_AT_MOST = 30_000  # rows a reduced scatter keeps, about 1.5 s of rendering
 _DRAWABLE = "isfinite(x) AND isfinite(y) AND x >= 0 AND y >= 0"
 _HALVINGS = 8  # 900 x 600 halved 7 times is 7 x 4 cells: nothing can need more
 

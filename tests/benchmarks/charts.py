@@ -66,7 +66,8 @@ def _fill(store: Store, steps: int) -> None:
         rows = steps // 3
         tokens = np.minimum(rng.gamma(1.2, 400, rows).astype("int64") + 1, 4096)
         runtime = (8 + index) + tokens * (0.010 + 0.002 * index) + rng.gamma(2, 0.8, rows)
-        runtime[rng.random(rows) < 0.002] += rng.exponential(40)
+        outliers = rng.random(rows) < 0.002
+        runtime[outliers] += rng.exponential(40, outliers.sum())
         wanted = schema.arrow_schema(ScheduleChunk)
         given = {
             "run_id": pa.array([run.run_id]).take(pa.array(np.zeros(rows, "int64"))),
