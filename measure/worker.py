@@ -177,11 +177,8 @@ class Measurement:
         self._end(side.backend, "ok", reason=how)
 
     def _record(self, case: Case, reading: Reading, *, phase: str, **where: int) -> None:
-        details: dict[str, Any] = {**where, **reading.disturbance}
-        case.timing(
-            reading.duration_ns, phase=phase, loops=reading.loops, device_ns=reading.device_ns,
-            process=self._job.process, **details,
-        )  # fmt: skip
+        details = {"device_ns": reading.device_ns, "process": self._job.process, **where, **reading.disturbance}
+        case.timing(reading.duration_ns, phase=phase, loops=reading.loops, details=details)
 
     def _failed(self, backend: str, error: BaseException, status: str | None = None) -> None:
         """Record what a backend raised."""

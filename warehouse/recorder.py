@@ -389,7 +389,7 @@ class Case:
         phase: str = "steady",
         loops: int = 1,
         sample: int | None = None,
-        **details: int | None,
+        details: Mapping[str, int | None] | None = None,
     ) -> None:
         """Record one timed sample, in half a microsecond.
 
@@ -399,8 +399,8 @@ class Case:
             phase: cold, compile, warmup or steady.
             loops: Calls in the sample.
             sample: Number of the sample; counted here if left out.
-            details: Any other nullable column of `timings`: block, position, process, device_ns, voluntary_switches,
-                involuntary_switches, minor_faults, major_faults, steal_ns, gc_collections.
+            details: Other nullable columns of `timings` by name: block, position, process, device_ns,
+                voluntary_switches, involuntary_switches, minor_faults, major_faults, steal_ns, gc_collections.
 
         Raises:
             BenchError: The run is closed, the disk is full, or a detail is no column.
@@ -409,7 +409,7 @@ class Case:
         if sample is None:
             sample = self._samples
             self._samples = sample + 1
-        if metric is not self._metric or phase is not self._phase or details:
+        if metric is not self._metric or phase is not self._phase or details is not None:
             self._timing(metric, phase, duration_ns, loops, sample, now, details)
             return
         journal = self._journal
@@ -435,18 +435,18 @@ class Case:
         loops: int,
         sample: int,
         now: int,
-        details: dict[str, int | None],
+        details: Mapping[str, int | None] | None,
     ) -> None:
         """The careful way to the same row: any detail, a new journal, an error that says what is wrong."""
         try:
             event = events.Timing(
                 run_id=self._run.run_id, case_id=self.case_id, metric=metric, phase=phase, duration_ns=duration_ns,
-                loops=loops, sample=sample, recorded_at=Instant(now // 1000), **details,  # type: ignore[arg-type]
+                loops=loops, sample=sample, recorded_at=Instant(now // 1000), **(details or {}),  # type: ignore[arg-type]
             )  # fmt: skip
         except TypeError as error:
             raise BenchError(f"cannot record this timing: {error}") from None
         self._run.emit(event)
-        if not details:  # the next one like it may go the short way
+        if details is None:  # the next one like it may go the short way
             journal = self._run._journal
             with contextlib.suppress(Closed):  # by another thread, just now
                 numbers = [journal.string(text) for text in (self.case_id, metric, phase)]

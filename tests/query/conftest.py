@@ -19,7 +19,7 @@ def record(store: Path, config: str, run_id: str, slowest_ns: int = 1000) -> Non
             for backend, each in (("eager", slowest_ns), ("inductor", slowest_ns // 2)):
                 case = recorder.case(name, backend=backend, **AXES)  # type: ignore[arg-type]
                 for block in range(10):
-                    case.timing((each + block) * 1000, block=block, process=0)
+                    case.timing((each + block) * 1000, details={"block": block, "process": 0})
                 failed = (name, backend) == ("lstm", "inductor")
                 case.outcome("OOM" if failed else "ok", reason="out of memory" if failed else None)
         for _ in range(25):

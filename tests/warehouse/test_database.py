@@ -54,7 +54,9 @@ def fill(store: Store, seed: int, runs: int = 3) -> None:
                     case = recorder.case(name, suite="s", mode="inference", device="cpu", backend=backend, batch_size=2)
                     case.timing(chance.randrange(10**9), phase="cold")
                     for block in range(chance.randrange(1, 12)):
-                        case.timing(chance.randrange(1, 10**6), block=block, position=0, process=0, loops=3)
+                        case.timing(
+                            chance.randrange(1, 10**6), loops=3, details={"block": block, "position": 0, "process": 0}
+                        )
                     case.memory(chance.randrange(1, 10**9))
                     case.metric("compile_latency", chance.random() * 1e9, unit="ns", better="lower")
                     case.metric("nothing", chance.choice([None, math.nan, math.inf, 0.0]))

@@ -134,7 +134,7 @@ def test_an_import_without_its_sources_counts_for_nothing(store: Store) -> None:
 def forged(store: Store, *changes: tuple[bytes, bytes]) -> Path:
     """A journal as another version of bench, or a bad disk, might have left it; same lengths only."""
     with bench.run("forged", store=store) as recorder:
-        recorder.case("c").timing(7, gc_collections=3)
+        recorder.case("c").timing(7, details={"gc_collections": 3})
         recorder.flush()
         data = recorder._journal.path.read_bytes()
         recorder._closed = True  # so that it is not sealed

@@ -69,7 +69,7 @@ def test_a_run_in_brief(store: Store) -> None:
         case = run.case("matmul", batch_size=8, backend="eager", parameters={"n": 64})
         with case.time(loops=3):
             pass
-        case.timing(70, phase="warmup", block=2)
+        case.timing(70, phase="warmup", details={"block": 2})
         case.memory(1 << 20)
         case.metric("graph_breaks", 2, better="lower")
         case.outcome("ok", phase="steady")
@@ -117,7 +117,7 @@ def test_a_closed_run_records_nothing_and_says_so(store: Store) -> None:
     run.close()
     for record in (
         lambda: case.timing(2),
-        lambda: case.timing(2, block=1),
+        lambda: case.timing(2, details={"block": 1}),
         lambda: case.metric("m", 1),
         lambda: run.schedule_chunk([1]),
         lambda: run.case("d"),
@@ -167,7 +167,7 @@ def test_a_value_that_does_not_fit_loses_nothing_around_it(wrong: Any, store: St
             with pytest.raises(BenchError):
                 case.timing(wrong)
             with pytest.raises(BenchError):
-                case.timing(1, block=object())  # type: ignore[arg-type]
+                case.timing(1, details={"block": object()})  # type: ignore[dict-item]
             with pytest.raises(BenchError):
                 run.schedule_chunk([1, wrong])
             with pytest.raises(BenchError):
@@ -180,7 +180,7 @@ def test_a_value_that_does_not_fit_loses_nothing_around_it(wrong: Any, store: St
 def test_a_detail_that_is_no_column_is_named(store: Store) -> None:
     """A typing error in a keyword is an error, not a lost value."""
     with bench.run("a", store=store) as run, pytest.raises(BenchError, match="blok"):
-        run.case("c").timing(1, blok=3)
+        run.case("c").timing(1, details={"blok": 3})
 
 
 @pytest.mark.parametrize("rotate", [1 << 26, 30_000], ids=["one journal", "many journals"])
