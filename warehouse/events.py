@@ -180,8 +180,8 @@ class Timing(Event):
     case_id: CaseId
     metric: Annotated[str, Column("What was timed; 'latency' unless said otherwise.")] = "latency"
     phase: Annotated[str, Column("cold, compile, warmup or steady.")] = "steady"
-    duration_ns: Annotated[int, Column("Monotonic-clock duration of all loops together.", unit="ns")]
     loops: Annotated[int, Column("Calls in this sample; duration_ns / loops is the time of one.", unit="count")] = 1
+    duration_ns: Annotated[int, Column("Monotonic-clock duration of all loops together.", unit="ns")]
     sample: Annotated[int | None, Column("Number of the sample within its case, from 0.")] = None
     block: Annotated[int | None, Column("Block of interleaved sides it belongs to, from 0.")] = None
     position: Annotated[int | None, Column("Place of this side within its block, from 0.")] = None

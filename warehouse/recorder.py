@@ -365,16 +365,17 @@ class Run:
 class Case:
     """One cell of a plan, to attach samples to; get it from `Run.case`."""
 
-    __slots__ = ("_head", "_journal", "_metric", "_phase", "_run", "_samples", "case_id")
+    __slots__ = ("_head", "_journal", "_loops", "_metric", "_phase", "_run", "_samples", "case_id")
 
     def __init__(self, run: Run, case_id: str) -> None:
         """Attach to a run; `Run.case` is how to get here."""
         self._run = run
         self.case_id = case_id
         self._samples = 0
-        # What rows begin with that are like the last one: of this metric and phase, in this journal.
+        # What rows begin with that are like the last one: of this metric, phase and number of loops, in this journal.
         self._head = b""
         self._metric = self._phase = ""
+        self._loops = 0
         self._journal = run._journal
 
     def time(self, metric: str = "latency", *, loops: int = 1, phase: str = "steady") -> "_Span":
@@ -409,7 +410,7 @@ class Case:
         if sample is None:
             sample = self._samples
             self._samples = sample + 1
-        if metric is not self._metric or phase is not self._phase or details is not None:
+        if metric is not self._metric or phase is not self._phase or loops != self._loops or details is not None:
             self._timing(metric, phase, duration_ns, loops, sample, now, details)
             return
         journal = self._journal
@@ -420,7 +421,7 @@ class Case:
             return
         journal.end = end
         try:
-            _PLAIN(journal.map, offset, self._head, duration_ns, loops, sample, now, _PLAIN_BYTES)
+            _PLAIN(journal.map, offset, self._head, duration_ns, sample, now, _PLAIN_BYTES)
         except BaseException as error:  # a value that does not fit, or another thread closed this journal
             journal.void(offset, _PLAIN_BYTES)
             if not isinstance(error, Exception):
@@ -450,8 +451,8 @@ class Case:
             journal = self._run._journal
             with contextlib.suppress(Closed):  # by another thread, just now
                 numbers = [journal.string(text) for text in (self.case_id, metric, phase)]
-                self._head = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers)
-                self._metric, self._phase, self._journal = metric, phase, journal
+                self._head = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers, loops)
+                self._metric, self._phase, self._loops, self._journal = metric, phase, loops, journal
 
     def memory(
         self,
@@ -560,9 +561,9 @@ def _chunk_packer(shape: int, count: int) -> tuple[Callable[..., None], bytes, i
     return made
 
 
-# The layout of a timing without details; its first six fields are packed once for many rows.
-_PLAIN_HEAD = struct.Struct("<IBIIII")
-_PLAIN_STRUCT = struct.Struct("<21sqqqqI")
+# The layout of a timing without details; its first seven fields are packed once for many rows.
+_PLAIN_HEAD = struct.Struct("<IBIIIIq")
+_PLAIN_STRUCT = struct.Struct("<29sqqqI")
 _PLAIN, _PLAIN_BYTES = _PLAIN_STRUCT.pack_into, _PLAIN_STRUCT.size
 assert LAYOUTS[_TIMING_KIND].format(_PLAIN_MASK, ()) == "<IBIIIIqqqqI"
 
