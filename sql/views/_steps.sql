@@ -15,22 +15,14 @@
 -- trimmed        Whether it stands among the first or last `margin` lines of its file.
 -- filtered       Whether it is as slow as a threshold, or slower.
 WITH
-files AS (
-    SELECT
-        *, (sum(greatest(lines - 2 * margin, 0)) OVER (
-            PARTITION BY config ORDER BY file ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ))::BIGINT AS before
-    FROM _step_files
-    WHERE configs IS NULL OR list_contains(configs, config)
-),
 steps AS (
     SELECT config, step.run_id, files.source_id, path, lines, before, batch_id, line, chunk_sizes, total_tokens, schedule_ms, model_run_ms
     FROM schedule_chunks AS step
-    JOIN files ON step.source_id = files.source_id
+    JOIN _step_margins(configs, margin) AS files ON step.source_id = files.source_id
     UNION ALL
     SELECT config, step.run_id, files.source_id, path, lines, before, batch_id, line, chunk_sizes, total_tokens, schedule_ms, model_run_ms
     FROM schedule_chunks AS step
-    JOIN files ON step.run_id = files.run_id AND step.writer IS NOT DISTINCT FROM files.writer
+    JOIN _step_margins(configs, margin) AS files ON step.run_id = files.run_id AND step.writer IS NOT DISTINCT FROM files.writer
     WHERE step.source_id IS NULL AND files.source_id IS NULL
 )
 
