@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..warehouse.errors import BenchError
 from ..warehouse.events import TABLES, Source
-from ..warehouse.log import IMPORT, MERGED, EventLog, LogFile, replaced, sha256, sync_folder
+from ..warehouse.log import IMPORT, MERGED, EventLog, LogFile, replaced, sha256, sync
 from ..warehouse.store import Store
 
 
@@ -57,7 +57,7 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         os.replace(temporary, folder / file.name)
-        sync_folder(folder)
+        sync(folder)
         copied += 1
     notes.append(f"{path}: {copied} event files copied, {len(files) - len(new)} were here already")
     return copied

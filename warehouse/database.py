@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .. import sql
 from .errors import BenchError, Exit, StoreBusy
 from .events import TABLES, Case, Environment, Event, MemorySample, Metric, Run, Source, Timing
-from .log import IMPORT, MERGED, EventLog, LogFile, path_list, replaced, sha256, sync_folder
+from .log import IMPORT, MERGED, EventLog, LogFile, path_list, replaced, sha256, sync
 from .schema import SQL_TYPES, create_tables, literal, quote
 from .store import Say, Store
 from .views import compute_derived, create_derived, create_views
@@ -254,9 +254,9 @@ def _new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConne
             connection.execute("CHECKPOINT warehouse")
         finally:
             connection.close()
-        _sync(building)
+        sync(building)
         os.replace(building, store.database)
-        sync_folder(store.root)
+        sync(store.root)
     except duckdb.OutOfMemoryException as error:
         raise _internal(f"loading {store.root} needs more memory or disk than there is: {error}") from error
     except OSError as error:
@@ -272,14 +272,6 @@ def _internal(message: str) -> BenchError:
     error = BenchError(message)
     error.exit_code = Exit.INTERNAL
     return error
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _create(connection: "duckdb.DuckDBPyConnection") -> None:

@@ -366,19 +366,15 @@ def publish(temporary: Path, folder: Path, stem: str) -> Path:
     """Rename a finished file into the log under a name that holds its checksum, durably."""
     digest = sha256(temporary)
     path = folder / f"{stem}-{digest[:16]}.parquet"
-    descriptor = os.open(temporary, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(temporary)
     os.replace(temporary, path)
-    sync_folder(folder)
+    sync(folder)
     return path
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames within a folder survive power loss."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Make a file's content, or the renames within a folder, survive power loss."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
