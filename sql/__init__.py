@@ -54,7 +54,7 @@ def views() -> dict[str, View]:
 
 @functools.cache
 def tables() -> dict[str, View]:
-    """Every derived table by name: its SELECT computes the rows of the runs in the temporary table `_touched`."""
+    """Every derived table by name: its SELECT computes the rows of the runs, or configs, in the temporary table `_touched`."""
     return {name: parse(name, text) for name, text in _files("tables").items()}
 
 

@@ -14,18 +14,22 @@ if TYPE_CHECKING:
 
 def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
     """Create every derived table that is missing, empty, with its comments. The event tables must be there."""
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS _touched (run_id VARCHAR)")
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS _touched (run_id VARCHAR, config VARCHAR)")
     for table in sql.tables().values():
         connection.execute(f"CREATE TABLE IF NOT EXISTS {table.name} AS {table.body} LIMIT 0")
         _comment(connection, "TABLE", table)
 
 
 def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[str]) -> None:
-    """Compute the derived rows of these runs anew, in the tables `create_derived` made."""
-    touched = "CREATE OR REPLACE TEMP TABLE _touched AS SELECT DISTINCT unnest(?::VARCHAR[]) AS run_id"
+    """Compute the derived rows of these runs, and of their configs, anew, in the tables `create_derived` made."""
+    touched = """
+        CREATE OR REPLACE TEMP TABLE _touched AS
+        SELECT run_id, min(config) AS config FROM (SELECT unnest(?::VARCHAR[]) AS run_id) LEFT JOIN runs USING (run_id) GROUP BY run_id
+    """
     connection.execute(touched, [list(run_ids)])
     for table in sql.tables().values():
-        connection.execute(f"DELETE FROM {table.name} WHERE run_id IN (SELECT run_id FROM _touched)")
+        key = "run_id" if "run_id" in table.columns else "config"
+        connection.execute(f"DELETE FROM {table.name} WHERE {key} IN (SELECT {key} FROM _touched)")
         connection.execute(f"INSERT INTO {table.name} {table.body}")
 
 

@@ -1,0 +1,58 @@
+-- One row per config × host × case × metric × phase: how much its value moves from run to run when nothing changed.
+-- The run, not the sample, is the unit of evidence. From the last 50 runs of the config on that host: the natural logs of
+-- successive runs' medians differ by the noise of two runs, so the median of these differences, times 1.4826 / √2, is the
+-- standard deviation of one; a step moves one difference only, a bad machine two. A few runs say little of one case, so
+-- its variance is moderated towards that of all cases of the metric, which counts as 8 differences (after Smyth,
+-- Statistical Applications in Genetics and Molecular Biology 3, 2004, with the prior's weight fixed).
+--
+-- config        Config.
+-- host          Machine; NULL where nobody said.
+-- case_id       Case measured; NULL for a value of the run as a whole.
+-- metric        What was measured.
+-- phase         cold, compile, warmup or steady; NULL where that has no meaning.
+-- unit          Unit of the value.
+-- n             Runs it was taken over.
+-- own_noise     Standard deviation of ln(median) from run to run, of this case alone; NULL for one run.
+-- pooled_noise  The same over all cases of the metric: the root of the median of their variances.
+-- noise         Both moderated; 0.01 is one percent. NULL where no case of the metric was measured by two runs.
+WITH
+run AS (SELECT DISTINCT ON (run_id) run_id, config, host, started_at FROM runs ORDER BY run_id, started_at, config),
+imported AS (SELECT run_id, min(recorded_at) AS loaded_at FROM sources GROUP BY run_id),
+last_runs AS (
+    SELECT run_id, config, host, coalesce(started_at, loaded_at) AS began_at
+    FROM run
+    LEFT JOIN imported USING (run_id)
+    WHERE config IN (SELECT config FROM _touched)
+    QUALIFY row_number() OVER (PARTITION BY config, host ORDER BY began_at DESC NULLS LAST, run_id DESC) <= 50
+),
+steps AS (
+    SELECT
+        last_runs.config, host, case_id, metric, phase, unit,
+        abs(ln(median) - lag(ln(median)) OVER (
+            PARTITION BY last_runs.config, host, case_id, metric, phase, unit ORDER BY began_at NULLS FIRST, run_id
+        )) AS step
+    FROM cells
+    JOIN last_runs USING (run_id)
+    WHERE median > 0
+),
+own AS (
+    SELECT
+        config, host, case_id, metric, phase, unit, count(*) AS n, count(step) AS steps,
+        1.4826::DOUBLE / sqrt(2) * median(step) AS own_noise
+    FROM steps
+    GROUP BY ALL
+),
+pooled AS (
+    SELECT config, host, metric, phase, unit, sqrt(median(own_noise * own_noise)) AS pooled_noise
+    FROM own
+    WHERE own_noise IS NOT NULL
+    GROUP BY ALL
+)
+
+SELECT
+    own.config, own.host, own.case_id, own.metric, own.phase, own.unit, n, own_noise, pooled_noise,
+    sqrt((coalesce(steps * own_noise * own_noise, 0) + 8 * pooled_noise * pooled_noise) / (steps + 8)) AS noise
+FROM own
+LEFT JOIN pooled
+    ON own.config = pooled.config AND own.host IS NOT DISTINCT FROM pooled.host AND own.metric = pooled.metric
+    AND own.phase IS NOT DISTINCT FROM pooled.phase AND own.unit IS NOT DISTINCT FROM pooled.unit
