@@ -13,7 +13,7 @@ written, so a full disk is an error and not a SIGBUS.
 
 A string definition (kind STRING) has the payload u32 id, UTF-8 bytes. A VOID record holds nothing. Any other kind is
 the index of a layout in the header; its payload is a u32 mask of the nullable fields present, then the present fields
-in the layout's order: integers i64 (i32 where it says so), instants i64 (ns), floats f64, booleans u8, strings u32
+in the layout's order: integers i64 (u16 where it says so), instants i64 (ns), floats f64, booleans u8, strings u32
 ids, lists a u32 count and their items. The trailer is written last and equals the length; a record longer than a page
 has the CRC-32 of the rest there, because after power loss its first and last page may be on disk without those
 between. A reader stops at the first record that is not whole.
@@ -61,8 +61,8 @@ CODES: dict[Any, str] = {
     list[int]: "*q",
     list[str]: "*I",
 }
-TYPES = {code: kind for kind, code in CODES.items()} | {"*i": list[int]}
-STRUCT_CODES = {"I": "I", "q": "q", "i": "i", "n": "q", "d": "d", "?": "?"}
+TYPES = {code: kind for kind, code in CODES.items()} | {"*H": list[int]}
+STRUCT_CODES = {"I": "I", "q": "q", "H": "H", "n": "q", "d": "d", "?": "?"}
 KINDS: dict[type[Event], int] = {event: index for index, event in enumerate(EVENTS)}
 HEAD = struct.Struct("<IB")
 U32 = struct.Struct("<I")
@@ -121,12 +121,12 @@ def layouts() -> list[Layout]:
 
 LAYOUTS = layouts()
 
-# Steps of a scheduler whose chunks fit 32 bits, as they do, are the bulk of a server's events: half the bytes.
+# Steps of a scheduler whose chunks fit 16 bits, as they do, are the bulk of a server's events: half the bytes.
 NARROW_CHUNK = len(LAYOUTS)
 LAYOUTS.append(
     dataclasses.replace(
         LAYOUTS[KINDS[ScheduleChunk]],
-        fields=tuple((n, "*i" if n == "chunk_sizes" else c, o) for n, c, o in LAYOUTS[KINDS[ScheduleChunk]].fields),
+        fields=tuple((n, "*H" if n == "chunk_sizes" else c, o) for n, c, o in LAYOUTS[KINDS[ScheduleChunk]].fields),
     )
 )
 
@@ -465,7 +465,7 @@ class _Reader:
                 offset += 4
                 shape = f"({count},)"
             names.append(name)
-            dtype = np.dtype(shape + {"I": "<u4", "q": "<i8", "i": "<i4", "n": "<i8", "d": "<f8", "?": "?"}[code[-1]])
+            dtype = np.dtype(shape + {"I": "<u4", "q": "<i8", "H": "<u2", "n": "<i8", "d": "<f8", "?": "?"}[code[-1]])
             formats.append(dtype)
             offsets.append(offset)
             offset += dtype.itemsize

@@ -254,8 +254,6 @@ class Run:
             token_budget: Most tokens a step may schedule.
             kv_cache_usage: Share of the KV cache in use, 0 to 1.
         """
-        if type(chunk_sizes) is not list:
-            chunk_sizes = list(chunk_sizes)
         shape = 0  # which of the optional fields are there, one bit each
         values: list[Any] = []
         if batch_id is not None:

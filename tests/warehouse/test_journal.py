@@ -346,6 +346,6 @@ def test_the_header_says_how_every_table_lies(tmp_path: Path) -> None:
     data = path.read_bytes()
     header = json.loads(data[12 : 12 + struct.unpack_from("<I", data, 8)[0]])
 
-    narrow = ["schedule_chunks"]  # a second layout, for chunks that fit 32 bits
+    narrow = ["schedule_chunks"]  # a second layout, for chunks that fit 16 bits
     assert [kind.TABLE for kind in EVENTS] + narrow == [table for table, _, _ in header["tables"]]
     assert header["run_id"] == RUN
