@@ -1,30 +1,27 @@
-"""A figure before it has a file format, and its way into every one of them."""
+"""A figure: one chart before it has a file format. And how a chart's module makes one."""
 
-import contextlib
+import functools
 import json
-import os
-import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 
-import click
-
-from ..warehouse.errors import BenchError
-from ..warehouse.output import write_rows
-from . import fonts, html, theme
+from ..warehouse.errors import MissingExtra
+from . import html, theme
 from . import provenance as embedding
-from .labels import printable
-from .provenance import Provenance
-from .render import BUNDLE, Job, Renderer
+from .data import Row
+from .labels import printable, wrapped
+from .provenance import Provenance, sha256_of
 
-IMAGES = ("png", "svg", "pdf")
-TABLES = ("csv", "jsonl", "markdown", "parquet")
-FORMATS = (*IMAGES, "html", "json", *TABLES)
-_SUFFIXES = {".htm": "html", ".md": "markdown"}
-_SAFE_INTEGER = 2**53  # JavaScript has no larger ones
+if TYPE_CHECKING:
+    import altair
+
+    from ..warehouse.database import Warehouse
+
+P = ParamSpec("P")
+SIZE = (6.0, 4.0)  # inches, where neither the user nor the rows want another
+_PER_INCH = 15.5  # characters of a subtitle
+_PAGE, _NOTEBOOK = 130, 105  # pixels to the inch of height
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,44 +42,57 @@ class Figure:
 
     def still(self, font: str) -> dict[str, Any]:
         """The spec for an image of exactly `size`."""
+        spec = self.spec(False)
         width, height = (round(inches * theme.POINTS_PER_INCH, 2) for inches in self.size)
+        frame = {"width": width, "height": height, "autosize": {"type": "fit", "contains": "padding"}, "padding": 6}
         return {
             "$schema": theme.SCHEMA,
-            "width": width,
-            "height": height,
-            "autosize": {"type": "fit", "contains": "padding"},
-            "padding": 6,
+            **(frame if "concat" not in spec else {}),
             "data": {"values": self._values(self.drawn_fields)},
-            **self.spec(False),
+            **spec,
             "config": theme.print_config(font),
         }
 
     def interactive(self, font: str = "sans-serif") -> dict[str, Any]:
         """The whole spec with data, tooltips and provenance, for JSON files and notebooks."""
+        spec = self.spec(True)
+        frame = {"width": 640, "height": round(self.size[1] * _NOTEBOOK)}
         return {
             "$schema": theme.SCHEMA,
-            "usermeta": {embedding.KEYWORD: json.loads(self.provenance.json())},
-            "width": 640,
-            "height": 420,
+            "usermeta": {**spec.pop("usermeta", {}), embedding.KEYWORD: json.loads(self.provenance.json())},
+            **(frame if "concat" not in spec else {}),
             "data": {"values": self._values(tuple(self.fields))},
-            **self.spec(True),
+            **spec,
             "config": theme.screen_config(font, dark=False),
         }
 
+    def altair(self) -> "altair.Chart":
+        """The interactive chart as an Altair object, to look at in a notebook or to build on.
+
+        Raises:
+            MissingExtra: altair is not installed.
+        """
+        try:
+            import altair
+        except ImportError:
+            raise MissingExtra("altair", "viz") from None
+        return altair.Chart.from_dict(self.interactive())
+
+    def block(self) -> html.Block:
+        """The chart as part of a page."""
+        spec = self.spec(True)
+        height = round(self.size[1] * _PAGE)
+        frame = {"width": "container", "height": height, "autosize": {"type": "fit", "contains": "padding"}}
+        return html.Block(
+            title=self.provenance.title,
+            spec={"$schema": theme.SCHEMA, **(frame if "concat" not in spec else {}), **spec},
+            columns=[_coded(name, values) for name, values in self.fields.items()],
+            names=self.names,
+        )
+
     def page(self, font: str, bundle: bytes) -> bytes:
         """The offline HTML page."""
-        spec = {
-            "$schema": theme.SCHEMA,
-            "width": "container",
-            "height": 520,
-            "autosize": {"type": "fit", "contains": "padding"},
-            **self.spec(True),
-        }
-        light, dark = (theme.screen_config(f"system-ui, {font}", dark=dark) for dark in (False, True))
-        columns = [_coded(name, values) for name, values in self.fields.items()]
-        return html.page(
-            spec, columns=columns, names=self.names, light=light, dark=dark, provenance=self.provenance, bundle=bundle
-        )
+        return html.page(self.block(), self.provenance, font=font, bundle=bundle)
 
     def _values(self, names: Sequence[str]) -> list[dict[str, Any]]:
         columns = [self.fields[name] for name in names]
@@ -98,142 +108,108 @@ def _coded(name: str, values: list[Any]) -> dict[str, Any]:
     return {"name": name, "values": list(codes), "codes": coded}
 
 
-def plain(column: Sequence[Any]) -> Sequence[Any]:
-    """A column as JSON and JavaScript can hold it: Decimal as float, integers past 2^53 as text."""
-    kinds = set(map(type, column)) - {str, float, bool, type(None)}
-    if not kinds or (kinds == {int} and all(abs(value) <= _SAFE_INTEGER for value in column if type(value) is int)):
-        return column
-    return [_plain(value) for value in column]
+def public(draw: "Callable[Concatenate[Warehouse, P], Figure]") -> "Callable[Concatenate[Warehouse, P], altair.Chart]":
+    """The function people call from Python: as `draw`, and returns an altair.Chart."""
+
+    @functools.wraps(draw)
+    def chart(warehouse: "Warehouse", /, *args: P.args, **kwargs: P.kwargs) -> "altair.Chart":
+        return draw(warehouse, *args, **kwargs).altair()
+
+    return chart
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, int) and abs(value) > _SAFE_INTEGER:
-        return str(value)
-    return value if value is None or isinstance(value, (str, int, float)) else float(value)
+class Form(Protocol):
+    """How rows are laid out: bars, lines, a heat map … It knows the picture and the characters, not the meaning."""
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Inches it takes."""
+
+    @property
+    def fields(self) -> dict[str, list[Any]]:
+        """Columns of the data by the names that the spec uses."""
+
+    @property
+    def drawn_fields(self) -> tuple[str, ...]:
+        """Those that a still image needs."""
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """What can be shown alone: full name, value in the data."""
+
+    def spec(self, interactive: bool, head: float) -> dict[str, Any]:
+        """Vega-Lite without title, data and config; the title takes `head` points."""
+
+    def text(self, columns: int, rows: int, colour: bool) -> list[str]:
+        """The same in characters, line by line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One file to write."""
+def compose(
+    chart: str,
+    *,
+    title: str,
+    facts: Sequence[str],
+    form: Form,
+    sql: str,
+    rows: Sequence[Row],
+    parameters: Mapping[str, Any],
+    counts: Sequence[dict[str, Any]] = (),
+    total: int | None = None,
+    notes: Sequence[str] = (),
+) -> Figure:
+    """A figure of a form.
 
-    path: Path
-    format: str
-
-
-def targets(outputs: Sequence[str], chosen: str | None) -> list[Target]:
-    """Where to write what: the format is `chosen`, else what the name ends in.
-
-    Raises:
-        BenchError: No format follows from the name, or its folder is not there.
+    Args:
+        chart: The command that draws it.
+        title: Title.
+        facts: What the subtitle says, part by part.
+        form: The picture.
+        sql: The statement that gives `rows`.
+        rows: What is drawn.
+        parameters: What was asked for, as JSON.
+        counts: What became of the rows: each a name, then numbers.
+        total: How many rows those drawn stand for, where they are fewer.
+        notes: Warnings.
     """
-    found = []
-    for output in outputs:
-        path = Path(output)
-        suffix = path.suffix.lower()
-        fmt = chosen or _SUFFIXES.get(suffix, suffix.removeprefix("."))
-        if fmt not in FORMATS:
-            raise BenchError(f"cannot tell the format of {output!r}. Name it .{', .'.join(FORMATS)}, or say --format.")
-        if not path.parent.is_dir():
-            raise BenchError(
-                f"no folder {str(path.parent)!r} to write {path.name!r} into. Make it first: mkdir -p {path.parent}"
-            )
-        found.append(Target(path, fmt))
-    return found
+    title, facts = printable(title), [printable(fact) for fact in facts]
+    said = " · ".join(facts)
 
+    def head(columns: float, larger: float = 1) -> tuple[list[str], list[str]]:
+        return wrapped(title.split(" "), columns / larger, " "), wrapped(facts, columns, " · ")
 
-def renderer_for(wanted: Sequence[Target]) -> Renderer | None:
-    """Start the renderer if these files need it, so that it is warm when the query is done."""
-    needs = any(target.format in IMAGES for target in wanted)
-    needs |= any(target.format == "html" for target in wanted) and html.cached_bundle() is None
-    return Renderer() if needs else None
+    def spec(interactive: bool) -> dict[str, Any]:
+        text, subtitle = head(form.size[0] * _PER_INCH, larger=1.5)
+        return {
+            "title": {"text": text, "subtitle": subtitle},
+            "description": f"{title}. {said}.",
+            **form.spec(interactive, theme.heading_points(len(text), len(subtitle))),
+        }
 
+    def text(columns: int, lines: int, colour: bool) -> str:
+        text, subtitle = head(columns)
+        return "\n".join([*text, *subtitle, "", *form.text(columns, lines, colour)])
 
-def write(
-    figure: Figure, wanted: Sequence[Target], renderer: Renderer | None, *, ppi: float = 300, font: str | None = None
-) -> None:
-    """Write every file, replacing what was there; files appear whole or not at all.
-
-    Raises:
-        BenchError: A file cannot be written, or the renderer failed.
-    """
-    family, warning = fonts.choose(figure.said, font)
-    if font is not None and not fonts.is_installed(font):
-        click.echo(
-            f"warning: no font {font!r} is installed; another is used. List them with: fc-list : family", err=True
-        )
-    if warning and any(target.format in IMAGES for target in wanted):
-        click.echo(f"warning: {warning}", err=True)
-    rendered = _render(figure, wanted, renderer, ppi, family)
-    for target in wanted:
-        with _replacing(target.path) as half:
-            if target.format in TABLES:
-                write_rows(figure.columns, figure.rows, target.format, half)
-            else:
-                half.write_bytes(_content(figure, target.format, rendered, family))
-            size = half.stat().st_size
-        width, height = figure.size
-        extent = f"{width:g}x{height:g} in, {ppi:g} DPI, " if target.format == "png" else ""
-        click.echo(f"wrote {printable(str(target.path))} ({extent}{size / 1000:,.0f} kB)", err=True)
-
-
-def _render(
-    figure: Figure, wanted: Sequence[Target], renderer: Renderer | None, ppi: float, family: str
-) -> dict[str, bytes]:
-    """Everything the renderer has to make, in one go, by format."""
-    kinds = [kind for kind in IMAGES if any(target.format == kind for target in wanted)]
-    bundle = html.cached_bundle() if any(target.format == "html" for target in wanted) else None
-    rendered = {} if bundle is None else {BUNDLE: bundle}
-    if renderer is None:
-        return rendered
-    spec = figure.still(family) if kinds else None
-    jobs = [Job(kind, spec, ppi) for kind in kinds]
-    if bundle is None and any(target.format == "html" for target in wanted):
-        jobs.append(Job(BUNDLE))
-    rendered |= dict(zip((job.kind for job in jobs), renderer.render(jobs), strict=True))
-    if bundle is None and BUNDLE in rendered:
-        html.keep_bundle(rendered[BUNDLE])
-    return rendered
-
-
-def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str) -> bytes:
-    if fmt == "png":
-        return embedding.embed_png(rendered[fmt], figure.provenance)
-    if fmt == "svg":
-        return embedding.embed_svg(rendered[fmt], figure.provenance)
-    if fmt == "pdf":
-        return embedding.embed_pdf(rendered[fmt], figure.provenance)
-    if fmt == "html":
-        return figure.page(family, rendered[BUNDLE])
-    return json.dumps(figure.interactive(family), allow_nan=False, indent=1).encode()
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A file beside `path` that takes its place when all went well, and is gone otherwise.
-
-    A pipe or a device stays what it is, and gets the bytes.
-    """
-    special = path.exists() and not path.is_file()
-    place = path if special else path.resolve()  # a link goes on pointing where it did
-    folder = Path(tempfile.gettempdir()) if special else place.parent
-    half = folder / f".{place.name}.{os.getpid()}"
-    try:
-        yield half
-        if special:
-            place.write_bytes(half.read_bytes())
-        else:
-            half.replace(place)
-    except OSError as error:
-        raise BenchError(f"cannot write {path}: {error.strerror}. Choose another place with -o.") from error
-    finally:
-        half.unlink(missing_ok=True)
-
-
-def show(figure: Figure) -> None:
-    """Draw on standard output in characters; with colour only where a person looks on and wants it."""
-    import shutil
-
-    terminal = shutil.get_terminal_size((100, 32))
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    rows = max(8, min(24, terminal.lines - len(figure.names) - 9))
-    click.echo(figure.text(max(40, min(140, terminal.columns)), rows, colour), color=colour)
+    return Figure(
+        provenance=Provenance(
+            chart=chart,
+            title=title,
+            sql=sql,
+            parameters=dict(parameters),
+            counts=list(counts),
+            drawn=len(rows),
+            total=len(rows) if total is None else total,
+            data_sha256=sha256_of([list(row.values()) for row in rows]),
+        ),
+        size=form.size,
+        columns=tuple(rows[0]) if rows else (),
+        rows=[tuple(row.values()) for row in rows],
+        fields=form.fields,
+        drawn_fields=form.drawn_fields,
+        spec=spec,
+        text=text,
+        names=form.names,
+        said="".join(
+            (title, said, *(text for name in form.drawn_fields for text in form.fields[name] if type(text) is str))
+        ),
+        notes=list(notes),
+    )

@@ -13,20 +13,23 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from . import theme
 from .labels import printable
 from .provenance import KEYWORD, Provenance
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d8dee4; --paper: #fff; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9198a1; --line: #30363d; --paper: #0d1117; } }
+:root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d8dee4; --wash: #f6f8fa; --paper: #fff; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9198a1; --line: #30363d; --wash: #161b22;
+  --paper: #0d1117; } }
 body { margin: 0 auto; max-width: 1120px; padding: 24px; background: var(--paper); color: var(--ink);
   font: 14px/1.5 system-ui, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif; }
-#chart { width: 100%; }
-#controls { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; color: var(--soft); margin: 8px 0 20px; }
+.chart { width: 100%; }
+.controls { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; color: var(--soft); margin: 8px 0 20px; }
 select { font: inherit; max-width: 60ch; color: inherit; background: var(--paper); border: 1px solid var(--line);
   border-radius: 6px; padding: 3px 6px; }
 :focus-visible { outline: 2px solid #0072B2; outline-offset: 2px; }
@@ -41,78 +44,127 @@ pre { overflow-x: auto; font-size: 12px; }
 """
 
 _HINT = "Scroll to zoom, drag to move, double-click to reset."
-_HINT_OF_MANY = f"{_HINT} Click a name in the legend to see it alone."
+_HINT_OF_MANY = "Click a name in the legend to see it alone."
 
 # Rows come as columns, texts among them as codes into a list: a third of the size. `show` is the spec's own parameter.
+# Panels beside each other are as wide as the page lets them; where that is too narrow they go below each other.
 _SCRIPT = """
 "use strict";
 (async () => {
   const page = JSON.parse(document.getElementById("chart-data").textContent);
-  const length = Math.max(0, ...page.columns.map(column => (column.codes || column.values).length));
-  const rows = Array.from({length}, (_, row) => {
-    const datum = {};
-    for (const column of page.columns) datum[column.name] = column.codes ? column.values[column.codes[row]] : column.values[row];
-    return datum;
-  });
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const select = document.getElementById("show");
-  let view = null;
-  const draw = async () => {
-    if (view) view.finalize();
-    const spec = structuredClone(page.spec);
-    spec.data = {values: rows};
-    spec.config = dark.matches ? page.dark : page.light;
-    const result = await vegaEmbed("#chart", spec, {
-      ast: true, renderer: "canvas", tooltip: {theme: dark.matches ? "dark" : "light"}, downloadFileName: "chart",
-      actions: {export: {png: true, svg: true}, source: false, compiled: false, editor: false},
+  const unpacked = columns => {
+    const length = Math.max(0, ...columns.map(column => (column.codes || column.values).length));
+    return Array.from({length}, (_, row) => {
+      const datum = {};
+      for (const column of columns) datum[column.name] = column.codes ? column.values[column.codes[row]] : column.values[row];
+      return datum;
     });
-    view = result.view;
-    show();
-    document.documentElement.dataset.drawn = rows.length;
   };
-  const show = () => { if (view && select) view.signal("show", select.value === "" ? null : page.names[+select.value]).run(); };
-  if (select) select.addEventListener("change", show);
+  const fitted = (spec, room) => {
+    if (!spec.concat) return;
+    const left = spec.usermeta.margin, between = spec.spacing.column;
+    const width = columns => Math.floor((room - left - between * (columns - 1)) / columns);
+    while (spec.columns > 1 && width(spec.columns) < 180) spec.columns -= 1;
+    for (const view of spec.concat) view.width = Math.max(120, width(spec.columns));
+  };
+  const charts = page.charts.map((chart, index) => {
+    const box = document.getElementById(`chart-${index}`), select = document.getElementById(`show-${index}`);
+    const rows = unpacked(chart.columns);
+    let view = null;
+    const show = () => {
+      if (view && select) view.signal("show", select.value === "" ? null : chart.names[+select.value]).run();
+    };
+    if (select) select.addEventListener("change", show);
+    return async () => {
+      if (view) view.finalize();
+      const spec = structuredClone(chart.spec);
+      spec.data = {values: rows};
+      spec.config = dark.matches ? page.dark : page.light;
+      fitted(spec, box.clientWidth);
+      const result = await vegaEmbed(box, spec, {
+        ast: true, renderer: "canvas", tooltip: {theme: dark.matches ? "dark" : "light"}, downloadFileName: "chart",
+        actions: {export: {png: true, svg: true}, source: false, compiled: false, editor: false},
+      });
+      view = result.view;
+      show();
+      return rows.length;
+    };
+  });
+  const draw = async () => {
+    let drawn = 0;
+    for (const chart of charts) drawn += await chart();
+    document.documentElement.dataset.drawn = drawn;
+  };
   dark.addEventListener("change", draw);
   await draw();
 })();
 """
 
 
-def page(
-    spec: dict[str, Any],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One chart of a page."""
+
+    title: str
+    spec: dict[str, Any]  # Vega-Lite without data and config; panels side by side say their margin in `usermeta`
+    columns: Sequence[dict[str, Any]]  # the data: name, values, and codes into values where values repeat
+    names: Sequence[tuple[str, str]]  # what can be shown alone: full name and the value of parameter `show`
+
+    def element(self, index: int) -> str:
+        """The chart's place on the page, with its controls."""
+        options = "".join(f'<option value="{i}">{escape(name)}</option>' for i, (name, _) in enumerate(self.names))
+        choice = f'<label>Show <select id="show-{index}"><option value="">all</option>{options}</select></label>'
+        many = len(self.names) > 1
+        zooms = any(param.get("bind") == "scales" for param in self.spec.get("params", ()))
+        hint = " ".join([*([_HINT] if zooms else []), *([_HINT_OF_MANY] if many else [])])
+        return (
+            f'<div class="chart" id="chart-{index}" role="figure" aria-label="{escape(self.title)}"></div>\n'
+            f'<div class="controls">{choice if many else ""}<span>{hint}</span></div>'
+        )
+
+
+def page(block: Block, provenance: Provenance, *, font: str, bundle: bytes) -> bytes:
+    """The page of one chart, with its counts and what it comes from."""
+    body = f"""{block.element(0)}
+<details open><summary>Counts</summary><div class="scroll">{_table(provenance.counts)}</div></details>
+<details><summary>Where this comes from</summary><pre tabindex="0">{escape(provenance.explain())}</pre></details>"""
+    return document(provenance.title, body, [block], font=font, bundle=bundle, embedded=provenance.json())
+
+
+def document(
+    title: str,
+    body: str,
+    blocks: Sequence[Block],
     *,
-    columns: Sequence[dict[str, Any]],
-    names: Sequence[tuple[str, str]],
-    light: dict[str, Any],
-    dark: dict[str, Any],
-    provenance: Provenance,
+    font: str,
     bundle: bytes,
+    embedded: str | None = None,
+    style: str = "",
+    script: str = "",
 ) -> bytes:
-    """The page.
+    """A page of any number of charts.
 
     Args:
-        spec: Vega-Lite without data and config.
-        columns: The data: name, values, and codes into values where values repeat.
-        names: What can be shown alone: full name and the value of parameter `show`; with fewer than two, no choice.
-        light: Vega-Lite config on white.
-        dark: Vega-Lite config on black.
-        provenance: What the page says about itself.
+        title: Its title.
+        body: Its HTML, names in it escaped, with `element` of every block by its place in `blocks`.
+        blocks: The charts.
+        font: CSS font-family list that has all characters of the charts.
         bundle: JavaScript of Vega, Vega-Lite and Vega-Embed.
+        embedded: Provenance as JSON.
+        style: CSS beside that of every page.
+        script: JavaScript that runs before the charts are drawn.
     """
-    script = _SCRIPT.encode()
+    own = f"{script}{_SCRIPT}".encode()
     bundle = re.sub(rb"</(?=script)", rb"<\\/", bundle, flags=re.IGNORECASE)
     policy = (
-        f"default-src 'none'; script-src {_hash(bundle)} {_hash(script)}; style-src 'unsafe-inline';"
+        f"default-src 'none'; script-src {_hash(bundle)} {_hash(own)}; style-src 'unsafe-inline';"
         " img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    data = {"spec": spec, "columns": columns, "names": [value for _, value in names], "light": light, "dark": dark}
-    options = "".join(f'<option value="{index}">{escape(name)}</option>' for index, (name, _) in enumerate(names))
-    choice = (
-        f'<label>Show <select id="show"><option value="">all</option>{options}</select></label>'
-        if len(names) > 1
-        else ""
-    )
-    title = escape(provenance.title)
+    light, dark = (theme.screen_config(f"system-ui, {font}", dark=dark) for dark in (False, True))
+    charts = [{"spec": b.spec, "columns": b.columns, "names": [value for _, value in b.names]} for b in blocks]
+    data = json.dumps({"charts": charts, "light": light, "dark": dark}, allow_nan=False, separators=(",", ":"))
+    carried = f'<script type="application/json" id="{KEYWORD}">{_block(embedded)}</script>\n' if embedded else ""
     head = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -120,23 +172,19 @@ def page(
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>{title}</title>
-<style>{_STYLE}</style>
+<title>{escape(title)}</title>
+<style>{_STYLE}{style}</style>
 </head>
 <body>
 <main>
-<div id="chart" role="figure" aria-label="{title}"></div>
-<noscript>This chart is drawn by JavaScript, all of it in this file. The counts and the query are below.</noscript>
-<div id="controls">{choice}<span>{_HINT_OF_MANY if len(names) > 1 else _HINT}</span></div>
-<details open><summary>Counts</summary><div class="scroll">{_table(provenance.counts)}</div></details>
-<details><summary>Where this comes from</summary><pre tabindex="0">{escape(provenance.explain())}</pre></details>
+<noscript>Charts are drawn by JavaScript, all of it in this file. The counts and the query stand as text.</noscript>
+{body}
 </main>
-<script type="application/json" id="chart-data">{_block(json.dumps(data, allow_nan=False, separators=(",", ":")))}</script>
-<script type="application/json" id="{KEYWORD}">{_block(provenance.json())}</script>
-"""
+<script type="application/json" id="chart-data">{_block(data)}</script>
+{carried}"""
     # modules, so that the bundle's thousands of short names do not become properties of the window
     module = b'<script type="module">'
-    return b"".join((head.encode(), module, bundle, b"</script>\n", module, script, b"</script>\n</body>\n</html>\n"))
+    return b"".join((head.encode(), module, bundle, b"</script>\n", module, own, b"</script>\n</body>\n</html>\n"))
 
 
 def cached_bundle() -> bytes | None:

@@ -2,7 +2,7 @@
 
 import functools
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _WIDE = ("W", "F")
 
@@ -43,6 +43,18 @@ def _fitting(text: str, columns: int) -> str:
         if used > columns:
             return text[:index]
     return text
+
+
+def wrapped(parts: Sequence[str], columns: float, separator: str) -> list[str]:
+    """The parts in as many lines as they need at that width; a part longer than a line loses its middle."""
+    room, lines = max(8, int(columns)), [""]
+    for part in (shorten(part, room) for part in parts):
+        longer = f"{lines[-1]}{separator}{part}" if lines[-1] else part
+        if width(longer) <= room or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
 
 
 def labels(names: Iterable[str], columns: int) -> dict[str, str]:

@@ -1,113 +1,57 @@
 """Runtime against tokens: how long the model ran in each scheduler step, over the tokens the step scheduled."""
 
+import functools
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..warehouse.errors import NothingToShow, UnknownName
-from . import reduce, text
-from .figure import Figure, plain
+import click
+
+from ..warehouse.options import Command
+from . import reduce, steps, text
+from .data import Row, ask
+from .figure import SIZE, Figure, public
 from .labels import printable
 from .legend import Legend
+from .options import chart_options
+from .playing import Tip, faded, params, tooltip
 from .provenance import Provenance, sha256_of
+from .steps import Question, step_options
 
 if TYPE_CHECKING:
-    import altair
-    import duckdb
-
     from ..warehouse.database import Warehouse
 
 NAME = "runtime-vs-tokens"
 TITLE = "Model run time against scheduled tokens"
 X_TITLE, Y_TITLE = "scheduled tokens per step", "model run [ms]"
-SIZE = (6.0, 4.0)
 _TABLE = {  # columns of a table of what is drawn, and what the query calls them
     "config": "config", "tokens": "x", "model_run_ms": "y", "batch_size": "batch_size", "schedule_ms": "schedule_ms",
     "step": "rank", "path": "path", "line": "line", "steps": "n",
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is asked of the warehouse: FEATURES A3, A5 and A7."""
+@click.command(NAME, cls=Command)
+@step_options
+@click.option(
+    "--color-by", type=click.Choice(["config", "batch"]), default="config", show_default=True, help="What colour says."
+)
+@chart_options
+def command(**options: Any) -> "Callable[[Warehouse], Figure]":
+    """Model run time of each scheduler step over the tokens it scheduled.
 
-    configs: tuple[str, ...]
-    trim: int = 10
-    max_schedule_ms: float = 300
-    max_model_run_ms: float = 200
+    Counts of what was read, left out and drawn go to standard error. Without -o the chart is drawn as text.
 
-    def list(self) -> str:
-        """The configs, as an SQL list."""
-        return f"[{', '.join(_literal(config) for config in self.configs)}]"
-
-    def arguments(self) -> str:
-        """The macros' arguments, as SQL."""
-        return (
-            f'configs := {self.list()}, "trim" := {self.trim:d},'
-            f" max_schedule_ms := {_number(self.max_schedule_ms)}, max_model_run_ms := {_number(self.max_model_run_ms)}"
-        )
-
-
-def _number(value: float) -> str:
-    """An SQL number; infinity, which leaves nothing out, has no literal of its own."""
-    return repr(value) if math.isfinite(value) else f"'{value}'::DOUBLE"
-
-
-def _literal(value: str) -> str:
-    """An SQL string literal of printable characters only, so that a printed query can be pasted."""
-    parts = re.split(r"([^\x20-\x7e])", value)
-    quoted = ["'" + p.replace("'", "''") + "'" if p.isprintable() else f"chr({ord(p)})" for p in parts if p]
-    return " || ".join(quoted) or "''"
-
-
-def runtime_vs_tokens(
-    warehouse: "Warehouse",
-    *,
-    configs: Sequence[str] | None = None,
-    trim: int = 10,
-    max_schedule_ms: float = 300,
-    max_model_run_ms: float = 200,
-    color_by: str = "config",
-    title: str | None = None,
-) -> "altair.Chart":
-    """The chart as an Altair object, to look at in a notebook or to build on.
-
-    Args:
-        warehouse: Where the steps are.
-        configs: Configs to draw; all that have steps unless given.
-        trim: Lines left out at the start and at the end of each file.
-        max_schedule_ms: Steps whose scheduling took this long or longer are left out.
-        max_model_run_ms: Steps whose model run took this long or longer are left out.
-        color_by: "config" or "batch" (requests in the step).
-        title: Title instead of the default.
-
-    Raises:
-        UnknownName: The warehouse holds no such config.
-        NothingToShow: No step is left to draw.
-        MissingExtra: altair is not installed.
+    \b
+        bench viz runtime-vs-tokens --configs A B -o chart.png
+        bench viz runtime-vs-tokens --configs A --color-by batch -o chart.svg
     """
-    try:
-        import altair
-    except ImportError:
-        from ..warehouse.errors import MissingExtra
-
-        raise MissingExtra("altair", "viz") from None
-    figure = draw(
-        warehouse.connection,
-        configs=configs,
-        trim=trim,
-        max_schedule_ms=max_schedule_ms,
-        max_model_run_ms=max_model_run_ms,
-        color_by=color_by,
-        title=title,
-    )
-    return altair.Chart.from_dict(figure.interactive())
+    return functools.partial(draw, **options)
 
 
 def draw(
-    connection: "duckdb.DuckDBPyConnection",
+    warehouse: "Warehouse",
     *,
     configs: Sequence[str] | None = None,
     trim: int = 10,
@@ -117,60 +61,43 @@ def draw(
     title: str | None = None,
     size: tuple[float, float] | None = None,
 ) -> Figure:
-    """The figure: `runtime_vs_tokens` without altair, and with a size in inches."""
-    question = Question(
-        configs=tuple(dict.fromkeys(configs)) if configs else tuple(_known(connection)),
-        trim=trim,
-        max_schedule_ms=float(max_schedule_ms),
-        max_model_run_ms=float(max_model_run_ms),
+    """The model run time of each scheduler step over its tokens.
+
+    Args:
+        warehouse: Where the steps are.
+        configs: Configs to draw; all that have steps unless given.
+        trim: Lines left out at the start and at the end of each file.
+        max_schedule_ms: Steps whose scheduling took this long or longer are left out.
+        max_model_run_ms: Steps whose model run took this long or longer are left out.
+        color_by: "config" or "batch" (requests in the step).
+        title: Title instead of the default.
+        size: Width and height in inches.
+
+    Raises:
+        UnknownName: The warehouse holds no such config.
+        NothingToShow: No step is left to draw.
+    """
+    question = steps.question(
+        warehouse, configs, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms
     )
-    counts = _counts(connection, question)
+    counts = steps.counts(warehouse, question)
     grid = (
         None
         if sum(count["kept"] for count in counts.values()) <= reduce.DRAW_ALL_BELOW
         else reduce.grid_of(size or SIZE)
     )
-    rows = _rows(connection, question, grid)
+    rows = _rows(warehouse, question, grid)
     if not rows:
-        raise _nothing(question, counts)
+        raise steps.nothing(question, counts)
     for config, count in counts.items():
         own = [row["n"] for row in rows if row["config"] == config]
         count |= {"incomplete": count["kept"] - sum(own), "kept": sum(own), "drawn": len(own)}
     legend = Legend.fitting([config for config, count in counts.items() if count["drawn"]], (size or SIZE)[0])
-    drawn = _Drawn(
-        question, rows, counts, grid, color_by, printable(title or TITLE), legend, _budget(connection, question)
-    )
-    return drawn.figure(size)
+    budget = steps.budget(warehouse, question)
+    return _Drawn(question, rows, counts, grid, color_by, printable(title or TITLE), legend, budget).figure(size)
 
 
-def _known(connection: "duckdb.DuckDBPyConnection") -> list[str]:
-    """Configs that have scheduler steps, or files that should have had some."""
-    query = "SELECT config FROM runtime_vs_tokens_counts() ORDER BY config"
-    return [str(config) for (config,) in connection.execute(query).fetchall()]
-
-
-def _counts(connection: "duckdb.DuckDBPyConnection", question: Question) -> dict[str, dict[str, int]]:
-    """By config, what became of its lines."""
-    query = (
-        f"SELECT config, read, trimmed, rejected, filtered, kept FROM runtime_vs_tokens_counts({question.arguments()})"
-    )
-    found = {row[0]: row[1:] for row in connection.execute(query).fetchall()}
-    if missing := [config for config in question.configs if config not in found]:
-        known = connection.execute("SELECT DISTINCT config FROM runs ORDER BY config").fetchall()
-        names = [str(config) for (config,) in known]
-        if not names:
-            raise NothingToShow("the store holds no runs. Load some with: bench ingest NAME:PATH")
-        for config in missing:
-            if config not in names:
-                raise UnknownName("config", printable(config), names, cure="List them with: bench configs")
-    counts = {}
-    for config in question.configs:
-        read, trimmed, rejected, filtered, kept = (int(n or 0) for n in found.get(config, (0,) * 5))
-        counts[config] = {
-            "read": read, "trimmed": trimmed, "rejected": rejected, "filtered": filtered,
-            "incomplete": 0, "kept": kept, "drawn": 0,
-        }  # fmt: skip
-    return counts
+runtime_vs_tokens = public(draw)
 
 
 def _points(question: Question) -> str:
@@ -204,50 +131,16 @@ def _sql(question: Question, grid: tuple[int, int] | None) -> str:
     return _named(question, reduce.all_rows(points) if grid is None else reduce.reduced(points, grid))
 
 
-def _rows(
-    connection: "duckdb.DuckDBPyConnection", question: Question, grid: tuple[int, int] | None
-) -> list[dict[str, Any]]:
+def _rows(warehouse: "Warehouse", question: Question, grid: tuple[int, int] | None) -> list[Row]:
     """The rows to draw, in drawing order.
 
     The points are put into a temporary table first: 3 times faster at 10M than the same step within the statement.
     """
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE points AS {_points(question)}")
+    warehouse.connection.execute(f"CREATE OR REPLACE TEMP TABLE points AS {_points(question)}")
     try:
-        cursor = connection.execute(
-            _named(question, reduce.drawing_of_all() if grid is None else reduce.reduction(grid))
-        )
-        names = [column[0] for column in cursor.description or ()]
-        columns = map(plain, zip(*cursor.fetchall(), strict=True))
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return ask(warehouse, _named(question, reduce.drawing_of_all() if grid is None else reduce.reduction(grid)))
     finally:
-        connection.execute("DROP TABLE points")
-
-
-def _budget(connection: "duckdb.DuckDBPyConnection", question: Question) -> int | None:
-    """Most tokens a step may schedule, where the writer says."""
-    runs = f"SELECT run_id FROM runs WHERE list_contains({question.list()}, config)"
-    query = f"SELECT max(token_budget) FROM schedule_chunks WHERE run_id IN ({runs})"
-    row = connection.execute(query).fetchone()
-    return int(row[0]) if row and row[0] else None
-
-
-def _nothing(question: Question, counts: dict[str, dict[str, int]]) -> NothingToShow:
-    """Why nothing is left, and what to change."""
-    total = {key: sum(c[key] for c in counts.values()) for key in ("read", "trimmed", "rejected", "filtered", "kept")}
-    configs = ", ".join(repr(printable(config)) for config in question.configs) or "the store"
-    if not total["read"]:
-        return NothingToShow(f"no scheduler steps in {configs}. Load some with: bench ingest NAME:PATH")
-    lines = f"nothing to draw of {total['read']:,} lines in {configs}:"
-    if total["trimmed"] == total["read"]:
-        return NothingToShow(f"{lines} all lie within the first or last {question.trim} of their file. Try --trim 0")
-    if total["kept"]:
-        return NothingToShow(f"{lines} {total['kept']:,} steps lack their tokens or their model run time.")
-    if total["filtered"]:
-        return NothingToShow(
-            f"{lines} {total['filtered']:,} steps took {question.max_schedule_ms:g} ms or longer to schedule, or"
-            f" {question.max_model_run_ms:g} ms or longer to run. Try a higher --max-schedule-ms or --max-model-run-ms"
-        )
-    return NothingToShow(f"{lines} {total['rejected']:,} could not be read. See them with: bench rejects")
+        warehouse.connection.execute("DROP TABLE points")
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +148,8 @@ class _Drawn:
     """The answer, on its way to a figure."""
 
     question: Question
-    rows: list[dict[str, Any]]
-    counts: dict[str, dict[str, int]]
+    rows: list[Row]
+    counts: steps.Counts
     grid: tuple[int, int] | None  # None: every row is drawn
     color_by: str
     title: str
@@ -286,7 +179,7 @@ class _Drawn:
             chart=NAME,
             title=self.title,
             sql=_sql(self.question, self.grid),
-            parameters={**_strict(asdict(self.question)), "color_by": self.color_by, "grid": self.grid},
+            parameters={**self.question.parameters(), "color_by": self.color_by, "grid": self.grid},
             counts=[{"config": config, **count} for config, count in self.counts.items()],
             drawn=len(self.rows),
             total=sum(row["n"] for row in self.rows),
@@ -389,11 +282,6 @@ class _Drawn:
         )
 
 
-def _strict(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as strict JSON, which has no infinity."""
-    return {key: str(value) if value in (math.inf, -math.inf) else value for key, value in parameters.items()}
-
-
 def token_ticks(end: float, budget: int | None) -> list[int]:
     """Ticks for an axis of tokens from 0: the budget (else the largest power of two) and its halves, as far as they fit."""
     top = budget if budget and budget <= end else 2 ** max(0, int(math.log2(max(end, 1))))
@@ -417,7 +305,7 @@ def _area(rows: int) -> float:
     return 36 if rows <= 60 else 20 if rows <= 1_000 else 11 if rows <= 5_000 else 7
 
 
-def _origin(row: dict[str, Any]) -> str:
+def _origin(row: Row) -> str:
     """The condition that finds the step again, less its line; empty where an id could do harm in a shell."""
     column = "run_id" if row["source_id"] is None else "source_id"
     if not re.fullmatch(r"[\w.-]+", str(row[column]), re.ASCII) or row["line"] is None:
@@ -426,8 +314,8 @@ def _origin(row: dict[str, Any]) -> str:
 
 
 def _playable(spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec with zoom, legend and tooltips. Expressions name fields only: no name from data is ever part of one."""
-    tips = [
+    """The spec with zoom, legend and tooltips that tell each step's file, line and how to look it up."""
+    tips: list[Tip] = [
         ("c3", "config", None),
         ("c1", "tokens", ",d"),
         ("c2", "model run [ms]", ",.3f"),
@@ -437,29 +325,9 @@ def _playable(spec: dict[str, Any]) -> dict[str, Any]:
         ("t0", "from", None),
         ("t1", "look it up", None),
     ]
-    encoding = {
-        **spec["encoding"],
-        "opacity": {
-            "condition": {"test": {"and": [{"param": "pick"}, "show === null || datum.c0 === show"]}, "value": 1},
-            "value": 0.03,
-        },
-        "tooltip": [
-            {
-                "field": name,
-                "title": title,
-                "type": "quantitative" if form else "nominal",
-                **({"format": form} if form else {}),
-            }
-            for name, title, form in tips
-        ],
-    }
     return {
         **spec,
-        "params": [
-            {"name": "show", "value": None},
-            {"name": "pick", "select": {"type": "point", "fields": ["c0"]}, "bind": "legend"},
-            {"name": "zoom", "select": "interval", "bind": "scales"},
-        ],
+        "params": params("c0"),
         "transform": [
             {"calculate": "datum.c8 === null ? datum.c7 : datum.c7 + ':' + datum.c8", "as": "t0"},
             {
@@ -467,5 +335,5 @@ def _playable(spec: dict[str, Any]) -> dict[str, Any]:
                 "as": "t1",
             },
         ],
-        "encoding": encoding,
+        "encoding": {**spec["encoding"], "opacity": faded("c0"), "tooltip": tooltip(tips)},
     }

@@ -20,6 +20,11 @@ def screen_config(font: str, *, dark: bool) -> dict[str, Any]:
     return _config(font, scale=1.45, ink=_INK, soft=_SOFT, grid=_GRID, paper="white")
 
 
+def heading_points(titles: int, subtitles: int) -> float:
+    """Height of a title with that many lines, in points as an image has it."""
+    return 8 + titles * 13.2 + (3 + subtitles * 9.6 if subtitles else 0) + 8
+
+
 def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, paper: str) -> dict[str, Any]:
     def size(points: float) -> float:
         return round(points * scale, 1)

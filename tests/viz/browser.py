@@ -17,7 +17,7 @@ _FLAGS = (
 )  # fmt: skip
 
 _COLOURED = """(() => {
-  const canvas = document.querySelector('#chart canvas');
+  const canvas = document.querySelector('#chart-0 canvas');
   const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
   const found = [];
   for (let i = 0; i < data.length; i += 4)
@@ -86,7 +86,7 @@ class Page:
     def first_mark(self) -> tuple[float, float]:
         """Where the topmost mark is in the window, legends at the right left out."""
         x, y = self.ask(f"""(() => {{
-          const canvas = document.querySelector('#chart canvas'), box = canvas.getBoundingClientRect();
+          const canvas = document.querySelector('#chart-0 canvas'), box = canvas.getBoundingClientRect();
           const left = at => at % canvas.width < canvas.width * 0.8;
           const at = ({_COLOURED})().filter(left)[0];
           return [box.x + at % canvas.width, box.y + Math.floor(at / canvas.width) + 2];

@@ -1,5 +1,10 @@
 """Scheduler steps for charts: a few by hand, or many made in SQL with a realistic shape."""
 
+from pathlib import Path
+
+from bench.warehouse.database import Warehouse
+from bench.warehouse.store import Store
+
 from ..builders import Builder, chunk, run, source
 
 
@@ -41,3 +46,9 @@ def many(count: int, configs: tuple[str, ...] = ("A", "B")) -> Builder:
             )"""
         )
     return builder
+
+
+def opened(builder: Builder) -> Warehouse:
+    """The warehouse of a builder, derived tables included."""
+    builder.rows("SELECT 1")
+    return Warehouse(Store(Path("the store")), builder.connection)

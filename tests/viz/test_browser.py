@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench.viz import figure as figures
+from bench.viz import files
 from bench.viz.figure import Figure
 from bench.viz.runtime_vs_tokens import draw
 
 from ..builders import Builder
 from .browser import PROGRAM, Page
-from .steps import add_few, many
+from .steps import add_few, many, opened
 
 pytest.importorskip("vl_convert")
 pytestmark = [
@@ -44,10 +44,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 def write(figure: Figure, path: Path) -> Path:
     """Write the page of a figure."""
-    wanted = figures.targets([str(path)], None)
-    renderer = figures.renderer_for(wanted)
+    wanted = files.targets([str(path)], None)
+    renderer = files.renderer_for(wanted)
     try:
-        figures.write(figure, wanted, renderer)
+        files.write(figure, wanted, renderer)
     finally:
         if renderer is not None:
             renderer.__exit__(None, None, None)
@@ -57,7 +57,7 @@ def write(figure: Figure, path: Path) -> Path:
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two configs with many steps."""
-    return write(draw(many(30_000).connection), tmp_path_factory.mktemp("two") / "two.html")
+    return write(draw(opened(many(30_000))), tmp_path_factory.mktemp("two") / "two.html")
 
 
 def quiet(page: Page) -> bool:
@@ -75,15 +75,15 @@ def test_hostile_names_are_only_text(browser: Page, tmp_path: Path, color_by: st
     for name in HOSTILE:
         add_few(builder, name, POINTS)
     title = "".join(HOSTILE[:3])
-    browser.open(write(draw(builder.connection, color_by=color_by, title=title), tmp_path / "hostile.html"))
+    browser.open(write(draw(opened(builder), color_by=color_by, title=title), tmp_path / "hostile.html"))
 
     x, y = browser.first_mark()
     for step in (-1, 0):
         browser.mouse("mouseMoved", x + step, y)
     assert browser.ask("document.querySelector('#vg-tooltip-element.visible').innerText")
-    assert browser.ask("document.querySelectorAll('#show option').length") == len(HOSTILE) + 1
+    assert browser.ask("document.querySelectorAll('#show-0 option').length") == len(HOSTILE) + 1
     browser.ask(
-        "(s => { s.selectedIndex = 1; s.dispatchEvent(new Event('change')); })(document.getElementById('show'))"
+        "(s => { s.selectedIndex = 1; s.dispatchEvent(new Event('change')); })(document.getElementById('show-0'))"
     )
 
     assert quiet(browser)
@@ -97,7 +97,7 @@ def test_hostile_names_are_only_text(browser: Page, tmp_path: Path, color_by: st
 def test_one_hostile_config_is_not_blank(browser: Page, tmp_path: Path, name: str) -> None:
     """Whatever a config is called, its points are there."""
     builder = add_few(Builder(), name, POINTS)
-    browser.open(write(draw(builder.connection), tmp_path / "one.html"))
+    browser.open(write(draw(opened(builder)), tmp_path / "one.html"))
 
     assert quiet(browser)
     assert browser.marks() > 40
@@ -119,7 +119,7 @@ def test_the_page_draws_offline_in_light_and_dark(browser: Page, two: Path) -> N
 def test_a_tooltip_tells_the_step_and_how_to_find_it(browser: Page, tmp_path: Path) -> None:
     """Config, numbers, file and line, and the command that looks the step up."""
     builder = add_few(Builder(), "A", [(100, 50.0), (200, 40.0)])
-    browser.open(write(draw(builder.connection), tmp_path / "tip.html"))
+    browser.open(write(draw(opened(builder)), tmp_path / "tip.html"))
     x, y = browser.first_mark()
     for step in (-1, 0):
         browser.mouse("mouseMoved", x + step, y)
@@ -133,7 +133,7 @@ def test_a_tooltip_tells_the_step_and_how_to_find_it(browser: Page, tmp_path: Pa
 def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> None:
     """The list of configs is reached by Tab and fades the others; `all` brings them back."""
     both = browser.open(two).marks()
-    browser.ask("document.getElementById('show').focus()")
+    browser.ask("document.getElementById('show-0').focus()")
     choose = "(s => { s.selectedIndex = %d; s.dispatchEvent(new Event('change')); })(document.activeElement)"
     browser.ask(choose % 1)
     alone = browser.marks()

@@ -7,7 +7,7 @@ from bench.viz import reduce, render
 from bench.viz.figure import Figure
 from bench.viz.runtime_vs_tokens import draw
 
-from .steps import many
+from .steps import many, opened
 
 image = pytest.importorskip("PIL.Image")
 pytest.importorskip("vl_convert")
@@ -17,9 +17,9 @@ pytest.importorskip("vl_convert")
 def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """100,000 steps reduced against all of them drawn: 40 dB or better, at 300 dots per inch."""
     builder = many(100_000)
-    reduced = pixels(draw(builder.connection))
+    reduced = pixels(draw(opened(builder)))
     monkeypatch.setattr(reduce, "DRAW_ALL_BELOW", 10**9)
-    whole = draw(builder.connection)
+    whole = draw(opened(builder))
     monkeypatch.setattr("bench.viz.runtime_vs_tokens._area", lambda rows: 7)
 
     assert len(whole.rows) > 99_000

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.viz import figure as figures
-from bench.viz import provenance, render
+from bench.viz import files, provenance, render
 from bench.viz.figure import Figure
 from bench.viz.runtime_vs_tokens import draw
 from bench.warehouse.errors import BenchError, MissingExtra
 
-from .steps import add_few, few
+from .steps import add_few, few, opened
 
 pytest.importorskip("vl_convert")
 HOSTILE = '</metadata></title><script>alert(1)</script> ]]> " & % \n 中 \x1b[31m'
@@ -22,14 +21,14 @@ HOSTILE = '</metadata></title><script>alert(1)</script> ]]> " & % \n 中 \x1b[31
 
 def drawn(tmp_path: Path, *formats: str, name: str = "B", **options: Any) -> tuple[Figure, list[Path]]:
     """A figure of two configs written in these formats; returns it with the paths."""
-    figure = draw(add_few(few("A"), name, [(32, 8.0), (512, 30.0)]).connection, **options)
-    wanted = figures.targets([str(tmp_path / f"chart.{fmt}") for fmt in formats], None)
-    renderer = figures.renderer_for(wanted)
+    figure = draw(opened(add_few(few("A"), name, [(32, 8.0), (512, 30.0)])), **options)
+    wanted = files.targets([str(tmp_path / f"chart.{fmt}") for fmt in formats], None)
+    renderer = files.renderer_for(wanted)
     if renderer is None:
-        figures.write(figure, wanted, None)
+        files.write(figure, wanted, None)
     else:
         with renderer:
-            figures.write(figure, wanted, renderer)
+            files.write(figure, wanted, renderer)
     return figure, [target.path for target in wanted]
 
 
@@ -141,13 +140,13 @@ def test_provenance_of_a_newer_bench_asks_to_update(tmp_path: Path) -> None:
 def test_an_unknown_ending_lists_the_formats(tmp_path: Path) -> None:
     """Before any work is done."""
     with pytest.raises(BenchError, match=r"cannot tell the format.*\.png"):
-        figures.targets([str(tmp_path / "chart.jpg")], None)
+        files.targets([str(tmp_path / "chart.jpg")], None)
 
 
 def test_a_missing_folder_is_said_before_the_work(tmp_path: Path) -> None:
     """Not after a minute of querying."""
     with pytest.raises(BenchError, match="mkdir"):
-        figures.targets([str(tmp_path / "no" / "chart.png")], None)
+        files.targets([str(tmp_path / "no" / "chart.png")], None)
 
 
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> render.Renderer:

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 from bench.viz.figure import Figure
 from bench.viz.runtime_vs_tokens import draw, runtime_vs_tokens, token_ticks
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import NothingToShow, UnknownName
-from bench.warehouse.store import Store
 
 from ..builders import Builder, chunk, run, source
-from .steps import add_few, few, many
+from .steps import add_few, few, many, opened
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -23,14 +21,14 @@ def rows(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
 
 def test_each_step_kept_is_one_point() -> None:
     """x is the tokens scheduled, y the model run; lines at the ends of a file are left out."""
-    figure = draw(few().connection, configs=["A"])
+    figure = draw(opened(few()), configs=["A"])
 
     assert rows(figure, "tokens", "model_run_ms", "line") == [(64, 10, 11), (128, 12, 12), (2048, 80, 13)]
 
 
 def test_without_configs_all_are_drawn() -> None:
     """Every config that has steps, by name."""
-    figure = draw(add_few(few("B"), "A", [(1, 1.0)]).connection)
+    figure = draw(opened(add_few(few("B"), "A", [(1, 1.0)])))
 
     assert [name for name, _ in figure.names] == ["A", "B"]
 
@@ -39,7 +37,7 @@ def test_every_line_is_accounted_for() -> None:
     """read = trimmed + rejected + filtered + incomplete + kept, and drawn says how many are in the file."""
     builder = few("A", [(10, 1.0), (20, 500.0), (30, None), (40, 2.0)])
 
-    (counts,) = draw(builder.connection).provenance.counts
+    (counts,) = draw(opened(builder)).provenance.counts
 
     assert counts == {
         "config": "A", "read": 24, "trimmed": 20, "rejected": 0, "filtered": 1, "incomplete": 1, "kept": 2, "drawn": 2,
@@ -48,7 +46,7 @@ def test_every_line_is_accounted_for() -> None:
 
 def test_many_steps_are_reduced_and_the_subtitle_says_so() -> None:
     """The subtitle counts what is drawn and what it stands for; the counts add up to all."""
-    figure = draw(many(30_000).connection, max_model_run_ms=1e9)
+    figure = draw(opened(many(30_000)), max_model_run_ms=1e9)
 
     total = 30_000 - 40
     assert figure.provenance.total == total
@@ -60,7 +58,7 @@ def test_many_steps_are_reduced_and_the_subtitle_says_so() -> None:
 
 def test_few_steps_are_drawn_as_they_are() -> None:
     """Nothing is reduced that need not be."""
-    figure = draw(few().connection)
+    figure = draw(opened(few()))
 
     assert figure.spec(False)["title"]["subtitle"] == "A · all 3 steps drawn"
 
@@ -69,7 +67,7 @@ def test_few_steps_are_drawn_as_they_are() -> None:
 def test_the_embedded_query_gives_what_is_drawn(count: int) -> None:
     """Whoever pastes the SQL of a chart gets its rows, in its order."""
     builder = many(count)
-    figure = draw(builder.connection)
+    figure = draw(opened(builder))
 
     cursor = builder.connection.execute(figure.provenance.sql)
     names = [column[0] for column in cursor.description]
@@ -83,7 +81,7 @@ def test_the_embedded_query_survives_hostile_names() -> None:
     name = 'it\'s "100 %"\n中; DROP TABLE runs --'
     builder = few(name)
 
-    figure = draw(builder.connection, configs=[name])
+    figure = draw(opened(builder), configs=[name])
 
     assert "\n中" not in figure.provenance.sql
     assert len(builder.rows(figure.provenance.sql)) == 3
@@ -91,7 +89,7 @@ def test_the_embedded_query_survives_hostile_names() -> None:
 
 def test_the_same_store_draws_the_same_chart() -> None:
     """Equal data, equal hash: a figure can be checked against another."""
-    first, second = (draw(many(25_000).connection).provenance for _ in range(2))
+    first, second = (draw(opened(many(25_000))).provenance for _ in range(2))
 
     assert first == second
 
@@ -99,7 +97,7 @@ def test_the_same_store_draws_the_same_chart() -> None:
 def test_an_unknown_config_is_named_with_the_nearest() -> None:
     """A typing error is told apart from an empty chart."""
     with pytest.raises(UnknownName, match=r"no config 'baselin'.*Nearest: 'baseline'"):
-        draw(few("baseline").connection, configs=["baselin"])
+        draw(opened(few("baseline")), configs=["baselin"])
 
 
 @pytest.mark.parametrize(
@@ -115,20 +113,20 @@ def test_an_empty_chart_names_the_filter_that_emptied_it(
 ) -> None:
     """Nothing is drawn, and what to change is said."""
     with pytest.raises(NothingToShow, match=reason):
-        draw(few("A", points).connection, **options)
+        draw(opened(few("A", points)), **options)
 
 
 def test_a_store_without_steps_says_how_to_get_some() -> None:
     """Never a blank chart."""
     with pytest.raises(NothingToShow, match="bench ingest"):
-        draw(Builder().connection)
+        draw(opened(Builder()))
 
 
 def test_a_config_without_steps_is_said_beside_those_that_have_some() -> None:
     """One empty side of a comparison is a warning."""
     builder = add_few(few("A"), "B", [])
 
-    figure = draw(builder.connection, configs=["A", "B"])
+    figure = draw(opened(builder), configs=["A", "B"])
 
     assert figure.notes == ["no step to draw in 'B'"]
 
@@ -138,7 +136,7 @@ def test_own_recordings_are_drawn_too() -> None:
     builder = Builder().add(run("r", "mine"))
     builder.add(*(chunk(line, [line], run="r", batch_id=line) for line in range(1, 30)))
 
-    figure = draw(builder.connection, configs=["mine"], trim=10)
+    figure = draw(opened(builder), configs=["mine"], trim=10)
 
     assert rows(figure, "tokens", "path") == [(tokens, None) for tokens in range(11, 20)]
     assert (figure.fields["c9"][0], figure.fields["c8"][0]) == ("run_id = 'r' AND line = ", 11)
@@ -149,7 +147,7 @@ def test_numbers_javascript_cannot_hold_become_text() -> None:
     builder = Builder().add(run("A"), source("a.jsonl", lines=1, run="A"))
     builder.add(chunk(1, [5], run="A", source_id="a.jsonl", batch_id=2**60))
 
-    assert rows(draw(builder.connection, trim=0), "step") == [(str(2**60),)]
+    assert rows(draw(opened(builder), trim=0), "step") == [(str(2**60),)]
 
 
 def test_ticks_are_the_token_budget_and_its_halves() -> None:
@@ -169,7 +167,7 @@ def test_the_public_function_returns_a_valid_altair_chart(color_by: str, configs
     for number in range(configs):
         add_few(builder, f"config.{number}[0]", [(number + 1, 1.0 + number), (512, 20.0)])
 
-    chart = runtime_vs_tokens(Warehouse(Store(Path("unused")), builder.connection), color_by=color_by)
+    chart = runtime_vs_tokens(opened(builder), color_by=color_by)
 
     assert isinstance(chart, altair.Chart)
     assert chart.to_dict(validate=True)["mark"]["type"] == "point"
@@ -179,7 +177,7 @@ def test_the_public_function_returns_a_valid_altair_chart(color_by: str, configs
 def test_the_spec_is_the_one_looked_at(name: str) -> None:
     """A change of the picture is a change of a golden file: BENCH_GOLDEN=1 writes it anew; then look at the chart."""
     builder = few("A") if name != "two" else add_few(few("A"), "B", [(32, 8.0), (512, 30.0)])
-    figure = draw(builder.connection, color_by="batch" if name == "batch" else "config")
+    figure = draw(opened(builder), color_by="batch" if name == "batch" else "config")
     spec = {"still": figure.still("sans-serif"), "interactive": figure.spec(True)}
     path = GOLDEN / f"runtime_vs_tokens_{name}.json"
     if os.environ.get("BENCH_GOLDEN"):

@@ -1,0 +1,89 @@
+"""What a chart asks: one statement over the views, spelt out so that it can be pasted, and its rows as JSON holds them."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..query.names import check_values, resolve_run
+from ..query.tables import KINDS
+from ..warehouse.schema import quote
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+SAFE_INTEGER = 2**53  # JavaScript has no larger ones
+
+Row = dict[str, Any]
+
+
+def text(value: str) -> str:
+    """An SQL string literal of printable characters only, so that a printed query can be pasted."""
+    parts = re.split(r"([^\x20-\x7e])", value)
+    quoted = ["'" + p.replace("'", "''") + "'" if p.isprintable() else f"chr({ord(p)})" for p in parts if p]
+    return " || ".join(quoted) or "''"
+
+
+def texts(values: Sequence[str]) -> str:
+    """An SQL list of strings."""
+    return f"[{', '.join(map(text, values))}]"
+
+
+def number(value: float) -> str:
+    """An SQL number; infinity has no literal of its own."""
+    return repr(value) if math.isfinite(value) else f"'{value}'::DOUBLE"
+
+
+def keeping(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]]) -> str:
+    """The condition that keeps these values, as SQL; columns without values keep all.
+
+    Args:
+        warehouse: Where the names are looked up.
+        view: What is asked.
+        where: column -> values. `run_id` takes what `resolve_run` takes.
+
+    Raises:
+        UnknownName: A value that the column does not hold; the nearest is named.
+    """
+    conditions = []
+    for column, values in where.items():
+        if not values:
+            continue
+        if column == "run_id":
+            values = [resolve_run(warehouse, value) for value in values]
+        else:
+            check_values(warehouse, view, column, values, KINDS.get(column, column))
+        conditions.append(f"list_contains({texts(values)}, {quote(column)}::VARCHAR)")
+    return " AND ".join(conditions) or "true"
+
+
+def ask(warehouse: "Warehouse", statement: str) -> list[Row]:
+    """All rows of a statement, with values that JSON and JavaScript can hold."""
+    cursor = warehouse.connection.execute(statement)
+    names = [column[0] for column in cursor.description or ()]
+    columns = map(plain, zip(*cursor.fetchall(), strict=True))
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def plain(column: Sequence[Any]) -> Sequence[Any]:
+    """A column as JSON and JavaScript can hold it.
+
+    Decimal becomes a float, what is not finite None, integers past 2^53 and instants text.
+    """
+    kinds = set(map(type, column))
+    fits = kinds <= {str, float, bool, int, type(None)}
+    if fits and float in kinds:
+        fits = all(math.isfinite(value) for value in column if type(value) is float)
+    if fits and int in kinds:
+        fits = all(abs(value) <= SAFE_INTEGER for value in column if type(value) is int)
+    return column if fits else [_plain(value) for value in column]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, int) and abs(value) > SAFE_INTEGER:
+        return str(value)
+    if value is None or isinstance(value, (str, int)):
+        return value
+    return value.isoformat(" ") if hasattr(value, "isoformat") else _plain(float(value))

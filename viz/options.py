@@ -1,0 +1,108 @@
+"""What every chart's command shares: its options, and the way from a question to files or the terminal."""
+
+import functools
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..warehouse.options import Values, store_option
+from ..warehouse.store import Store
+from .files import FORMATS
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+    from .figure import Figure
+
+_MEMORY_LIMIT = "1GB"  # of DuckDB; what does not fit is spilled to disk
+
+runs_option: Callable[[Any], Any] = click.option(
+    "--runs", cls=Values, help="Only these runs: id prefix, config, commit, latest, latest~1."
+)
+configs_option: Callable[[Any], Any] = click.option("--configs", cls=Values, help="Only these configs.")
+suites_option: Callable[[Any], Any] = click.option("--suites", cls=Values, help="Only these suites.")
+backends_option: Callable[[Any], Any] = click.option("--backends", cls=Values, help="Only these backends.")
+models_option: Callable[[Any], Any] = click.option("--models", cls=Values, help="Only these models.")
+
+
+class Size(click.ParamType["tuple[float, float]"]):
+    """Width and height in inches, as 6x4."""
+
+    name = "WxH"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
+        """Read both numbers."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)[x×](\d+(?:\.\d+)?)", str(value))
+        if match is None:
+            self.fail(f"{value!r} is no size. Give width x height in inches, such as 6x4.", param, ctx)
+        width, height = float(match[1]), float(match[2])
+        if not (1 <= width <= 100 and 1 <= height <= 100):
+            self.fail(f"{value!r}: width and height are 1 to 100 inches.", param, ctx)
+        return width, height
+
+
+def chart_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that every chart has; the command returns a function that draws, given a warehouse."""
+
+    @functools.wraps(command)
+    def run(
+        output: tuple[str, ...], fmt: str | None, ppi: float, font: str | None, store: Store, **options: Any
+    ) -> None:
+        _deliver(command(**options), store, output, fmt, ppi, font)
+
+    for option in reversed(
+        (
+            click.option("--title", help="Title instead of the chart's own."),
+            click.option(
+                "--size", type=Size(), help="Width and height in inches.  [default: 6x4, more where the chart needs it]"
+            ),
+            click.option(
+                "--ppi", type=click.FloatRange(36, 1200), default=300, show_default=True, help="Dots per inch of PNG."
+            ),
+            click.option("--font", help="Font family for all text."),
+            click.option("-o", "--output", multiple=True, metavar="FILE", help="File to write; several may be given."),
+            click.option(
+                "--format",
+                "fmt",
+                type=click.Choice(FORMATS),
+                help="Format of the files, else from their names; without -o of what goes to standard output.",
+            ),
+            store_option,
+        )
+    ):
+        run = option(run)
+    return run
+
+
+def _deliver(
+    draw: "Callable[[Warehouse], Figure]",
+    store: Store,
+    output: tuple[str, ...],
+    fmt: str | None,
+    ppi: float,
+    font: str | None,
+) -> None:
+    """Start the renderer, ask the warehouse, write every file; without files draw on standard output."""
+    import contextlib
+
+    from . import files
+    from .provenance import sentence
+
+    wanted = files.targets(output, fmt)
+    with contextlib.ExitStack() as stack:
+        renderer = files.renderer_for(wanted)
+        if renderer is not None:
+            stack.enter_context(renderer)
+        from ..warehouse.database import Warehouse
+
+        with Warehouse.open(store, config={"memory_limit": _MEMORY_LIMIT}) as warehouse:
+            figure = draw(warehouse)
+        for count in figure.provenance.counts:
+            click.echo(sentence(count), err=True)
+        for note in figure.notes:
+            click.echo(f"warning: {note}", err=True)
+        if wanted:
+            files.write(figure, wanted, renderer, ppi=ppi, font=font)
+        else:
+            files.show(figure, fmt)
