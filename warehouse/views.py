@@ -2,7 +2,7 @@
 
 import graphlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import sql
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
     """Create every derived table that is missing, empty, with its comments. The event tables must be there."""
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS _touched (run_id VARCHAR, config VARCHAR)")
-    for table in sql.tables().values():
+    for table in _in_order(connection, sql.tables()):
         connection.execute(f"CREATE TABLE IF NOT EXISTS {table.name} AS {table.body} LIMIT 0")
         _comment(connection, "TABLE", table)
 
@@ -24,10 +24,11 @@ def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[s
     """Compute the derived rows of these runs, and of their configs, anew, in the tables `create_derived` made."""
     touched = """
         CREATE OR REPLACE TEMP TABLE _touched AS
-        SELECT run_id, min(config) AS config FROM (SELECT unnest(?::VARCHAR[]) AS run_id) LEFT JOIN runs USING (run_id) GROUP BY run_id
+        SELECT run_id, min(config) AS config
+        FROM (SELECT unnest(?::VARCHAR[]) AS run_id) LEFT JOIN runs USING (run_id) GROUP BY run_id
     """
     connection.execute(touched, [list(run_ids)])
-    for table in sql.tables().values():
+    for table in _in_order(connection, sql.tables()):
         key = "run_id" if "run_id" in table.columns else "config"
         connection.execute(f"DELETE FROM {table.name} WHERE {key} IN (SELECT {key} FROM _touched)")
         connection.execute(f"INSERT INTO {table.name} {table.body}")
@@ -39,10 +40,7 @@ def create_views(connection: "duckdb.DuckDBPyConnection") -> None:
     The event tables and the derived tables must be there.
     """
     _drop_all(connection)
-    views = sql.views()
-    reads = {view.name: reads_of(connection, view.body) & views.keys() for view in views.values()}
-    for name in graphlib.TopologicalSorter(reads).static_order():
-        view = views[name]
+    for view in _in_order(connection, sql.views()):
         if view.arguments is None:
             connection.execute(f"CREATE VIEW {view.name} AS {view.body}")
             _comment(connection, "VIEW", view)
@@ -54,6 +52,13 @@ def create_views(connection: "duckdb.DuckDBPyConnection") -> None:
             kind, body = ("MACRO", f"({view.body})") if view.scalar else ("MACRO TABLE", f"TABLE {view.body}")
             connection.execute(f"CREATE MACRO {view.name}({arguments}) AS {body}")
             connection.execute(f"COMMENT ON {kind} {view.name} IS {literal(view.doc)}")
+
+
+def _in_order(connection: "duckdb.DuckDBPyConnection", views: Mapping[str, sql.View]) -> Iterator[sql.View]:
+    """Views or tables, each after those of them that it reads."""
+    reads = {view.name: reads_of(connection, view.body) & views.keys() for view in views.values()}
+    for name in graphlib.TopologicalSorter(reads).static_order():
+        yield views[name]
 
 
 def reads_of(connection: "duckdb.DuckDBPyConnection", query: str) -> set[str]:
