@@ -12,7 +12,7 @@ from bench.warehouse import events
 from bench.warehouse.events import Event
 from bench.warehouse.recorder import case_ids
 from bench.warehouse.schema import arrow_schema, create_tables
-from bench.warehouse.views import compute_derived, create_derived, create_views
+from bench.warehouse.views import compute_derived, create_derived
 
 
 @functools.cache
@@ -23,7 +23,6 @@ def _empty() -> bytes:
         with duckdb.connect(str(file)) as connection:
             create_tables(connection)
             create_derived(connection)
-            create_views(connection)
         return file.read_bytes()
 
 

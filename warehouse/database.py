@@ -15,11 +15,23 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .. import sql
 from .errors import BenchError, Exit, StoreBusy
-from .events import TABLES, Case, Environment, Event, MemorySample, Metric, Run, Source, Timing
+from .events import (
+    TABLES,
+    Case,
+    Environment,
+    Event,
+    MemorySample,
+    Metric,
+    Outcome,
+    Run,
+    ScheduleChunk,
+    Source,
+    Timing,
+)
 from .log import IMPORT, MERGED, EventLog, LogFile, path_list, replaced, sha256, sync
 from .schema import SQL_TYPES, create_tables, literal, quote
 from .store import Say, Store
-from .views import compute_derived, create_derived, create_views
+from .views import compute_derived, create_derived
 
 if TYPE_CHECKING:
     import duckdb
@@ -28,7 +40,8 @@ LOADING_MEMORY = "400MB"  # rows stream through; more would only be buffered
 DERIVING_MEMORY = "2GB"  # medians are taken over all samples of a case
 RESTORE = "Restore it from a copy; `bench rebuild` then loads it."
 DAMAGED = f"is damaged. {RESTORE}"
-DERIVING: tuple[type[Event], ...] = (Run, Case, Timing, Metric, MemorySample)  # what `cells` is computed from
+# what derived tables are computed from
+DERIVING: tuple[type[Event], ...] = (Run, Case, Outcome, Timing, MemorySample, ScheduleChunk, Metric, Source)
 
 
 @dataclass(slots=True)
@@ -277,7 +290,6 @@ def _internal(message: str) -> BenchError:
 def _create(connection: "duckdb.DuckDBPyConnection") -> None:
     create_tables(connection)
     create_derived(connection)
-    create_views(connection)
     connection.execute("CREATE TABLE _files (table_name VARCHAR, name VARCHAR)")
     connection.execute("COMMENT ON TABLE _files IS 'One row per file of the event log that is loaded.'")
     connection.execute("CREATE TABLE _meta (key VARCHAR, value VARCHAR)")

@@ -2,7 +2,7 @@
 
 import graphlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .. import sql
@@ -13,11 +13,18 @@ if TYPE_CHECKING:
 
 
 def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
-    """Create every derived table that is missing, empty, with its comments. The event tables must be there."""
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS _touched (run_id VARCHAR, config VARCHAR)")
-    for table in _in_order(connection, sql.tables()):
-        connection.execute(f"CREATE TABLE IF NOT EXISTS {table.name} AS {table.body} LIMIT 0")
-        _comment(connection, "TABLE", table)
+    """Create all derived tables, empty, and all views and macros, with their comments in the catalog.
+
+    The event tables must be there, and nothing of these.
+    """
+    connection.execute("CREATE OR REPLACE TEMP TABLE _touched (run_id VARCHAR, config VARCHAR)")
+    tables, views = sql.tables(), sql.views()
+    for name in _in_order(connection, tables | views):
+        if name in tables:
+            connection.execute(f"CREATE TABLE {name} AS {tables[name].body} LIMIT 0")
+            _comment(connection, "TABLE", tables[name])
+        else:
+            _create_view(connection, views[name])
 
 
 def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[str]) -> None:
@@ -28,37 +35,22 @@ def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[s
         FROM (SELECT unnest(?::VARCHAR[]) AS run_id) LEFT JOIN runs USING (run_id) GROUP BY run_id
     """
     connection.execute(touched, [list(run_ids)])
-    for table in _in_order(connection, sql.tables()):
-        key = "run_id" if "run_id" in table.columns else "config"
-        connection.execute(f"DELETE FROM {table.name} WHERE {key} IN (SELECT {key} FROM _touched)")
-        connection.execute(f"INSERT INTO {table.name} {table.body}")
+    tables = sql.tables()
+    for name in _in_order(connection, tables):
+        key = "run_id" if "run_id" in tables[name].columns else "config"
+        connection.execute(f"DELETE FROM {name} WHERE {key} IN (SELECT {key} FROM _touched)")
+        connection.execute(f"INSERT INTO {name} {tables[name].body}")
 
 
-def create_views(connection: "duckdb.DuckDBPyConnection") -> None:
-    """Replace all views and macros by those of this version, with their comments in the catalog.
-
-    The event tables and the derived tables must be there.
-    """
-    _drop_all(connection)
-    for view in _in_order(connection, sql.views()):
-        if view.arguments is None:
-            connection.execute(f"CREATE VIEW {view.name} AS {view.body}")
-            _comment(connection, "VIEW", view)
-        else:
-            arguments = ", ".join(
-                quote(argument.name) + (f" := {argument.default}" if argument.default is not None else "")
-                for argument in view.arguments
-            )
-            kind, body = ("MACRO", f"({view.body})") if view.scalar else ("MACRO TABLE", f"TABLE {view.body}")
-            connection.execute(f"CREATE MACRO {view.name}({arguments}) AS {body}")
-            connection.execute(f"COMMENT ON {kind} {view.name} IS {literal(view.doc)}")
-
-
-def _in_order(connection: "duckdb.DuckDBPyConnection", views: Mapping[str, sql.View]) -> Iterator[sql.View]:
-    """Views or tables, each after those of them that it reads."""
-    reads = {view.name: reads_of(connection, view.body) & views.keys() for view in views.values()}
-    for name in graphlib.TopologicalSorter(reads).static_order():
-        yield views[name]
+def _in_order(connection: "duckdb.DuckDBPyConnection", files: Iterable[str]) -> list[str]:
+    """These tables and views by name, each after all that it reads, be it through others."""
+    known = sql.tables() | sql.views()
+    wanted, reads = list(files), dict[str, set[str]]()
+    while wanted:
+        if (name := wanted.pop()) not in reads:
+            reads[name] = reads_of(connection, known[name].body) & known.keys()
+            wanted += reads[name]
+    return [name for name in graphlib.TopologicalSorter(reads).static_order() if name in set(files)]
 
 
 def reads_of(connection: "duckdb.DuckDBPyConnection", query: str) -> set[str]:
@@ -87,14 +79,18 @@ def _walk(node: Any, names: set[str], own: set[str]) -> None:
             _walk(child, names, own)
 
 
-def _drop_all(connection: "duckdb.DuckDBPyConnection") -> None:
-    ours = "WHERE NOT internal AND database_name = current_database()"
-    for (name,) in connection.execute(f"SELECT view_name FROM duckdb_views() {ours}").fetchall():
-        connection.execute(f"DROP VIEW {quote(name)}")
-    for name, kind in connection.execute(
-        f"SELECT function_name, function_type FROM duckdb_functions() {ours}"
-    ).fetchall():
-        connection.execute(f"DROP MACRO {'TABLE ' if kind == 'table_macro' else ''}{quote(name)}")
+def _create_view(connection: "duckdb.DuckDBPyConnection", view: sql.View) -> None:
+    if view.arguments is None:
+        connection.execute(f"CREATE VIEW {view.name} AS {view.body}")
+        _comment(connection, "VIEW", view)
+        return
+    arguments = ", ".join(
+        quote(argument.name) + (f" := {argument.default}" if argument.default is not None else "")
+        for argument in view.arguments
+    )
+    kind, body = ("MACRO", f"({view.body})") if view.scalar else ("MACRO TABLE", f"TABLE {view.body}")
+    connection.execute(f"CREATE MACRO {view.name}({arguments}) AS {body}")
+    connection.execute(f"COMMENT ON {kind} {view.name} IS {literal(view.doc)}")
 
 
 def _comment(connection: "duckdb.DuckDBPyConnection", kind: str, view: sql.View) -> None:

@@ -16,31 +16,26 @@
 -- pooled_noise  The same over all cases of the metric: the root of the median of their variances.
 -- noise         Both moderated; 0.01 is one percent. NULL where no case of the metric was measured by two runs.
 WITH
-run AS (SELECT DISTINCT ON (run_id) run_id, config, host, started_at FROM runs ORDER BY run_id, started_at, config),
-imported AS (SELECT run_id, min(recorded_at) AS loaded_at FROM sources GROUP BY run_id),
 last_runs AS (
-    SELECT run_id, config, host, coalesce(started_at, loaded_at) AS began_at
-    FROM run
-    LEFT JOIN imported USING (run_id)
+    SELECT run_id, config, host, began_at
+    FROM _run_times
     WHERE config IN (SELECT config FROM _touched)
     QUALIFY row_number() OVER (PARTITION BY config, host ORDER BY began_at DESC NULLS LAST, run_id DESC) <= 50
 ),
-steps AS (
+logs AS (
     SELECT
-        last_runs.config, host, case_id, metric, phase, unit,
-        abs(ln(median) - lag(ln(median)) OVER (
-            PARTITION BY last_runs.config, host, case_id, metric, phase, unit ORDER BY began_at NULLS FIRST, run_id
-        )) AS step
+        last_runs.config, host, case_id, metric, phase, unit, count(*) AS n,
+        list(ln(median) ORDER BY began_at NULLS FIRST, run_id) AS x
     FROM cells
     JOIN last_runs USING (run_id)
     WHERE median > 0
+    GROUP BY ALL
 ),
 own AS (
     SELECT
-        config, host, case_id, metric, phase, unit, count(*) AS n, count(step) AS steps,
-        1.4826::DOUBLE / sqrt(2) * median(step) AS own_noise
-    FROM steps
-    GROUP BY ALL
+        * EXCLUDE x,
+        1.4826::DOUBLE / sqrt(2) * list_median(list_transform(range(1, n), lambda i: abs(x[i + 1] - x[i]))) AS own_noise
+    FROM logs
 ),
 pooled AS (
     SELECT config, host, metric, phase, unit, sqrt(median(own_noise * own_noise)) AS pooled_noise
@@ -51,7 +46,7 @@ pooled AS (
 
 SELECT
     own.config, own.host, own.case_id, own.metric, own.phase, own.unit, n, own_noise, pooled_noise,
-    sqrt((coalesce(steps * own_noise * own_noise, 0) + 8 * pooled_noise * pooled_noise) / (steps + 8)) AS noise
+    sqrt((coalesce((n - 1) * own_noise * own_noise, 0) + 8 * pooled_noise * pooled_noise) / (n + 7)) AS noise
 FROM own
 LEFT JOIN pooled
     ON own.config = pooled.config AND own.host IS NOT DISTINCT FROM pooled.host AND own.metric = pooled.metric

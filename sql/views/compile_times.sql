@@ -13,8 +13,6 @@
 -- n              Cases it is the mean of.
 SELECT
     run_id, config, suite, mode, dtype, device, backend,
-    avg(compile_ns) / 1e9::DOUBLE AS mean_seconds, max(compile_ns) / 1e9::DOUBLE AS max_seconds,
-    arg_max(name, (compile_ns, name)) AS slowest, count(*) AS n
-FROM _passing
-WHERE passing AND compile_ns IS NOT NULL
-GROUP BY run_id, config, suite, mode, dtype, device, backend
+    mean_compile_ns / 1e9::DOUBLE AS mean_seconds, max_compile_ns / 1e9::DOUBLE AS max_seconds, slowest, n_compiled AS n
+FROM _summaries
+WHERE n_compiled > 0

@@ -5,53 +5,29 @@
 --
 -- arguments: include_slowdowns := false, matched := true
 --
--- run_id     Run.
--- config     Config of that run.
--- suite      Suite of the workloads.
--- mode       inference or training.
--- dtype      float32, bfloat16, amp …
--- device     cpu, cuda …
--- backend    Compiler or implementation.
--- speedup    Geometric mean; NULL where nothing is left to take it over.
--- n          Cases it covers.
--- n_total    Cases judged for performance.
--- excluded   The others, as 'name: reason', in order.
-WITH
-judged AS (
-    SELECT *, passing AND coalesce(speedup > 0, false) AS counts
-    FROM _passing
-    WHERE (run_id, case_id) IN (SELECT (run_id, case_id) FROM speedups)
-),
-backends AS (
-    SELECT run_id, suite, mode, dtype, device, count(DISTINCT backend) AS backends
-    FROM judged
-    WHERE counts
-    GROUP BY ALL
-),
-shared AS (
-    SELECT run_id, work_hash, count(DISTINCT backend) AS backends
-    FROM judged
-    WHERE counts
-    GROUP BY ALL
-),
-chosen AS (
-    SELECT
-        judged.*,
-        counts AND (NOT matched OR coalesce(shared.backends = backends.backends, false)) AS covered,
-        coalesce(reason, 'does not pass on every backend') AS why
-    FROM judged
-    LEFT JOIN shared ON judged.run_id = shared.run_id AND judged.work_hash = shared.work_hash
-    LEFT JOIN backends
-        ON judged.run_id = backends.run_id
-        AND judged.suite IS NOT DISTINCT FROM backends.suite AND judged.mode IS NOT DISTINCT FROM backends.mode
-        AND judged.dtype IS NOT DISTINCT FROM backends.dtype AND judged.device IS NOT DISTINCT FROM backends.device
-)
-
+-- run_id        Run.
+-- config        Config of that run.
+-- suite         Suite of the workloads.
+-- mode          inference or training.
+-- dtype         float32, bfloat16, amp …
+-- device        cpu, cuda …
+-- backend       Compiler or implementation.
+-- speedup       Geometric mean; NULL where nothing is left to take it over.
+-- n             Cases it covers.
+-- n_here        Cases that pass on this backend.
+-- n_elsewhere   Cases that pass on every other backend on which anything does; NULL where there is no other.
+-- n_total       Cases judged for performance.
+-- excluded      Those that the mean does not cover, as 'name: reason', in order.
 SELECT
     run_id, config, suite, mode, dtype, device, backend,
-    exp(avg(ln(CASE WHEN include_slowdowns THEN speedup ELSE greatest(speedup, 1) END)) FILTER (covered)) AS speedup,
-    count(*) FILTER (covered) AS n,
-    count(*) AS n_total,
-    coalesce(list(name || ': ' || why ORDER BY name, why) FILTER (NOT covered), []) AS excluded
-FROM chosen
-GROUP BY run_id, config, suite, mode, dtype, device, backend
+    CASE
+        WHEN matched AND include_slowdowns THEN matched_raw_speedup
+        WHEN matched THEN matched_speedup
+        WHEN include_slowdowns THEN raw_speedup
+        ELSE speedup
+    END AS speedup,
+    CASE WHEN matched THEN n_matched ELSE n_here END AS n,
+    n_here, n_elsewhere, n_compared AS n_total,
+    CASE WHEN matched THEN matched_excluded ELSE excluded END AS excluded
+FROM _summaries
+WHERE n_compared > 0

@@ -13,8 +13,6 @@
 -- n            Cases it is the mean of.
 SELECT
     run_id, config, suite, mode, dtype, device, backend,
-    avg(compression_ratio) AS mean_ratio, min(compression_ratio) AS min_ratio,
-    arg_min(name, (compression_ratio, name)) AS worst, count(*) AS n
-FROM _passing
-WHERE passing AND compression_ratio IS NOT NULL
-GROUP BY run_id, config, suite, mode, dtype, device, backend
+    mean_compression AS mean_ratio, min_compression AS min_ratio, worst, n_compressed AS n
+FROM _summaries
+WHERE n_compressed > 0

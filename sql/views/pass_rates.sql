@@ -12,11 +12,7 @@
 -- passing   Cases that pass.
 -- total     Cases judged for performance.
 -- rate      Both as text, such as "82%, 50/61".
-SELECT *, format('{}%, {}/{}', round_even(100.0::DOUBLE * passing / total, 0)::BIGINT, passing, total) AS rate
-FROM (
-    SELECT
-        run_id, config, suite, mode, dtype, device, backend,
-        count(*) FILTER (passing) AS passing, count(*) AS total
-    FROM _passing
-    GROUP BY run_id, config, suite, mode, dtype, device, backend
-)
+SELECT
+    run_id, config, suite, mode, dtype, device, backend, passing, total,
+    format('{}%, {}/{}', round_even(100.0::DOUBLE * passing / total, 0)::BIGINT, passing, total) AS rate
+FROM _summaries

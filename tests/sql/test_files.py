@@ -2,13 +2,14 @@
 
 import pytest
 from bench import sql
-from bench.warehouse.schema import create_tables
-from bench.warehouse.views import create_derived, create_views, reads_of
+from bench.warehouse.database import DERIVING
+from bench.warehouse.events import TABLES
+from bench.warehouse.views import reads_of
 
 from ..builders import Builder
 
 VIEWS = [view for view in sql.views().values() if not view.scalar]
-TABLES = list(sql.tables().values())
+DERIVED = list(sql.tables().values())
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def relation(view: sql.View) -> str:
     return f"{view.name}({', '.join('NULL' for argument in view.arguments if argument.default is None)})"
 
 
-@pytest.mark.parametrize("view", [*VIEWS, *TABLES], ids=lambda view: view.name)
+@pytest.mark.parametrize("view", [*VIEWS, *DERIVED], ids=lambda view: view.name)
 def test_documented_columns_are_the_columns(view: sql.View, built: Builder) -> None:
     """The header names every column, in order, and nothing else."""
     built.rows(f"SELECT * FROM {relation(view)}")
@@ -53,24 +54,22 @@ def test_meanings_are_in_the_catalog(view: sql.View, built: Builder) -> None:
     assert doc == [(view.doc,)]
 
 
-def test_views_are_made_again_over_an_older_version(warehouse: Builder) -> None:
-    """A view this version no longer has is gone after `create_views`; the others are there once."""
-    warehouse.rows("CREATE VIEW old AS SELECT 1")
-    warehouse.rows("CREATE MACRO old_macro() AS TABLE SELECT 1")
-
-    create_views(warehouse.connection)
-
-    views = {name for (name,) in warehouse.rows("SELECT view_name FROM duckdb_views() WHERE NOT internal")}
-    macros = {name for (name,) in warehouse.rows("SELECT function_name FROM duckdb_functions() WHERE NOT internal")}
-    assert views | macros == sql.views().keys()
+def test_names_are_given_once() -> None:
+    """A derived table and a view of one name could not both be read."""
+    assert not sql.tables().keys() & sql.views().keys()
 
 
-def test_creating_tables_twice_is_harmless(warehouse: Builder) -> None:
-    """Loading into an existing database creates only what is missing."""
-    create_tables(warehouse.connection)
-    create_derived(warehouse.connection)
+def test_whatever_a_derived_table_reads_has_it_computed_anew(warehouse: Builder) -> None:
+    """DERIVING names the events that derived tables read, be it through views, and no others."""
+    known = sql.tables() | sql.views()
+    wanted, seen = list(sql.tables()), set[str]()
+    while wanted:
+        name = wanted.pop()
+        if name not in seen and name in known:
+            wanted += reads_of(warehouse.connection, known[name].body)
+        seen.add(name)
 
-    assert warehouse.rows("SELECT count(*) FROM cells") == [(0,)]
+    assert {event.TABLE for event in DERIVING} == seen & TABLES.keys()
 
 
 def test_what_a_query_reads_leaves_out_its_own_steps(warehouse: Builder) -> None:

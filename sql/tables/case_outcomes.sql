@@ -25,19 +25,19 @@
 -- message           Exception text.
 -- stderr_tail       Last lines the worker wrote to stderr.
 WITH
-run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
 axes AS (  -- a case may have been announced twice, by the run and by its worker
     SELECT
         run_id, case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
         min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
         min(sequence_length) AS sequence_length, min(parameters) AS parameters, bool_or(source_id IS NOT NULL) AS imported
     FROM cases
+    WHERE run_id IN (SELECT run_id FROM _touched)
     GROUP BY run_id, case_id
 ),
 ended AS (
     SELECT *
     FROM outcomes
-    WHERE case_id IS NOT NULL
+    WHERE run_id IN (SELECT run_id FROM _touched) AND case_id IS NOT NULL
     QUALIFY 1 = row_number() OVER (
         PARTITION BY run_id, case_id, kind ORDER BY recorded_at DESC NULLS LAST, line DESC NULLS LAST, status, reason
     )
@@ -48,10 +48,14 @@ judged AS (  -- every case of our own is judged for performance, whatever else i
     SELECT run_id, case_id, 'performance' FROM axes LEFT JOIN ended USING (run_id, case_id)
     WHERE NOT imported OR ended.kind IS NULL
 ),
-ended_well AS (SELECT DISTINCT run_id FROM outcomes WHERE case_id IS NULL AND status = 'ok')
+ended_well AS (
+    SELECT DISTINCT run_id
+    FROM outcomes
+    WHERE run_id IN (SELECT run_id FROM _touched) AND case_id IS NULL AND status = 'ok'
+)
 
 SELECT
-    run_id, run.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
+    run_id, _touched.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
     axes.backend, axes.batch_size, axes.sequence_length, axes.parameters,
     kind,
     CASE
@@ -63,6 +67,6 @@ SELECT
     ended.reason, ended.phase, ended.exit_code, ended.signal, ended.exception, ended.message, ended.stderr_tail
 FROM axes
 JOIN judged USING (run_id, case_id)
-LEFT JOIN run USING (run_id)
+JOIN _touched USING (run_id)
 LEFT JOIN ended USING (run_id, case_id, kind)
 LEFT JOIN ended_well USING (run_id)

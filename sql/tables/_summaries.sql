@@ -1,0 +1,100 @@
+-- One row per run × suite × mode × dtype × device × backend: its cases judged for performance, summed up.
+-- Skipped cases do not count. What the views show as pass_rates, geomean_speedups, compile_times, memory_compression.
+--
+-- run_id                Run.
+-- config                Config of that run.
+-- suite                 Suite of the workloads.
+-- mode                  inference or training.
+-- dtype                 float32, bfloat16, amp …
+-- device                cpu, cuda …
+-- backend               Compiler or implementation.
+-- passing               Cases that pass.
+-- total                 Cases judged.
+-- n_compiled            Passing cases whose compile latency is known.
+-- mean_compile_ns       Mean of these latencies.
+-- max_compile_ns        Longest.
+-- slowest               Name of the case that took longest.
+-- n_compressed          Passing cases whose compression ratio is known.
+-- mean_compression      Mean of these ratios.
+-- min_compression       Smallest.
+-- worst                 Name of the case with the smallest.
+-- n_compared            Cases with something to compare with, or whose speedup an import reports.
+-- n_here                Those of them that pass.
+-- n_elsewhere           Work of the same run, suite, mode, dtype and device that passes on every other backend on which
+--                       anything does; NULL where there is none.
+-- n_matched             Work that passes here and elsewhere.
+-- speedup               Geometric mean over n_here, slowdowns as 1.
+-- raw_speedup           The same, slowdowns as they are.
+-- matched_speedup       Geometric mean over n_matched, slowdowns as 1.
+-- matched_raw_speedup   The same, slowdowns as they are.
+-- excluded              What n_here leaves out of n_compared, as 'name: reason', in order.
+-- matched_excluded      What n_matched leaves out.
+WITH
+judged AS (
+    SELECT *, origin IS NOT NULL AS compared, passing AND coalesce(speedup > 0, false) AS counts
+    FROM case_summaries
+    WHERE run_id IN (SELECT run_id FROM _touched) AND status <> 'skipped'
+),
+works AS (
+    SELECT run_id, suite, mode, dtype, device, work_hash, count(DISTINCT backend) AS shared
+    FROM judged
+    WHERE counts
+    GROUP BY ALL
+),
+panels AS (
+    SELECT run_id, suite, mode, dtype, device, count(DISTINCT backend) AS backends
+    FROM judged
+    WHERE counts
+    GROUP BY ALL
+),
+coverage AS (
+    SELECT
+        panels.*, count(*) FILTER (shared = backends) AS n_everywhere, count(*) FILTER (shared = backends - 1) AS n_but_one
+    FROM panels
+    JOIN works
+        ON panels.run_id = works.run_id
+        AND panels.suite IS NOT DISTINCT FROM works.suite AND panels.mode IS NOT DISTINCT FROM works.mode
+        AND panels.dtype IS NOT DISTINCT FROM works.dtype AND panels.device IS NOT DISTINCT FROM works.device
+    GROUP BY ALL
+),
+placed AS (
+    SELECT
+        judged.*, shared, backends, n_everywhere, n_but_one, counts AND shared = backends AS matched,
+        ln(CASE WHEN counts THEN speedup END) AS log_speedup
+    FROM judged
+    LEFT JOIN works ON judged.run_id = works.run_id AND judged.work_hash = works.work_hash
+    LEFT JOIN coverage
+        ON judged.run_id = coverage.run_id
+        AND judged.suite IS NOT DISTINCT FROM coverage.suite AND judged.mode IS NOT DISTINCT FROM coverage.mode
+        AND judged.dtype IS NOT DISTINCT FROM coverage.dtype AND judged.device IS NOT DISTINCT FROM coverage.device
+)
+
+SELECT
+    run_id, config, suite, mode, dtype, device, backend,
+    count(*) FILTER (passing) AS passing,
+    count(*) AS total,
+    count(compile_ns) FILTER (passing) AS n_compiled,
+    avg(compile_ns) FILTER (passing) AS mean_compile_ns,
+    max(compile_ns) FILTER (passing) AS max_compile_ns,
+    arg_max(name, (compile_ns, name)) FILTER (passing AND compile_ns IS NOT NULL) AS slowest,
+    count(compression_ratio) FILTER (passing) AS n_compressed,
+    avg(compression_ratio) FILTER (passing) AS mean_compression,
+    min(compression_ratio) FILTER (passing) AS min_compression,
+    arg_min(name, (compression_ratio, name)) FILTER (passing AND compression_ratio IS NOT NULL) AS worst,
+    count(*) FILTER (compared) AS n_compared,
+    count(*) FILTER (counts) AS n_here,
+    CASE
+        WHEN count(*) FILTER (counts) = 0 THEN max(n_everywhere)
+        WHEN max(backends) > 1
+            THEN max(n_everywhere) + max(n_but_one) - count(*) FILTER (counts AND shared = backends - 1)
+    END AS n_elsewhere,
+    count(*) FILTER (matched) AS n_matched,
+    exp(avg(greatest(log_speedup, 0)) FILTER (counts)) AS speedup,
+    exp(avg(log_speedup)) AS raw_speedup,
+    exp(avg(greatest(log_speedup, 0)) FILTER (matched)) AS matched_speedup,
+    exp(avg(log_speedup) FILTER (matched)) AS matched_raw_speedup,
+    coalesce(list(name || ': ' || reason ORDER BY name, reason) FILTER (compared AND NOT counts), []) AS excluded,
+    coalesce(list(name || ': ' || coalesce(reason, 'does not pass on every backend') ORDER BY name, reason)
+        FILTER (compared AND NOT coalesce(matched, false)), []) AS matched_excluded
+FROM placed
+GROUP BY run_id, config, suite, mode, dtype, device, backend

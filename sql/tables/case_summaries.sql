@@ -1,0 +1,159 @@
+-- One row per case of a run judged for performance: how it ended, what it gained, whether it passes.
+-- It is measured against the eager case of the same run and the same work, or its speedup is reported by an import. Pairs
+-- measured block by block give the speedup an interval (see block_ratios); elsewhere it is the ratio of the medians,
+-- without one. A case that failed, or whose baseline did, has a status and no speedup. A case passes if it is ok, its
+-- accuracy is pass or pass_due_to_skip where the run judged that of any case of the same suite and backend, and, where
+-- speedups were measured or reported for it, it has one. The baseline passes when it is ok and accurate.
+--
+-- run_id              Run it belongs to.
+-- config              Config of that run.
+-- case_id             Case.
+-- work_hash           What was computed, whoever computed it; the baseline has the same.
+-- suite               Suite of the workload.
+-- name                Model, function, command or benchmark.
+-- mode                inference or training.
+-- device              cpu, cuda …
+-- dtype               float32, bfloat16, amp …
+-- backend             Compiler or implementation.
+-- batch_size          Samples in one batch.
+-- sequence_length     Tokens in one sequence.
+-- parameters          Further axes, as a JSON object.
+-- baseline_ns         Median steady latency of the baseline; NULL where only the speedup is reported.
+-- candidate_ns        Median steady latency of the case.
+-- speedup             Baseline / case; above 1 is faster, NULL where either failed, and for the baseline itself.
+-- low                 Lower end of its 95 % interval; NULL where nothing was paired, or fewer than 5 blocks.
+-- high                Upper end.
+-- n                   Pairs of blocks the speedup rests on; NULL where nothing was paired.
+-- origin              Where a speedup comes from, measured or reported; NULL for a case that has nothing to compare with.
+-- status              ok, or how the case ended, or 'baseline …' with how the baseline did.
+-- accuracy            How its accuracy was judged: that of the case itself, else of the cases of the same run, suite,
+--                     name, mode, device, dtype and backend (accuracy is often checked at another batch size), of several
+--                     the one that does not pass. NULL where it was not.
+-- passing             Whether it passes.
+-- reason              Why it does not: its status, its accuracy, or what is missing. NULL if it passes.
+-- compile_ns          Compile latency.
+-- compression_ratio   Peak memory of the baseline / that of the case, measured the same way: as reported, else of the
+--                     GPU's allocator, else what the call added to the process, else of the process.
+WITH
+performances AS (
+    SELECT
+        run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
+        parameters, status
+    FROM case_outcomes
+    WHERE run_id IN (SELECT run_id FROM _touched) AND kind = 'performance'
+),
+accuracies AS (
+    SELECT
+        run_id, case_id, suite, name, mode, device, dtype, backend, status,
+        status IN ('pass', 'pass_due_to_skip') AS passes
+    FROM case_outcomes
+    WHERE run_id IN (SELECT run_id FROM _touched) AND kind = 'accuracy'
+),
+by_model AS (
+    SELECT run_id, suite, name, mode, device, dtype, backend, min_by(status, (passes, status)) AS status
+    FROM accuracies
+    GROUP BY ALL
+),
+judging AS (SELECT DISTINCT run_id, suite, backend FROM accuracies),
+judged AS (
+    SELECT
+        side.*, coalesce(own.status, by_model.status) AS accuracy,
+        side.status = 'ok' AND (judging.run_id IS NULL
+            OR coalesce(coalesce(own.status, by_model.status) IN ('pass', 'pass_due_to_skip'), false)) AS sound
+    FROM performances AS side
+    LEFT JOIN accuracies AS own ON side.run_id = own.run_id AND side.case_id = own.case_id
+    LEFT JOIN by_model
+        ON side.run_id = by_model.run_id AND side.name = by_model.name
+        AND side.suite IS NOT DISTINCT FROM by_model.suite AND side.mode IS NOT DISTINCT FROM by_model.mode
+        AND side.device IS NOT DISTINCT FROM by_model.device AND side.dtype IS NOT DISTINCT FROM by_model.dtype
+        AND side.backend IS NOT DISTINCT FROM by_model.backend
+    LEFT JOIN judging
+        ON side.run_id = judging.run_id AND side.suite IS NOT DISTINCT FROM judging.suite
+        AND side.backend IS NOT DISTINCT FROM judging.backend
+),
+numbers AS (  -- the medians of a case that its summary takes
+    SELECT
+        run_id, case_id,
+        min(median) FILTER (metric = 'latency' AND phase = 'steady' AND unit = 'ns') AS latency_ns,
+        min(median) FILTER (metric = 'compile_latency' AND unit = 'ns') AS compile_ns,
+        min(median) FILTER (metric = 'compression_ratio' AND median > 0) AS compression_ratio,
+        min(median) FILTER (metric = 'speedup' AND median > 0) AS speedup,
+        min(median) FILTER (metric = 'absolute_latency' AND median > 0) AS absolute_latency_ns
+    FROM cells
+    WHERE run_id IN (SELECT run_id FROM _touched)
+        AND metric IN ('latency', 'compile_latency', 'compression_ratio', 'speedup', 'absolute_latency')
+    GROUP BY run_id, case_id
+),
+reporting AS (  -- these import speedups
+    SELECT DISTINCT run_id, suite, backend
+    FROM cells
+    WHERE run_id IN (SELECT run_id FROM _touched) AND metric = 'speedup'
+),
+peaks AS (
+    SELECT
+        run_id, case_id,
+        max(size_bytes) FILTER (source = 'cuda_allocated') AS allocated,
+        max(size_bytes) FILTER (source = 'rss_growth') AS growth,
+        max(size_bytes) FILTER (source = 'rss') AS resident
+    FROM memory_samples
+    WHERE run_id IN (SELECT run_id FROM _touched) AND size_bytes > 0
+    GROUP BY run_id, case_id
+),
+own AS (
+    SELECT judged.*, numbers.* EXCLUDE (run_id, case_id), allocated, growth, resident
+    FROM judged
+    LEFT JOIN numbers ON judged.run_id = numbers.run_id AND judged.case_id = numbers.case_id
+    LEFT JOIN peaks ON judged.run_id = peaks.run_id AND judged.case_id = peaks.case_id
+),
+sides AS (
+    SELECT
+        own.*, base.status AS base_status, base.latency_ns AS base_ns,
+        -- the allocator of the GPU is exact; else what the call added says more than the whole process
+        coalesce(own.compression_ratio, base.allocated / own.allocated, base.growth / own.growth, base.resident / own.resident)
+            AS compression,
+        CASE
+            WHEN base.case_id IS NOT NULL
+                AND (reporting.run_id IS NULL OR own.latency_ns > 0 AND base.latency_ns > 0) THEN 'measured'
+            WHEN reporting.run_id IS NOT NULL THEN 'reported'
+        END AS origin
+    FROM own
+    LEFT JOIN own AS base
+        ON own.run_id = base.run_id AND own.work_hash = base.work_hash AND own.backend <> 'eager' AND base.backend = 'eager'
+    LEFT JOIN reporting
+        ON own.run_id = reporting.run_id AND own.suite IS NOT DISTINCT FROM reporting.suite
+        AND own.backend IS NOT DISTINCT FROM reporting.backend
+),
+pairs AS (
+    SELECT run_id, case_id, n, log_ratio, _t975(degrees) * error AS width
+    FROM block_ratios
+    WHERE run_id IN (SELECT run_id FROM _touched)
+),
+gained AS (
+    SELECT
+        sides.*, n, width,
+        CASE WHEN status = 'ok' AND origin = 'measured' AND base_status <> 'ok' THEN 'baseline ' || base_status ELSE status END
+            AS ended,
+        CASE
+            WHEN ended <> 'ok' THEN NULL
+            WHEN origin = 'reported' THEN speedup
+            WHEN n > 0 THEN exp(log_ratio)
+            WHEN base_ns > 0 AND latency_ns > 0 THEN base_ns / latency_ns
+        END AS gain
+    FROM sides
+    LEFT JOIN pairs ON sides.run_id = pairs.run_id AND sides.case_id = pairs.case_id AND origin = 'measured'
+)
+
+SELECT
+    run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    CASE WHEN origin = 'measured' THEN base_ns END AS baseline_ns,
+    CASE WHEN origin = 'reported' THEN absolute_latency_ns ELSE latency_ns END AS candidate_ns,
+    gain AS speedup, gain * exp(-width) AS low, gain * exp(width) AS high, n, origin, ended AS status, accuracy,
+    sound AND (origin IS NULL OR coalesce(gain > 0, false)) AS passing,
+    CASE
+        WHEN passing THEN NULL
+        WHEN ended <> 'ok' THEN ended
+        WHEN NOT sound THEN coalesce(accuracy, 'no accuracy')
+        ELSE 'no speedup'
+    END AS reason,
+    compile_ns, compression AS compression_ratio
+FROM gained
