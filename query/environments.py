@@ -60,7 +60,9 @@ def differences(warehouse: "Warehouse", base_runs: Sequence[str], candidate_runs
 
 def render(found: Sequence[Fact], base: str, candidate: str) -> tuple[list[str], list[list[Any]]]:
     """A table of what differs, under the names of the sides."""
-    return ["field", base, candidate], [[fact.field, *fact.texts()] for fact in found if not fact.same]
+    return ["kind", "field", base, candidate], [
+        [fact.kind, fact.field, *fact.texts()] for fact in found if not fact.same
+    ]
 
 
 def sentence(found: Sequence[Fact]) -> str:

@@ -1,15 +1,12 @@
 -- One row per config × host × case × metric × phase: how many runs it takes to see a change, and what so many runs see.
--- Both sides of the comparison have equally many runs, and the value of each run is the median of its samples. The
--- difference of the sides' mean ln(value), divided by its error noise · √(2 / runs), is Student's t with the degrees of
--- freedom of the noise, and noncentral where there is a change. A two-sided test at `alpha` sees a change with probability
--- `power` if the noncentrality is t₀ (1 - 1 / 4f) + z √(1 + t₀² / 2f), where t₀ is the critical value, f the degrees of
--- freedom and z the normal quantile of the power (Abramowitz and Stegun, 26.7.10; within 0.5 % of exact for powers
--- from 0.8 to 0.9, f from 8 and alpha down to 1e-5).
--- Judging many cases at once costs runs. correction 'bonferroni' divides alpha by the cases of the config, host, metric and
--- phase: at most one comparison in 1 / alpha then has a false alarm. 'bh' takes alpha as the share of false alarms among
--- all alarms (Benjamini and Hochberg), of which `changed` is the share of cases that change: the level of one
--- test is then power · changed · alpha / ((1 - changed) (1 - alpha)) (Jung, Bioinformatics 21, 2005), but no less than
--- that of 'bonferroni'.
+-- The test is that of `comparisons`, with equally many runs on both sides: the value of a run is the median of its samples,
+-- that of a side the median of its runs, and the difference of their logarithms divided by its error is Student's t,
+-- noncentral where there is a change. `alpha` is two-sided. With fewer than 3 degrees of freedom nothing is promised.
+-- Judging many cases at once costs runs. The correction 'bonferroni' divides alpha by the cases of the config, host, metric
+-- and phase: a comparison of all of them has any false alarm with probability alpha. 'bh' takes alpha as the share of
+-- false alarms among all alarms (Benjamini and Hochberg), where `changed` is the share of cases that change: the level
+-- of one test is then power · changed · alpha / ((1 - changed) (1 - alpha)) (Jung, Bioinformatics 21, 2005), but no less
+-- than that of 'bonferroni'.
 --
 -- arguments: effect := 0.03, runs := 3, power := 0.8, alpha := 0.05, correction := 'none', changed := 0.1
 --
@@ -31,13 +28,15 @@
 -- unit               Unit of the value.
 -- runs_seen          Runs the noise was taken over, of the last 50.
 -- noise              Standard deviation of ln(value) from run to run (run_noise); NULL where no case was measured twice.
--- sampling_noise     The part of it that more samples in a run would lower: the standard error of ln(median) within a
---                    run, from its 95 % interval, median over runs; NULL where no run has 6 samples.
--- degrees            Degrees of freedom of the noise: its steps from run to run, and 8 for the other cases of the metric.
+-- sampling_noise     The part of it that more samples in a run would lower: the standard error of ln(median) of one run as
+--                    its samples tell it (see _comparison_samples); NULL where no run has two samples.
+-- weight             Degrees of freedom that this history is worth, by the rule of _comparison_samples.
 -- judged             Cases of the config, host, metric and phase whose noise is known.
 -- test_alpha         Level of the test of one case, after the correction.
--- runs_needed        Runs on each side to see a change by the factor 1 + effect, either way; NULL where the noise is unknown.
--- detectable         Smallest change that `runs` runs on each side see, as a share: 0.03 is a factor of 1.03 either way.
+-- runs_needed        Runs on each side to see a change by the factor 1 + effect, either way, beyond 64 rounded up
+--                    by 5 % at most; NULL where the noise is unknown, or where even 100,000 would not do.
+-- detectable         Smallest change that `runs` runs on each side see, as a share: 0.03 is a factor of 1.03 either way. NULL
+--                    where the noise is unknown, or with fewer than 3 degrees of freedom.
 -- workload_seconds   Time a run takes for the case's work, all backends together; NULL where nobody noted it.
 WITH
 run AS (SELECT DISTINCT ON (run_id) run_id, host FROM runs ORDER BY run_id, started_at, config),
@@ -46,18 +45,28 @@ measured AS (
         config, host, case_id, metric, phase, unit, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name,
         min(mode) AS mode, min(device) AS device, min(dtype) AS dtype, min(backend) AS backend,
         min(batch_size) AS batch_size, min(sequence_length) AS sequence_length, min(parameters) AS parameters,
-        median(ln(median_high / median_low) / (2 * 1.959963984540054::DOUBLE)) FILTER (median_low > 0) AS sampling_noise
+        sqrt(avg(CASE
+            WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
+            WHEN median > 0 THEN pi() / 2 * pow(stdev / median, 2) / n
+        END)) AS sampling_noise
     FROM cells
     JOIN run USING (run_id)
     GROUP BY config, host, case_id, metric, phase, unit
 ),
+histories AS (
+    SELECT
+        *, n - 1 AS steps,
+        sum(n - 1) OVER judged_together - (n - 1) AS other_steps, count(noise) OVER judged_together AS judged
+    FROM run_noise
+    WINDOW judged_together AS (PARTITION BY config, host, metric, phase, unit)
+),
 known AS (
     SELECT
-        own.config, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise,
+        own.config, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise, judged,
         measured.* EXCLUDE (config, host, case_id, metric, phase, unit),
-        own.n + 7 AS degrees,
-        count(own.noise) OVER (PARTITION BY own.config, own.host, own.metric, own.phase, own.unit) AS judged
-    FROM run_noise AS own
+        0.37::DOUBLE * steps + least(8, 0.37::DOUBLE * other_steps) AS weight,
+        greatest(own.noise, CASE WHEN own.noise IS NOT NULL THEN sampling_noise END) AS spread
+    FROM histories AS own
     LEFT JOIN measured
         ON own.config = measured.config AND own.host IS NOT DISTINCT FROM measured.host
         AND own.case_id IS NOT DISTINCT FROM measured.case_id AND own.metric = measured.metric
@@ -75,21 +84,28 @@ corrected AS (
         END AS test_alpha
     FROM known
 ),
-critical AS (SELECT *, _t_quantile(test_alpha / 2, degrees) AS t FROM corrected),
-errors AS (
-    SELECT
-        *,
-        noise * (t * (1 - 1 / (4 * degrees)) + _normal_quantile(1 - power) * sqrt(1 + t * t / (2 * degrees))) AS error
-    FROM critical
+candidates AS (
+    SELECT unnest(range(1, 65))::DOUBLE AS candidate
+    UNION ALL
+    SELECT ceil(64 * pow(1.05::DOUBLE, unnest(range(1, 152))))
+),
+multiples AS (
+    SELECT weight, test_alpha, candidate, _detectable_multiple(candidate, weight, test_alpha, power::DOUBLE) AS multiple
+    FROM (SELECT DISTINCT weight, test_alpha FROM corrected)
+    CROSS JOIN candidates
+    WHERE candidate - 1 + weight >= 3
 )
 
 SELECT
-    errors.config, errors.host, case_id, errors.work_hash, suite, name, mode, device, dtype, backend, batch_size,
-    sequence_length, parameters, metric, phase, unit, runs_seen, noise, sampling_noise, degrees, judged, test_alpha,
-    TRY_CAST(greatest(ceil(2 * pow(error / ln(1 + effect::DOUBLE), 2)), 1) AS BIGINT) AS runs_needed,
-    exp(error * sqrt(2::DOUBLE / runs)) - 1 AS detectable,
+    case_.config, case_.host, case_id, case_.work_hash, suite, name, mode, device, dtype, backend, batch_size,
+    sequence_length, parameters, metric, phase, unit, runs_seen, noise, sampling_noise, case_.weight, judged,
+    case_.test_alpha, candidate::BIGINT AS runs_needed,
+    exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE)) - 1 AS detectable,
     seconds AS workload_seconds
-FROM errors
+FROM corrected AS case_
+ASOF LEFT JOIN multiples  -- the largest multiple that is small enough is that of the fewest runs
+    ON case_.weight = multiples.weight AND case_.test_alpha = multiples.test_alpha
+    AND ln(1 + effect::DOUBLE) / greatest(spread, 1e-9) >= multiple
 LEFT JOIN _workload_times AS work
-    ON errors.config = work.config AND errors.host IS NOT DISTINCT FROM work.host
-    AND errors.work_hash IS NOT DISTINCT FROM work.work_hash
+    ON case_.config = work.config AND case_.host IS NOT DISTINCT FROM work.host
+    AND case_.work_hash IS NOT DISTINCT FROM work.work_hash

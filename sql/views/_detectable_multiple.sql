@@ -1,0 +1,11 @@
+-- One value: the smallest change of ln(value) that a comparison of `runs` runs on each side sees, in units of the standard
+-- deviation from run to run; NULL below 3 degrees of freedom.
+-- The test is that of `comparisons`: the error is that of two medians of so many runs, each with (π / 2) / (runs + π / 2 - 1)
+-- of the variance of one run; the degrees of freedom f are those of a side, runs - 1, and the `weight` that history adds.
+-- At the two-sided level alpha, with its critical value t, a change of t (1 - 1 / 4f) + z √(1 + t² / 2f) errors is seen with
+-- the probability `power`, whose normal quantile z is (Abramowitz and Stegun, 26.7.10: within 1.5 % of the noncentral t
+-- for powers from 0.8 to 0.9).
+--
+-- arguments: runs, weight, alpha, power
+SELECT sqrt(pi() / (runs + pi() / 2 - 1)) * (t * (1 - 1 / (4 * f)) + _normal_quantile(1 - power) * sqrt(1 + t * t / (2 * f)))
+FROM (SELECT runs - 1 + weight AS f, _t_quantile(alpha / 2, runs - 1 + weight) AS t)

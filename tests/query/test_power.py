@@ -1,0 +1,225 @@
+"""Power: the runs that a plan asks for are those that show the change, and no more."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from bench.query.power import Plan, effects, percent, render, sentences, span
+from bench.warehouse import events
+from bench.warehouse.errors import BenchError, Exit, UnknownName
+from bench.warehouse.events import Event
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from ..builders import Builder, case, metric, outcome, run, timing
+from .conftest import Bench
+
+MINUTE = 60 * 10**6  # in microseconds
+
+
+def history(values: dict[str, Sequence[int]], config: str = "main", host: str | None = "vm") -> list[Event]:
+    """Runs of a config, a minute apart, each with one latency of every case; a run takes 30 s."""
+    found: list[Event] = []
+    for number in range(max(map(len, values.values()))):
+        began = (number + 1) * MINUTE
+        run_id = f"{config}-{number}"
+        found.append(run(run_id, config, host=host, started_at=began, command=f"measure {config}"))
+        found.append(events.Outcome(run_id=run_id, status="ok", recorded_at=events.Instant(began + MINUTE // 2)))
+        for name, series in values.items():
+            if number < len(series):
+                found += [it := case(name, run=run_id), timing(it, series[number])]
+    return found
+
+
+def noisy(cases: int = 4, runs: int = 6, noise: float = 0.01, seed: int = 0) -> dict[str, Sequence[int]]:
+    """Latencies of some cases that scatter from run to run."""
+    logs = np.random.default_rng(seed).normal(0, noise, (cases, runs))
+    return {f"m{i}": [round(1e9 * math.exp(x)) for x in row] for i, row in enumerate(logs)}
+
+
+def exact_multiple(runs: int, weight: float, alpha: float, power: float) -> float:
+    """What `_detectable_multiple` approximates: the noncentral t, by averaging over the error's chi distribution."""
+    df = runs - 1 + weight
+    scale = np.sqrt(stats.chi2.ppf((np.arange(4000) + 0.5) / 4000, df) / df)
+    critical = stats.t.isf(alpha / 2, df)
+    ncp = optimize.brentq(lambda ncp: float(np.mean(stats.norm.cdf(ncp - critical * scale))) - power, 0, 1000)
+    return float(ncp) * math.sqrt(math.pi / (runs + math.pi / 2 - 1))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    runs=st.integers(1, 200), weight=st.floats(3, 30), alpha=st.sampled_from([0.05, 0.1, 0.01, 0.002]),
+    power=st.sampled_from([0.8, 0.9]),
+)  # fmt: skip
+def test_the_smallest_effect_is_that_of_the_noncentral_t(runs: int, weight: float, alpha: float, power: float) -> None:
+    """Within 3 % of exact at 3 degrees of freedom, and 1 % from 8."""
+    ((found,),) = BUILT.rows("SELECT _detectable_multiple(?, ?, ?, ?)", [runs, weight, alpha, power])
+
+    tolerance = 0.03 if runs - 1 + weight < 8 else 0.01
+    assert found == pytest.approx(exact_multiple(runs, weight, alpha, power), rel=tolerance)
+
+
+BUILT = Builder()
+
+
+@pytest.mark.parametrize("p", [1e-6, 0.001, 0.025, 0.2, 0.5, 0.8, 0.999])
+def test_quantiles_are_those_of_the_normal_and_of_t(p: float) -> None:
+    """Beyond their range there is none."""
+    ((z, t, below),) = BUILT.rows("SELECT _normal_quantile($1), _t_quantile($1, 12), _t_quantile($1, 2.9)", [p])
+
+    assert z == pytest.approx(stats.norm.isf(p), abs=4.5e-4)
+    assert t == pytest.approx(stats.t.isf(p, 12), rel=3e-3, abs=1e-3)
+    assert below is None
+    assert BUILT.rows("SELECT _normal_quantile(0), _normal_quantile(1), _normal_quantile(NULL)") == [(None, None, None)]
+
+
+def test_the_runs_that_are_asked_for_show_the_change_as_often_as_promised() -> None:
+    """Simulated as `comparisons` judges: medians of normal runs over their error, as well known as the weight says."""
+    rng = np.random.default_rng(7)
+    warehouse: Any = Builder().add(*history(noisy(cases=8, runs=8, noise=0.02, seed=1)))
+    for row in effects(warehouse, Plan(effect=0.05, power=0.8)):
+        n, noise, degrees = row["runs_needed"], row["noise"], row["runs_needed"] - 1 + row["weight"]
+        sides = np.median(rng.normal(0, noise, (2, 4000, n)), axis=2)
+        error = noise * math.sqrt(math.pi / (n + math.pi / 2 - 1)) * np.sqrt(rng.chisquare(degrees, 4000) / degrees)
+        critical = stats.t.isf(0.025, degrees) * error
+
+        assert 0.78 < np.mean(sides[0] - sides[1] + math.log(1.05) > critical) < 0.95
+        assert np.mean(np.abs(sides[0] - sides[1]) > critical) < 0.06
+
+
+@pytest.mark.parametrize("effect", [0.3, 0.1, 0.05, 0.02])
+def test_fewer_runs_would_not_do(effect: float) -> None:
+    """One run less sees less, and so many see it."""
+    warehouse: Any = Builder().add(*history(noisy(noise=0.03)))
+    for row in effects(warehouse, Plan(effect=effect)):
+        n = row["runs_needed"]
+        seen = [
+            warehouse.rows(f"SELECT detectable FROM {Plan(runs=runs).sql} WHERE case_id = ?", [row["case_id"]])[0][0]
+            for runs in (n - 1, n)
+        ]
+        assert seen[1] <= effect
+        assert n == 1 or seen[0] is None or seen[0] > effect
+
+
+def test_more_doubt_costs_more_runs() -> None:
+    """A smaller effect, more power, a smaller alpha and a correction each ask for more."""
+    warehouse: Any = Builder().add(*history(noisy(cases=5)))
+
+    def needed(**changes: Any) -> int:
+        return int(sum(row["runs_needed"] for row in effects(warehouse, Plan(effect=0.02, **changes))))
+
+    usual = needed()
+    assert needed(power=0.9) > usual and needed(alpha=0.01) > usual
+    assert needed(correction="bonferroni") == needed(alpha=0.01)  # five cases
+    assert usual < needed(correction="bh", changed=0.5) < needed(correction="bonferroni")
+    assert needed(correction="bh", changed=0.001) == needed(correction="bonferroni")
+
+
+def test_noise_within_a_run_is_a_floor() -> None:
+    """Runs that agree by chance promise no more than their samples allow; how much they say is said."""
+    runs = [run(f"r{i}", "main", started_at=i * MINUTE) for i in range(1, 4)]
+    samples = [timing(case("m", run=it.run_id), 1000 + 40 * i, sample=i) for it in runs for i in range(20)]
+    warehouse: Any = Builder().add(*runs, *(case("m", run=it.run_id) for it in runs), *samples)
+
+    (row,) = effects(warehouse, Plan(runs=5))
+    assert row["noise"] == 0 and row["sampling_noise"] > 0.05
+    assert row["detectable"] > 0.05
+
+
+def test_a_run_takes_as_long_as_its_work() -> None:
+    """From the end of the work before to its own last outcome; equal shares where no case noted its end."""
+    shares: Any = Builder().add(*history(noisy(cases=3)))
+    assert [row["workload_seconds"] for row in effects(shares, Plan())] == [10.0] * 3
+
+    ended = [outcome(case(name, run=f"main-{i}"), recorded_at=(i + 1) * MINUTE + at * 10**6) for i in range(6)
+             for name, at in (("m1", 9), ("m0", 4))]  # fmt: skip
+    noted: Any = Builder().add(*history(noisy(cases=2)), *ended)
+    assert {row["name"]: row["workload_seconds"] for row in effects(noted, Plan())} == {"m0": 4.0, "m1": 5.0}
+
+
+def test_one_run_tells_no_noise() -> None:
+    """Exit code 4, with the command that measures again; a store without anything gets one, too."""
+    warehouse: Any = Builder().add(*history(noisy(runs=1)))
+    with pytest.raises(
+        BenchError, match=r"4 cases were measured by one run only.* twice with: measure main"
+    ) as stopped:
+        effects(warehouse, Plan())
+    assert stopped.value.exit_code == Exit.TOO_LITTLE
+
+    empty: Any = Builder()
+    with pytest.raises(BenchError, match=r"nothing was measured.* bench measure models"):
+        effects(empty, Plan())
+
+
+def test_latency_is_planned_for_unless_there_is_none() -> None:
+    """Other metrics are asked for by name; a failure is no value."""
+    others = [metric(case("m0", run=f"main-{i}"), "graph_breaks", 1.0 + i % 2) for i in range(6)]
+    warehouse: Any = Builder().add(*history(noisy(cases=1)), *others)
+    assert {row["metric"] for row in effects(warehouse, Plan())} == {"latency"}
+    assert {row["metric"] for row in effects(warehouse, Plan(), {"metric": ["graph_breaks"]})} == {"graph_breaks"}
+
+    runs = [run(f"r{i}", "c", started_at=i + 1) for i in range(3)]
+    imported: Any = Builder().add(*runs, *(case("m", run=it.run_id) for it in runs))
+    imported.add(*(metric(case("m", run=it.run_id), "speedup", 1.5 + i / 100) for i, it in enumerate(runs)))
+    assert {row["metric"] for row in effects(imported, Plan())} == {"speedup"}
+    with pytest.raises(UnknownName, match="'speedup'"):
+        effects(imported, Plan(), {"metric": ["speeedup"]})
+
+
+def test_the_plan_in_words() -> None:
+    """What half of the cases and nine of ten need and show, the time it takes, the false alarms, and what is left out."""
+    warehouse: Any = Builder().add(*history(noisy(cases=10)), *history({"x": [10**9]}, "fresh"))
+    found, strict = (effects(warehouse, Plan(effect=0.02, correction=name)) for name in ("none", "bonferroni"))
+
+    assert list(sentences(found, strict, Plan(effect=0.02))) == [
+        "main on vm, latency: to see 2 % (power 80 %, alpha 5 %) takes 3 runs on each side for half of 10 cases, 5 runs for"
+        " nine of ten",
+        "  a run takes 30 s, so both sides take 3 min, or 5 min",
+        "  3 runs on each side show 1.9 % in half of them, 2.4 % in nine of ten",
+        "  of 10 cases that did not change, 0.5 will look changed; --correct bonferroni rules that out with 6 runs, or 9 runs",
+        "left out: 1 case of fresh, measured by one run only; another run tells their noise",
+    ]
+    columns, table = render(found, Plan(effect=0.02))
+    assert columns == ["config", "host", "name", "metric", "seen", "noise", "within run", "runs for 2 %", "3 runs see"]
+    assert table[0] == ["main", "vm", "m0", "latency", 6, "0.67 %", None, 3, "1.9 %"]
+
+
+def test_a_plan_that_nothing_fulfils_says_so() -> None:
+    """Too little history for so few runs, and an effect that no number of runs shows, are no numbers."""
+    warehouse: Any = Builder().add(*history(noisy(cases=1, runs=2), host=None))
+    plan = Plan(effect=1e-6, runs=1)
+    found = effects(warehouse, plan)
+
+    assert [(row["runs_needed"], row["detectable"]) for row in found] == [(None, None)]
+    first, second, *others = sentences(found, found, plan)
+    assert first.startswith("main, latency: to see 0.0001 % ") and first.count("over 100,000 runs") == 2
+    assert second == "  1 run on each side are too few as long as so little is known of the noise"
+    assert others == []
+
+
+def test_the_command_plans(bench: Bench) -> None:
+    """Rows of the macro for programs, a table for people; two runs of main are enough, one of fuse is not."""
+    result = bench("plan", "--detect", "10%", "--format", "json")
+    assert {row["config"] for row in json.loads(result.stdout)} == {"main", "fuse"} and result.stderr == ""
+
+    lines = bench("plan", "--runs", "5", "--power", "0.9", "--configs", "main").stdout.splitlines()
+    assert lines[0].split()[-7:] == ["runs", "for", "3", "%", "5", "runs", "see"]
+    assert len(lines) == 2 + 4
+    error = bench("plan", "--configs", "fuse").exception
+    assert isinstance(error, BenchError) and error.exit_code == Exit.TOO_LITTLE
+
+
+@pytest.mark.parametrize("option", [["--detect", "x"], ["--detect", "0%"], ["--power", "100%"], ["--alpha", "-1"]])
+def test_a_share_that_is_none_is_said(bench: Bench, option: list[str]) -> None:
+    """With the way to write one."""
+    assert "Write it as" in str(bench("plan", *option).exception)
+
+
+def test_shares_and_times_for_people() -> None:
+    """Two digits, and the unit one waits in."""
+    assert [percent(x) for x in (None, 0.03, 0.0045, 0.123, 1.2)] == [None, "3 %", "0.45 %", "12 %", "120 %"]
+    assert [span(x) for x in (41.3, 150, 3600 * 2.5)] == ["41 s", "2 min", "2 h 30 min"]
