@@ -6,6 +6,7 @@ One module in `ingest/formats/` is one format; a package outside bench adds one 
 
 import functools
 import pkgutil
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,20 +18,50 @@ from ..warehouse.errors import UnknownName
 if TYPE_CHECKING:
     import duckdb
 
+    from ..warehouse.events import Run
     from ..warehouse.log import Batch
 
 ENTRY_POINTS = "bench.formats"
 BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 16 << 20  # a longer line is no record; it is also what DuckDB takes for one JSON object at most
 MAX_TEXT = 64 << 10  # characters of a reject that are kept
+LOOK = 32 << 10  # bytes of a head that are looked at as a document
+TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}\[\]]', re.DOTALL)  # matches in linear time
+PATH_DEPTH = 6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Head:
     """The beginning of a file: what recognition looks at."""
 
     path: Path
     data: bytes  # whole lines, at least the first, unless the file is smaller or has no line end for megabytes
+    packed: bool = False  # whether gzip packed it; `data` is unpacked
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The first 32 KiB decoded, by their byte order mark or as UTF-8, and leniently."""
+        return self.data[:LOOK].decode(encoding(self.data), "replace").removeprefix("\ufeff")
+
+    @functools.cached_property
+    def paths(self) -> frozenset[str]:
+        """Where keys stand in what of a JSON document is there, such as `benchmarks[].stats.mean`, six levels deep."""
+        found: set[str] = set()
+        opened: list[str] = []  # path of each container we are in
+        here = ""
+        for token in TOKEN.finditer(self.text):
+            mark = token[0][0]
+            if mark == '"':
+                if token[2] and 0 < len(opened) <= PATH_DEPTH:
+                    here = f"{opened[-1]}.{token[1]}" if opened[-1] else token[1]
+                    found.add(here)
+            elif mark in "{[":
+                here = f"{here}[]" if mark == "[" and len(opened) < PATH_DEPTH else here
+                opened.append(here)
+            elif opened:
+                opened.pop()
+                here = opened[-1] if opened else ""
+        return frozenset(found)
 
     def lines(self, count: int = 20) -> list[str]:
         """The first lines, decoded leniently, without their ends and without a byte order mark."""
@@ -57,6 +88,10 @@ class Part:
     first_line: int
     options: Options
     cursor: "Callable[[], duckdb.DuckDBPyConnection]"  # an in-memory DuckDB, a connection of its own for each thread
+    config: str = ""
+    format: str = ""
+    name: str = ""  # of the file, within its result set
+    claim: Callable[[str], bool] = lambda run_id: True  # whether a run is new, and now the caller's to fill
 
     @property
     def size_bytes(self) -> int:
@@ -105,6 +140,13 @@ class Tally:
     loaded: int = 0
     rejected: int = 0
     notes: list[str] = field(default_factory=list)  # what else there is to say, in sentences
+    runs: "list[Run]" = field(default_factory=list)  # new ones that the file describes
+    home: str | None = None  # the first run it described; without one, the part's own run is made
+
+    @property
+    def known(self) -> int:
+        """Lines that are in the store already, from another file."""
+        return self.lines - self.loaded - self.rejected
 
 
 class Format(ABC):
@@ -112,7 +154,12 @@ class Format(ABC):
 
     name: ClassVar[str]
     doc: ClassVar[str]  # one line, for people
+    becomes: ClassVar[str] = "see [ingest](ingest.md)"  # what its records are in the tables, for docs/formats.md
+    lost: ClassVar[str] = "nothing"  # what of a file is not in the tables afterwards
     grows: ClassVar[bool] = False  # whether writers append lines to a file that may have been loaded before
+    unpacks: ClassVar[bool] = False  # whether it also reads what gzip packed
+    own_runs: ClassVar[bool] = False  # whether a file says what runs it is of; else a folder's files are one run
+    places: ClassVar[tuple[str, ...]] = ()  # patterns of paths below a folder where its files lie too
 
     @abstractmethod
     def recognise(self, head: Head) -> bool:
@@ -132,6 +179,10 @@ class Format(ABC):
 
     def identity(self, name: str) -> str:
         """What the file's name says that its content does not: two files of one content may differ in it."""
+        return ""
+
+    def group(self, name: str) -> str:
+        """What the place of a file below its folder (`name` is its path there) adds to the folder's name as config."""
         return ""
 
     def order(self, names: Iterable[str]) -> list[str]:
@@ -180,6 +231,11 @@ def split_lines(block: bytes) -> list[bytes]:
 def count_lines(block: bytes) -> int:
     """How many lines `split_lines` would make of it."""
     return block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
+
+
+def encoding(data: bytes) -> str:
+    """The encoding that a byte order mark says, else UTF-8."""
+    return "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
 def as_text(line: bytes) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
@@ -46,7 +47,7 @@ class KnownSources:
     """Every imported file of a store."""
 
     by_sha256: dict[str, list[Known]] = field(default_factory=dict)
-    by_head: dict[str, list[Known]] = field(default_factory=dict)
+    by_head: dict[str, list[Known]] = field(default_factory=dict)  # those that may have grown since
     runs: dict[str, dict[str, str]] = field(default_factory=dict)  # run_id -> file name -> SHA-256 of its first line
 
     @classmethod
@@ -60,7 +61,8 @@ class KnownSources:
     def add(self, row: Known) -> None:
         """Know one more."""
         self.by_sha256.setdefault(row.sha256, []).append(row)
-        self.by_head.setdefault(row.head_sha256, []).append(row)
+        if row.head_sha256:
+            self.by_head.setdefault(row.head_sha256, []).append(row)
         self.runs.setdefault(row.run_id, {})[row.name] = row.head_sha256
 
     def rows(self) -> list[Known]:
@@ -149,3 +151,10 @@ def fingerprint(path: Path, known: KnownSources, tell: Callable[[int], None] | N
                 tell(len(block))
             block = file.read(1 << 20)
     return Fingerprint(done, whole.hexdigest(), head, prefixes)
+
+
+def content_uuid(*content: str) -> str:
+    """A UUID made of content (RFC 9562, version 8)."""
+    digest = hashlib.sha256("\n".join(content).encode("utf-8", "surrogateescape")).digest()
+    number = int.from_bytes(digest[:16]) & ~(0xF << 76) & ~(0b11 << 62) | 0x8 << 76 | 0b10 << 62
+    return str(uuid.UUID(int=number))

@@ -4,8 +4,9 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,6 +149,7 @@ def _line(item: Item, tallies: Mapping[str, Tally] | None = None) -> Line:
     if tallies and item.new is not None:
         tally = tallies[item.new.source_id]
         line.loaded, line.rejected = tally.loaded, tally.rejected
+        line.known += tally.known
     elif tallies and item.twin is not None:
         line.known = tallies[item.twin].lines
     return line
@@ -161,18 +163,20 @@ class _Loader:
     ) -> None:
         from ..warehouse.log import EventLog
 
+        self.store = store
         self.log = EventLog(store)
         self.options = options
         self.tags = tags
         self.progress = progress
         self.tallies = tallies
-        self._new_runs: set[str] = set()
+        self._written: set[str] = set()  # runs that have their row
+        self._claimed: set[str] | None = None  # runs that a part named by content, and those of the store
         self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
         self._database: duckdb.DuckDBPyConnection | None = None
 
     def load(self, parts: list[NewPart]) -> None:
         """Read every part; each is wholly in the log afterwards, or an error says why."""
-        self._new_runs = {part.run_id for part in parts if part.new_run}
+        self._written = {part.run_id for part in parts} - {part.run_id for part in parts if part.new_run}
         batches = list(_batches(parts))
         if len(batches) < 2:
             for batch in batches:
@@ -200,10 +204,10 @@ class _Loader:
                     done[part.source_id] = tally
                 batch.finish()
                 stack.enter_context(self._lock)
-                runs = {part.run_id: part for part in parts if part.run_id in self._new_runs}
-                for part in runs.values():
-                    batch.add(self._run(part))
-            self._new_runs -= runs.keys()
+                runs = self._runs(parts, done)
+                for run in runs.values():
+                    batch.add(run)
+            self._written |= runs.keys()
             self.tallies |= done
         for part in parts:
             self.progress.read(part)
@@ -212,6 +216,7 @@ class _Loader:
         return Part(
             path=part.path, run_id=part.run_id, source_id=part.source_id, start_byte=part.start_byte,
             end_byte=part.end_byte, first_line=part.first_line, options=self.options, cursor=self._cursor,
+            config=part.config, format=part.format.name, name=part.name, claim=self._claim,
         )  # fmt: skip
 
     def _cursor(self) -> "duckdb.DuckDBPyConnection":
@@ -222,25 +227,48 @@ class _Loader:
                 self._database = duckdb.connect(config={"threads": 1, "memory_limit": MEMORY_LIMIT})
         return self._database.cursor()
 
-    def _run(self, part: NewPart) -> "Run":
+    def _claim(self, run_id: str) -> bool:
+        """Whether a run is neither in the store nor being read by now; from here on it is."""
+        from ..warehouse.database import Warehouse, load_locked
+
+        with self._lock:
+            if self._claimed is None:
+                load_locked(self.store)
+                with Warehouse.open(self.store) as warehouse:
+                    self._claimed = {name for (name,) in warehouse.rows("SELECT DISTINCT run_id FROM runs")}
+            new = run_id not in self._claimed
+            self._claimed.add(run_id)
+            return new
+
+    def _runs(self, parts: Iterable[NewPart], done: Mapping[str, Tally]) -> "dict[str, Run]":
+        """The rows of the runs of some parts that have none yet: as a part describes them, else plain."""
         from ..warehouse.events import Json, Run
 
-        tags = Json(json.dumps(dict(self.tags), sort_keys=True, ensure_ascii=False)) if self.tags else None
-        return Run(
-            run_id=part.run_id, config=part.config, source=part.format.name, tags=tags, bench_version=__version__
-        )
+        described = [run for part in parts for run in done[part.source_id].runs]
+        plain = [
+            Run(run_id=part.run_id, config=part.config, source=part.format.name)
+            for part in parts
+            if done[part.source_id].home is None
+        ]
+        rows: dict[str, Run] = {}
+        for run in described + plain:
+            if run.run_id not in self._written and run.run_id not in rows:
+                tags = {**json.loads(run.tags or "{}"), **self.tags}
+                said = Json(json.dumps(tags, sort_keys=True, ensure_ascii=False)) if tags else None
+                rows[run.run_id] = replace(run, tags=said, bench_version=__version__)
+        return rows
 
 
 def _source(part: NewPart, tally: Tally) -> "Source":
-    from ..warehouse.events import Json, Source
+    from ..warehouse.events import Instant, Json, Source
 
     return Source(
         source_id=part.source_id,
         part=part.part,
-        run_id=part.run_id,
+        run_id=tally.home or part.run_id,
         config=part.config,
         path=os.fspath(part.path),
-        name=part.path.name,
+        name=part.name,
         format=part.format.name,
         start_byte=part.start_byte,
         end_byte=part.end_byte,
@@ -251,6 +279,7 @@ def _source(part: NewPart, tally: Tally) -> "Source":
         loaded=tally.loaded,
         rejected=tally.rejected,
         notes=Json(json.dumps(tally.notes, ensure_ascii=False)) if tally.notes else None,
+        recorded_at=Instant(time.time_ns() // 1000),
     )
 
 

@@ -7,17 +7,15 @@ import difflib
 import functools
 import hashlib
 import os
-import stat
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..warehouse.errors import BenchError
+from .files import Place, describe, find_files, read_head
 from .format import MAX_LINE_BYTES, Format, Head, find_format, formats
-from .known import Fingerprint, Known, KnownSources, fingerprint
+from .known import Fingerprint, Known, KnownSources, content_uuid, fingerprint
 
-HEAD_BYTES = 1 << 16
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
 PLANNED = 0  # next_line of a source that this plan will load
 
@@ -35,6 +33,7 @@ class NewPart:
     """Bytes of a file that are not in the store yet."""
 
     path: Path
+    name: str
     format: Format
     config: str
     run_id: str
@@ -80,6 +79,7 @@ class Said:
 @dataclass(slots=True)
 class _File:
     path: Path
+    name: str
     print: Fingerprint
     kind: str  # name of its format
     match: Known | None  # the file, or its beginning, as it is known
@@ -144,16 +144,16 @@ def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: C
     folder = (want.path if want.path.is_dir() else want.path.absolute().parent).resolve()
     before = len(plan.notes)
     unknown: dict[str, str] = {}
-    found: dict[str, list[_File]] = {}
-    paths = _files(want.path, plan)
-    for path, print_of in zip(paths, _fingerprints(paths, known, tell), strict=True):
+    found: dict[tuple[str, str], list[_File]] = {}
+    places = find_files(want.path, lambda: [forced] if forced else formats().values(), plan.notes)
+    for place, print_of in zip(places, _fingerprints([place.path for place in places], known, tell), strict=True):
         try:
-            file = _look(path, print_of, want.config, forced, known, plan, unknown)
+            file = _look(place, print_of, want.config, forced, known, plan, unknown)
         except OSError as error:
-            unknown[path.name] = f"cannot be read ({error.strerror})"
+            unknown[place.name] = f"cannot be read ({error.strerror})"
             continue
         if file is not None:
-            found.setdefault(file.kind, []).append(file)
+            found.setdefault((file.kind, _group(file.kind, file.name)), []).append(file)
     if unknown and not found and len(plan.notes) == before:
         looks = "\n".join(f"  {name} {look}" for name, look in list(unknown.items())[:10])
         more = f"\n  … and {len(unknown) - 10} more" if len(unknown) > 10 else ""
@@ -163,31 +163,19 @@ def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: C
             "Name one with --format if the file is of it."
         )
     plan.notes += [f"{want.path.name}/{name} {look}; left out" for name, look in unknown.items()]
-    for files in found.values():
-        _plan_run(files, want.config, folder.name or folder.anchor, known, plan)
+    for (_, group), files in found.items():
+        label = _join(want.config, group) if want.config else None
+        default = _join(folder.name or folder.anchor, group)
+        _plan_run(files, label, default, known, plan)
 
 
-def _files(path: Path, plan: Plan) -> list[Path]:
-    """The regular files of a path; what else lies there is noted."""
-    if not path.is_dir():
-        if not path.is_file():
-            raise BenchError(f"{path} is neither a file nor a folder.")
-        return [path]
-    inside = path.resolve()
-    files = []
-    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
-        target = Path(entry.path)
-        if entry.is_symlink() and target.resolve().parent != inside:
-            plan.notes.append(f"{target} leads out of its folder; not followed")
-        elif entry.is_file():
-            files.append(target)
-        elif not entry.is_dir():
-            plan.notes.append(f"{target} is a special file ({stat.filemode(entry.stat().st_mode)[0]}); left out")
-    if not files:
-        inner = sorted(entry.name for entry in path.iterdir() if entry.is_dir())
-        hint = f" Give its folders one by one, such as {path / inner[0]}." if inner else ""
-        raise BenchError(f"the folder {path} holds no files.{hint}")
-    return files
+def _group(kind: str, name: str) -> str:
+    """What its place adds to the config of a file; only one below the folder given has a place in it."""
+    return formats()[kind].group(name) if "/" in name and kind in formats() else ""
+
+
+def _join(config: str, group: str) -> str:
+    return f"{config}/{group}" if group else config
 
 
 def _fingerprints(
@@ -209,7 +197,7 @@ def _fingerprints(
 
 
 def _look(
-    path: Path,
+    place: Place,
     print_of: Callable[[], Fingerprint],
     label: str | None,
     forced: Format | None,
@@ -218,43 +206,46 @@ def _look(
     unknown: dict[str, str],
 ) -> _File | None:
     """Fingerprint a file, find it among the known or recognise it; None if there is nothing to load in it."""
+    path = place.path
     if path.stat().st_size == 0:
         plan.notes.append(f"{path} is empty")
         return None
     print_ = print_of()
-    candidates = [
-        (row, print_.prefixes[row.end_byte])
+    candidates = list(known.by_sha256.get(print_.sha256, ()))
+    candidates += [
+        row
         for row in known.by_head.get(print_.head_sha256, ())
-        if row.end_byte in print_.prefixes
+        if row.end_byte < print_.size_bytes and print_.prefixes.get(row.end_byte) == row.sha256
     ]
-    same = [row for row, sha256 in candidates if sha256 == row.sha256 and _same_file(row, path, print_, forced)]
-    mine = [row for row in same if label in (None, row.config)]
+    same = [row for row in candidates if _same_file(row, place, print_, forced)]
+    mine = [row for row in same if label is None or row.config == _join(label, _group(row.format, place.name))]
     if mine:
         match = max(mine, key=lambda row: (row.end_byte, row.part))
-        return _File(path, print_, match.format, match)
+        return _File(path, place.name, print_, match.format, match)
     head = read_head(path)
-    kind = forced or _recognise(head)
+    kind = forced or place.below or _recognise(head)
     if kind is None and b"\n" not in head.data and head.data[:1] == b"{":
         plan.notes.append(f"{path} has no complete line yet; it is left for when its writer is done")
         return None
     if kind is None:
-        unknown[path.name] = describe(head)
+        unknown[place.name] = describe(head)
         return None
     reason = None if forced else kind.left_out(head)
     if reason:
         plan.notes.append(f"{path} {reason}; left out")
         return None
-    return _File(path, print_, kind.name, None, same[0].config if same else None)
+    return _File(path, place.name, print_, kind.name, None, same[0].config if same else None)
 
 
-def _same_file(row: Known, path: Path, print_: Fingerprint, forced: Format | None) -> bool:
+def _same_file(row: Known, place: Place, print_: Fingerprint, forced: Format | None) -> bool:
     """Whether a known part whose bytes begin this file is this file, shorter or as it is."""
+    path = place.path
     if forced is not None and row.format != forced.name:
         return False
     if (
-        row.name != path.name
+        row.name != place.name
         and (kind := formats().get(row.format))
-        and kind.identity(row.name) != kind.identity(path.name)
+        and kind.identity(row.name) != kind.identity(place.name)
     ):
         return False
     if row.end_byte == print_.size_bytes:
@@ -268,7 +259,7 @@ def _same_file(row: Known, path: Path, print_: Fingerprint, forced: Format | Non
 
 
 def _recognise(head: Head) -> Format | None:
-    found = [each for each in formats().values() if each.recognise(head)]
+    found = [each for each in formats().values() if (each.unpacks or not head.packed) and each.recognise(head)]
     if len(found) > 1:
         names = " or ".join(each.name for each in found)
         raise BenchError(f"{head.path} may be {names}. Say which with --format.")
@@ -281,18 +272,21 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
         plan.items += [_grown(file, file.match, plan) for file in files if file.match is not None]
         return
     kind = files[0].format
-    places = {name: index for index, name in enumerate(kind.order({file.path.name for file in files}))}
-    files.sort(key=lambda file: places[file.path.name])
+    if kind.own_runs and len(files) > 1:
+        for file in sorted(files, key=lambda file: file.name):
+            _plan_run([file], label, default, known, plan)
+        return
+    places = {name: index for index, name in enumerate(kind.order({file.name for file in files}))}
+    files.sort(key=lambda file: places[file.name])
     matched = [file.match for file in files if file.match is not None]
     config = label or (matched[0].config if matched else default)
     joined = next((row.run_id for row in matched if row.config == config), None)
-    first = files[0].print
-    run_id = joined or _uuid(kind.name, config, first.head_sha256 if kind.grows else first.sha256)
+    run_id = joined or content_uuid(kind.name, config, *_content(files[0]))
     fresh = [file for file in files if file.match is None]
     changed = [file for file in fresh if _differs(file, known.runs.get(run_id, {}))]
     if changed:
-        run_id = _uuid(kind.name, config, changed[0].print.sha256)
-        names = ", ".join(file.path.name for file in changed)
+        run_id = content_uuid(kind.name, config, changed[0].print.sha256)
+        names = ", ".join(file.name for file in changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
         plan.notes.append(f"{names}: not what was loaded before under that name; it becomes a run of its own")
     for file in files:
         if file.match is not None:
@@ -301,9 +295,16 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
             plan.items.append(_fresh(file, config, run_id, known, plan))
 
 
+def _content(file: _File) -> list[str]:
+    """What makes the run that a file begins."""
+    if file.format.own_runs:
+        return [file.print.sha256, file.format.identity(file.name)]
+    return [file.print.head_sha256 if file.format.grows else file.print.sha256]
+
+
 def _differs(file: _File, earlier: dict[str, str]) -> bool:
     """Whether a run holds a file of this name that is another, by its first line if it grows."""
-    head = earlier.get(file.path.name)
+    head = earlier.get(file.name)
     return head is not None and not (file.format.grows and head == file.print.head_sha256)
 
 
@@ -319,7 +320,7 @@ def _grown(file: _File, row: Known, plan: Plan) -> Item:
     if end <= start:
         return item
     item.new = NewPart(
-        path=file.path, format=file.format, config=row.config, run_id=row.run_id, new_run=False,
+        path=file.path, name=file.name, format=file.format, config=row.config, run_id=row.run_id, new_run=False,
         source_id=row.source_id, part=row.part + 1, start_byte=start, end_byte=end, first_line=row.next_line,
         sha256=_sha256(file, end), head_sha256=row.head_sha256,
     )  # fmt: skip
@@ -331,7 +332,7 @@ def _fresh(file: _File, config: str, run_id: str, known: KnownSources, plan: Pla
     end = _last_line_end(file, 0, plan) if file.format.grows else file.print.size_bytes
     if end == 0:
         return item
-    sha256, identity = _sha256(file, end), file.format.identity(file.path.name)
+    sha256, identity = _sha256(file, end), file.format.identity(file.name)
     for row in known.by_sha256.get(sha256, ()):  # met a moment ago: a copy in the same folder
         same = row.config == config and row.format == file.format.name
         if same and file.format.identity(row.name) == identity:
@@ -340,14 +341,14 @@ def _fresh(file: _File, config: str, run_id: str, known: KnownSources, plan: Pla
     if file.also is not None:
         plan.notes.append(f"{file.path} is loaded as {config!r}; its content is also there as {file.also!r}")
     content = f"{sha256}\n{config}\n{file.format.name}\n{identity}"
+    head = file.print.head_sha256 if file.format.grows else ""
     source_id = hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     item.new = NewPart(
-        path=file.path, format=file.format, config=config, run_id=run_id, new_run=run_id not in known.runs,
-        source_id=source_id, part=0, start_byte=0, end_byte=end, first_line=1,
-        sha256=sha256, head_sha256=file.print.head_sha256,
+        path=file.path, name=file.name, format=file.format, config=config, run_id=run_id,
+        new_run=run_id not in known.runs, source_id=source_id, part=0, start_byte=0, end_byte=end, first_line=1,
+        sha256=sha256, head_sha256=head,
     )  # fmt: skip
-    head = file.print.head_sha256
-    known.add(Known(source_id, 0, run_id, config, file.path.name, file.format.name, end, sha256, head, PLANNED))
+    known.add(Known(source_id, 0, run_id, config, file.name, file.format.name, end, sha256, head, PLANNED))
     return item
 
 
@@ -390,36 +391,3 @@ def _sha256(file: _File, end: int) -> str:
             digest.update(block)
             left -= len(block)
     return digest.hexdigest()
-
-
-def _uuid(*content: str) -> str:
-    """A UUID made of content (RFC 9562, version 8)."""
-    digest = hashlib.sha256("\n".join(content).encode("utf-8", "surrogateescape")).digest()
-    number = int.from_bytes(digest[:16]) & ~(0xF << 76) & ~(0b11 << 62) | 0x8 << 76 | 0b10 << 62
-    return str(uuid.UUID(int=number))
-
-
-def read_head(path: Path) -> Head:
-    """The beginning of a file: 64 KiB, or more where the first line is longer."""
-    with path.open("rb") as file:
-        data = file.read(HEAD_BYTES)
-        while b"\n" not in data and len(data) < MAX_LINE_BYTES and (more := file.read(1 << 20)):
-            data += more
-    cut = data.rfind(b"\n") + 1
-    return Head(path, data[:cut] if cut and len(data) >= HEAD_BYTES else data)
-
-
-def describe(head: Head) -> str:
-    """What a file looks like, for a person who wonders why it is not recognised."""
-    if head.data[:2] == b"\x1f\x8b":
-        return "is compressed with gzip, which is not read yet: unpack it first"
-    if b"\0" in head.data[:4096]:
-        return "is binary"
-    line = next((line.strip() for line in head.lines() if line.strip()), "")
-    line = "".join(character if character.isprintable() else "�" for character in line)
-    shown = line if len(line) <= 80 else f"{line[:80]}…"
-    if line.startswith(("{", "[")):
-        return f"looks like JSON: {shown}"
-    if "," in line:
-        return f"looks like CSV: {shown}"
-    return f"begins with: {shown!r}" if line else "holds only blank lines"

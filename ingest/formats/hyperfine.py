@@ -1,0 +1,53 @@
+"""hyperfine: what `--export-json` writes."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..document import BadRecord, Object
+from ..jsonformat import JsonFormat
+from ..results import Results, Subject
+
+STATISTICS = {"mean": "mean", "stddev": "stddev", "median": "median", "min": "min", "max": "max"}
+
+
+class Hyperfine(JsonFormat):
+    """Results of hyperfine."""
+
+    name = "hyperfine"
+    doc = "hyperfine JSON (--export-json)"
+    becomes = (
+        "a command → a case named by it, `parameters` its parameters; `times` → timings; mean, stddev, median, min, max → "
+        "latency_mean …; user and system → user_time_mean, system_time_mean; `memory_usage_byte` → memory peaks; "
+        "exit codes other than 0 → outcome fail_to_run"
+    )
+    shapes = (frozenset({"results[].command", "results[].mean"}), frozenset({"results[].command", "results[].times"}))
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """Nothing is said of when and where."""
+        if not isinstance(document, Object):
+            raise BadRecord("not an object")
+        records = document.array("results")
+        if left := document.left():
+            results.run(tags=left)
+        return records
+
+    def load(self, record: Object, results: Results) -> None:
+        """One command."""
+        case = results.case(record.name("command"), parameters=record.section("parameters"))
+        case.samples(record.array("times"), "s")
+        for field, statistic in STATISTICS.items():
+            case.metric("latency", record.take(field), "s", statistic=statistic)
+        for field in ("user", "system"):
+            case.metric(f"{field}_time", record.take(field), "s", statistic="mean")
+        case.memory(record.array("memory_usage_byte"))
+        _failures(record.array("exit_codes"), case)
+        case.fields(record.left())
+
+
+def _failures(codes: list[Any], case: Subject) -> None:
+    failed = [code for code in codes if code != 0]
+    if failed:
+        numbers = [code for code in failed if type(code) is int and abs(code) < 2**31]
+        said = sorted({f"exit code {code}" for code in numbers}) + ["killed by a signal"] * (None in failed)
+        reason = f"{len(failed)} of {len(codes)} calls failed: {', '.join(said)}"
+        case.outcome("fail_to_run", reason, exit_code=numbers[0] if numbers else None)

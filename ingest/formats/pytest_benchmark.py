@@ -1,0 +1,95 @@
+"""pytest-benchmark: what `--benchmark-json` and `--benchmark-save` write; of a storage folder, all saved runs."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...warehouse.events import Environment
+from ..document import BadRecord, Object, labels
+from ..jsonformat import JsonFormat
+from ..results import Results, number
+
+STATISTICS = {
+    "min": "min", "max": "max", "mean": "mean", "stddev": "stddev", "median": "median", "iqr": "iqr", "q1": "q1",
+    "q3": "q3", "ld15iqr": "ld15iqr", "hd15iqr": "hd15iqr", "total": "sum",
+}  # fmt: skip
+VARYING = ("hz_actual", "hz_actual_friendly", "hz_actual_raw")  # of the processor: what it ran at a moment ago
+
+
+class PytestBenchmark(JsonFormat):
+    """Results of pytest-benchmark."""
+
+    name = "pytest-benchmark"
+    doc = "pytest-benchmark JSON, or its storage folder (.benchmarks)"
+    becomes = (
+        "a benchmark → a case named by `fullname`, `params` its parameters, `group` its suite; `data` → timings of "
+        "`iterations` loops; `stats` → latency_min … and throughput_mean (`ops`); numbers of `extra_info` → metrics; "
+        "a file → a run with its commit, time and machine"
+    )
+    own_runs = True
+    places = ("*/*.json",)
+    shapes = (
+        frozenset({"benchmarks[].fullname", "benchmarks[].stats"}),
+        frozenset({"benchmarks[].stats.rounds", "benchmarks[].stats.iterations"}),
+        frozenset({"machine_info.python_implementation", "commit_info", "benchmarks"}),
+    )
+
+    def group(self, name: str) -> str:
+        """Runs of one machine are comparable: a storage folder has one subfolder each."""
+        return name.rpartition("/")[0]
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """One run a file."""
+        if not isinstance(document, Object):
+            raise BadRecord("not an object")
+        commit, machine = document.section("commit_info"), document.section("machine_info")
+        records = document.array("benchmarks")
+        revision, dirty = commit.text("id"), commit.take("dirty")
+        host = machine.text("node")
+        environment, varying = _environment(machine)
+        results.run(
+            started_at=document.moment("datetime"),
+            git_commit=None if revision == "unversioned" else revision,
+            git_branch=commit.text("branch"),
+            git_dirty=dirty if isinstance(dirty, bool) else None,
+            host=host,
+            environment=environment,
+            tags={**document.left(), "machine_info": varying},
+        )
+        return records
+
+    def load(self, record: Object, results: Results) -> None:
+        """One benchmark."""
+        name = record.text("fullname") or record.name("name")
+        case = results.case(name, suite=record.text("group"), parameters=record.section("params"))
+        stats = record.section("stats")
+        loops, data = stats.whole("iterations"), stats.array("data")
+        case.samples(data, "s", loops=loops)
+        for field, statistic in STATISTICS.items():
+            case.metric("latency", stats.take(field), "s", statistic=statistic)
+        case.metric("throughput", stats.take("ops"), "ops/s", statistic="mean")
+        case.metric("rounds", stats.take("rounds"), "count")
+        case.metric("iterations", loops, "count")
+        extra = record.section("extra_info")
+        for field, value in extra.items():
+            if number(value) is not None:
+                case.metric(field, extra.take(field))
+        case.fields(record.left())
+
+
+def _environment(machine: Object) -> tuple[Environment, dict[str, Any]]:
+    """What describes the machine, and what of its description differs from run to run."""
+    cpu = machine.get("cpu")
+    described = machine.section("cpu") if isinstance(cpu, Object) else Object()
+    brand, count = described.take("brand_raw") or described.take("brand"), described.take("count")
+    varying = {field: described.take(field) for field in VARYING if field in described}
+    system, release = machine.text("system"), machine.text("release")
+    environment = Environment(
+        environment_id="",
+        cpu=brand if isinstance(brand, str) else None,
+        logical_cores=count if type(count) is int else None,
+        os=f"{system} {release}" if system and release else system,
+        architecture=machine.text("machine"),
+        python=machine.text("python_version"),
+        extra=labels(machine.left()),
+    )
+    return environment, varying

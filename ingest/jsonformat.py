@@ -1,0 +1,85 @@
+"""Formats whose files are one JSON document."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from ..warehouse.log import Batch
+from .document import BadRecord, Object, as_json, decode, read_text, repeated_key
+from .format import MAX_TEXT, Format, Head, Part, Tally
+from .results import Results
+
+
+class JsonFormat(Format):
+    """Results in one JSON document."""
+
+    unpacks = True
+    shapes: ClassVar[tuple[frozenset[str], ...]]  # paths of keys (`Head.paths`): the file has all of one of these
+
+    def recognise(self, head: Head) -> bool:
+        """Whether the beginning of the document has the keys of one of the shapes."""
+        return any(shape <= head.paths for shape in self.shapes)
+
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """Describe the run, then read record by record; a document that cannot be read is one record."""
+        results = Results(part, batch)
+        try:
+            document = decode(self.unwrap(read_text(part)))
+            records = self.open(document, results)
+        except BadRecord as error:
+            reject_file(results, error)
+            return results.close()
+        repeated = repeated_key(document)
+        for record in records:
+            read_record(results, record, self.load, careful=repeated is not None)
+        if repeated is not None and not results.tally.rejected:
+            results.note(f"an object repeats the key {repeated!r}, whose last value counts")
+        if not results.tally.lines:
+            results.note("holds no record")
+        return results.close()
+
+    def unwrap(self, text: str) -> str:
+        """The JSON in a text, where something stands around it."""
+        return text
+
+    @abstractmethod
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """Describe the run (`results.run`), and give the records one by one.
+
+        Raises:
+            BadRecord: The document is broken as a whole.
+        """
+
+    @abstractmethod
+    def load(self, record: Object, results: Results) -> None:
+        """Add what a record says.
+
+        Raises:
+            BadRecord: It cannot be read.
+        """
+
+
+def read_record(results: Results, record: Any, load: Callable[[Object, Results], None], *, careful: bool) -> None:
+    """Read one record of JSON; with care, if some object of the document repeats a key."""
+
+    def read() -> None:
+        if not isinstance(record, Object):
+            raise BadRecord("not an object")
+        if careful and (key := repeated_key(record)) is not None:
+            raise BadRecord(f"repeats the key {key!r}")
+        load(record, results)
+
+    results.record(read, lambda: as_json(record))
+
+
+def reject_file(results: Results, error: BadRecord) -> None:
+    """Account for a file that cannot be read at all: as one record, of which the beginning is kept."""
+
+    def read() -> None:
+        raise error
+
+    def text() -> str:
+        with results.part.path.open("rb") as file:
+            return file.read(MAX_TEXT).decode("utf-8", "backslashreplace")
+
+    results.record(read, text)

@@ -1,0 +1,277 @@
+"""What a file of results says, on its way into a batch: runs, cases, samples and aggregates, every record accounted for.
+
+The rules that all formats keep are here: what a sample and an aggregate become, how units are converted, what happens to
+a value that is no number, and to a field nobody asked for.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..warehouse.environment import identified
+from ..warehouse.events import Case, Environment, Event, Instant, MemorySample, Metric, Outcome, Reject, Run, Timing
+from ..warehouse.log import Batch
+from ..warehouse.recorder import case_ids
+from .document import BadRecord, as_json, labels
+from .format import MAX_TEXT, Part, Tally
+from .known import content_uuid
+from .units import SPREADS, unit_of
+
+LONGEST_NS = float(2**63)
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")  # of an object in memory, which differs in every run
+LONGEST_NUMBER = 400  # characters
+ROUNDING = 1e-3  # a timing is whole ns: samples that would lose more than this share of themselves stay as they are
+AS_THE_UNIT_SAYS = "as the unit says"
+
+
+class Results:
+    """The results of one file."""
+
+    def __init__(self, part: Part, batch: Batch) -> None:
+        """Nothing read yet; results belong to the part's own run until `run` names another."""
+        self.part = part
+        self.tally = Tally()
+        self.run_id = part.run_id
+        self._batch = batch
+        self._known = False
+        self._announced: set[tuple[str, str]] = set()
+        self._pending: list[Iterable[Event]] = []  # of the record being read
+        self._subjects: dict[str, Subject] = {}  # cases of the record being read
+        self._homeless: list[Reject] = []  # that came before any run was described
+
+    def run(
+        self,
+        *,
+        content: str | None = None,
+        environment: Environment | None = None,
+        tags: Mapping[str, Any] | None = None,
+        **columns: Any,
+    ) -> None:
+        """Describe the run that the following records belong to.
+
+        Args:
+            content: What makes it the run it is, where a file holds several: if it is in the store already, its records
+                are known. Without, it is the part's own run.
+            environment: Its machine and software, without an id.
+            tags: What else is known of it; absent and null ones are left out.
+            columns: Further columns of `runs`.
+        """
+        if content is not None:
+            self.run_id = content_uuid(self.part.format, self.part.config, content)
+            self._known = not self.part.claim(self.run_id)
+        if environment is not None:
+            environment = identified(environment)
+            columns["environment_id"] = environment.environment_id
+            self._batch.add(environment)
+        self.tally.home = self.tally.home or self.run_id
+        if not self._known:
+            source, config = self.part.format, self.part.config
+            run = Run(run_id=self.run_id, config=config, source=source, tags=labels(tags or {}), **columns)
+            self.tally.runs.append(run)
+
+    def record(self, read: Callable[[], None], text: Callable[[], str], line: int | None = None) -> None:
+        """Account for one record: `read` gives its events, or raises BadRecord, and then none of them count."""
+        self.tally.lines += 1
+        if self._known:
+            return
+        self._line = self.tally.lines if line is None else line
+        self._pending, self._subjects = [], {}
+        try:
+            read()
+        except BadRecord as error:
+            self._reject(self._line, str(error), text())
+            return
+        for events in self._pending:
+            for event in events:
+                self._batch.add(event)
+        for subject in self._subjects.values():
+            self._announced.add((self.run_id, subject.case_id))
+            if subject.is_measured and not subject.has_outcome:
+                self._batch.add(Outcome(status="ok", **subject.place()))
+        self.tally.loaded += 1
+
+    def _reject(self, line: int, reason: str, text: str) -> None:
+        self.tally.rejected += 1
+        text = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+        rejected = Reject(source_id=self.part.source_id, run_id=self.run_id, line=line, reason=reason, text=text)
+        if self.tally.home:
+            self._batch.add(rejected)
+        else:
+            self._homeless.append(rejected)
+
+    def note(self, sentence: str) -> None:
+        """Say something of the file, once."""
+        if (said := f"{self.part.path.name}: {sentence}") not in self.tally.notes:
+            self.tally.notes.append(said)
+
+    def close(self) -> Tally:
+        """The accounting."""
+        for rejected in self._homeless:
+            self._batch.add(replace(rejected, run_id=self.tally.home or self.part.run_id))
+        return self.tally
+
+    def case(self, name: str, *, parameters: Mapping[str, Any] | None = None, **axes: Any) -> "Subject":
+        """A case of the record being read, announced once a run.
+
+        Args:
+            name: What is measured.
+            parameters: Further axes; nothing that varies from run to run.
+            axes: Columns of `cases`.
+        """
+        parameters = (
+            {key: ADDRESS.sub("0x…", value) if isinstance(value, str) else value for key, value in parameters.items()}
+            if parameters
+            else None
+        )
+        case_id, work_hash = case_ids(name=name, parameters=parameters, **axes)
+        subject = self._subjects.setdefault(case_id, Subject(self, case_id, self._line))
+        if not subject.is_announced and (self.run_id, case_id) not in self._announced:
+            said = as_json(parameters) if parameters else None
+            self._pending.append([Case(work_hash=work_hash, name=name, parameters=said, **axes, **subject.place())])
+        subject.is_announced = True
+        return subject
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add events of the record being read; they are made when it turns out whole."""
+        self._pending.append(events)
+
+
+class Subject:
+    """A case, and what one record says of it."""
+
+    def __init__(self, results: Results, case_id: str, line: int) -> None:
+        self.case_id = case_id
+        self.is_announced = self.is_measured = self.has_outcome = False
+        self._results = results
+        self._line = line
+
+    def place(self) -> dict[str, Any]:
+        """The columns that say where an event belongs and where it came from."""
+        part = self._results.part
+        run_id = self._results.run_id
+        return {"run_id": run_id, "case_id": self.case_id, "source_id": part.source_id, "line": self._line}
+
+    def samples(
+        self,
+        values: Sequence[Any],
+        unit: str | None,
+        *,
+        loops: int | None = 1,
+        metric: str = "latency",
+        phase: str = "steady",
+        recorded_at: Instant | None = None,
+        better: str | None = AS_THE_UNIT_SAYS,
+        **columns: Any,
+    ) -> None:
+        """Add raw samples.
+
+        Args:
+            values: One number a sample; of a duration, that of one call.
+            unit: What they are in.
+            loops: Calls in each sample; None if nobody knows.
+            metric: What was measured.
+            phase: warmup or steady.
+            recorded_at: When.
+            better: Direction, where the unit does not say it.
+            columns: Further columns of `timings`; `sample` is where counting begins.
+
+        Durations become timings if their calls are known and whole ns are exact enough, else metrics without a
+        statistic: in `cells` both are samples of the same.
+        """
+        kind = unit_of(unit)
+        better = kind.better if better == AS_THE_UNIT_SAYS else better
+        first = columns.pop("sample", 0) or 0
+        read = [number(value, kind.factor) for value in values]
+        self.is_measured |= any(value is not None for value in read)
+        place = self.place() | {"metric": metric, "phase": phase, "recorded_at": recorded_at}
+        calls = loops if loops is not None and loops > 0 else 0
+        timed = kind.name == "ns" and calls > 0 and all(_is_whole(one * calls) for one in read if one is not None)
+
+        def events() -> Iterator[Event]:
+            for index, (value, one) in enumerate(zip(values, read, strict=True), first):
+                if timed and one is not None:
+                    yield Timing(duration_ns=round(one * calls), loops=calls, sample=index, **columns, **place)
+                else:
+                    yield Metric(
+                        value=one,
+                        unit=kind.name,
+                        better=better,
+                        original_value=_text(value),
+                        original_unit=unit,
+                        **place,
+                    )
+
+        self._results.add(events())
+
+    def metric(
+        self,
+        name: str,
+        value: Any,
+        unit: str | None = None,
+        *,
+        statistic: str | None = None,
+        phase: str | None = None,
+        better: str | None = AS_THE_UNIT_SAYS,
+    ) -> None:
+        """Add one number that is no sample: an aggregate with its statistic, a counter, a size; None adds nothing."""
+        if value is None:
+            return
+        kind = unit_of(unit)
+        if better == AS_THE_UNIT_SAYS:
+            better = None if statistic in SPREADS else kind.better
+        read = number(value, kind.factor)
+        self.is_measured |= read is not None
+        original = (_text(value), unit) if read is None or kind.factor != 1 or kind.name != unit else (None, None)
+        self._results.add([Metric(
+            metric=name, value=read, unit=kind.name, better=better, statistic=statistic, phase=phase,
+            original_value=original[0], original_unit=original[1], **self.place(),
+        )])  # fmt: skip
+
+    def memory(self, values: Iterable[Any], unit: str = "bytes", *, source: str = "rss") -> None:
+        """Add peaks of memory, one a sample."""
+        for value in values:
+            size = number(value, unit_of(unit).factor)
+            if size is None or not 0 <= size < LONGEST_NS:
+                self.text(f"{source}_peak", value)
+            else:
+                self._results.add([MemorySample(source=source, size_bytes=round(size), **self.place())])
+
+    def text(self, name: str, value: Any) -> None:
+        """Add what is no number: a metric without a value, whose text is its `original_value`; None adds nothing."""
+        if value is not None:
+            self._results.add([Metric(metric=name, value=None, original_value=_text(value), **self.place())])
+
+    def fields(self, left: Mapping[str, Any]) -> None:
+        """Add the fields of a record that nothing else was made of, as one text in JSON."""
+        if said := {key: value for key, value in left.items() if value is not None}:
+            self.text("fields", said)
+
+    def outcome(self, status: str, reason: str | None = None, **columns: Any) -> None:
+        """Add how it ended; a case that was measured is ok without being said so."""
+        self.has_outcome = True
+        self._results.add([Outcome(status=status, reason=reason, **columns, **self.place())])
+
+
+def number(value: Any, factor: float = 1.0) -> float | None:
+    """A number, also one in a text, times a factor; None for what is no finite one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str) and (len(value) > LONGEST_NUMBER or "_" in value):
+        return None
+    try:
+        read = float(value) * factor
+    except (ValueError, OverflowError):
+        return None
+    return read if math.isfinite(read) else None
+
+
+def _is_whole(total: float) -> bool:
+    return 0 <= total < LONGEST_NS and abs(round(total) - total) <= ROUNDING * total
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else as_json(value) if isinstance(value, dict | list) else json.dumps(value)
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"

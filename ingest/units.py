@@ -1,0 +1,55 @@
+"""Units of other tools, in ours: durations in ns, sizes in bytes, rates a second; and which direction is better."""
+
+import re
+from dataclasses import dataclass
+
+TIMES = {
+    "ps": 1e-3, "ns": 1.0, "nsec": 1.0, "nanosecond": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3,
+    "microsecond": 1e3, "ms": 1e6, "msec": 1e6, "millisecond": 1e6, "s": 1e9, "sec": 1e9, "second": 1e9, "min": 6e10,
+    "minute": 6e10,
+}  # fmt: skip
+SIZES = {"b": 1.0, "byte": 1.0} | {
+    f"{prefix}{binary}b": base**power
+    for power, prefix in enumerate("kmgtp", 1)
+    for binary, base in (("", 1e3), ("i", 1024.0))
+}
+CALLS = re.compile(r"\s*/\s*(op|ops|operation|iter|iteration|call|loop|invocation)s?")
+COUNTS = re.compile(r"(op|operation|iter|iteration|call|loop|invocation)s?")
+BITS = re.compile(r"[KMGTP]b")
+SPREADS = {"stddev", "stderr", "variance", "cv", "iqr", "mad", "range", "skewness", "kurtosis", "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a unit of another tool is in ours."""
+
+    name: str | None
+    factor: float = 1.0
+    better: str | None = None  # direction of a plain value in it
+
+
+def unit_of(text: str | None) -> Unit:
+    """The unit a text means; one that nobody knows is itself.
+
+    `ns/iter` and `ms/op` are the time of one call; what is counted a second as ops, iterations or calls is `ops/s`.
+    """
+    if text is None:
+        return Unit(None)
+    word = text.strip().lower()
+    plain = CALLS.sub("", word)
+    singular = plain.removesuffix("s") if len(plain) > 3 else plain
+    for name in (plain, singular):
+        if name in TIMES:
+            return Unit("ns", TIMES[name], "lower")
+        if name in SIZES and not BITS.search(text):
+            return Unit("bytes", SIZES[name])
+    counted, slash, time = word.rpartition("/")
+    seconds = TIMES.get(time.strip()) or TIMES.get(time.strip().removesuffix("s")) if slash else None
+    if seconds is None:
+        return Unit(text)
+    counted = counted.strip()
+    size = SIZES.get(counted) or SIZES.get(counted.removesuffix("s"))
+    if size is not None and not BITS.search(text):
+        return Unit("bytes/s", size * 1e9 / seconds, "higher")
+    name = "ops/s" if COUNTS.fullmatch(counted) else f"{text.rpartition('/')[0].strip()}/s"
+    return Unit(name, 1e9 / seconds, "higher")

@@ -1,0 +1,59 @@
+"""hyperfine: times, parameters, memory, and calls that failed."""
+
+from typing import Any
+
+from bench.warehouse.events import Case, MemorySample, Outcome
+
+from .reading import read
+
+
+def result(command: str = "sleep 1", **fields: Any) -> dict[str, Any]:
+    """One command."""
+    return {
+        "command": command, "mean": 1.5, "stddev": 0.5, "median": 1.5, "user": 0.25, "system": 0.125, "min": 1.0,
+        "max": 2.0, "times": [1.0, 2.0], "exit_codes": [0, 0],
+    } | fields  # fmt: skip
+
+
+def test_times_are_timings_of_one_call() -> None:
+    """And the statistics are aggregates beside them."""
+    got = read("hyperfine", {"results": [result()]})
+
+    assert got.samples() == [(1_000_000_000, 1), (2_000_000_000, 1)]
+    assert got.metrics()["latency_mean"] == (1.5e9, "ns")
+    assert got.metrics()["user_time_mean"] == (2.5e8, "ns")
+    assert (got.names, got.outcomes(), got.runs) == (["sleep 1"], [("ok", None)], [])
+
+
+def test_parameters_are_axes() -> None:
+    """As `--parameter-scan` made them."""
+    got = read("hyperfine", {"results": [result("sleep 1", parameters={"n": "1"}), result(parameters={"n": "2"})]})
+
+    assert [case.parameters for case in got.of(Case)] == ['{"n": "1"}', '{"n": "2"}']
+
+
+def test_a_command_that_failed_says_so() -> None:
+    """Its times are kept; the outcome says how many calls failed and how."""
+    got = read("hyperfine", {"results": [result(exit_codes=[0, 2]), result("b", exit_codes=[None, 0])]})
+
+    first, second = got.of(Outcome)
+    assert (first.status, first.exit_code) == ("fail_to_run", 2)
+    assert first.reason == "1 of 2 calls failed: exit code 2"
+    assert second.reason == "1 of 2 calls failed: killed by a signal"
+    assert len(got.samples()) == 4
+
+
+def test_memory_is_one_peak_a_call() -> None:
+    """New versions write it."""
+    got = read("hyperfine", {"results": [result(memory_usage_byte=[1000, 2000])]})
+
+    assert [(sample.source, sample.statistic, sample.size_bytes) for sample in got.of(MemorySample)] == [
+        ("rss", "peak", 1000), ("rss", "peak", 2000),
+    ]  # fmt: skip
+
+
+def test_a_single_call_has_no_deviation() -> None:
+    """null is absent, not zero."""
+    got = read("hyperfine", {"results": [result(stddev=None, times=[1.0])]})
+
+    assert "latency_stddev" not in got.metrics()
