@@ -1,5 +1,6 @@
 """What a chart asks: one statement over the views, spelt out so that it can be pasted, and its rows as JSON holds them."""
 
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..query.names import check_values, resolve_run
 from ..query.tables import KINDS
-from ..warehouse.schema import quote
+from ..warehouse.schema import literal, quote
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -19,8 +20,8 @@ Row = dict[str, Any]
 
 def text(value: str) -> str:
     """An SQL string literal of printable characters only, so that a printed query can be pasted."""
-    parts = re.split(r"([^\x20-\x7e])", value)
-    quoted = ["'" + p.replace("'", "''") + "'" if p.isprintable() else f"chr({ord(p)})" for p in parts if p]
+    runs = (("".join(run), fine) for fine, run in itertools.groupby(value, key=str.isprintable))
+    quoted = (literal(run) if fine else " || ".join(f"chr({ord(char)})" for char in run) for run, fine in runs)
     return " || ".join(quoted) or "''"
 
 
@@ -87,3 +88,10 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, int)):
         return value
     return value.isoformat(" ") if hasattr(value, "isoformat") else _plain(float(value))
+
+
+def found(row: Row, view: str) -> str:
+    """The command that looks a case up again; empty where an id could do harm in a shell."""
+    if not all(re.fullmatch(r"[\w.-]+", str(row[key]), re.ASCII) for key in ("run_id", "case_id")):
+        return ""
+    return f"bench sql \"FROM {view} WHERE run_id = '{row['run_id']}' AND case_id = '{row['case_id']}'\""

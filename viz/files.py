@@ -96,18 +96,33 @@ def _render(
 ) -> dict[str, bytes]:
     """Everything the renderer has to make, in one go, by format."""
     kinds = [kind for kind in IMAGES if any(target.format == kind for target in wanted)]
-    bundle = html.cached_bundle() if any(target.format == "html" for target in wanted) else None
-    rendered = {} if bundle is None else {BUNDLE: bundle}
+    kept = html.cached_bundle() if any(target.format == "html" for target in wanted) else None
+    rendered = {} if kept is None else {BUNDLE: kept}
     if renderer is None:
         return rendered
     spec = figure.still(family) if kinds else None
     jobs = [Job(kind, spec, ppi) for kind in kinds]
-    if bundle is None and any(target.format == "html" for target in wanted):
+    if kept is None and any(target.format == "html" for target in wanted):
         jobs.append(Job(BUNDLE))
     rendered |= dict(zip((job.kind for job in jobs), renderer.render(jobs), strict=True))
-    if bundle is None and BUNDLE in rendered:
+    if kept is None and BUNDLE in rendered:
         html.keep_bundle(rendered[BUNDLE])
     return rendered
+
+
+def bundle() -> bytes:
+    """The JavaScript of a page, which is made once and then kept.
+
+    Raises:
+        MissingExtra: vl-convert is not installed.
+        RenderError: The renderer failed.
+    """
+    found = html.cached_bundle()
+    if found is None:
+        with Renderer() as renderer:
+            (found,) = renderer.render([Job(BUNDLE)])
+        html.keep_bundle(found)
+    return found
 
 
 def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str) -> bytes:

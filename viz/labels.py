@@ -2,7 +2,8 @@
 
 import functools
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 _WIDE = ("W", "F")
 
@@ -70,3 +71,40 @@ def labels(names: Iterable[str], columns: int) -> dict[str, str]:
         chosen[name] = label
         taken.add(label)
     return chosen
+
+
+_CALLED = {"batch_size": "bs ", "sequence_length": "len "}
+CASE = ("name", "mode", "device", "dtype", "batch_size", "sequence_length", "parameters", "suite")
+
+
+def telling(rows: Sequence[Mapping[str, Any]], axes: Sequence[str], always: str | None = None) -> list[str]:
+    """What to call each row: its values on those axes that tell the rows apart, and on `always`.
+
+    An axis that tells nothing beyond those before it is left out. Rows that nothing tells apart are called by the first.
+    """
+    chosen: list[str] = []
+    told = 1
+    for axis in axes:
+        apart = len({tuple(row[a] for a in (*chosen, axis)) for row in rows})
+        if apart > told or axis == always:
+            chosen.append(axis)
+            told = apart
+    return [
+        " · ".join(f"{_CALLED.get(a, '')}{_brief(a, row[a])}" for a in chosen or axes[:1] if row[a] is not None)
+        for row in rows
+    ]
+
+
+def _brief(axis: str, value: Any) -> str:
+    return str(value)[:8] if axis == "run_id" else str(value)
+
+
+def shared(rows: Sequence[Mapping[str, Any]], axes: Iterable[str]) -> list[str]:
+    """What the rows have in common on these axes: `torchbench`, `training` …"""
+    values = ({row[axis] for row in rows} for axis in axes)
+    return [str(value) for found in values if len(found) == 1 for value in found if value is not None]
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: `1 case`, `2,048 cases`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -30,7 +30,7 @@ class Provenance:
     title: str  # printable
     sql: str  # one statement, which `bench sql` runs as it is
     parameters: dict[str, Any]
-    counts: list[dict[str, Any]]  # one for each config: config, read, … drawn
+    counts: list[dict[str, Any]]  # one for each config (or what comes first): config, read, … drawn
     drawn: int  # rows in the file
     total: int  # rows they stand for
     data_sha256: str  # of the drawn rows
@@ -63,11 +63,12 @@ class Provenance:
 
 
 def sentence(counts: dict[str, Any]) -> str:
-    """One config's counts: `A: read 20,000 · trimmed 20 · drawn 4,120`."""
+    """The counts of one config, or of whatever comes first in them: `A: read 20,000 · trimmed 20 · drawn 4,120`."""
     from .labels import printable
 
-    parts = [f"{key.replace('_', ' ')} {value:,}" for key, value in counts.items() if key != "config"]
-    return f"{printable(str(counts['config']))}: {' · '.join(parts)}"
+    (_, whose), *numbers = counts.items()
+    parts = [f"{key.replace('_', ' ')} {value:,}" for key, value in numbers]
+    return f"{printable(str(whose))}: {' · '.join(parts)}"
 
 
 def sha256_of(rows: Sequence[Sequence[Any]]) -> str:

@@ -1,11 +1,11 @@
 """A scatter in characters, for a terminal without a display."""
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .labels import shorten, width
+from .units import short
 
 # ANSI colours in the order that stays apart on dark and on light grounds.
 _INKS = (34, 31, 32, 35, 33, 36, 94, 91, 92, 95, 93, 96)
@@ -41,7 +41,7 @@ def scatter(
     """
     x_end = max((value for one in series for value in one.x), default=0) or 1
     y_end = max((value for one in series for value in one.y), default=0) or 1
-    y_ticks = {0: _number(y_end), rows // 2: _number(y_end * (1 - (rows // 2) / max(rows - 1, 1))), rows - 1: "0"}
+    y_ticks = {0: short(y_end), rows // 2: short(y_end * (1 - (rows // 2) / max(rows - 1, 1))), rows - 1: "0"}
     gutter = max(map(len, y_ticks.values()))
     across = max(10, columns - gutter - 2)
     dots = colour or len(series) == 1
@@ -50,7 +50,7 @@ def scatter(
     for row in range(rows):
         line = _line([cells.get((column, row), (" ", None)) for column in range(across)], colour)
         lines.append(f"{y_ticks.get(row, ''):>{gutter}} {'┤' if row in y_ticks else '│'}{line}".rstrip())
-    middle, end = _number(x_end / 2), _number(x_end)
+    middle, end = short(x_end / 2), short(x_end)
     ruler = "0".ljust(across // 2 - len(middle) // 2) + middle
     lines.append(" " * (gutter + 1) + "└" + "─" * across)
     lines.append(" " * (gutter + 2) + ruler.ljust(across - len(end)) + end)
@@ -58,7 +58,7 @@ def scatter(
     lines.append("")
     for index, one in enumerate(series):
         mark = "⣿" if dots else _LETTERS[index % len(_LETTERS)]
-        lines.append(f"  {_inked(mark, index, colour)} {shorten(one.label, 48)}{'  ' + one.note if one.note else ''}")
+        lines.append(f"  {inked(mark, index, colour)} {shorten(one.label, 48)}{'  ' + one.note if one.note else ''}")
     return "\n".join(lines)
 
 
@@ -92,15 +92,9 @@ def _place(value: float, end: float, cells: int) -> int:
 
 def _line(cells: list[tuple[str, int | None]], colour: bool) -> str:
     runs = itertools.groupby(cells, key=lambda cell: cell[1])
-    return "".join(_inked("".join(char for char, _ in run), index, colour) for index, run in runs)
+    return "".join(inked("".join(char for char, _ in run), index, colour) for index, run in runs)
 
 
-def _inked(text: str, index: int | None, colour: bool) -> str:
+def inked(text: str, index: int | None, colour: bool) -> str:
+    """The text in the colour of a series, where there is colour."""
     return f"\x1b[{_INKS[index % len(_INKS)]}m{text}\x1b[0m" if colour and index is not None else text
-
-
-def _number(value: float) -> str:
-    """A tick's number in few characters: 2,048 or 0.25."""
-    if value >= 100 or value == int(value):
-        return f"{value:,.0f}"
-    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}" if value > 0 else "0"

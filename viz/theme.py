@@ -6,6 +6,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 POINTS_PER_INCH = 72
 _INK, _SOFT, _GRID = "#1f2328", "#59636e", "#e4e7eb"
 _INK_DARK, _SOFT_DARK, _GRID_DARK, _PAPER_DARK = "#e6edf3", "#9198a1", "#2a3038", "#0d1117"
+FAILED = "#d1553f"  # on white and on black
 
 
 def print_config(font: str) -> dict[str, Any]:
@@ -33,6 +34,9 @@ def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, paper: s
         "background": paper,
         "font": font,
         "view": {"stroke": None},
+        "rule": {"color": ink, "strokeWidth": size(0.9)},
+        "tick": {"color": ink, "thickness": size(0.9), "opacity": 1},
+        "text": {"color": soft, "fontSize": size(7)},
         "axis": {
             "labelFontSize": size(8),
             "titleFontSize": size(8.5),

@@ -11,6 +11,8 @@ from bench.viz.runtime_vs_tokens import draw
 from ..builders import Builder
 from .browser import PROGRAM, Page
 from .steps import add_few, many, opened
+from .stores import HOSTILE
+from .test_charts import drawn, every_chart
 
 pytest.importorskip("vl_convert")
 pytestmark = [
@@ -18,20 +20,6 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages"),
 ]
 POINTS: list[tuple[int, float | None]] = [(64, 10.0), (512, 30.0), (1024, 50.0), (2048, 80.0)]
-HOSTILE = (
-    "</script><script>document.title='PWNED'</script>",
-    "<img src=x onerror=\"document.title='PWNED'\">",
-    '"><svg/onload=alert(1)>',
-    "' onmouseover='alert(1)",
-    "<!--<script>alert(1)//-->",
-    "{{constructor.constructor('alert(1)')()}}",
-    "datum.c0 === 'x' ? document : event.view.alert(1)",
-    "javascript:alert(1)//%0aalert(1)",
-    "100 % \n\r\u2028\u2029 `${alert(1)}` \\u003cscript\\u003e",
-    "基线 配置 \u202e\x1b[31m\x00".replace("\x00", ""),
-    "https://example.invalid/tracker.png",
-    "http://example.invalid/?q=<link rel=stylesheet href=//example.invalid>",
-)
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +150,14 @@ def test_the_wheel_zooms(browser: Page, two: Path) -> None:
 
     assert browser.marks() != before
     assert quiet(browser)
+
+
+@every_chart
+def test_hostile_names_are_only_text_in_every_chart(browser: Page, tmp_path: Path, name: str) -> None:
+    """As config, model and backend: something is drawn, and nothing of them runs."""
+    browser.open(write(drawn(name, "hostile"), tmp_path / "hostile.html"))
+
+    assert quiet(browser)
+    assert "PWNED" not in browser.ask("document.title")
+    assert browser.ask("document.querySelectorAll('img, iframe, link, object').length") == 0
+    assert browser.marks() > 100

@@ -1,0 +1,100 @@
+"""Stores with something for every chart, in the states a chart must be able to live with."""
+
+import functools
+import math
+import random
+from collections.abc import Sequence
+
+from bench.warehouse.database import Warehouse
+
+from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
+from .steps import opened
+
+HOSTILE = (
+    "</script><script>document.title='PWNED'</script>",
+    "<img src=x onerror=\"document.title='PWNED'\">",
+    '"><svg/onload=alert(1)>',
+    "' onmouseover='alert(1)",
+    "<!--<script>alert(1)//-->",
+    "{{constructor.constructor('alert(1)')()}}",
+    "datum.c0 === 'x' ? document : event.view.alert(1)",
+    "javascript:alert(1)//%0aalert(1)",
+    "100 % \n\r\u2028\u2029 `${alert(1)}` \\u003cscript\\u003e",
+    "基线 配置 \u202e\x1b[31m",
+    "https://example.invalid/tracker.png",
+    "http://example.invalid/?q=<link rel=stylesheet href=//example.invalid>",
+)
+DAY_US = 86_400_000_000
+MS = 1_000_000
+LONG = "meta-llama/Llama-3.1-405B-Instruct-quantized-int4-awq-group128-and-some-more"
+
+
+def results(
+    configs: Sequence[str] = ("base", "pr"),
+    models: Sequence[str] = ("bert", "mlp", "resnet"),
+    backends: Sequence[str] = ("inductor", "tensorrt"),
+    *,
+    runs: int = 3,
+    blocks: int = 8,
+    outlier: float = 1.0,
+) -> Builder:
+    """Runs of configs on successive days; the last model fails on the last backend, where there are two of each.
+
+    Config number c is 10 % faster than number c - 1; the third run of each is 20 % slower than the others. `outlier` is
+    a factor on the times of the first model by compiled backends.
+    """
+    builder = Builder()
+    generator = random.Random(1)
+    for c, config in enumerate(configs):
+        for r in range(runs):
+            run_id = f"run-{c}-{r}"
+            builder.add(run(run_id, config, started_at=(r + 1) * DAY_US, git_commit=f"{c}{r}" * 20, host="host"))
+            for m, model in enumerate(models):
+                for b, backend in enumerate(("eager", *backends)):
+                    _case(builder, generator, run_id, model, backend, blocks=blocks,
+                          fails=len(models) > 1 < len(backends) and (m, b) == (len(models) - 1, len(backends)),
+                          each_ns=10 * MS * (m + 1) * 0.9**c * (1.2 if r == 2 else 1) / (1 if b == 0 else (0.8 + 0.5 * b))
+                          * (outlier if b and m == 0 else 1))  # fmt: skip
+            builder.add(
+                *(
+                    chunk(line, [8 * line] * (1 + line % 3), run=run_id, model_run_ms=5 + line / 10 + c, schedule_ms=0.5,
+                          waiting=line % 7, running=1 + line % 3, kv_cache_usage=line / 60, clock_s=line * 0.02)
+                    for line in range(1, 51)
+                )
+            )  # fmt: skip
+    return builder
+
+
+def _case(
+    builder: Builder, generator: random.Random, run_id: str, model: str, backend: str, *, blocks: int, fails: bool,
+    each_ns: float,
+) -> None:  # fmt: skip
+    axes = {"suite": "suite", "mode": "inference", "device": "cpu", "dtype": "float32", "batch_size": 8}
+    one = case(model, run_id, backend=backend, **axes)
+    builder.add(one, outcome(one, "OOM" if fails else "ok"))
+    if fails:
+        return
+    noise = [math.exp(generator.gauss(0, 0.02)) for _ in range(blocks)]
+    builder.add(*(timing(one, round(each_ns * n), block=k, process=0) for k, n in enumerate(noise)))
+    builder.add(memory(one, round(each_ns * 20), source="rss_growth"))
+    if backend != "eager":
+        builder.add(metric(one, "compile_latency", each_ns * 300, unit="ns", better="lower"))
+
+
+@functools.cache
+def state(name: str) -> Warehouse:
+    """One of the states."""
+    return opened(
+        {
+            "few": results,
+            "one": lambda: results(("only",), ("mlp",), ("inductor",), runs=1, blocks=1),
+            "many": lambda: results([f"config-{i}" for i in range(12)], runs=2, blocks=6),
+            "outlier": lambda: results(outlier=1e-4),
+            "long": lambda: results(("基线 配置", LONG), (LONG + "/a", "中文模型名称", "m"), runs=2),
+            "hostile": lambda: results(HOSTILE[:6], HOSTILE, HOSTILE[:2], runs=2, blocks=6),
+            "none": lambda: Builder().add(run("r", "nothing")),
+        }[name]()
+    )
+
+
+STATES = ("few", "one", "many", "outlier", "long", "hostile")

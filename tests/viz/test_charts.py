@@ -1,0 +1,156 @@
+"""What holds for every chart: valid specs, text, data, states, files and commands. A new chart is covered by its name."""
+
+import importlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.viz import render
+from bench.viz.commands import CHARTS, viz
+from bench.viz.figure import Figure
+from bench.warehouse.errors import NothingToShow
+from click.testing import CliRunner
+
+from .stores import STATES, state
+
+GOLDEN = Path(__file__).parent / "golden"
+ARGUMENTS: dict[str, dict[str, Any]] = {}  # what a chart must be told to draw something of any store
+
+every_chart = pytest.mark.parametrize("name", CHARTS)
+every_state = pytest.mark.parametrize("of", STATES)
+
+
+def module(name: str) -> Any:
+    return importlib.import_module(f"bench.viz.{name.replace('-', '_')}")
+
+
+def drawn(name: str, of: str, **options: Any) -> Figure:
+    figure: Figure = module(name).draw(state(of), **{**ARGUMENTS.get(name, {}), **options})
+    return figure
+
+
+@every_chart
+@every_state
+def test_the_spec_is_valid_and_strict_json(name: str, of: str) -> None:
+    """Altair's schema accepts what is drawn and what is played with, and no NaN is in it."""
+    altair = pytest.importorskip("altair")
+    figure = drawn(name, of)
+
+    for spec in (figure.still("sans-serif"), figure.interactive()):
+        altair.Chart.from_dict(json.loads(json.dumps(spec, allow_nan=False)))
+
+
+@every_chart
+def test_the_public_function_returns_an_altair_chart(name: str) -> None:
+    """Called as the module is, with the same arguments as `draw`."""
+    altair = pytest.importorskip("altair")
+
+    chart = getattr(module(name), name.replace("-", "_"))(state("few"), **ARGUMENTS.get(name, {}))
+
+    assert isinstance(chart, altair.TopLevelMixin)
+
+
+@every_chart
+def test_the_text_is_the_one_looked_at(name: str) -> None:
+    """BENCH_GOLDEN=1 writes it anew; then look at it."""
+    path = GOLDEN / f"{name}.txt"
+    text = drawn(name, "few").text(100, 16, False) + "\n"
+    if os.environ.get("BENCH_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+
+    assert path.read_text(encoding="utf-8") == text
+
+
+@every_chart
+@every_state
+def test_the_text_fits_and_cannot_steer_a_terminal(name: str, of: str) -> None:
+    """No line is much wider than asked for, none holds a control character."""
+    from bench.viz.labels import width
+
+    text = drawn(name, of).text(90, 12, False)
+
+    assert not [char for char in text if not char.isprintable() and char != "\n"]
+    assert max(map(width, text.splitlines())) <= 90
+
+
+@every_chart
+@every_state
+def test_the_embedded_query_gives_what_is_drawn(name: str, of: str) -> None:
+    """Whoever pastes the SQL of a chart gets its rows, in its order."""
+    figure = drawn(name, of)
+
+    asked = state(of).rows(figure.provenance.sql)
+
+    assert len(asked) == len(figure.rows)
+    assert all(line.isprintable() for line in figure.provenance.sql.split("\n"))
+
+
+@every_chart
+def test_an_empty_store_is_told_how_to_fill_it(name: str) -> None:
+    """Never a blank chart."""
+    with pytest.raises(NothingToShow, match="bench "):
+        drawn(name, "none")
+
+
+@every_chart
+def test_the_same_store_draws_the_same_chart(name: str) -> None:
+    """Equal data, equal bytes."""
+    first, second = (drawn(name, "few") for _ in range(2))
+
+    assert first.provenance == second.provenance
+    assert json.dumps(first.still("f")) == json.dumps(second.still("f"))
+    assert json.dumps(first.interactive()) == json.dumps(second.interactive())
+
+
+@pytest.fixture(scope="module")
+def images() -> Iterator[dict[tuple[str, str], bytes]]:
+    """Every chart in every state as PNG at 72 dots per inch, by one renderer."""
+    pytest.importorskip("vl_convert")
+    wanted = [(name, of) for name in CHARTS for of in STATES]
+    with render.Renderer() as renderer:
+        jobs = [render.Job("png", drawn(name, of).still("sans-serif"), 72) for name, of in wanted]
+        yield dict(zip(wanted, renderer.render(jobs), strict=True))
+
+
+@every_chart
+@every_state
+def test_the_image_has_its_size_and_is_not_blank(images: dict[tuple[str, str], bytes], name: str, of: str) -> None:
+    """The inches asked for, with coloured marks in them."""
+    pillow = pytest.importorskip("PIL.Image")
+    import io
+
+    picture = pillow.open(io.BytesIO(images[name, of])).convert("RGB")
+
+    width, height = drawn(name, of).size
+    assert abs(picture.width - width * 72) <= 1 and abs(picture.height - height * 72) <= 1
+    coloured = sum(n for n, (r, g, b) in picture.getcolors(1 << 24) if max(r, g, b) - min(r, g, b) > 60)
+    assert coloured > 20
+
+
+@every_chart
+def test_a_size_asked_for_is_kept(name: str) -> None:
+    """`--size 8x5` is 8 by 5 inches, whatever the rows need."""
+    assert drawn(name, "few", size=(8.0, 5.0)).size == (8.0, 5.0)
+
+
+@every_chart
+def test_a_title_asked_for_is_kept(name: str) -> None:
+    """In the image, in the text and in what the file says about itself."""
+    figure = drawn(name, "few", title="My own title")
+
+    assert figure.provenance.title == "My own title"
+    assert "My own title" in figure.text(100, 12, False)
+
+
+@every_chart
+def test_the_command_is_listed_with_its_use(name: str) -> None:
+    """`bench viz --help` says what each chart is for, and the chart's own help how to draw it."""
+    listed = CliRunner().invoke(viz, ["--help"]).stdout
+    own = CliRunner().invoke(viz, [name, "--help"]).stdout
+
+    assert name in listed
+    assert CHARTS[name].endswith(".")
+    assert f"bench viz {name}" in own

@@ -1,0 +1,219 @@
+"""Speedups: every case against its baseline, as bars hung from 1 with their intervals."""
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..query.speedups import duration, ratio
+from ..query.tables import newest_runs
+from ..warehouse.errors import NothingToShow
+from ..warehouse.options import Command
+from .bars import Bar, Bars
+from .data import Row, ask, found, keeping
+from .figure import Figure, compose, public
+from .labels import CASE, counted, shared, telling
+from .options import backends_option, chart_options, configs_option, models_option, runs_option, suites_option
+from .units import Unit
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+NAME = "speedups"
+TITLE = "Speedup over eager"
+BOTTOM = 50
+
+
+@click.command(NAME, cls=Command)
+@runs_option
+@configs_option
+@suites_option
+@backends_option
+@models_option
+@click.option("--bottom", type=click.IntRange(1), help=f"The slowest N cases.  [default: {BOTTOM}]")
+@click.option("--top", type=click.IntRange(1), help="The fastest N cases.")
+@click.option("--all", "all_cases", is_flag=True, help="All cases.")
+@chart_options
+def command(**options: Any) -> "Callable[[Warehouse], Figure]":
+    """Every case against its baseline: bars hung from 1 on a logarithmic axis, with 95 % intervals.
+
+    A bar is hollow where its interval holds 1, or where there is none. A case that failed stands below with its status.
+    Of each config the newest run is drawn.
+
+    \b
+        bench viz speedups
+        bench viz speedups --backends inductor --all -o speedups.png
+    """
+    return functools.partial(draw, **options)
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    runs: Sequence[str] = (),
+    configs: Sequence[str] = (),
+    suites: Sequence[str] = (),
+    backends: Sequence[str] = (),
+    models: Sequence[str] = (),
+    bottom: int | None = None,
+    top: int | None = None,
+    all_cases: bool = False,
+    title: str | None = None,
+    size: tuple[float, float] | None = None,
+) -> Figure:
+    """Every case against its baseline.
+
+    Args:
+        warehouse: Where the cases are.
+        runs: Runs to draw; the newest of each config unless given.
+        configs: Configs to draw.
+        suites: Suites to draw.
+        backends: Backends to draw.
+        models: Models to draw.
+        bottom: How many of the slowest cases to draw; 50 unless `top` or `all_cases` is given.
+        top: How many of the fastest cases to draw.
+        all_cases: Whether to draw all.
+        title: Title instead of the default.
+        size: Width and height in inches.
+
+    Raises:
+        UnknownName: The warehouse holds no such run, config, suite, backend or model.
+        NothingToShow: No case was measured against a baseline.
+    """
+    where = {
+        "run_id": runs or newest_runs(warehouse, "speedups"), "config": configs, "suite": suites, "backend": backends,
+        "name": models,
+    }  # fmt: skip
+    condition = keeping(warehouse, "speedups", where)
+    chosen = _chosen(bottom, top, all_cases)
+    sql = _sql(condition, chosen)
+    rows = ask(warehouse, sql)
+    counts = _counts(warehouse, condition, rows)
+    if not rows and counts:
+        raise NothingToShow("all cases were skipped. See why with: bench cases")
+    if not rows:
+        raise NothingToShow("no case was measured against a baseline. Measure some with: bench measure models")
+    bars = _bars(rows)
+    form = Bars(
+        bars=bars,
+        title="speedup over eager [x, logarithmic]",
+        unit=Unit(None),
+        ratio=True,
+        tips=(("eager", None), ("backend", None), ("accuracy", None), ("look it up", None)),
+        given=size,
+    )
+    return compose(
+        NAME,
+        title=title or TITLE,
+        facts=_facts(rows, bars, counts, chosen, form.cut),
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "runs": list(runs), "configs": list(configs), "suites": list(suites), "backends": list(backends),
+            "models": list(models), "bottom": chosen["bottom"], "top": chosen["top"],
+        },
+        counts=counts,
+        total=sum(count["cases"] for count in counts),
+    )  # fmt: skip
+
+
+speedups = public(draw)
+
+Chosen = dict[str, int | None]  # how many cases from the bottom and from the top; both None: all
+
+
+def _chosen(bottom: int | None, top: int | None, all_cases: bool) -> Chosen:
+    if all_cases:
+        return {"bottom": None, "top": None}
+    return {"bottom": BOTTOM if bottom is None and top is None else bottom, "top": top}
+
+
+def _sql(condition: str, chosen: Chosen) -> str:
+    """The rows to draw, from the slowest case to the fastest, failed ones last; cases on which several stand by the lowest."""
+    kept = [f"from_{end} <= {most}" for end, most in chosen.items() if most is not None]
+    order = "DESC" if chosen["top"] is not None and chosen["bottom"] is None else "ASC"
+    return f"""WITH cases AS (
+  SELECT *, min(speedup) OVER (PARTITION BY work_hash) AS lowest
+  FROM speedups
+  WHERE status <> 'skipped' AND {condition}
+),
+placed AS (
+  SELECT *,
+    dense_rank() OVER (PARTITION BY lowest IS NULL ORDER BY lowest, work_hash) AS from_bottom,
+    dense_rank() OVER (PARTITION BY lowest IS NULL ORDER BY lowest DESC, work_hash) AS from_top
+  FROM cases
+)
+SELECT config, suite, name, mode, device, dtype, batch_size, sequence_length, parameters, backend, baseline_ns,
+  candidate_ns, speedup, low, high, n, status, accuracy, passing, run_id, case_id
+FROM placed
+WHERE {" OR ".join(kept) or "true"}
+ORDER BY lowest {order} NULLS LAST, work_hash, backend, config, run_id, case_id"""
+
+
+def _counts(warehouse: "Warehouse", condition: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """By backend, what became of its cases."""
+    query = f"""
+        SELECT backend, count(*), count(*) FILTER (NOT passing AND status <> 'skipped'), count(*) FILTER (status = 'skipped')
+        FROM speedups WHERE {condition} GROUP BY backend ORDER BY backend
+    """
+    drawn = Counter(row["backend"] for row in rows)
+    return [
+        {"backend": backend, "cases": cases, "skipped": skipped, "failed": failed, "drawn": drawn[backend]}
+        for backend, cases, failed, skipped in warehouse.rows(query)
+    ]
+
+
+def _bars(rows: Sequence[Row]) -> list[Bar]:
+    cases = telling(rows, CASE, always="name")
+    series = telling(rows, ("backend", "config", "run_id"))
+    return [
+        Bar(
+            row=case,
+            series=whose,
+            value=row["speedup"],
+            low=row["low"],
+            high=row["high"],
+            sure=row["low"] is not None and (row["low"] > 1 or row["high"] < 1),
+            note=_note(row),
+            said=ratio(row["speedup"], row["low"], row["high"], row["n"]) or "",
+            tips=(duration(row["baseline_ns"]), duration(row["candidate_ns"]), row["accuracy"], found(row, "speedups")),
+        )
+        for row, case, whose in zip(rows, cases, series, strict=True)
+    ]
+
+
+def _note(row: Row) -> str:
+    """How the case ended, where it did not end well."""
+    if row["status"] != "ok":
+        return str(row["status"])
+    return "" if row["passing"] or row["accuracy"] is None else str(row["accuracy"])
+
+
+def _facts(
+    rows: Sequence[Row], bars: Sequence[Bar], counts: Sequence[dict[str, Any]], chosen: Chosen, cut: int
+) -> list[str]:
+    """The subtitle: what is drawn of what, what failed, and what hollow means."""
+    measured = [bar for bar in bars if bar.value is not None]
+    crossing = sum(not bar.sure for bar in measured if bar.low is not None)
+    unknown = sum(bar.low is None for bar in measured)
+    total = sum(count["cases"] - count["skipped"] for count in counts)
+    ends = [
+        f"the {most} {which}" for most, which in ((chosen["bottom"], "slowest"), (chosen["top"], "fastest")) if most
+    ]
+    failed = sum(count["failed"] for count in counts)
+    skipped = sum(count["skipped"] for count in counts)
+    drawn = f"all {counted(total, 'result')}" if total > 1 else "the only result"
+    if len(bars) < total:
+        drawn = f"{len(bars):,} of {counted(total, 'result')}, {' and '.join(ends)}"
+    return [
+        *shared(rows, ("config", "suite", "mode", "dtype", "device")),
+        drawn,
+        *([f"{failed:,} failed"] if failed else []),
+        *([f"{skipped:,} skipped"] if skipped else []),
+        *([f"hollow: the 95 % interval holds 1 ({crossing:,})"] if crossing else []),
+        *([f"{'hollow: ' if not crossing else ''}no interval is known ({unknown:,})"] if unknown else []),
+        *([f"{counted(cut, 'interval')} cut off by the axis"] if cut else []),
+    ]
