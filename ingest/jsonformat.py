@@ -2,12 +2,21 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..warehouse.log import Batch
 from .document import BadRecord, Object, as_json, decode, read_text, repeated_key
 from .format import MAX_TEXT, Format, Head, Part, Tally
 from .results import Results
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What stands in the place of records that cannot even be found in it: one reject."""
+
+    value: Any
+    error: BadRecord
 
 
 class JsonFormat(Format):
@@ -44,7 +53,7 @@ class JsonFormat(Format):
 
     @abstractmethod
     def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """Describe the run (`results.run`), and give the records one by one.
+        """Describe the run (`results.run`), and give the records one by one: those after another `run` are of that one.
 
         Raises:
             BadRecord: The document is broken as a whole.
@@ -61,6 +70,9 @@ class JsonFormat(Format):
 
 def read_record(results: Results, record: Any, load: Callable[[Object, Results], None], *, careful: bool) -> None:
     """Read one record of JSON; with care, if some object of the document repeats a key."""
+    if isinstance(record, Broken):
+        results.reject(record.error, as_json(record.value))
+        return
 
     def read() -> None:
         if not isinstance(record, Object):
@@ -74,12 +86,5 @@ def read_record(results: Results, record: Any, load: Callable[[Object, Results],
 
 def reject_file(results: Results, error: BadRecord) -> None:
     """Account for a file that cannot be read at all: as one record, of which the beginning is kept."""
-
-    def read() -> None:
-        raise error
-
-    def text() -> str:
-        with results.part.path.open("rb") as file:
-            return file.read(MAX_TEXT).decode("utf-8", "backslashreplace")
-
-    results.record(read, text)
+    with results.part.path.open("rb") as file:
+        results.reject(error, file.read(MAX_TEXT).decode("utf-8", "backslashreplace"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..warehouse.store import Say, Store
-from .format import Options, Part, Tally
+from .format import ENTRY, Options, Part, Tally
 from .known import read_index, read_log, write_index
 from .plan import Item, NewPart, Plan, Said, make_plan, parse
 
@@ -170,13 +170,15 @@ class _Loader:
         self.progress = progress
         self.tallies = tallies
         self._written: set[str] = set()  # runs that have their row
-        self._claimed: set[str] | None = None  # runs that a part named by content, and those of the store
+        self._claimed: set[str] = set()  # runs of the store, and those named by content since
         self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
         self._database: duckdb.DuckDBPyConnection | None = None
 
     def load(self, parts: list[NewPart]) -> None:
         """Read every part; each is wholly in the log afterwards, or an error says why."""
         self._written = {part.run_id for part in parts} - {part.run_id for part in parts if part.new_run}
+        if any(part.format.runs == ENTRY for part in parts):
+            self._claimed = self._runs_there()
         batches = list(_batches(parts))
         if len(batches) < 2:
             for batch in batches:
@@ -227,15 +229,16 @@ class _Loader:
                 self._database = duckdb.connect(config={"threads": 1, "memory_limit": MEMORY_LIMIT})
         return self._database.cursor()
 
-    def _claim(self, run_id: str) -> bool:
-        """Whether a run is neither in the store nor being read by now; from here on it is."""
+    def _runs_there(self) -> set[str]:
         from ..warehouse.database import Warehouse, load_locked
 
+        load_locked(self.store)
+        with Warehouse.open(self.store) as warehouse:
+            return {run_id for (run_id,) in warehouse.rows("SELECT DISTINCT run_id FROM runs")}
+
+    def _claim(self, run_id: str) -> bool:
+        """Whether a run is neither in the store nor being read by now; from here on it is."""
         with self._lock:
-            if self._claimed is None:
-                load_locked(self.store)
-                with Warehouse.open(self.store) as warehouse:
-                    self._claimed = {name for (name,) in warehouse.rows("SELECT DISTINCT run_id FROM runs")}
             new = run_id not in self._claimed
             self._claimed.add(run_id)
             return new

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..warehouse.errors import BenchError
 from .files import Place, describe, find_files, read_head
-from .format import MAX_LINE_BYTES, Format, Head, find_format, formats
+from .format import FOLDER, MAX_LINE_BYTES, Format, Head, find_format, formats
 from .known import Fingerprint, Known, KnownSources, content_uuid, fingerprint
 
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
@@ -272,7 +272,7 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
         plan.items += [_grown(file, file.match, plan) for file in files if file.match is not None]
         return
     kind = files[0].format
-    if kind.own_runs and len(files) > 1:
+    if kind.runs != FOLDER and len(files) > 1:
         for file in sorted(files, key=lambda file: file.name):
             _plan_run([file], label, default, known, plan)
         return
@@ -297,7 +297,7 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
 
 def _content(file: _File) -> list[str]:
     """What makes the run that a file begins."""
-    if file.format.own_runs:
+    if file.format.runs != FOLDER:
         return [file.print.sha256, file.format.identity(file.name)]
     return [file.print.head_sha256 if file.format.grows else file.print.sha256]
 

@@ -35,6 +35,7 @@ class Results:
         self.part = part
         self.tally = Tally()
         self.run_id = part.run_id
+        self.context: Any = None  # what the head of a document says that its records need
         self._batch = batch
         self._known = False
         self._announced: set[tuple[str, str]] = set()
@@ -74,16 +75,17 @@ class Results:
 
     def record(self, read: Callable[[], None], text: Callable[[], str], line: int | None = None) -> None:
         """Account for one record: `read` gives its events, or raises BadRecord, and then none of them count."""
-        self.tally.lines += 1
         if self._known:
+            self.tally.lines += 1
             return
-        self._line = self.tally.lines if line is None else line
+        self._line = self.tally.lines + 1 if line is None else line
         self._pending, self._subjects = [], {}
         try:
             read()
         except BadRecord as error:
-            self._reject(self._line, str(error), text())
+            self.reject(error, text(), line)
             return
+        self.tally.lines += 1
         for events in self._pending:
             for event in events:
                 self._batch.add(event)
@@ -93,10 +95,14 @@ class Results:
                 self._batch.add(Outcome(status="ok", **subject.place()))
         self.tally.loaded += 1
 
-    def _reject(self, line: int, reason: str, text: str) -> None:
+    def reject(self, error: BadRecord, text: str, line: int | None = None) -> None:
+        """Account for a record that cannot be read, and keep the beginning of its text."""
+        self.tally.lines += 1
         self.tally.rejected += 1
-        text = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
-        rejected = Reject(source_id=self.part.source_id, run_id=self.run_id, line=line, reason=reason, text=text)
+        rejected = Reject(
+            source_id=self.part.source_id, run_id=self.run_id, line=self.tally.lines if line is None else line,
+            reason=str(error), text=text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…",
+        )  # fmt: skip
         if self.tally.home:
             self._batch.add(rejected)
         else:

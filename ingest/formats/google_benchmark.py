@@ -5,6 +5,7 @@ from typing import Any
 
 from ...warehouse.events import Environment
 from ..document import BadRecord, Object, labels
+from ..format import FILE
 from ..jsonformat import JsonFormat
 from ..results import Results, Subject, number
 
@@ -25,7 +26,7 @@ class GoogleBenchmark(JsonFormat):
         "_median, _stddev, _cv of the case it belongs to, BigO and RMS too; counters → metrics; `error_message` and "
         "`skip_message` → outcomes; a file → a run with its time and machine"
     )
-    own_runs = True
+    runs = FILE
     shapes = (
         frozenset({"context.date", "context.num_cpus", "benchmarks"}),
         frozenset({"context.executable", "benchmarks[].cpu_time"}),

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...warehouse.events import Environment
 from ..document import BadRecord, Object, labels
+from ..format import FILE
 from ..jsonformat import JsonFormat
 from ..results import Results, number
 
@@ -25,7 +26,7 @@ class PytestBenchmark(JsonFormat):
         "`iterations` loops; `stats` → latency_min … and throughput_mean (`ops`); numbers of `extra_info` → metrics; "
         "a file → a run with its commit, time and machine"
     )
-    own_runs = True
+    runs = FILE
     places = ("*/*.json",)
     shapes = (
         frozenset({"benchmarks[].fullname", "benchmarks[].stats"}),

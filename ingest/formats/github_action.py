@@ -1,0 +1,125 @@
+"""github-action-benchmark: the data.js it publishes, or the JSON file it keeps: a history by commit."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...warehouse.events import Instant
+from ..document import BadRecord, Object, as_json, instant
+from ..format import ENTRY, Head
+from ..jsonformat import Broken, JsonFormat
+from ..results import Results, Subject, number
+from ..units import unit_of
+
+SCRIPT = re.compile(r"\s*window\.BENCHMARK_DATA\s*=")
+STATISTICS = {"cargo": "median", "julia": "estimate"}  # what the number of a tool is; of most it is a mean
+CUSTOM = {"customBiggerIsBetter": "higher", "customSmallerIsBetter": "lower"}
+PAIR = re.compile(r"(\w[\w ]*): *([-+\d.eE]+) *([^\s\d]*)")  # mean: 77.7 usec
+COUNT = re.compile(r"([\d]+) +([a-z]+)")  # 5000000 times
+METRICS = {"ns": "latency", "ops/s": "throughput"}
+
+
+class GithubAction(JsonFormat):
+    """Results of github-action-benchmark."""
+
+    name = "github-action-benchmark"
+    doc = "github-action-benchmark data.js (window.BENCHMARK_DATA = …) or its JSON"
+    becomes = (
+        "an entry → a run with its suite, commit and date; a benchmark → a case with latency, throughput or value as its "
+        "unit says (_mean, _median by tool); `range` → _stddev or _range; numbers in `extra` → metrics; entries that are "
+        "in the store already → known"
+    )
+
+    runs = ENTRY
+
+    def recognise(self, head: Head) -> bool:
+        """Whether entries hold benchmarks, whatever their suite is called."""
+        return any(path.startswith("entries.") and path.endswith("[].benches") for path in head.paths)
+
+    def unwrap(self, text: str) -> str:
+        """Without the assignment around it."""
+        match = SCRIPT.match(text)
+        return text[match.end() :].strip().removesuffix(";") if match else text
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """One run an entry."""
+        if not isinstance(document, Object):
+            raise BadRecord("not an object")
+        about = {key: value for key, value in document.items() if key != "entries"}
+        return self._benches(document.section("entries"), about, results)
+
+    def _benches(self, entries: Object, about: dict[str, Any], results: Results) -> Iterator[Any]:
+        for suite in entries:
+            try:
+                history = entries.array(suite)
+            except BadRecord as error:
+                yield Broken(entries[suite], error)
+                continue
+            for entry in history:
+                try:
+                    benches = _run(suite, entry, about, results)
+                except BadRecord as error:
+                    yield Broken(entry, error)
+                else:
+                    yield from benches
+
+    def load(self, record: Object, results: Results) -> None:
+        """One benchmark of one entry."""
+        suite, tool = results.context
+        case = results.case(record.name("name"), suite=suite)
+        value, unit = record.take("value"), record.text("unit")
+        if number(value) is None:
+            raise BadRecord(f"value is {as_json(value)[:60]}, not a number")
+        better = CUSTOM.get(tool) or unit_of(unit).better
+        metric = METRICS.get(unit_of(unit).name or "", "value")
+        statistic = None if tool in CUSTOM else STATISTICS.get(tool, "mean")
+        case.metric(metric, value, unit, statistic=statistic, better=better)
+        _range(record.text("range"), metric, unit, case)
+        for line in (record.text("extra") or "").split("\n"):
+            _extra(line.strip(), case)
+        case.fields(record.left())
+
+
+def _run(suite: str, entry: Any, about: dict[str, Any], results: Results) -> list[Any]:
+    """Describe the run of an entry, and give its benchmarks."""
+    if not isinstance(entry, Object):
+        raise BadRecord("not an object")
+    benches, tool, commit = entry.array("benches"), entry.text("tool") or "", entry.section("commit")
+    revision, began = commit.text("id"), _moment(entry, commit)
+    results.context = (suite, tool)
+    results.run(
+        content=f"{suite}\n{as_json(entry)}", suite=suite, git_commit=revision, started_at=began,
+        tags={"tool": tool, **about, **entry.left()},
+    )  # fmt: skip
+    return benches
+
+
+def _moment(entry: Object, commit: Object) -> Instant | None:
+    """When it was measured, else when it was committed."""
+    return entry.moment("date") or instant(commit.get("timestamp"))
+
+
+def _range(text: str | None, metric: str, unit: str | None, case: Subject) -> None:
+    """The spread: `stddev: 0.01` in seconds, `± 4` in the unit of the value."""
+    label, _, said = (text or "").partition(":" if (text or "").startswith("stddev") else "±")
+    if number(said) is None:
+        case.text("range", text)
+    elif label == "stddev":
+        case.metric("latency", said, "s", statistic="stddev")
+    else:
+        case.metric(metric, said, unit, statistic="range")
+
+
+def _extra(line: str, case: Subject) -> None:
+    """One line of what else a tool said: `mean: 77.7 usec`, `5000000 times`."""
+    if pair := PAIR.fullmatch(line):
+        name, value, unit = pair[1], pair[2], pair[3] or "count"
+        if unit_of(unit).name == "ns":
+            statistic = None if name == "cpu" else name
+            case.metric("cpu_time" if name == "cpu" else "latency", value, unit, statistic=statistic or "mean")
+        else:
+            case.metric(name, value, unit)
+    elif count := COUNT.fullmatch(line):
+        case.metric(count[2], count[1], "count")
+    elif line:
+        case.text("extra", line)

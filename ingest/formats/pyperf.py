@@ -1,0 +1,103 @@
+"""pyperf (and pyperformance): its JSON, packed or not."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...warehouse.events import Environment
+from ..document import BadRecord, Object, instant, labels
+from ..format import FILE
+from ..jsonformat import JsonFormat
+from ..results import Results, Subject
+
+MACHINE = (
+    "aslr", "cpu_affinity", "cpu_config", "cpu_machine", "python_cflags", "python_compiler", "python_executable",
+    "python_hash_seed", "python_implementation", "python_unicode", "timer",
+)  # fmt: skip
+METRICS = {"second": ("latency", "s", "lower"), "byte": ("memory", "bytes", "lower"), "integer": ("value", None, None)}
+
+
+class Pyperf(JsonFormat):
+    """Results of pyperf."""
+
+    name = "pyperf"
+    doc = "pyperf and pyperformance JSON, also .json.gz"
+    becomes = (
+        "a benchmark → a case; values of a worker → timings of loops × inner_loops with its number as process (bytes and "
+        "integers → metrics), warmups and calibration → phase warmup; `mem_max_rss` → memory peaks; a file → a run with "
+        "its first date, host and machine"
+    )
+    runs = FILE
+    shapes = (
+        frozenset({"benchmarks[].runs[].values"}),
+        frozenset({"benchmarks[].runs[].warmups"}),
+        frozenset({"benchmarks[].runs", "metadata.perf_version"}),
+    )
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """One run a file."""
+        if not isinstance(document, Object):
+            raise BadRecord("not an object")
+        suite, records = document.section("metadata"), document.array("benchmarks")
+        results.context = suite
+        for field in ("name", "loops", "inner_loops", "unit"):
+            suite.take(field)
+        host, commit, branch = suite.text("hostname"), suite.text("commit_id"), suite.text("commit_branch")
+        cores = suite.take("cpu_count")
+        environment = Environment(
+            environment_id="", cpu=suite.text("cpu_model_name"), logical_cores=cores if type(cores) is int else None,
+            os=suite.text("platform"), python=suite.text("python_version"),
+            extra=labels({field: suite.take(field) for field in MACHINE if field in suite}),
+        )  # fmt: skip
+        results.run(
+            started_at=min(_dates([document, *records]), default=None), host=host, git_commit=commit, git_branch=branch,
+            environment=environment, tags=document.left(),
+        )  # fmt: skip
+        return records
+
+    def load(self, record: Object, results: Results) -> None:
+        """One benchmark: its processes, each with some values."""
+        about = Object([*results.context.items(), *record.section("metadata").items()])
+        case = results.case(about.name("name"))
+        metric, unit, better = METRICS.get(about.text("unit") or "second", (about.get("unit", "value"), None, None))
+        done = 0
+        for process, run in enumerate(record.records("runs")):
+            own = run.section("metadata")
+            here = Object([*about.items(), *own.items()])
+            inner = here.whole("inner_loops") or 1
+            date = own.moment("date")
+            warmups = run.array("warmups")
+            if any(not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) is not int for pair in warmups):
+                raise BadRecord("warmups is not a list of loops and values")
+            for loops, value in warmups:
+                case.samples(
+                    [value], unit, loops=loops * inner, metric=metric, phase="warmup", better=better, recorded_at=date,
+                    process=process,
+                )  # fmt: skip
+            values = run.array("values")
+            case.samples(
+                values, unit, loops=(here.whole("loops") or 1) * inner, metric=metric, better=better, recorded_at=date,
+                process=process, sample=done,
+            )  # fmt: skip
+            done += len(values)
+            _process(own, case)
+            case.fields(run.left())
+        case.fields({key: value for key, value in record.left().items() if key != "runs"})
+
+
+def _process(own: Object, case: Subject) -> None:
+    """What is known of one process."""
+    own.take("loops")
+    if "mem_max_rss" in own:
+        case.memory([own.take("mem_max_rss")])
+    case.metric("process_duration", own.take("duration"), "s", better=None)
+
+
+def _dates(parts: list[Any]) -> list[int]:
+    """When the processes began, as far as the file says."""
+    runs = [run for part in parts if isinstance(part, Object) for run in [part, *(part.get("runs") or [])]]
+    said = [
+        run["metadata"].get("date")
+        for run in runs
+        if isinstance(run, Object) and isinstance(run.get("metadata"), Object)
+    ]
+    return [moment for date in said if (moment := instant(date)) is not None]

@@ -1,0 +1,153 @@
+"""Time-series CSV as Apache Otava (Hunter) reads it: a row a measurement, with its time, its commit and some metrics."""
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ...warehouse.events import Instant
+from ...warehouse.log import Batch
+from ..document import BadRecord, instant, read_text
+from ..format import ENTRY, Format, Head, Part, Tally
+from ..jsonformat import reject_file
+from ..results import Results, number
+
+TIMES = {"time", "timestamp", "date", "datetime"}
+COMMITS = {"commit", "git_commit", "sha", "revision"}
+ATTRIBUTES = {*COMMITS, "branch", "version", "tag", "build", "id", "run", "run_id", "host", "machine"}
+NO_VALUE = {"", "nan", "null", "none", "n/a", "inf", "-inf", "infinity", "-infinity"}
+UNIX = re.compile(r"\d{9,19}(\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What the columns are."""
+
+    names: list[str]
+    separator: str
+    time: int  # which column
+
+    @classmethod
+    def of(cls, line: str) -> "_Header | None":
+        """The header a line is; None if it names no time beside other columns, or a name twice."""
+        separator = max(",;\t", key=line.count)
+        names = [name.strip() for name in line.rstrip("\r").split(separator)]
+        time = next((index for index, name in enumerate(names) if name.lower() in TIMES), None)
+        fits = time is not None and len(names) > 1 and all(names) and len(set(names)) == len(names)
+        return cls(names, separator, time) if fits and time is not None else None
+
+    def cells(self, line: str) -> list[str]:
+        """The cells of a row.
+
+        Raises:
+            BadRecord: They are not as many as there are columns.
+        """
+        if not line.strip():
+            raise BadRecord("blank line")
+        try:
+            cells = next(csv.reader([line], delimiter=self.separator, strict=True), [])
+        except csv.Error as error:
+            raise BadRecord(f"not valid CSV: {error}") from None
+        if len(cells) != len(self.names):
+            raise BadRecord(f"{len(cells)} columns under a header of {len(self.names)}")
+        return [cell.strip() for cell in cells]
+
+    def moment(self, cells: list[str]) -> Instant:
+        """When a row was measured.
+
+        Raises:
+            BadRecord: Its time cannot be read.
+        """
+        text = cells[self.time]
+        moment = instant(float(text) if UNIX.fullmatch(text) else text)
+        if moment is None:
+            raise BadRecord(f"{self.names[self.time]} is {text[:60]!r}, which is no time that can be read")
+        return moment
+
+    def attributes(self, lines: list[str]) -> set[int]:
+        """The columns that say what was measured: those known by name, and those of text."""
+        found = {index for index, name in enumerate(self.names) if name.lower() in ATTRIBUTES}
+        numeric: set[int] = set()
+        textual: set[int] = set()
+        for line in lines:
+            for index, cell in enumerate(line.split(self.separator)):
+                if cell.strip().lower() not in NO_VALUE:
+                    (textual if number(cell) is None else numeric).add(index)
+        return found | (textual - numeric - {self.time})
+
+
+class TimeSeries(Format):
+    """Series over time."""
+
+    name = "time-series"
+    doc = "CSV of a series over time, as Otava reads it: time, commit …, metrics; with commas, semicolons or tabs"
+    becomes = (
+        "a row → a run with its time, commit and branch (other columns of text → tags); the file → a case of its name; a "
+        "column of numbers → a metric of its name; rows that are in the store already → known"
+    )
+    lost = "nothing; comment lines (#) are kept as a note"
+    unpacks = True
+    runs = ENTRY
+
+    def recognise(self, head: Head) -> bool:
+        """Whether the header has a time beside other columns, and the first row a moment under it and a number."""
+        rows = [line.rstrip("\r") for line in head.text.split("\n", 50)[:50] if not line.startswith("#")]
+        header = _Header.of(rows[0]) if len(rows) > 1 else None
+        if header is None:
+            return False
+        try:
+            cells = header.cells(rows[1])
+            header.moment(cells)
+        except BadRecord:
+            return False
+        return any(number(cell) is not None for index, cell in enumerate(cells) if index != header.time)
+
+    def identity(self, name: str) -> str:
+        """The name of the file, which is the name of the case."""
+        return PurePath(name).stem
+
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """One run a row."""
+        results = Results(part, batch)
+        try:
+            lines = [line.rstrip("\r") for line in read_text(part).split("\n")]
+            rows = [(at, line) for at, line in enumerate(lines, 1) if not line.startswith("#")]
+            header = _Header.of(rows[0][1]) if rows else None
+            if header is None:
+                raise BadRecord("has no header with a time and other columns")
+        except BadRecord as error:
+            reject_file(results, error)
+            return results.close()
+        comments = [line for line in lines if line.startswith("#")]
+        if comments:
+            results.note(f"{len(comments)} lines are comments: {' '.join(comments)[:500]}")
+        if not lines[-1]:
+            rows.pop()
+        attributes = header.attributes([line for _, line in rows[1:]])
+        for at, line in rows[1:]:
+            _row(results, header, attributes, at, line)
+        return results.close()
+
+
+def _row(results: Results, header: _Header, attributes: set[int], at: int, line: str) -> None:
+    name = PurePath(results.part.name).stem
+    try:
+        cells = header.cells(line)
+        moment = header.moment(cells)
+    except BadRecord as error:
+        results.reject(error, line, at)
+        return
+    said = {header.names[index]: cells[index] for index in sorted(attributes) if cells[index]}
+    commit = next((said.pop(key) for key in list(said) if key.lower() in COMMITS), None)
+    results.run(
+        content="\n".join((name, *header.names, *cells)), started_at=moment, git_commit=commit,
+        git_branch=said.pop("branch", None), tags=said,
+    )  # fmt: skip
+
+    def read() -> None:
+        case = results.case(name)
+        for index, cell in enumerate(cells):
+            if index != header.time and index not in attributes and cell:
+                case.metric(header.names[index], cell)
+
+    results.record(read, lambda: line, at)
