@@ -258,11 +258,34 @@ def instant(value: Any) -> Instant | None:
     return Instant(microseconds) if 0 <= microseconds < LAST else None
 
 
-def beside(path: Path, relative: str) -> Path | None:
-    """The regular file that a document names relative to itself; None if there is none, or it lies out of the folder."""
-    folder = path.parent.resolve()
+def companion(folder: Path, relative: str) -> Path | None:
+    """A regular file that belongs to a document; None if there is none, or it leads out of that folder."""
     try:
-        target = (folder / relative).resolve()
-        return target if target.is_relative_to(folder) and target.is_file() else None
+        inside = folder.resolve()
+        target = (inside / relative).resolve()
+        return target if target.is_relative_to(inside) and target.is_file() else None
     except (OSError, ValueError, RuntimeError):  # a name too long, a NUL, a loop of links
         return None
+
+
+def read_companion(folder: Path, relative: str) -> Any:
+    """The JSON of a file that belongs to a document; None if there is none.
+
+    Raises:
+        BadRecord: It cannot be read.
+    """
+    path = companion(folder, relative)
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise BadRecord(f"{relative} is larger than {MAX_BYTES >> 20} MiB")
+        return decode(data.decode(encoding(data)))
+    except OSError as error:
+        raise BadRecord(f"{relative} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise BadRecord(f"{relative} is not {error.encoding}") from None
+    except BadRecord as error:
+        raise BadRecord(f"{relative}: {error}") from None

@@ -119,7 +119,7 @@ def ingest(
                 report.copied = sum(_copy_store(path, store, report) for path in plan.stores)
                 _Loader(store, options or Options(), tags or {}, progress, tallies).load(parts)
         report.lines = [_line(item, tallies) for item in plan.items]
-        report.notes += [note for tally in tallies.values() for note in tally.notes]
+        report.notes += _notes(parts, tallies)
         return report
 
 
@@ -153,6 +153,18 @@ def _line(item: Item, tallies: Mapping[str, Tally] | None = None) -> Line:
     elif tallies and item.twin is not None:
         line.known = tallies[item.twin].lines
     return line
+
+
+def _notes(parts: Iterable[NewPart], tallies: Mapping[str, Tally]) -> Iterator[str]:
+    """What the readers had to say: a sentence once, with the files it is about."""
+    about: dict[str, list[str]] = {}
+    for part in parts:
+        for note in tallies[part.source_id].notes:
+            sentence = note.removeprefix(f"{part.name}: ")
+            about.setdefault(sentence, []).extend([part.name] if sentence != note else [])
+    for sentence, names in about.items():
+        more = f" and {len(names) - 3} more" if names[3:] else ""
+        yield f"{', '.join(names[:3])}{more}: {sentence}" if names else sentence
 
 
 class _Loader:

@@ -110,7 +110,7 @@ class Results:
 
     def note(self, sentence: str) -> None:
         """Say something of the file, once."""
-        if (said := f"{self.part.path.name}: {sentence}") not in self.tally.notes:
+        if (said := f"{self.part.name}: {sentence}") not in self.tally.notes:
             self.tally.notes.append(said)
 
     def close(self) -> Tally:
