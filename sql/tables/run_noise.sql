@@ -14,6 +14,7 @@
 -- n             Runs it was taken over.
 -- own_noise     Standard deviation of ln(median) from run to run, of this case alone; NULL for one run.
 -- pooled_noise  The same over all cases of the metric: the root of the median of their variances.
+-- other_steps   Pairs of successive runs of all other cases of the metric, which pooled_noise rests on besides its own.
 -- noise         Both moderated; 0.01 is one percent. NULL where no case of the metric was measured by two runs.
 WITH
 last_runs AS (
@@ -26,7 +27,7 @@ logs AS (
     SELECT
         last_runs.config, host, case_id, metric, phase, unit, count(*) AS n,
         list(ln(median) ORDER BY began_at NULLS FIRST, run_id) AS x
-    FROM cells
+    FROM _all_cells
     JOIN last_runs USING (run_id)
     WHERE median > 0
     GROUP BY ALL
@@ -38,7 +39,8 @@ own AS (
     FROM logs
 ),
 pooled AS (
-    SELECT config, host, metric, phase, unit, sqrt(median(own_noise * own_noise)) AS pooled_noise
+    SELECT config, host, metric, phase, unit, sqrt(median(own_noise * own_noise)) AS pooled_noise,
+        sum(n - 1) AS steps
     FROM own
     WHERE own_noise IS NOT NULL
     GROUP BY ALL
@@ -46,6 +48,7 @@ pooled AS (
 
 SELECT
     own.config, own.host, own.case_id, own.metric, own.phase, own.unit, n, own_noise, pooled_noise,
+    (coalesce(pooled.steps, 0) - (n - 1))::BIGINT AS other_steps,
     sqrt((coalesce((n - 1) * own_noise * own_noise, 0) + 8 * pooled_noise * pooled_noise) / (n + 7)) AS noise
 FROM own
 LEFT JOIN pooled

@@ -34,5 +34,5 @@ SELECT
         PARTITION BY cell.config, case_id, metric, phase, unit ORDER BY began_at NULLS FIRST, cell.run_id
     ) AS position,
     cell.run_id, began_at, git_commit, host, environment_id, n, median AS value, median_low AS low, median_high AS high
-FROM cells AS cell
+FROM _all_cells AS cell
 JOIN _run_times AS run ON cell.run_id = run.run_id

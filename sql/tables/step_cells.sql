@@ -1,0 +1,133 @@
+-- One row per run × bin of scheduled tokens × metric, and one over all steps: scheduler steps summed up as `cells` are.
+-- Neighbouring steps resemble each other (the same requests, the same load), so the step is no independent sample. The
+-- steps of a run, in the order of its files and lines, are cut into 32 contiguous stretches, and each stretch counts as one
+-- sample: the method of batch means (Law, Simulation Modeling and Analysis, 9.5; beyond some 30 stretches little is gained,
+-- Schmeiser, Operations Research 30, 1982). In a bin the sample is the median of its steps in the stretch, immune to
+-- hiccups; over all steps it is their mean, '<metric>_mean', for a median of prefills and decodes tells of neither.
+--
+-- run_id            Run it was measured in.
+-- config            Config of that run.
+-- case_id           Hash of suite, name and bin: the same in every run.
+-- work_hash         The same: steps of so many tokens are taken for the same work.
+-- suite             'scheduler'.
+-- name              'step'.
+-- mode              NULL, as are the five that follow: a profile does not say.
+-- device            NULL.
+-- dtype             NULL.
+-- backend           NULL.
+-- batch_size        NULL.
+-- sequence_length   NULL.
+-- parameters        {"tokens": "512–1023"}, or {"tokens": "all"}.
+-- metric            model_run, schedule or step (what its writer says, else both together), as time of one step; with
+--                   '_mean' over all steps; tokens_per_second, the tokens of a stretch / the time of its steps.
+-- phase             'steady'.
+-- unit              ns, or tokens/s.
+-- better            'lower' for times, 'higher' for tokens/s.
+-- n                 Stretches that have such steps, 32 at most.
+-- minimum           Smallest of their values.
+-- q1                First quartile.
+-- median            Median.
+-- q3                Third quartile.
+-- maximum           Largest.
+-- mean              Arithmetic mean.
+-- stdev             Standard deviation (n - 1); NULL for one stretch.
+-- median_low        Lower end of the distribution-free 95 % interval of the median over stretches, as in `cells`; NULL for
+--                   fewer than 6.
+-- median_high       Upper end.
+WITH
+named AS (
+    SELECT source_id, min(name) AS name
+    FROM sources
+    WHERE run_id IN (SELECT run_id FROM _touched)
+    GROUP BY source_id
+),
+files AS (  -- by length, then name: profile_2 before profile_10
+    SELECT
+        *, sum(lines) OVER (PARTITION BY run_id) AS lines_of_run,
+        sum(lines) OVER (PARTITION BY run_id ORDER BY len(name), name, source_id, writer) - lines AS before
+    FROM (
+        SELECT run_id, source_id, writer, max(coalesce(line, 1)) AS lines
+        FROM schedule_chunks
+        WHERE run_id IN (SELECT run_id FROM _touched)
+        GROUP BY run_id, source_id, writer
+    )
+    LEFT JOIN named USING (source_id)
+),
+steps AS (  -- whole numbers: their sums do not depend on the order of adding
+    SELECT
+        run_id, ((before + coalesce(line, 1) - 1) * 32 // lines_of_run)::BIGINT AS stretch,
+        TRY_CAST(coalesce(list_sum(chunk_sizes), total_tokens) AS BIGINT) AS tokens,
+        TRY_CAST(model_run_ms * 1e6 AS BIGINT) AS model_run, TRY_CAST(schedule_ms * 1e6 AS BIGINT) AS schedule,
+        TRY_CAST(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) * 1e6 AS BIGINT) AS step
+    FROM schedule_chunks
+    JOIN files USING (run_id)
+    WHERE schedule_chunks.source_id IS NOT DISTINCT FROM files.source_id
+        AND schedule_chunks.writer IS NOT DISTINCT FROM files.writer
+),
+stretches AS (
+    SELECT
+        run_id, stretch, CASE WHEN tokens = 0 THEN 0 WHEN tokens > 0 THEN (2 ** floor(log2(tokens)))::BIGINT END AS least,
+        median(model_run) AS model_run, median(schedule) AS schedule, median(step) AS step,
+        sum(model_run) AS model_runs, count(model_run) AS n_model_run,
+        sum(schedule) AS schedules, count(schedule) AS n_schedule, sum(step) AS steps, count(step) AS n_step,
+        sum(tokens) FILTER (step > 0) AS tokens, sum(step) FILTER (tokens >= 0 AND step > 0) AS busy
+    FROM steps
+    GROUP BY ALL
+),
+of_all AS (
+    SELECT
+        run_id, sum(model_runs) / sum(n_model_run) AS model_run, sum(schedules) / sum(n_schedule) AS schedule,
+        sum(steps) / sum(n_step) AS step, sum(tokens) FILTER (least >= 0) AS tokens, sum(busy) AS busy
+    FROM stretches
+    GROUP BY run_id, stretch
+),
+samples AS (
+    SELECT
+        run_id, CASE WHEN least < 2 THEN least::VARCHAR ELSE least || '–' || (2 * least - 1) END AS tokens,
+        unnest([
+            {'metric': 'model_run', 'value': model_run}, {'metric': 'schedule', 'value': schedule},
+            {'metric': 'step', 'value': step}, {'metric': 'tokens_per_second', 'value': 1e9 * tokens / busy}
+        ], recursive := true)
+    FROM stretches
+    WHERE least IS NOT NULL
+    UNION ALL
+    SELECT
+        run_id, 'all',
+        unnest([
+            {'metric': 'model_run_mean', 'value': model_run}, {'metric': 'schedule_mean', 'value': schedule},
+            {'metric': 'step_mean', 'value': step}, {'metric': 'tokens_per_second', 'value': 1e9 * tokens / busy}
+        ], recursive := true)
+    FROM of_all
+),
+sorted AS (
+    SELECT run_id, tokens, metric, list_sort(list(value)) AS x
+    FROM samples
+    WHERE value IS NOT NULL
+    GROUP BY ALL
+),
+ranked AS (
+    SELECT
+        *, len(x) AS n,
+        CASE WHEN len(x) >= 6 THEN floor((len(x) + 1 - 1.959963984540054 * sqrt(len(x))) / 2)::BIGINT END AS k
+    FROM sorted
+)
+
+SELECT
+    run_id, config, left(sha256('scheduler step ' || tokens), 16) AS case_id, case_id AS work_hash,
+    'scheduler' AS suite, 'step' AS name, NULL::VARCHAR AS mode, NULL::VARCHAR AS device, NULL::VARCHAR AS dtype,
+    NULL::VARCHAR AS backend, NULL::BIGINT AS batch_size, NULL::BIGINT AS sequence_length,
+    json_object('tokens', tokens) AS parameters, metric, 'steady' AS phase,
+    CASE WHEN metric = 'tokens_per_second' THEN 'tokens/s' ELSE 'ns' END AS unit,
+    CASE WHEN metric = 'tokens_per_second' THEN 'higher' ELSE 'lower' END AS better,
+    n,
+    x[1] AS minimum,
+    list_aggregate(x, 'quantile_cont', 0.25) AS q1,
+    list_aggregate(x, 'quantile_cont', 0.5) AS median,
+    list_aggregate(x, 'quantile_cont', 0.75) AS q3,
+    x[n] AS maximum,
+    list_avg(x) AS mean,
+    list_stddev_samp(x) AS stdev,
+    x[k] AS median_low,
+    x[n + 1 - k] AS median_high
+FROM ranked
+JOIN _touched USING (run_id)

@@ -1,0 +1,32 @@
+-- One row per run × case × metric × phase, be it measured (`cells`) or of scheduler steps (`step_cells`).
+--
+-- run_id            Run it was measured in.
+-- config            Config of that run.
+-- case_id           Case measured; NULL for a value of the run as a whole.
+-- work_hash         What was computed, whoever computed it.
+-- suite             Suite of the workload.
+-- name              Model, function, command or benchmark.
+-- mode              inference or training.
+-- device            cpu, cuda …
+-- dtype             float32, bfloat16, amp …
+-- backend           Compiler or implementation.
+-- batch_size        Samples in one batch.
+-- sequence_length   Tokens in one sequence.
+-- parameters        Further axes, as a JSON object.
+-- metric            What was measured: latency, compile_latency, rss_peak …
+-- phase             cold, compile, warmup or steady; NULL where that has no meaning.
+-- unit              Unit of all values of the row: ns, bytes, ratio, count …
+-- better            'higher' or 'lower'; NULL where neither is.
+-- n                 Samples.
+-- minimum           Smallest.
+-- q1                First quartile.
+-- median            Median.
+-- q3                Third quartile.
+-- maximum           Largest.
+-- mean              Arithmetic mean.
+-- stdev             Standard deviation of the sample (n - 1); NULL for one sample.
+-- median_low        Lower end of the distribution-free 95 % interval of the median; NULL for fewer than 6 samples.
+-- median_high       Upper end: the k-th largest sample.
+SELECT * FROM cells
+UNION ALL BY NAME
+SELECT * FROM step_cells

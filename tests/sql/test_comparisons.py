@@ -1,0 +1,334 @@
+"""comparisons: a verdict for every case, whose doubt counts runs before samples, and which no failure slips past."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from bench.warehouse.events import Event, Metric
+from scipy.stats import t as student
+
+from ..builders import Builder, case, memory, metric, outcome, run, timing
+
+AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "inductor"}
+LOOSE = [100, 101, 102, 103, 104, 105, 106, 107, 108, 109]  # median 104.5, its interval 102 to 107
+
+
+def measured(run_id: str, durations: list[int], name: str = "m", **axes: Any) -> list[Event]:
+    """A case that went well, with its samples."""
+    it = case(name, run=run_id, **{**AXES, **axes})
+    return [it, outcome(it), *(timing(it, duration) for duration in durations)]
+
+
+def compare(warehouse: Builder, base: list[str], candidate: list[str], margin: float = 0.02) -> list[dict[str, Any]]:
+    """All rows, by name and metric."""
+    query = "FROM comparisons(?, ?, margin := ?) ORDER BY name, backend, metric, phase"
+    return warehouse.dicts(query, [base, candidate, margin])
+
+
+def one(warehouse: Builder, base: list[str], candidate: list[str], margin: float = 0.02) -> dict[str, Any]:
+    """The only row."""
+    (row,) = compare(warehouse, base, candidate, margin)
+    return row
+
+
+def test_twice_as_fast_is_faster(warehouse: Builder) -> None:
+    """Above 1 is better; the difference is candidate - base; one run a side has the interval of its samples, and says so."""
+    warehouse.add(run("a"), run("b"), *measured("a", LOOSE), *measured("b", [d // 2 for d in LOOSE]))
+
+    row = one(warehouse, ["a"], ["b"])
+
+    assert (row["verdict"], row["unit"], row["better"]) == ("FASTER", "ns", "lower")
+    assert (row["base_value"], row["candidate_value"], row["difference"]) == (104.5, 52.0, -52.5)
+    assert (row["base_runs"], row["base_n"], row["candidate_n"]) == (1, 10, 10)
+    assert row["ratio"] == pytest.approx(104.5 / 52)
+    assert row["low"] < row["ratio"] < row["high"]
+    assert (row["base_status"], row["candidate_status"]) == ("ok", "ok")
+    assert row["reason"] == "one run each; noise from run to run unknown: interval of the samples only"
+
+
+@pytest.mark.parametrize(
+    ("unit", "better", "expected"),
+    [
+        ("ns", "lower", "SLOWER"), ("tokens/s", "higher", "FASTER"), ("bytes", "lower", "WORSE"),
+        ("ratio", "higher", "BETTER"), ("count", "lower", "WORSE"), ("ns", None, None),
+    ],
+)  # fmt: skip
+def test_a_verdict_speaks_of_time_or_of_worth(warehouse: Builder, unit: str, better: str | None, expected: str) -> None:
+    """Times and rates are faster or slower, all else better or worse; without a direction there is none."""
+    for run_id, factor in (("a", 1), ("b", 2)):
+        it = case("m", run=run_id)
+        warehouse.add(run(run_id), *(metric(it, "x", factor * (100.0 + i), unit=unit, better=better) for i in range(9)))
+
+    row = one(warehouse, ["a"], ["b"])
+
+    assert row["verdict"] == expected
+    assert row["ratio"] == pytest.approx(104 / 208 if better == "lower" else 208 / 104)
+
+
+def test_equal_within_the_margin_is_the_same(warehouse: Builder) -> None:
+    """The whole interval must lie within it: else nothing was found, and the smallest effect that would have been is said."""
+    warehouse.add(run("a"), run("b"), *measured("a", LOOSE), *measured("b", LOOSE))
+
+    assert one(warehouse, ["a"], ["b"], 0.5)["verdict"] == "SAME"
+    row = one(warehouse, ["a"], ["b"], 0.02)
+    assert row["verdict"] == "UNSURE"
+    assert row["p"] == pytest.approx(1.0, abs=1e-6)
+    assert row["reason"].startswith(
+        f"no difference found (smallest detectable: {100 * row['detectable']:.1f} %); one run each"
+    )
+
+
+def test_a_difference_below_the_margin_is_no_verdict(warehouse: Builder) -> None:
+    """1 % beyond doubt, which might matter or not at a margin of 1.01 %."""
+    steady = [10_000 + i for i in range(10)]
+    warehouse.add(run("a"), run("b"), *measured("a", steady), *measured("b", [d + 100 for d in steady]))
+
+    assert one(warehouse, ["a"], ["b"], 0.005)["verdict"] == "SLOWER"
+    assert one(warehouse, ["a"], ["b"], 0.02)["verdict"] == "SAME"
+    assert one(warehouse, ["a"], ["b"], 0.0101)["reason"].startswith("a difference, but it may be less than 1.01 %")
+
+
+def test_single_samples_are_unsure(warehouse: Builder) -> None:
+    """Nothing tells how much they scatter: a ratio, but no interval, no p and no verdict."""
+    warehouse.add(run("a"), run("b"), *measured("a", [100]), *measured("b", [50]))
+
+    row = one(warehouse, ["a"], ["b"])
+
+    assert (row["verdict"], row["ratio"], row["low"], row["p"], row["detectable"]) == ("UNSURE", 2.0, None, None, None)
+    assert row["reason"] == "single samples, and no other runs to tell their noise"
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "expected"), [(0, 3, "WORSE"), (3, 0, "BETTER"), (3, 3, "SAME"), (0, 0, "SAME")]
+)
+def test_counts_are_exact(warehouse: Builder, base: float, candidate: float, expected: str) -> None:
+    """Graph breaks do not scatter: none before and three now is worse, though there is no ratio."""
+    for run_id, value in (("a", base), ("b", candidate)):
+        warehouse.add(run(run_id), metric(case("m", run=run_id), "graph_breaks", value, unit="count", better="lower"))
+
+    row = one(warehouse, ["a"], ["b"])
+
+    assert (row["verdict"], row["difference"]) == (expected, candidate - base)
+    assert row["reason"] == "a count, taken to be exact"
+
+
+def test_a_value_of_zero_has_no_ratio(warehouse: Builder) -> None:
+    """Never infinity."""
+    for run_id, value in (("a", 0.0), ("b", 5.0)):
+        warehouse.add(run(run_id), metric(case("m", run=run_id), "x", value, unit="ns", better="lower"))
+
+    row = one(warehouse, ["a"], ["b"])
+
+    assert (row["verdict"], row["ratio"], row["difference"]) == ("UNSURE", None, 5.0)
+    assert row["reason"] == "a value of 0 or less has no ratio"
+
+
+def test_the_run_is_the_unit_of_evidence(warehouse: Builder) -> None:
+    """Runs that scatter by 5 % make a difference of 4 % nothing, however tight the samples of each are."""
+    rng = np.random.default_rng(1)
+    names = [f"h{i}" for i in range(12)]
+    for i, run_id in enumerate([*names, "new"]):
+        warehouse.add(run(run_id, config="branch" if run_id == "new" else "main", started_at=i))
+        for name in "xyz":
+            level = 1e6 * (0.96 if run_id == "new" else math.exp(0.05 * rng.standard_normal()))
+            warehouse.add(*measured(run_id, [int(level) + d for d in range(10)], name=name))
+
+    rows = compare(warehouse, ["h11"], ["new"])
+
+    assert {row["verdict"] for row in rows} == {"UNSURE"}
+    assert all(0.02 < row["noise"] < 0.1 and row["high"] / row["low"] > 1.1 for row in rows)
+    assert all("noise of a run" in row["reason"] for row in rows)
+
+
+def test_several_runs_a_side_are_their_median(warehouse: Builder) -> None:
+    """One bad machine among three changes nothing; the runs are counted, and one named twice counts once."""
+    for run_id, level in (("a1", 100), ("a2", 102), ("a3", 400), ("b1", 50), ("b2", 51)):
+        warehouse.add(run(run_id, config=run_id[0]), *measured(run_id, [1000 * level + d for d in range(10)]))
+
+    row = one(warehouse, ["a1", "a2", "a3", "a3"], ["b1", "b2"])
+
+    assert (row["base_value"], row["candidate_value"]) == (102004.5, 50504.5)
+    assert (row["base_runs"], row["candidate_runs"], row["base_n"]) == (3, 2, 30)
+    assert "3 against 2 runs" in row["reason"]
+
+
+def test_a_case_that_fails_now_is_only_there(warehouse: Builder) -> None:
+    """With the reason; its numbers until then do not count. Failing before and running now is the mirror image."""
+    fine, broken = measured("a", LOOSE), case("m", run="b", **AXES)
+    warehouse.add(run("a"), run("b"), *fine, broken, timing(broken, 1), outcome(broken, "OOM", reason="out of memory"))
+
+    there, here = one(warehouse, ["a"], ["b"]), one(warehouse, ["b"], ["a"])
+
+    assert (there["verdict"], there["base_value"], there["candidate_value"], there["ratio"]) == (
+        "ONLY-THERE",
+        104.5,
+        None,
+        None,
+    )
+    assert (there["base_status"], there["candidate_status"]) == ("ok", "OOM")
+    assert there["reason"] == "candidate OOM: out of memory"
+    assert (here["verdict"], here["reason"]) == ("ONLY-HERE", "base OOM: out of memory")
+
+
+def test_a_case_that_fails_on_both_sides_is_still_a_row(warehouse: Builder) -> None:
+    """Without a metric; nothing is dropped in silence."""
+    for run_id, status in (("a", "OOM"), ("b", "timeout")):
+        it = case("m", run=run_id, **AXES)
+        warehouse.add(run(run_id), it, outcome(it, status))
+
+    row = one(warehouse, ["a"], ["b"])
+
+    assert (row["name"], row["metric"], row["verdict"]) == ("m", None, "UNSURE")
+    assert row["reason"] == "base OOM; candidate timeout"
+
+
+def test_a_case_that_fails_in_some_runs_says_so(warehouse: Builder) -> None:
+    """The others count."""
+    broken = case("m", run="b2", **AXES)
+    warehouse.add(
+        run("a"), run("b1"), run("b2"), *measured("a", LOOSE), *measured("b1", LOOSE), broken, outcome(broken, "OOM")
+    )
+
+    row = one(warehouse, ["a"], ["b1", "b2"])
+
+    assert (row["candidate_runs"], row["candidate_status"]) == (1, "OOM")
+    assert row["reason"].endswith("; candidate OOM in 1 of 2 runs")
+
+
+def test_a_fast_wrong_answer_is_no_answer(warehouse: Builder) -> None:
+    """Accuracy that was a pass and is none voids the numbers; where it was wrong before, they compare."""
+    right, wrong = measured("a", LOOSE), measured("b", [d // 2 for d in LOOSE])
+    warehouse.add(run("a"), run("b"), *right, *wrong)
+    warehouse.add(outcome(right[0], "pass", kind="accuracy"), outcome(wrong[0], "fail_accuracy", kind="accuracy"))
+
+    assert (row := one(warehouse, ["a"], ["b"]))["verdict"] == "ONLY-THERE"
+    assert row["reason"] == "candidate fail_accuracy"
+    assert one(warehouse, ["b"], ["a"])["verdict"] == "ONLY-HERE"
+    assert one(warehouse, ["b"], ["b"])["verdict"] == "UNSURE"
+
+
+def test_another_backend_is_no_match(warehouse: Builder) -> None:
+    """It is another case, on one side only."""
+    warehouse.add(run("a"), run("b"), *measured("a", LOOSE), *measured("b", LOOSE, backend="eager"))
+
+    rows = compare(warehouse, ["a"], ["b"])
+
+    assert [(row["backend"], row["verdict"], row["reason"]) for row in rows] == [
+        ("eager", "ONLY-HERE", "not measured by the base"), ("inductor", "ONLY-THERE", "not measured by the candidate"),
+    ]  # fmt: skip
+
+
+def test_metrics_and_phases_are_compared_apart(warehouse: Builder) -> None:
+    """A value of the run as a whole is matched with its like."""
+    for run_id in "ab":
+        it = case("m", run=run_id, **AXES)
+        warehouse.add(run(run_id), it, outcome(it), timing(it, 5), timing(it, 9, phase="cold"), memory(it, 64))
+        warehouse.add(Metric(run_id=run_id, metric="total", value=1.0))
+
+    assert [(row["name"], row["metric"], row["phase"], row["ratio"]) for row in compare(warehouse, ["a"], ["b"])] == [
+        ("m", "latency", "cold", 1.0), ("m", "latency", "steady", 1.0), ("m", "rss_peak", None, 1.0), (None, "total", None, 1.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("sides", [(None, None), ([], []), (["nobody"], ["'; DROP TABLE runs; --"])])
+def test_nothing_to_compare_is_no_row(warehouse: Builder, sides: tuple[list[str], list[str]]) -> None:
+    """No runs, unknown ones, hostile names."""
+    warehouse.add(run("a"), *measured("a", LOOSE))
+
+    assert warehouse.rows("FROM comparisons(?::VARCHAR[], ?::VARCHAR[])", list(sides)) == []
+
+
+def expected(base: list[list[int]], candidate: list[list[int]]) -> tuple[float, float]:
+    """Standard error and degrees of freedom of ln(base / candidate), as documented, for sides without a history."""
+    sides = []
+    for durations in (base, candidate):
+        medians = [np.median(x) for x in durations]
+        within = []
+        for x in map(sorted, durations):
+            n = len(x)
+            if n >= 6:
+                k = math.floor((n + 1 - 1.959963984540054 * math.sqrt(n)) / 2)
+                within.append((math.log(x[n - k] / x[k - 1]) / (2 * 1.959963984540054)) ** 2)
+            elif n > 1:
+                within.append(math.pi / 2 * (np.std(x, ddof=1) / np.median(x)) ** 2 / n)
+        sides.append((len(medians), np.var(np.log(medians), ddof=1) if len(medians) > 1 else None,
+                      np.mean(within) if within else None, sum(map(len, durations))))  # fmt: skip
+    variance, degrees = 0.0, []
+    for (runs, between, within_, n), (other_runs, other, _, _) in (sides, sides[::-1]):
+        between, freedom = (other, other_runs - 1) if between is None else (between, runs - 1)
+        known = between is not None and between >= (within_ or 0)
+        one_run = max(x for x in (between, within_) if x is not None)
+        variance += one_run * (math.pi / 2) / (runs + math.pi / 2 - 1)
+        degrees.append(max(freedom if known else n - runs, 1))
+    return math.sqrt(variance), min(degrees)
+
+
+def test_intervals_are_those_of_numpy_and_scipy(warehouse: Builder) -> None:
+    """Ratio, interval and p follow from the samples as the header says, for any number of runs and samples a side."""
+    rng = np.random.default_rng(3)
+    runs = {side: [f"{side}{i}" for i in range(4)] for side in "ab"}
+    for side, run_ids in runs.items():  # each run on a host of its own, so that none is another's history
+        warehouse.add(*(run(run_id, config=side, host=run_id) for run_id in run_ids))
+    cases = {
+        f"m{i}": {
+            side: [rng.integers(900, 1100, rng.integers(2, 10)).tolist() for _ in range(rng.integers(1, 5))]
+            for side in runs
+        }
+        for i in range(60)
+    }
+    events: list[Event] = []
+    for name, sides in cases.items():
+        for side, samples in sides.items():
+            for run_id, durations in zip(runs[side], samples, strict=False):
+                events += measured(run_id, durations, name=name)
+    warehouse.add(*events)
+
+    for row in compare(warehouse, runs["a"], runs["b"]):
+        base, candidate = cases[row["name"]]["a"], cases[row["name"]]["b"]
+        error, degrees = expected(base, candidate)
+        effect = math.log(np.median([np.median(x) for x in base]) / np.median([np.median(x) for x in candidate]))
+        half = student.ppf(0.975, degrees) * error
+        assert row["ratio"] == pytest.approx(math.exp(effect))
+        assert (math.log(row["low"]), math.log(row["high"])) == pytest.approx((effect - half, effect + half), rel=1e-5)
+        assert row["p"] == pytest.approx(2 * student.sf(abs(effect) / error, degrees), rel=0.1)
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_intervals_cover_and_identical_sides_are_not_told_apart(repeats: int) -> None:
+    """Lognormal runs of known noise: 95 % intervals cover 1 in 94 % or more; 5 % at most are called faster or slower."""
+    rng = np.random.default_rng(7)
+    runs, names = [f"r{i:02}" for i in range(24)], [f"m{i}" for i in range(120)]
+    warehouse = Builder().add(*(run(run_id, config="main", started_at=i) for i, run_id in enumerate(runs)))
+    noise = {name: 0.02 * math.exp(0.4 * rng.standard_normal()) for name in names}  # cases differ in theirs
+    for run_id in runs:
+        events: list[Event] = []
+        for name in names:
+            level = 1e6 * math.exp(noise[name] * rng.standard_normal())
+            events += measured(run_id, [int(level * math.exp(0.03 * z)) for z in rng.standard_normal(8)], name=name)
+        warehouse.add(*events)
+
+    rows = []
+    for i in range(0, 24, 2 * repeats):
+        rows += compare(warehouse, runs[i : i + repeats], runs[i + repeats : i + 2 * repeats])
+
+    covered = sum(row["low"] <= 1 <= row["high"] for row in rows) / len(rows)
+    assert covered >= 0.94
+    assert sum(row["verdict"] in ("FASTER", "SLOWER") for row in rows) / len(rows) <= 0.05
+
+
+def test_an_effect_of_ten_percent_is_seen() -> None:
+    """The price of honesty is not blindness: three runs a side of 2 % noise show 10 % nearly always."""
+    rng = np.random.default_rng(8)
+    warehouse = Builder()
+    for side, level in (("a", 1.0), ("b", 1.1)):
+        for i in range(3):
+            events: list[Event] = [run(f"{side}{i}", config=side, started_at=i)]
+            for name in range(40):
+                value = 1e6 * level * math.exp(0.02 * rng.standard_normal())
+                events += measured(f"{side}{i}", [int(value) + d for d in range(8)], name=f"m{name}")
+            warehouse.add(*events)
+
+    rows = compare(warehouse, ["a0", "a1", "a2"], ["b0", "b1", "b2"])
+
+    assert sum(row["verdict"] == "SLOWER" for row in rows) >= 38
