@@ -80,7 +80,7 @@ def write(
         click.echo(f"warning: {warning}", err=True)
     rendered = _render(figure, wanted, renderer, ppi, family)
     for target in wanted:
-        with _replacing(target.path) as half:
+        with replacing(target.path) as half:
             if target.format in TABLES:
                 write_rows(figure.columns, figure.rows, target.format, half)
             else:
@@ -125,6 +125,21 @@ def bundle() -> bytes:
     return found
 
 
+def bundle() -> bytes:
+    """JavaScript of Vega, Vega-Lite and Vega-Embed, kept from last time if it can be.
+
+    Raises:
+        MissingExtra: vl-convert is not installed.
+    """
+    kept = html.cached_bundle()
+    if kept is not None:
+        return kept
+    with Renderer() as renderer:
+        (made,) = renderer.render([Job(BUNDLE)])
+    html.keep_bundle(made)
+    return made
+
+
 def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str) -> bytes:
     if fmt == "png":
         return embedding.embed_png(rendered[fmt], figure.provenance)
@@ -138,7 +153,7 @@ def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str) 
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """A file beside `path` that takes its place when all went well, and is gone otherwise.
 
     A pipe or a device stays what it is, and gets the bytes.

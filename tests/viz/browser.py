@@ -73,6 +73,10 @@ class Page:
             time.sleep(0.05)
         return self
 
+    def window(self, width: int, height: int) -> None:
+        """Make the window so large, in CSS pixels."""
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
     def ask(self, expression: str) -> Any:
         """Evaluate in the page."""
         return self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)[

@@ -1,0 +1,174 @@
+"""A document of findings: sections of sentences and tables, with values still values, and its Markdown.
+
+The same document becomes a page in `viz`. What a column holds says how its values are written and aligned.
+"""
+
+import bisect
+import datetime
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..warehouse.output import escape, number
+from .speedups import duration
+
+COMMENT_LIMIT = 65_536  # characters of an issue comment on GitHub; other forges allow more
+
+
+def _bytes(value: float) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(value) >= size:
+            return f"{value / size:.4g} {unit}"
+    return f"{value:.0f} B"
+
+
+_SHOWN: dict[str, Callable[[Any], str]] = {
+    "text": lambda value: escape(str(value)),
+    "number": lambda value: number(float(value)),
+    "count": lambda value: f"{value:,.0f}",
+    "duration": lambda value: duration(value) or "",  # ns
+    "seconds": lambda value: f"{value:.2f} s",
+    "ratio": lambda value: f"{value:.2f}x",
+    "change": lambda value: f"{100 * value:+.1f} %",  # a fraction
+    "share": lambda value: f"{100 * value:.1f} %",  # a fraction
+    "bytes": _bytes,
+    "time": lambda value: (
+        value.strftime("%Y-%m-%d %H:%M") if isinstance(value, datetime.datetime) else escape(str(value))
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a column of a table is called and holds."""
+
+    name: str
+    kind: str = "text"  # a key of _SHOWN
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values sort by size."""
+        return self.kind not in ("text", "time")
+
+    def shown(self, value: Any) -> str:
+        """A value as people read it; nothing for what is not there."""
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return ""
+        return _SHOWN[self.kind](value)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values under columns."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+
+    def without_empty(self) -> "Table":
+        """The table without columns in which nothing stands."""
+        keep = [i for i in range(len(self.columns)) if any(row[i] is not None for row in self.rows)]
+        return Table([self.columns[i] for i in keep], [[row[i] for i in keep] for row in self.rows])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One subject of a document."""
+
+    key: str  # its anchor, and where a picture of it goes
+    title: str
+    sentences: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    folded: bool = False
+    weight: int = 0  # the lighter ones are cut first where a comment has not enough room
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A title, a verdict, facts, and sections in order."""
+
+    title: str
+    verdict: str
+    good: bool | None  # None: nothing to judge by
+    facts: Sequence[tuple[str, str]] = ()
+    sections: Sequence[Section] = field(default_factory=tuple)
+
+    def markdown(self, limit: int | None = COMMENT_LIMIT) -> str:
+        """The document as Markdown that fits into a comment: what weighs least is cut, table by table, and said.
+
+        Args:
+            limit: Most characters; None for any number.
+        """
+        kept = [len(table.rows) for section in self.sections for table in section.tables]
+        weights = [section.weight for section in self.sections for _ in section.tables]
+        text = self._markdown(kept)
+        for index in sorted(range(len(kept)), key=lambda i: (weights[i], -i)):
+            if limit is None or len(text) <= limit:
+                break
+            full, kept[index] = kept[index], 0
+            text = self._markdown(kept)
+            if len(text) <= limit:  # as many of its rows as there is room for
+                kept[index] = bisect.bisect_right(
+                    range(1, full), limit, key=lambda n: len(self._markdown(_with(kept, index, n)))
+                )
+                text = self._markdown(kept)
+        return text if limit is None or len(text) <= limit else text[: limit - 3] + "\n…\n"
+
+    def _markdown(self, kept: Sequence[int]) -> str:
+        mark = {True: "✅", False: "❌", None: "⚪"}[self.good]
+        parts = [f"## {plain(self.title)}", f"{mark} **{plain(self.verdict)}**"]
+        if self.facts:
+            parts.append(" · ".join(f"{plain(name)} {_code(value)}" for name, value in self.facts))
+        rows = iter(kept)
+        for section in self.sections:
+            body = [plain(sentence) for sentence in section.sentences]
+            for table in section.tables:
+                count = next(rows)
+                if count:
+                    body.append(_table(Table(table.columns, table.rows[:count])))
+                if count < len(table.rows):
+                    left_out = f"{len(table.rows) - count:,} of {len(table.rows):,} rows"
+                    body.append(f"_{left_out} are left out here: a comment has no room for them._")
+            parts.append(
+                _folded(section.title, body) if section.folded else "\n\n".join([f"### {plain(section.title)}", *body])
+            )
+        return "\n\n".join(parts) + "\n"
+
+
+def _with(kept: Sequence[int], index: int, count: int) -> list[int]:
+    return [*kept[:index], count, *kept[index + 1 :]]
+
+
+def plain(text: str) -> str:
+    """Text that Markdown takes as it is: no markup, no HTML, no mention of a person, one line."""
+    out = escape(" ".join(text.split()))
+    for character in "\\`*_[]<>|#~":
+        out = out.replace(
+            character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character]
+        )
+    return out.replace("@", "@\u200b")
+
+
+def _code(text: str) -> str:
+    safe = escape(" ".join(text.split()))
+    fence = "`" * (max(map(len, re.findall("`+", safe)), default=0) + 1)
+    space = " " if "`" in safe else ""
+    return f"{fence}{space}{safe}{space}{fence}" if safe else ""
+
+
+def _folded(title: str, body: Sequence[str]) -> str:
+    inside = "\n\n".join(body)
+    return f"<details>\n<summary>{plain(title)}</summary>\n\n{inside}\n\n</details>"
+
+
+def _table(table: Table) -> str:
+    lines = [
+        "| " + " | ".join(plain(column.name) for column in table.columns) + " |",
+        "|" + "|".join("--:" if column.numeric else "---" for column in table.columns) + "|",
+    ]
+    lines += [
+        "| " + " | ".join(plain(c.shown(value)) for c, value in zip(table.columns, row, strict=True)) + " |"
+        for row in table.rows
+    ]
+    return "\n".join(lines)

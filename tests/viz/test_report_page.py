@@ -1,0 +1,124 @@
+"""The report's page in a real Chromium: it sorts, filters and copies, reads on a phone, and runs nothing of a name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench.query.document import Column, Document, Section, Table
+from bench.viz import files, report_page
+from bench.viz.runtime_vs_tokens import draw
+
+from ..builders import Builder
+from .browser import PROGRAM, Page
+from .steps import add_few, opened
+from .stores import HOSTILE
+
+pytest.importorskip("vl_convert")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """One Chromium for all tests of this module."""
+    page = Page(tmp_path_factory.mktemp("profile"))
+    yield page
+    page.close()
+
+
+def written(folder: Path, names: list[str], *, charts: int = 1) -> Path:
+    """A report whose every text is one of these names."""
+    rows = [[name, 10.0 - i if i else None, 1e6 * (i + 1)] for i, name in enumerate(names)]
+    table = Table([Column(names[0]), Column("ratio", "ratio"), Column("latency", "duration")], rows)
+    sections = [
+        Section(key="charted", title=names[0], sentences=names, tables=[table]),
+        Section(key="folded", title="folded", tables=[table], folded=True),
+    ]
+    document = Document(title=names[-1], verdict=names[0], good=False, facts=[(names[0], names[-1])], sections=sections)
+    builder = Builder()
+    for name in names[:2]:
+        add_few(builder, name, [(64, 10.0), (512, 30.0), (1024, 50.0)])
+    blocks = [draw(opened(builder)).block()] * charts
+    path = folder / "report.html"
+    path.write_bytes(
+        report_page.page(document, {"charted": blocks}, font="sans-serif", bundle=files.bundle(), embedded="{}")
+    )
+    return path
+
+
+def column(browser: Page, at: int) -> list[str]:
+    """What stands in a column of the first table, in order, hidden rows left out."""
+    rows = "document.querySelector('.table').querySelectorAll('tbody tr:not([hidden])')"
+    found: list[str] = browser.ask(f"[...{rows}].map(row => row.cells[{at}].textContent)")
+    return found
+
+
+def press(browser: Page, selector: str) -> None:
+    """Click as the keyboard does: on the element that has the focus."""
+    browser.ask(f"(e => {{ e.focus(); document.activeElement.click(); }})(document.querySelector({selector!r}))")
+
+
+def test_nothing_of_a_name_runs(browser: Page, tmp_path: Path) -> None:
+    """Title, verdict, facts, headings, sentences, cells and charts made of hostile names are text, and ask for nothing."""
+    browser.open(written(tmp_path, HOSTILE))
+
+    assert [url for url in browser.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert (browser.dialogs, browser.errors) == ([], [])
+    assert browser.ask("document.querySelectorAll('script').length") == 4
+    assert browser.ask("document.querySelectorAll('img, iframe, link, object').length") == 0
+    assert browser.marks() > 50
+
+
+def test_a_click_on_a_heading_sorts(browser: Page, tmp_path: Path) -> None:
+    """Numbers by size, once up and once down, what is missing last both times."""
+    browser.open(written(tmp_path, ["a10", "a9", "b", "c"]))
+
+    press(browser, ".table th:nth-child(2) button")
+    up = column(browser, 1)
+    press(browser, ".table th:nth-child(2) button")
+    down = column(browser, 1)
+    press(browser, ".table th:nth-child(1) button")
+
+    assert (up, down) == (["7.00x", "8.00x", "9.00x", ""], ["9.00x", "8.00x", "7.00x", ""])
+    assert column(browser, 0) == ["a9", "a10", "b", "c"]
+    assert browser.ask("document.querySelector('.table th').getAttribute('aria-sort')") == "ascending"
+
+
+def test_typing_filters_and_copying_takes_what_is_shown(browser: Page, tmp_path: Path) -> None:
+    """Every word must be somewhere in the row; a copy has exact values between tabs."""
+    browser.open(written(tmp_path, [f"model-{number}" for number in range(30)]))
+
+    typed = "(i => { i.value = 'MODEL-2 ms'; i.dispatchEvent(new Event('input')); })(document.querySelector('.table input'))"
+    browser.ask(typed)
+    press(browser, ".table .copy")
+
+    assert column(browser, 0) == ["model-2", *(f"model-{number}" for number in range(20, 30))]
+    assert browser.ask("document.documentElement.dataset.copied").splitlines()[:2] == [
+        "model-0\tratio\tlatency",
+        "model-2\t8.0\t3000000.0",
+    ]
+
+
+def test_it_reads_on_a_phone_and_in_the_dark(browser: Page, tmp_path: Path) -> None:
+    """The page is no wider than the window; wide tables scroll within themselves; ink stands out from paper."""
+    path = written(tmp_path, ["x" * 300, "another config with a long name", "短", "d"])
+    browser.window(390, 800)
+    try:
+        browser.open(path, dark=True)
+
+        assert browser.ask("document.documentElement.scrollWidth") <= 390
+        assert browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
+        assert browser.ask("getComputedStyle(document.querySelector('td')).color") == "rgb(230, 237, 243)"
+    finally:
+        browser.window(1200, 1000)
+
+
+def test_a_fold_opens_at_its_link(browser: Page, tmp_path: Path) -> None:
+    """Everything is reached from the top, by keyboard too."""
+    browser.open(written(tmp_path, ["a", "b", "c", "d"]))
+
+    press(browser, "nav a[href='#folded']")
+
+    assert browser.ask("document.querySelector('#folded').open")
