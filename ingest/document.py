@@ -164,6 +164,14 @@ def read_text(part: Part) -> str:
         raise BadRecord(f"not {error.encoding} at byte {error.start + 1}") from None
 
 
+def lines_of(text: str) -> list[str]:
+    """Its lines as an editor counts them, without their ends."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
 def decode(text: str) -> Any:
     """A JSON value. NaN and Infinity are taken as they are, for many tools write them; what holds numbers must look.
 

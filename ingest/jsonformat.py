@@ -1,5 +1,6 @@
 """Formats whose files are one JSON document."""
 
+import functools
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -81,7 +82,7 @@ def read_record(results: Results, record: Any, load: Callable[[Object, Results],
             raise BadRecord(f"repeats the key {key!r}")
         load(record, results)
 
-    results.record(read, lambda: as_json(record))
+    results.record(read, functools.partial(as_json, record))
 
 
 def reject_file(results: Results, error: BadRecord) -> None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 THREADS = 2  # files read side by side, each by one thread: its lines are numbered in order
 MEMORY_LIMIT = "500MB"
+ELSEWHERE = (
+    "says another environment than the file that its run was described by; give it a config of its own with NAME:PATH"
+)
 BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has its own
 
 
@@ -117,7 +120,9 @@ def ingest(
         if behind or parts or plan.stores:
             with _publishing(store, report, progress):
                 report.copied = sum(_copy_store(path, store, report) for path in plan.stores)
-                _Loader(store, options or Options(), tags or {}, progress, tallies).load(parts)
+                loader = _Loader(store, options or Options(), tags or {}, progress, tallies)
+                loader.load(parts)
+                report.notes += loader.conflicts
         report.lines = [_line(item, tallies) for item in plan.items]
         report.notes += _notes(parts, tallies)
         return report
@@ -181,14 +186,16 @@ class _Loader:
         self.tags = tags
         self.progress = progress
         self.tallies = tallies
-        self._written: set[str] = set()  # runs that have their row
+        self.conflicts: list[str] = []
+        self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
         self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
         self._database: duckdb.DuckDBPyConnection | None = None
 
     def load(self, parts: list[NewPart]) -> None:
         """Read every part; each is wholly in the log afterwards, or an error says why."""
-        self._written = {part.run_id for part in parts} - {part.run_id for part in parts if part.new_run}
+        new = {part.run_id for part in parts if part.new_run}
+        self._written = {part.run_id: None for part in parts if part.run_id not in new}
         if any(part.format.runs == ENTRY for part in parts):
             self._claimed = self._runs_there()
         batches = list(_batches(parts))
@@ -218,10 +225,8 @@ class _Loader:
                     done[part.source_id] = tally
                 batch.finish()
                 stack.enter_context(self._lock)
-                runs = self._runs(parts, done)
-                for run in runs.values():
+                for run in self._runs(parts, done):
                     batch.add(run)
-            self._written |= runs.keys()
             self.tallies |= done
         for part in parts:
             self.progress.read(part)
@@ -255,22 +260,25 @@ class _Loader:
             self._claimed.add(run_id)
             return new
 
-    def _runs(self, parts: Iterable[NewPart], done: Mapping[str, Tally]) -> "dict[str, Run]":
+    def _runs(self, parts: Iterable[NewPart], done: Mapping[str, Tally]) -> "list[Run]":
         """The rows of the runs of some parts that have none yet: as a part describes them, else plain."""
         from ..warehouse.events import Json, Run
 
-        described = [run for part in parts for run in done[part.source_id].runs]
+        described = [(part.name, run) for part in parts for run in done[part.source_id].runs]
         plain = [
-            Run(run_id=part.run_id, config=part.config, source=part.format.name)
+            (part.name, Run(run_id=part.run_id, config=part.config, source=part.format.name))
             for part in parts
             if done[part.source_id].home is None
         ]
-        rows: dict[str, Run] = {}
-        for run in described + plain:
-            if run.run_id not in self._written and run.run_id not in rows:
+        rows = []
+        for name, run in described + plain:
+            if run.run_id not in self._written:
+                self._written[run.run_id] = run.environment_id
                 tags = {**json.loads(run.tags or "{}"), **self.tags}
                 said = Json(json.dumps(tags, sort_keys=True, ensure_ascii=False)) if tags else None
-                rows[run.run_id] = replace(run, tags=said, bench_version=__version__)
+                rows.append(replace(run, tags=said, bench_version=__version__))
+            elif self._written[run.run_id] != run.environment_id is not None:
+                self.conflicts.append(f"{name}: {ELSEWHERE}")
         return rows
 
 

@@ -18,12 +18,14 @@ from ..warehouse.recorder import case_ids
 from .document import BadRecord, as_json, labels
 from .format import MAX_TEXT, Part, Tally
 from .known import content_uuid
-from .units import SPREADS, unit_of
+from .units import SPREADS, Unit, unit_of
 
 LONGEST_NS = float(2**63)
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")  # of an object in memory, which differs in every run
+LONGEST_NAME = 200  # characters of a metric or unit, which stands in many rows
 LONGEST_NUMBER = 400  # characters
 ROUNDING = 1e-3  # a timing is whole ns: samples that would lose more than this share of themselves stay as they are
+NOWHERE = Environment(environment_id="")
 AS_THE_UNIT_SAYS = "as the unit says"
 
 
@@ -63,7 +65,7 @@ class Results:
         if content is not None:
             self.run_id = content_uuid(self.part.format, self.part.config, content)
             self._known = not self.part.claim(self.run_id)
-        if environment is not None:
+        if environment is not None and environment != NOWHERE:
             environment = identified(environment)
             columns["environment_id"] = environment.environment_id
             self._batch.add(environment)
@@ -73,7 +75,7 @@ class Results:
             run = Run(run_id=self.run_id, config=config, source=source, tags=labels(tags or {}), **columns)
             self.tally.runs.append(run)
 
-    def record(self, read: Callable[[], None], text: Callable[[], str], line: int | None = None) -> None:
+    def record(self, read: Callable[[], None], text: str | Callable[[], str], line: int | None = None) -> None:
         """Account for one record: `read` gives its events, or raises BadRecord, and then none of them count."""
         if self._known:
             self.tally.lines += 1
@@ -83,7 +85,7 @@ class Results:
         try:
             read()
         except BadRecord as error:
-            self.reject(error, text(), line)
+            self.reject(error, text if isinstance(text, str) else text(), line)
             return
         self.tally.lines += 1
         for events in self._pending:
@@ -192,7 +194,7 @@ class Subject:
         first = columns.pop("sample", 0) or 0
         read = [number(value, kind.factor) for value in values]
         self.is_measured |= any(value is not None for value in read)
-        place = self.place() | {"metric": metric, "phase": phase, "recorded_at": recorded_at}
+        place = self.place() | {"metric": metric[:LONGEST_NAME], "phase": phase, "recorded_at": recorded_at}
         calls = loops if loops is not None and loops > 0 else 0
         timed = kind.name == "ns" and calls > 0 and all(_is_whole(one * calls) for one in read if one is not None)
 
@@ -201,14 +203,8 @@ class Subject:
                 if timed and one is not None:
                     yield Timing(duration_ns=round(one * calls), loops=calls, sample=index, **columns, **place)
                 else:
-                    yield Metric(
-                        value=one,
-                        unit=kind.name,
-                        better=better,
-                        original_value=_text(value),
-                        original_unit=unit,
-                        **place,
-                    )
+                    original = _original(value, one, unit, kind)
+                    yield Metric(value=one, unit=kind.name, better=better, **original, **place)
 
         self._results.add(events())
 
@@ -230,10 +226,9 @@ class Subject:
             better = None if statistic in SPREADS else kind.better
         read = number(value, kind.factor)
         self.is_measured |= read is not None
-        original = (_text(value), unit) if read is None or kind.factor != 1 or kind.name != unit else (None, None)
         self._results.add([Metric(
-            metric=name, value=read, unit=kind.name, better=better, statistic=statistic, phase=phase,
-            original_value=original[0], original_unit=original[1], **self.place(),
+            metric=name[:LONGEST_NAME], value=read, unit=kind.name, better=better, statistic=statistic, phase=phase,
+            **_original(value, read, unit, kind), **self.place(),
         )])  # fmt: skip
 
     def memory(self, values: Iterable[Any], unit: str = "bytes", *, source: str = "rss") -> None:
@@ -248,7 +243,9 @@ class Subject:
     def text(self, name: str, value: Any) -> None:
         """Add what is no number: a metric without a value, whose text is its `original_value`; None adds nothing."""
         if value is not None:
-            self._results.add([Metric(metric=name, value=None, original_value=_text(value), **self.place())])
+            self._results.add(
+                [Metric(metric=name[:LONGEST_NAME], value=None, original_value=_text(value), **self.place())]
+            )
 
     def fields(self, left: Mapping[str, Any]) -> None:
         """Add the fields of a record that nothing else was made of, as one text in JSON."""
@@ -276,6 +273,12 @@ def number(value: Any, factor: float = 1.0) -> float | None:
 
 def _is_whole(total: float) -> bool:
     return 0 <= total < LONGEST_NS and abs(round(total) - total) <= ROUNDING * total
+
+
+def _original(value: Any, read: float | None, unit: str | None, kind: Unit) -> dict[str, Any]:
+    """The text and unit a value was read from, where they say more than value and unit do."""
+    converted = read is None or kind.factor != 1 or kind.name != unit
+    return {"original_value": _text(value), "original_unit": unit and unit[:LONGEST_NAME]} if converted else {}
 
 
 def _text(value: Any) -> str:

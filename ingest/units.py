@@ -1,5 +1,6 @@
 """Units of other tools, in ours: durations in ns, sizes in bytes, rates a second; and which direction is better."""
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ SIZES = {"b": 1.0, "byte": 1.0} | {
 }
 CALLS = re.compile(r"\s*/\s*(op|ops|operation|iter|iteration|call|loop|invocation)s?")
 COUNTS = re.compile(r"(op|operation|iter|iteration|call|loop|invocation)s?")
+LONGEST = 100  # characters
 BITS = re.compile(r"[KMGTP]b")
 SPREADS = {"stddev", "stderr", "variance", "cv", "iqr", "mad", "range", "skewness", "kurtosis", "error"}
 
@@ -28,13 +30,14 @@ class Unit:
     better: str | None = None  # direction of a plain value in it
 
 
+@functools.lru_cache(maxsize=1024)
 def unit_of(text: str | None) -> Unit:
     """The unit a text means; one that nobody knows is itself.
 
     `ns/iter` and `ms/op` are the time of one call; what is counted a second as ops, iterations or calls is `ops/s`.
     """
-    if text is None:
-        return Unit(None)
+    if text is None or len(text) > LONGEST:
+        return Unit(None if text is None else text[:LONGEST])
     word = text.strip().lower()
     plain = CALLS.sub("", word)
     singular = plain.removesuffix("s") if len(plain) > 3 else plain

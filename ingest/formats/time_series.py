@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
-from ..document import BadRecord, instant, read_text
+from ..document import BadRecord, instant, lines_of, read_text
 from ..format import ENTRY, Format, Head, Part, Tally
 from ..jsonformat import reject_file
 from ..results import Results, number
@@ -31,7 +31,7 @@ class _Header:
     def of(cls, line: str) -> "_Header | None":
         """The header a line is; None if it names no time beside other columns, or a name twice."""
         separator = max(",;\t", key=line.count)
-        names = [name.strip() for name in line.rstrip("\r").split(separator)]
+        names = [name.strip() for name in line.split(separator)]
         time = next((index for index, name in enumerate(names) if name.lower() in TIMES), None)
         fits = time is not None and len(names) > 1 and all(names) and len(set(names)) == len(names)
         return cls(names, separator, time) if fits and time is not None else None
@@ -91,7 +91,7 @@ class TimeSeries(Format):
 
     def recognise(self, head: Head) -> bool:
         """Whether the header has a time beside other columns, and the first row a moment under it and a number."""
-        rows = [line.rstrip("\r") for line in head.text.split("\n", 50)[:50] if not line.startswith("#")]
+        rows = [line for line in lines_of(head.text)[:50] if not line.startswith("#")]
         header = _Header.of(rows[0]) if len(rows) > 1 else None
         if header is None:
             return False
@@ -110,7 +110,7 @@ class TimeSeries(Format):
         """One run a row."""
         results = Results(part, batch)
         try:
-            lines = [line.rstrip("\r") for line in read_text(part).split("\n")]
+            lines = lines_of(read_text(part))
             rows = [(at, line) for at, line in enumerate(lines, 1) if not line.startswith("#")]
             header = _Header.of(rows[0][1]) if rows else None
             if header is None:
@@ -121,8 +121,6 @@ class TimeSeries(Format):
         comments = [line for line in lines if line.startswith("#")]
         if comments:
             results.note(f"{len(comments)} lines are comments: {' '.join(comments)[:500]}")
-        if not lines[-1]:
-            rows.pop()
         attributes = header.attributes([line for _, line in rows[1:]])
         for at, line in rows[1:]:
             _row(results, header, attributes, at, line)
@@ -150,4 +148,4 @@ def _row(results: Results, header: _Header, attributes: set[int], at: int, line:
             if index != header.time and index not in attributes and cell:
                 case.metric(header.names[index], cell)
 
-    results.record(read, lambda: line, at)
+    results.record(read, line, at)

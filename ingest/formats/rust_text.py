@@ -1,0 +1,94 @@
+"""Rust: what `cargo bench` prints, with the built-in harness or with Criterion.rs."""
+
+import functools
+import re
+
+from ...warehouse.log import Batch
+from ..document import BadRecord, lines_of, read_text
+from ..format import Format, Head, Part, Tally
+from ..jsonformat import reject_file
+from ..results import Results
+
+TEST, BENCH, FAILED = "test ", " ... bench:", " ... FAILED"
+NUMBER = r"(-?\d[\d.,]*(?:e[-+]?\d+)?)"
+LIBTEST = re.compile(rf" *{NUMBER} (\S+) \(\+/- {NUMBER}\)(?: = {NUMBER} (\S+))?\s*")
+MARKS = {" time:   [": "latency", " thrpt:  [": "throughput"}  # of Criterion.rs, which aligns them
+THREE = re.compile(rf"{NUMBER} (\S+) {NUMBER} (\S+) {NUMBER} (\S+)\]\s*")
+
+
+class RustText(Format):
+    """Results of Rust benchmarks as text."""
+
+    name = "rust-text"
+    doc = "output of cargo bench: libtest (`test x ... bench: 5 ns/iter (+/- 1)`) or Criterion.rs (`x  time: [1 ns 2 ns 3 ns]`)"
+    becomes = (
+        "a result → a case with latency_estimate (libtest prints a median, Criterion.rs its estimate) and latency_range, or "
+        "latency_low and latency_high; thrpt and MB/s → throughput; FAILED → outcome"
+    )
+    lost = "lines that are no results, among them what changed since an earlier run; a note counts them"
+    unpacks = True
+
+    def recognise(self, head: Head) -> bool:
+        """Whether one of the first lines is such a result."""
+        for line in lines_of(head.text):
+            name, mark, rest = _split(line)
+            if (LIBTEST if mark == BENCH else THREE).fullmatch(rest) and mark != FAILED and (name or mark != BENCH):
+                return True
+        return False
+
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """One record a result."""
+        results = Results(part, batch)
+        try:
+            lines = lines_of(read_text(part))
+        except BadRecord as error:
+            reject_file(results, error)
+            return results.close()
+        above, other = "", 0  # a long name stands on a line of its own; thrpt below time has none
+        for at, line in enumerate(lines, 1):
+            name, mark, rest = _split(line)
+            if mark:
+                above = name or above
+                results.record(functools.partial(_read, results, above, mark, rest), line, at)
+            elif line.strip():
+                other += 1
+                above = line.strip()
+        if other:
+            results.note(f"{other} lines are no results")
+        return results.close()
+
+
+def _split(line: str) -> tuple[str, str, str]:
+    """The name, what marks the line as a result, and the result; no mark where it is none."""
+    if line.startswith(TEST):
+        for mark in (BENCH, FAILED):
+            name, found, rest = line[len(TEST) :].partition(mark)
+            if found:
+                return name.strip(), mark, rest
+    for mark in MARKS:
+        name, found, rest = line.partition(mark)
+        if found:
+            return name.strip(), mark, rest
+    return "", "", ""
+
+
+def _read(results: Results, name: str, mark: str, rest: str) -> None:
+    match = (LIBTEST if mark == BENCH else THREE).fullmatch(rest)
+    if not name or (match is None and mark != FAILED):
+        raise BadRecord("a result that cannot be read" if name else "a result without a name")
+    case = results.case(name)
+    if match is None:
+        case.outcome("fail_to_run", "cargo says FAILED")
+    elif mark == BENCH:
+        case.metric("latency", _plain(match[1]), match[2], statistic="estimate")
+        case.metric("latency", _plain(match[3]), match[2], statistic="range")
+        case.metric("throughput", match[4] and _plain(match[4]), match[5], statistic="estimate")
+    else:
+        case.metric(MARKS[mark], _plain(match[1]), match[2], statistic="low", better=None)
+        case.metric(MARKS[mark], _plain(match[3]), match[4], statistic="estimate")
+        case.metric(MARKS[mark], _plain(match[5]), match[6], statistic="high", better=None)
+
+
+def _plain(text: str) -> str:
+    """A number without its thousands separators."""
+    return text.replace(",", "")
