@@ -176,10 +176,9 @@ def _seconds(rows: Sequence[Row]) -> float | None:
 def _unknown(warehouse: "Warehouse", found: Sequence[Row]) -> BenchError:
     """What to run before anything can be planned."""
     config = found[0]["config"] if found else None
-    commands = warehouse.rows("SELECT arg_max(command, started_at) FROM runs WHERE config = ?", [config])
-    cases = f"{len(found)} cases were measured by one run only" if found else "nothing was measured"
-    error = BenchError(
-        f"{cases}, so the noise from run to run is not known. Measure at least twice with: {commands[0][0] or FIRST}"
-    )
+    ((command,),) = warehouse.rows("SELECT arg_max(command, started_at) FROM runs WHERE config = ?", [config])
+    measured = f"{_cases(len(found))} of one run each" if found else "nothing"
+    again = f"Measure again with: {command}" if command else f"Measure or ingest at least two runs, such as: {FIRST}"
+    error = BenchError(f"the store holds {measured}, so the noise from run to run is not known. {again}")
     error.exit_code = Exit.TOO_LITTLE
     return error

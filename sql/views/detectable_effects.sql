@@ -30,7 +30,7 @@
 -- noise              Standard deviation of ln(value) from run to run (run_noise); NULL where no case was measured twice.
 -- sampling_noise     The part of it that more samples in a run would lower: the standard error of ln(median) of one run as
 --                    its samples tell it (see _comparison_samples); NULL where no run has two samples.
--- weight             Degrees of freedom that this history is worth, by the rule of _comparison_samples.
+-- weight             Degrees of freedom that this history is worth beyond the runs compared, as in _comparison_samples.
 -- judged             Cases of the config, host, metric and phase whose noise is known.
 -- test_alpha         Level of the test of one case, after the correction.
 -- runs_needed        Runs on each side to see a change by the factor 1 + effect, either way, beyond 64 rounded up
@@ -53,20 +53,14 @@ measured AS (
     JOIN run USING (run_id)
     GROUP BY config, host, case_id, metric, phase, unit
 ),
-histories AS (
-    SELECT
-        *, n - 1 AS steps,
-        sum(n - 1) OVER judged_together - (n - 1) AS other_steps, count(noise) OVER judged_together AS judged
-    FROM run_noise
-    WINDOW judged_together AS (PARTITION BY config, host, metric, phase, unit)
-),
 known AS (
     SELECT
-        own.config, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise, judged,
+        own.config, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise,
         measured.* EXCLUDE (config, host, case_id, metric, phase, unit),
-        0.37::DOUBLE * steps + least(8, 0.37::DOUBLE * other_steps) AS weight,
+        0.37::DOUBLE * own.n + least(8, 0.37::DOUBLE * other_steps) AS weight,
+        count(own.noise) OVER (PARTITION BY own.config, own.host, own.metric, own.phase, own.unit) AS judged,
         greatest(own.noise, CASE WHEN own.noise IS NOT NULL THEN sampling_noise END) AS spread
-    FROM histories AS own
+    FROM run_noise AS own
     LEFT JOIN measured
         ON own.config = measured.config AND own.host IS NOT DISTINCT FROM measured.host
         AND own.case_id IS NOT DISTINCT FROM measured.case_id AND own.metric = measured.metric

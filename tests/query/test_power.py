@@ -91,6 +91,30 @@ def test_the_runs_that_are_asked_for_show_the_change_as_often_as_promised() -> N
         assert np.mean(np.abs(sides[0] - sides[1]) > critical) < 0.06
 
 
+def test_a_plan_is_kept_by_compare() -> None:
+    """Three runs a side, a change of the size promised: four of five cases are called slower, and hardly any that is not."""
+    rng = np.random.default_rng(3)
+    cases = 60
+
+    def runs(config: str, count: int, change: float = 0.0) -> list[Event]:
+        logs = rng.normal(change, 0.02, (cases, count))
+        return history({f"m{i:02}": [round(1e9 * math.exp(x)) for x in row] for i, row in enumerate(logs)}, config)
+
+    warehouse: Any = Builder().add(*runs("main", 10))
+    promised = float(np.median([row["detectable"] for row in effects(warehouse, Plan(runs=3))]))
+    warehouse.add(*runs("base", 3), *runs("same", 3), *runs("slower", 3, math.log1p(promised)))
+
+    sides = "['base-0', 'base-1', 'base-2'], ['{0}-0', '{0}-1', '{0}-2']"
+    query = (
+        "SELECT count(*) FILTER (verdict = 'SLOWER'), median(detectable) FROM comparisons({}) WHERE metric = 'latency'"
+    )
+    ((slower, detectable),) = warehouse.rows(query.format(sides.format("slower")))
+    ((false_alarms, _),) = warehouse.rows(query.format(sides.format("same")))
+    assert 0.65 < slower / cases < 0.95
+    assert false_alarms / cases < 0.05
+    assert detectable == pytest.approx(promised, rel=0.2)
+
+
 @pytest.mark.parametrize("effect", [0.3, 0.1, 0.05, 0.02])
 def test_fewer_runs_would_not_do(effect: float) -> None:
     """One run less sees less, and so many see it."""
@@ -144,14 +168,12 @@ def test_a_run_takes_as_long_as_its_work() -> None:
 def test_one_run_tells_no_noise() -> None:
     """Exit code 4, with the command that measures again; a store without anything gets one, too."""
     warehouse: Any = Builder().add(*history(noisy(runs=1)))
-    with pytest.raises(
-        BenchError, match=r"4 cases were measured by one run only.* twice with: measure main"
-    ) as stopped:
+    with pytest.raises(BenchError, match=r"holds 4 cases of one run each.* again with: measure main") as stopped:
         effects(warehouse, Plan())
     assert stopped.value.exit_code == Exit.TOO_LITTLE
 
     empty: Any = Builder()
-    with pytest.raises(BenchError, match=r"nothing was measured.* bench measure models"):
+    with pytest.raises(BenchError, match=r"holds nothing.* bench measure models"):
         effects(empty, Plan())
 
 
