@@ -28,7 +28,7 @@ MAX_TEXT = 64 << 10  # characters of a reject that are kept
 LOOK = 32 << 10  # bytes of a head that are looked at as a document
 TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}\[\]]', re.DOTALL)  # matches in linear time
 PATH_DEPTH = 6
-FOLDER, FILE, ENTRY = "folder", "file", "entry"
+FOLDER, FILE = "folder", "file"
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,8 @@ class Format(ABC):
     lost: ClassVar[str] = "nothing"  # what of a file is not in the tables afterwards
     grows: ClassVar[bool] = False  # whether writers append lines to a file that may have been loaded before
     unpacks: ClassVar[bool] = False  # whether it also reads what gzip packed
-    runs: ClassVar[str] = FOLDER  # what is a run: a folder's files together, each file, or each entry of a file
+    runs: ClassVar[str] = FOLDER  # what is a run where a file describes none: a folder's files together, or each file
+    histories: ClassVar[bool] = False  # whether a file may hold runs that are in the store already, from another file
     places: ClassVar[tuple[str, ...]] = ()  # patterns of paths below a folder where its files lie too
 
     @abstractmethod

@@ -34,7 +34,7 @@ class JsonFormat(Format):
         """Describe the run, then read record by record; a document that cannot be read is one record."""
         results = Results(part, batch)
         try:
-            document = decode(self.unwrap(read_text(part)))
+            document = self.parse(read_text(part))
             records = self.open(document, results)
         except BadRecord as error:
             reject_file(results, error)
@@ -48,9 +48,9 @@ class JsonFormat(Format):
             results.note("holds no record")
         return results.close()
 
-    def unwrap(self, text: str) -> str:
-        """The JSON in a text, where something stands around it."""
-        return text
+    def parse(self, text: str) -> Any:
+        """The document in a text."""
+        return decode(text)
 
     @abstractmethod
     def open(self, document: Any, results: Results) -> Iterable[Any]:

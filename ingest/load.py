@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..warehouse.store import Say, Store
-from .format import ENTRY, Options, Part, Tally
+from .format import Options, Part, Tally
 from .known import read_index, read_log, write_index
 from .plan import Item, NewPart, Plan, Said, make_plan, parse
 
@@ -196,7 +196,7 @@ class _Loader:
         """Read every part; each is wholly in the log afterwards, or an error says why."""
         new = {part.run_id for part in parts if part.new_run}
         self._written = {part.run_id: None for part in parts if part.run_id not in new}
-        if any(part.format.runs == ENTRY for part in parts):
+        if any(part.format.histories for part in parts):
             self._claimed = self._runs_there()
         batches = list(_batches(parts))
         if len(batches) < 2:

@@ -7,6 +7,7 @@ import difflib
 import functools
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -280,7 +281,7 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
     files.sort(key=lambda file: places[file.name])
     matched = [file.match for file in files if file.match is not None]
     config = label or (matched[0].config if matched else default)
-    joined = next((row.run_id for row in matched if row.config == config), None)
+    joined = _run_of_most(files, config, known)
     run_id = joined or content_uuid(kind.name, config, *_content(files[0]))
     fresh = [file for file in files if file.match is None]
     changed = [file for file in fresh if _differs(file, known.runs.get(run_id, {}))]
@@ -288,11 +289,23 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
         run_id = content_uuid(kind.name, config, changed[0].print.sha256)
         names = ", ".join(file.name for file in changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
         plan.notes.append(f"{names}: not what was loaded before under that name; it becomes a run of its own")
+    whole = bool(changed) and not kind.grows  # another result set: what is the same in both belongs to both
     for file in files:
-        if file.match is not None:
+        if file.match is not None and not whole:
             plan.items.append(_grown(file, file.match, plan))
         else:
-            plan.items.append(_fresh(file, config, run_id, known, plan))
+            plan.items.append(_fresh(file, config, run_id, known, plan, whole=whole))
+
+
+def _run_of_most(files: list[_File], config: str, known: KnownSources) -> str | None:
+    """The run of this config that holds most of these files, of several the first."""
+    held: Counter[str] = Counter()
+    for file in files:
+        rows = [*([file.match] if file.match is not None else []), *known.by_sha256.get(file.print.sha256, ())]
+        held.update(
+            dict.fromkeys(row.run_id for row in rows if row.config == config and row.format == file.format.name)
+        )
+    return held.most_common(1)[0][0] if held else None
 
 
 def _content(file: _File) -> list[str]:
@@ -327,20 +340,22 @@ def _grown(file: _File, row: Known, plan: Plan) -> Item:
     return item
 
 
-def _fresh(file: _File, config: str, run_id: str, known: KnownSources, plan: Plan) -> Item:
+def _fresh(
+    file: _File, config: str, run_id: str, known: KnownSources, plan: Plan, *, whole: bool = False
+) -> Item:  # fmt: skip
     item = Item(file.path, config, file.format.name)
     end = _last_line_end(file, 0, plan) if file.format.grows else file.print.size_bytes
     if end == 0:
         return item
     sha256, identity = _sha256(file, end), file.format.identity(file.name)
     for row in known.by_sha256.get(sha256, ()):  # met a moment ago: a copy in the same folder
-        same = row.config == config and row.format == file.format.name
+        same = row.config == config and row.format == file.format.name and (not whole or row.run_id == run_id)
         if same and file.format.identity(row.name) == identity:
             item.twin = row.source_id
             return item
     if file.also is not None:
         plan.notes.append(f"{file.path} is loaded as {config!r}; its content is also there as {file.also!r}")
-    content = f"{sha256}\n{config}\n{file.format.name}\n{identity}"
+    content = f"{sha256}\n{config}\n{file.format.name}\n{identity}" + (f"\n{run_id}" if whole else "")
     head = file.print.head_sha256 if file.format.grows else ""
     source_id = hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     item.new = NewPart(

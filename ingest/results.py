@@ -20,6 +20,8 @@ from .format import MAX_TEXT, Part, Tally
 from .known import content_uuid
 from .units import SPREADS, Unit, unit_of
 
+Chosen = tuple[str, bool]  # a run, and whether it is in the store already
+
 LONGEST_NS = float(2**63)
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")  # of an object in memory, which differs in every run
 LONGEST_NAME = 200  # characters of a metric or unit, which stands in many rows
@@ -52,7 +54,7 @@ class Results:
         environment: Environment | None = None,
         tags: Mapping[str, Any] | None = None,
         **columns: Any,
-    ) -> None:
+    ) -> Chosen:
         """Describe the run that the following records belong to.
 
         Args:
@@ -61,6 +63,9 @@ class Results:
             environment: Its machine and software, without an id.
             tags: What else is known of it; absent and null ones are left out.
             columns: Further columns of `runs`.
+
+        Returns:
+            What to `resume` when records of other runs came in between.
         """
         if content is not None:
             self.run_id = content_uuid(self.part.format, self.part.config, content)
@@ -74,6 +79,11 @@ class Results:
             source, config = self.part.format, self.part.config
             run = Run(run_id=self.run_id, config=config, source=source, tags=labels(tags or {}), **columns)
             self.tally.runs.append(run)
+        return self.run_id, self._known
+
+    def resume(self, chosen: Chosen) -> None:
+        """Go on with a run that was described before."""
+        self.run_id, self._known = chosen
 
     def record(self, read: Callable[[], None], text: str | Callable[[], str], line: int | None = None) -> None:
         """Account for one record: `read` gives its events, or raises BadRecord, and then none of them count."""

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...warehouse.events import Instant
-from ..document import BadRecord, Object, as_json, instant
-from ..format import ENTRY, Head
+from ..document import BadRecord, Object, as_json, decode, instant
+from ..format import FILE, Head
 from ..jsonformat import Broken, JsonFormat
 from ..results import Results, Subject, number
 from ..units import unit_of
@@ -30,16 +30,17 @@ class GithubAction(JsonFormat):
         "in the store already → known"
     )
 
-    runs = ENTRY
+    runs = FILE
+    histories = True
 
     def recognise(self, head: Head) -> bool:
         """Whether entries hold benchmarks, whatever their suite is called."""
         return any(path.startswith("entries.") and path.endswith("[].benches") for path in head.paths)
 
-    def unwrap(self, text: str) -> str:
+    def parse(self, text: str) -> Any:
         """Without the assignment around it."""
         match = SCRIPT.match(text)
-        return text[match.end() :].strip().removesuffix(";") if match else text
+        return decode(text[match.end() :].strip().removesuffix(";") if match else text)
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run an entry."""

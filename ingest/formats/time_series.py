@@ -8,7 +8,7 @@ from pathlib import PurePath
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
 from ..document import BadRecord, instant, lines_of, read_text
-from ..format import ENTRY, Format, Head, Part, Tally
+from ..format import FILE, Format, Head, Part, Tally
 from ..jsonformat import reject_file
 from ..results import Results, number
 
@@ -87,7 +87,8 @@ class TimeSeries(Format):
     )
     lost = "nothing; comment lines (#) are kept as a note"
     unpacks = True
-    runs = ENTRY
+    runs = FILE
+    histories = True
 
     def recognise(self, head: Head) -> bool:
         """Whether the header has a time beside other columns, and the first row a moment under it and a number."""

@@ -251,3 +251,23 @@ def test_every_row_of_the_real_report_arrives(load: Load, rows: Rows, shared_dat
         )
         assert found[0] == fact["speedup_pos"]["n"]
         assert math.isclose(found[1] * 1e9, fact["speedup_pos"]["mean"])
+
+
+def test_each_day_has_all_its_files_though_some_say_the_same(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Accuracy seldom changes from day to day: the day whose file equals the last one's has it too, and only once."""
+    head = "dev,name,batch_size"
+    for day, speedup in enumerate((1.5, 1.4, 1.5)):
+        folder = tmp_path / f"day{day}"
+        folder.mkdir()
+        write(
+            folder,
+            "inductor_timm_models_amp_training_cuda_performance.csv",
+            f"{head},speedup\ncuda,m,1,{speedup}{day}\n",
+        )
+        write(folder, "inductor_timm_models_amp_training_cuda_accuracy.csv", f"{head},accuracy\ncuda,m,1,pass\n")
+        load(f"main:{folder}")
+    again = load(f"main:{tmp_path}/day1")
+
+    assert rows("SELECT count(*), count(DISTINCT run_id) FROM source_files") == [(6, 3)]
+    assert rows("SELECT status, count(*) FROM case_outcomes WHERE kind = 'accuracy' GROUP BY 1") == [("pass", 3)]
+    assert sum(line.loaded for line in again.lines) == 0

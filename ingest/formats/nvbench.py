@@ -1,0 +1,119 @@
+"""NVBench: what `--json` or `--jsonbin` writes, with its sample files where they lie beside it."""
+
+import struct
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ...warehouse.events import Environment
+from ..document import MAX_BYTES, BadRecord, Object, companion, labels
+from ..jsonformat import JsonFormat
+from ..results import Results, Subject
+
+UNITS = {  # by hint: unit, and which direction is better
+    "duration": ("s", None), "percentage": ("ratio", None), "item_rate": ("items/s", "higher"),
+    "byte_rate": ("bytes/s", "higher"), "bytes": ("bytes", None), "sample_size": ("count", None), "frequency": ("Hz", None),
+}  # fmt: skip
+TIMES = {"cold/time/gpu": "latency", "cold/time/cpu": "host_time", "batch/time/gpu": "batch_latency"}
+STATISTICS = {
+    "mean": "mean", "median": "median", "min": "min", "max": "max", "stdev/relative": "cv", "stdev/absolute": "stddev",
+    "q1": "q1", "q3": "q3", "ir/relative": "relative_iqr", "ir/absolute": "iqr",
+}  # fmt: skip
+FILES = {  # of 32-bit floats: what is in them, and its unit
+    "json/bin:nv/cold/sample_times": ("latency", "s"), "json/freqs-bin:nv/cold/sample_freqs": ("sm_frequency", "Hz"),
+}  # fmt: skip
+
+
+class Nvbench(JsonFormat):
+    """Results of NVBench."""
+
+    name = "nvbench"
+    doc = "NVBench JSON (--json, --jsonbin), with its sample files"
+    becomes = (
+        "a state → a case on device cuda, its axes and GPU its parameters; sample files → timings (GPU time); cold GPU time "
+        "→ latency_mean and _cv, host time → host_time_mean, batched → batch_latency_mean; other summaries → metrics by "
+        "their tag; skipped states → outcome skipped with the reason; devices → environment"
+    )
+    lost = "names and descriptions of summaries, which explain their tags; types of values"
+    shapes = (
+        frozenset({"meta.version.nvbench", "devices", "benchmarks"}),
+        frozenset({"benchmarks[].states[].summaries", "benchmarks[].states[].is_skipped"}),
+        frozenset({"meta.version.nvbench", "meta.argv"}),
+    )
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """The run is the folder's: each program has a file."""
+        if not isinstance(document, Object):
+            raise BadRecord("not an object")
+        devices, meta = document.records("devices"), document.section("meta")
+        names = [device.text("name") or "GPU" for device in devices]
+        repeated = Counter(names)
+        gpus = {
+            device.whole("id"): name if repeated[name] == 1 else f"{name} #{device.get('id')}"
+            for device, name in zip(devices, names, strict=True)
+        }
+        command = " ".join(word for word in meta.array("argv") if isinstance(word, str))
+        records = []
+        for benchmark in document.records("benchmarks"):
+            name = benchmark.name("name")
+            records += [Object([("benchmark", name), ("state", state)]) for state in benchmark.array("states")]
+        results.context = gpus
+        environment = Environment(
+            environment_id="", gpus=names or None, extra=labels({"devices": document.get("devices")})
+        )
+        results.run(command=command or None, environment=environment, tags={"meta": meta.left()})
+        return records
+
+    def load(self, record: Object, results: Results) -> None:
+        """One state: a combination of axes on one device."""
+        state = record.section("state")
+        device = state.whole("device")
+        axes = {axis.name("name"): axis.take("value") for axis in state.records("axis_values")}
+        if device is not None:
+            axes["gpu"] = results.context.get(device, str(device))
+        case = results.case(record.name("benchmark"), device="cuda", parameters=axes)
+        for summary in state.records("summaries"):
+            _summary(results, case, summary)
+        if state.take("is_skipped"):
+            case.outcome("skipped", state.text("skip_reason"))
+        left = state.left()
+        for said in ("name", "axis_values", "summaries"):  # the axes again, and what explains the tags
+            left.pop(said, None)
+        case.fields(left)
+
+
+def _summary(results: Results, case: Subject, summary: Object) -> None:
+    tag = summary.name("tag").removeprefix("nv/")
+    unit, better = UNITS.get(summary.text("hint") or "", (None, None))
+    data = {datum.name("name"): datum.take("value") for datum in summary.records("data")}
+    if tag in FILES:
+        _samples(results, case, data, *FILES[tag])
+        return
+    metric, statistic = tag.replace("/", "_"), None
+    for prefix, named in TIMES.items():
+        if tag.startswith(f"{prefix}/"):
+            metric, statistic = named, STATISTICS.get(tag.removeprefix(f"{prefix}/"), tag.removeprefix(f"{prefix}/"))
+            better = "lower" if statistic in ("mean", "median", "min", "max", "q1", "q3") else None
+    for name, value in data.items():
+        said = "inf" if value is None else value  # which JSON has no word for
+        case.metric(metric if name == "value" else f"{metric}_{name}", said, unit, statistic=statistic, better=better)
+
+
+def _samples(results: Results, case: Subject, data: dict[str, Any], metric: str, unit: str) -> None:
+    said, size = data.get("filename"), data.get("size")
+    path = _sample_file(results.part.path.parent, said) if isinstance(said, str) else None
+    if path is None:
+        results.note(f"sample file {said} is not there; its samples are left out")
+        return
+    content = path.read_bytes() if path.stat().st_size <= MAX_BYTES else b""
+    if len(content) % 4 or str(len(content) // 4) != str(size):
+        results.note(f"sample file {said} does not hold the {size} samples it should; they are left out")
+        return
+    values = [value for (value,) in struct.iter_unpack("<f", content)]
+    case.samples(values, unit, metric=metric, loops=1)
+
+
+def _sample_file(folder: Path, said: str) -> Path | None:
+    """The file a summary names, relative to the JSON or to where the program ran, which ends in the same folder."""
+    return companion(folder, said) or companion(folder, "/".join(PurePosixPath(said).parts[-2:]))

@@ -1,0 +1,128 @@
+"""pytorch/test-infra: benchmark records (schema v3) as its uploader takes them: a list, an object, or JSON lines."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...warehouse.events import Environment
+from ..document import BadRecord, Object, as_json, decode, labels, lines_of
+from ..jsonformat import Broken, JsonFormat
+from ..results import Chosen, Results
+
+UNIT = re.compile(r"(.+?) ?\(([^()]{1,20})\)")  # avg_inference_latency(ms)
+RUN = ("repo", "head_branch", "head_sha", "workflow_id", "run_attempt", "job_id", "name", "schema_version")
+MODES = {"inference", "training"}
+
+
+class TestInfra(JsonFormat):
+    """Benchmark records of pytorch/test-infra."""
+
+    __test__ = False
+    name = "test-infra"
+    doc = "pytorch/test-infra benchmark records (schema v3): a list, an object or JSON lines"
+    becomes = (
+        "records of one commit, workflow and job → a run; a record → a case: the model its name, the benchmark its suite, "
+        "mode, dtype, device and backend theirs, model type, inputs and extra_info (but numbers with a fraction and the "
+        "description) parameters; `benchmark_values` → values of the metric, whose unit may stand in parentheses; "
+        "dependencies and runners → environment; records that are in the store already → known"
+    )
+    histories = True
+    shapes = (
+        frozenset({"[].metric.benchmark_values", "[].metric.name"}),
+        frozenset({"metric.benchmark_values", "metric.name"}),
+    )
+
+    def parse(self, text: str) -> Any:
+        """One value, or one a line."""
+        try:
+            document = decode(text)
+        except BadRecord:
+            lines = [line for line in lines_of(text) if line.strip()]
+            if len(lines) < 2:
+                raise
+            return [_line(line) for line in lines]
+        return document if isinstance(document, list) else [document]
+
+    def open(self, document: Any, results: Results) -> Iterator[Any]:
+        """A run for the records of each job; those that say nothing of it are of the folder's."""
+        groups: dict[str, list[Any]] = {}
+        for record in document:
+            groups.setdefault(_job(record), []).append(record)
+        chosen: dict[str, Chosen] = {}
+        for record in document:
+            job = _job(record)
+            if job in chosen:
+                results.resume(chosen[job])
+            elif isinstance(record, Object) and any(field in record for field in (*RUN, "timestamp", "runners")):
+                try:
+                    chosen[job] = _run(groups[job], record, results)
+                except BadRecord as error:
+                    yield Broken(record, error)
+                    continue
+            yield record
+
+    def load(self, record: Object, results: Results) -> None:
+        """One metric of one model."""
+        benchmark, model, metric = (record.section(field) for field in ("benchmark", "model", "metric"))
+        about, more = benchmark.section("extra_info"), model.section("extra_info")
+        device = about.get("device")
+        axes: dict[str, Any] = {"type": model.text("type")}
+        for prefix, section in (("benchmark", about), ("model", more)):
+            for field, value in section.items():
+                if not isinstance(value, float) and field not in ("device", "description") and value is not None:
+                    axes[f"{prefix}.{field}"] = section.take(field)
+        if isinstance(device, str):
+            about.take("device")
+        if inputs := record.take("inputs"):
+            axes["inputs"] = inputs
+        mode, dtype, suite = benchmark.text("mode"), benchmark.text("dtype"), benchmark.text("name")
+        if mode not in MODES:
+            axes["mode"] = mode
+        name = model.text("name") or suite
+        if not name:
+            raise BadRecord("no name of a model or benchmark")
+        case = results.case(
+            name, suite=suite, mode=mode if mode in MODES else None, dtype=dtype, backend=model.text("backend"),
+            device=device if isinstance(device, str) else None,
+            parameters={key: value for key, value in axes.items() if value is not None},
+        )  # fmt: skip
+        said = metric.name("name")
+        unit = UNIT.fullmatch(said) if len(said) < 200 else None
+        values = metric.array("benchmark_values")
+        case.samples(values, unit[2] if unit else None, loops=None, metric=unit[1] if unit else said)
+        case.metric(f"{said}_target", metric.take("target_value"), better=None)
+        for field in (*RUN, "timestamp", "runners", "dependencies"):
+            record.take(field)
+        case.fields(record.left())
+
+
+def _line(line: str) -> Any:
+    try:
+        return decode(line)
+    except BadRecord as error:
+        return Broken(line, error)
+
+
+def _job(record: Any) -> str:
+    """What tells the job of a record from others."""
+    return as_json([record.get(field) for field in RUN]) if isinstance(record, Object) else ""
+
+
+def _run(records: list[Any], first: Object, results: Results) -> Chosen:
+    runners = first.records("runners")
+    runner = runners[0] if runners else Object()
+    gpu, count, dependencies = runner.take("gpu_info"), runner.take("cpu_count"), first.section("dependencies")
+    torch = dependencies.get("pytorch") or dependencies.get("torch")
+    host = runner.text("name")
+    version = torch.get("version") or torch.get("sha") if isinstance(torch, Object) else None
+    environment = Environment(
+        environment_id="", cpu=runner.text("cpu_info"), logical_cores=count if type(count) is int else None,
+        gpus=[gpu] if isinstance(gpu, str) and gpu else None, torch=version if isinstance(version, str) else None,
+        extra=labels({"runner": runner.text("type"), "dependencies": dependencies, "runners": [each.left() for each in runners]}),
+    )  # fmt: skip
+    return results.run(
+        content=as_json([record.value if isinstance(record, Broken) else record for record in records]),
+        started_at=first.moment("timestamp"), git_commit=first.text("head_sha") or None,
+        git_branch=first.text("head_branch") or None, host=host, environment=environment,
+        tags={field: first.get(field) for field in RUN if field not in ("head_sha", "head_branch")},
+    )  # fmt: skip
