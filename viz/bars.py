@@ -11,13 +11,12 @@ from .labels import labels, printable, shorten, width
 from .legend import Legend
 from .playing import Tip, faded, params, tooltip
 from .text import inked
-from .units import Unit, ratio_ticks, short
+from .units import Unit, extent, log_ticks, short
 
 WIDTH = 6.0  # inches
 _ROW, _SERIES = 0.17, 0.1  # inches of a row, and of every further series in it
 _FRAME = 1.15  # inches of title and axis
 _ABREAST = 6  # series that colour tells apart in one row
-_ROOM = 2.0  # intervals may make the axis longer by so many times the length of the bars, and are cut off beyond
 _GREY = "#7d858e"
 
 
@@ -87,18 +86,19 @@ class Bars:
     @cached_property
     def domain(self) -> tuple[float, float]:
         """Ends of the axis: all bars, and as much of their intervals as leaves the bars to be seen."""
-        place, back = (math.log, math.exp) if self.ratio else (float, float)
-        values = [place(v) for bar in self.bars if (v := self._shown(bar.value)) is not None] + [place(self.base)]
-        ends = [place(v) for bar in self.bars for v in map(self._shown, (bar.low, bar.high)) if v is not None]
-        low, high = min(values), max(values)
-        room = _ROOM * ((high - low) or 0.05)
-        low, high = max(min(low, *ends, low), low - room), min(max(high, *ends, high), high + room)
-        pad = 0.04 * ((high - low) or (0.5 if self.ratio else 1))
-        low, high = low - pad if self.ratio or low < 0 else low, high + pad
+        values = [v for bar in self.bars if (v := self._shown(bar.value)) is not None]
+        ends = [v for bar in self.bars for v in map(self._shown, (bar.low, bar.high)) if v is not None]
+        low, high = extent([*values, self.base], ends, zero=not self.ratio, log=self.ratio)
         if any(bar.note and bar.value is not None for bar in self.bars):  # which stands beyond the bar
-            note = 0.14 * (high - low)
-            low, high = (low, high + note) if high + low >= 2 * place(self.base) else (low - note, high)
-        return back(low), back(high)
+            factor, more = (high / low) ** 0.14, 0.14 * (high - low)
+            if self._rightwards(low, high):
+                return low, high * factor if self.ratio else high + more
+            return low / factor if self.ratio else low - more, high
+        return low, high
+
+    def _rightwards(self, low: float, high: float) -> bool:
+        """Whether there is more room at the right of the base, where notes then stand."""
+        return high * low >= 1 if self.ratio else high + low >= 0
 
     @property
     def cut(self) -> int:
@@ -124,7 +124,7 @@ class Bars:
         spans = [(self._shown(bar.low), self._shown(bar.high)) for bar in self.bars]
         ends = [(max(a, low), min(b, high)) if a is not None and b is not None else (None, None) for a, b in spans]
         values = [self._shown(bar.value) for bar in self.bars]
-        outer = max if self._notes_at_the_right else min
+        outer = max if self._rightwards(low, high) else min
         return {
             "row": [self.rows[self._row(bar)] for bar in self.bars],
             "series": [self.legend.labels[bar.series] for bar in self.bars],
@@ -143,23 +143,18 @@ class Bars:
             **{f"t{i}": [bar.tips[i] for bar in self.bars] for i in range(len(self.tips))},
         }
 
-    @property
-    def _notes_at_the_right(self) -> bool:
-        low, high = self.domain
-        return high * low >= 1 if self.ratio else high + low >= 0
-
     def spec(self, interactive: bool, head: float) -> dict[str, Any]:
         """Bars, whiskers, and notes in layers."""
         low, high = self.domain
         axis: dict[str, Any] = {"labelOverlap": True}
         if self.ratio:
-            axis |= {"values": ratio_ticks(low, high), "labelExpr": "format(datum.value, '~g') + 'x'"}
+            axis |= {"values": log_ticks(low, high), "labelExpr": "format(datum.value, '~g') + 'x'"}
         scale = {"type": "log" if self.ratio else "linear", "domain": [low, high], "nice": False}
         x = {"type": "quantitative", "title": self.title, "scale": scale, "axis": axis}
         colour = self.legend.encodings("series")["color"]
         if self._crowded:
             colour["legend"] = None
-        right = self._notes_at_the_right
+        right = self._rightwards(low, high)
         note = {"align": "left" if right else "right", "dx": 4 if right else -4, "color": theme.FAILED}
         bar = {
             "x": {**x, "field": "value"},
@@ -263,7 +258,7 @@ class Bars:
     def _ruler(self, across: int) -> str:
         """The axis's numbers, as many as have room."""
         low, high = self.domain
-        ticks = [1.0, *ratio_ticks(low, high)] if self.ratio else [0.0, high / 2, high]
+        ticks = [1.0, *log_ticks(low, high)] if self.ratio else [0.0, high / 2, high]
         cells, taken = [" "] * (across + 8), -1
         for tick in sorted(ticks):
             label = f"{tick:g}x" if self.ratio else short(tick)

@@ -11,6 +11,7 @@ from ..warehouse.errors import UnknownName
 CHARTS = {
     "runtime-vs-tokens": "Model run time of each scheduler step over its tokens.",
     "speedups": "Every case against its baseline, with 95 % intervals.",
+    "usage": "Time or memory of models over sequence length or batch size.",
 }
 
 

@@ -125,21 +125,6 @@ def bundle() -> bytes:
     return found
 
 
-def bundle() -> bytes:
-    """JavaScript of Vega, Vega-Lite and Vega-Embed, kept from last time if it can be.
-
-    Raises:
-        MissingExtra: vl-convert is not installed.
-    """
-    kept = html.cached_bundle()
-    if kept is not None:
-        return kept
-    with Renderer() as renderer:
-        (made,) = renderer.render([Job(BUNDLE)])
-    html.keep_bundle(made)
-    return made
-
-
 def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str) -> bytes:
     if fmt == "png":
         return embedding.embed_png(rendered[fmt], figure.provenance)

@@ -9,6 +9,7 @@ from .palette import styles
 
 _PER_INCH = 15  # characters of an 8 pt label
 _ROW_INCHES = 0.165
+_MOST_ROWS = 8  # more are a reason to shorten names
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +21,22 @@ class Legend:
     labels: dict[str, str]  # by config, in drawing order
 
     @classmethod
-    def fitting(cls, configs: Sequence[str], inches: float) -> "Legend":
-        """The legend for these configs in a figure that wide."""
+    def fitting(cls, configs: Sequence[str], inches: float, *, below: bool = False) -> "Legend":
+        """The legend for these configs in a figure that wide; where `below`, in no case beside the plot."""
         across = inches * _PER_INCH
         longest = max((width(printable(config)) for config in configs), default=0)
-        if longest <= across * 0.25 and len(configs) <= 18:
+        if longest <= across * 0.25 and len(configs) <= 18 and not below:
             return cls("right", 1, labels(configs, max(8, int(across * 0.25))))
-        columns = int(max(1, min(4, across // (longest + 5))))
-        if len(configs) > 5 * columns:
+        columns = int(max(1, min(8 if below else 4, len(configs), across // (longest + 5))))
+        if len(configs) > _MOST_ROWS * columns:
             columns = max(1, min(4, int(across // 20)))
         return cls("bottom", columns, labels(configs, max(8, int(across / columns) - 5)))
 
     @property
     def inches(self) -> float:
         """Height it adds below the plot."""
-        return -(-len(self.labels) // self.columns) * _ROW_INCHES if self.orient == "bottom" else 0
+        entries = len(self.labels) if len(self.labels) > 1 else 0
+        return -(-entries // self.columns) * _ROW_INCHES if self.orient == "bottom" else 0
 
     def encodings(self, field: str, *, colour: bool = True) -> dict[str, Any]:
         """Vega-Lite colour and shape for that field; one legend for both, none for a single config."""

@@ -1,7 +1,8 @@
-"""A scatter in characters, for a terminal without a display."""
+"""Pictures in characters, for a terminal without a display."""
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .labels import shorten, width
@@ -11,6 +12,7 @@ from .units import short
 _INKS = (34, 31, 32, 35, 33, 36, 94, 91, 92, 95, 93, 96)
 _LETTERS = "ox+*#@%&=~^"
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # braille bits by row and column of a 4 x 2 cell
+_LEVELS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,30 @@ class Series:
     x: Sequence[float]
     y: Sequence[float]
     note: str = ""  # said after the label in the legend
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis, from its low end to its high end."""
+
+    title: str
+    low: float
+    high: float
+    log: bool = False
+    names: tuple[str, ...] = ()  # of the places 0, 1, 2 … where they are no numbers
+
+    def place(self, value: float) -> float:
+        """Where a value stands, 0 to 1."""
+        value, low, high = (math.log(v) if self.log else v for v in (value, self.low, self.high))
+        return (value - low) / ((high - low) or 1)
+
+    def tick(self, at: float) -> str:
+        """The number, or name, that stands at 0 to 1."""
+        if self.names:
+            return self.names[round(at * (len(self.names) - 1))]
+        if self.log:
+            return short(math.exp(math.log(self.low) + at * (math.log(self.high) - math.log(self.low))))
+        return short(self.low + at * (self.high - self.low))
 
 
 def scatter(
@@ -34,67 +60,111 @@ def scatter(
     rows: int,
     colour: bool,
 ) -> str:
-    """Draw points from the origin up and right.
+    """Points from the origin up and right, with title and legend."""
+    x_end = max((value for one in series for value in one.x), default=0) or 1
+    y_end = max((value for one in series for value in one.y), default=0) or 1
+    axes = Axis(x_title, 0, x_end), Axis(y_title, 0, y_end)
+    drawn = plot(series, *axes, columns=columns, rows=rows, colour=colour)
+    head = [shorten(title, columns), shorten(subtitle, columns), ""]
+    return "\n".join([*head, *drawn, "", *legend(series, colour)])
+
+
+def plot(
+    series: Sequence[Series], x: Axis, y: Axis, *, columns: int, rows: int, colour: bool, joined: bool = False
+) -> list[str]:
+    """Points, or lines through them, between two axes.
 
     With colour, or with one series, dots are braille (2 x 4 to a character) and the later series wins a character.
     Without colour several series are told apart by a letter each, one to a character.
     """
-    x_end = max((value for one in series for value in one.x), default=0) or 1
-    y_end = max((value for one in series for value in one.y), default=0) or 1
-    y_ticks = {0: short(y_end), rows // 2: short(y_end * (1 - (rows // 2) / max(rows - 1, 1))), rows - 1: "0"}
+    middle = rows // 2
+    y_ticks = {0: y.tick(1), middle: y.tick(1 - middle / max(rows - 1, 1)), rows - 1: y.tick(0)}
     gutter = max(map(len, y_ticks.values()))
     across = max(10, columns - gutter - 2)
-    dots = colour or len(series) == 1
-    cells = _braille(series, x_end, y_end, across, rows) if dots else _letters(series, x_end, y_end, across, rows)
-    lines = [shorten(title, columns), shorten(subtitle, columns), "", " " * gutter + " " + shorten(y_title, across)]
+    fine = _in_dots(series, colour)
+    cells = _cells(series, x, y, across, rows, fine=fine, joined=joined)
+    lines = [" " * gutter + " " + shorten(y.title, across)] if y.title else []
     for row in range(rows):
         line = _line([cells.get((column, row), (" ", None)) for column in range(across)], colour)
         lines.append(f"{y_ticks.get(row, ''):>{gutter}} {'┤' if row in y_ticks else '│'}{line}".rstrip())
-    middle, end = short(x_end / 2), short(x_end)
-    ruler = "0".ljust(across // 2 - len(middle) // 2) + middle
+    half, end = x.tick(0.5), shorten(x.tick(1), across // 3)
+    ruler = shorten(x.tick(0), across // 3)
+    if len(x.names) != 2 and width(half) < across // 3:
+        ruler = _padded(ruler, across // 2 - width(half) // 2) + half
+    if len(x.names) != 1:
+        ruler = _padded(ruler, across - width(end)) + end
     lines.append(" " * (gutter + 1) + "└" + "─" * across)
-    lines.append(" " * (gutter + 2) + ruler.ljust(across - len(end)) + end)
-    lines.append(" " * (gutter + 2) + " " * max(0, (across - width(x_title)) // 2) + x_title)
-    lines.append("")
-    for index, one in enumerate(series):
-        mark = "⣿" if dots else _LETTERS[index % len(_LETTERS)]
-        lines.append(f"  {inked(mark, index, colour)} {shorten(one.label, 48)}{'  ' + one.note if one.note else ''}")
-    return "\n".join(lines)
+    lines.append(" " * (gutter + 2) + ruler)
+    if x.title:
+        lines.append(" " * (gutter + 2) + " " * max(0, (across - width(x.title)) // 2) + shorten(x.title, across))
+    return lines
 
 
-def _braille(
-    series: Sequence[Series], x_end: float, y_end: float, across: int, rows: int
-) -> dict[tuple[int, int], tuple[str, int | None]]:
-    bits: dict[tuple[int, int], int] = {}
-    owner: dict[tuple[int, int], int] = {}
-    for index, one in enumerate(series):
-        for x, y in zip(one.x, one.y, strict=True):
-            column, row = _place(x, x_end, across * 2), rows * 4 - 1 - _place(y, y_end, rows * 4)
-            cell = (column // 2, row // 4)
-            bits[cell] = bits.get(cell, 0) | _DOTS[row % 4][column % 2]
-            owner[cell] = index
-    return {cell: (chr(0x2800 + value), owner[cell]) for cell, value in bits.items()}
-
-
-def _letters(
-    series: Sequence[Series], x_end: float, y_end: float, across: int, rows: int
-) -> dict[tuple[int, int], tuple[str, int | None]]:
-    return {
-        (_place(x, x_end, across), rows - 1 - _place(y, y_end, rows)): (_LETTERS[index % len(_LETTERS)], index)
+def legend(series: Sequence[Series], colour: bool) -> list[str]:
+    """A line for each series, with the mark `plot` gives it."""
+    fine = _in_dots(series, colour)
+    return [
+        f"  {inked('⣿' if fine else _LETTERS[index % len(_LETTERS)], index, colour)} {shorten(one.label, 48)}"
+        f"{'  ' + one.note if one.note else ''}"
         for index, one in enumerate(series)
-        for x, y in zip(one.x, one.y, strict=True)
-    }
+    ]
 
 
-def _place(value: float, end: float, cells: int) -> int:
-    return min(cells - 1, max(0, int(value / end * cells)))
-
-
-def _line(cells: list[tuple[str, int | None]], colour: bool) -> str:
-    runs = itertools.groupby(cells, key=lambda cell: cell[1])
-    return "".join(inked("".join(char for char, _ in run), index, colour) for index, run in runs)
+def sparkline(values: Sequence[float | None], low: float, high: float) -> str:
+    """A character for each value, the higher the larger; a gap is a dot."""
+    steps = len(_LEVELS) - 1
+    return "".join(
+        "·" if value is None else _LEVELS[round((value - low) / ((high - low) or 1) * steps)] for value in values
+    )
 
 
 def inked(text: str, index: int | None, colour: bool) -> str:
     """The text in the colour of a series, where there is colour."""
     return f"\x1b[{_INKS[index % len(_INKS)]}m{text}\x1b[0m" if colour and index is not None else text
+
+
+def _in_dots(series: Sequence[Series], colour: bool) -> bool:
+    return colour or len(series) == 1
+
+
+def _cells(
+    series: Sequence[Series], x: Axis, y: Axis, across: int, rows: int, *, fine: bool, joined: bool
+) -> dict[tuple[int, int], tuple[str, int | None]]:
+    """By column and row, the character and whose it is."""
+    wide, high = (2, 4) if fine else (1, 1)
+    bits: dict[tuple[int, int], int] = {}
+    owner: dict[tuple[int, int], int] = {}
+    for index, one in enumerate(series):
+        dots = [
+            (_dot(x.place(a), across * wide), rows * high - 1 - _dot(y.place(b), rows * high))
+            for a, b in zip(one.x, one.y, strict=True)
+        ]
+        for column, row in _joined(dots) if joined and fine else dots:
+            cell = (column // wide, row // high)
+            bits[cell] = bits.get(cell, 0) | _DOTS[row % high][column % wide]
+            owner[cell] = index
+    letter: Callable[[tuple[int, int]], str] = (
+        (lambda cell: chr(0x2800 + bits[cell])) if fine else (lambda cell: _LETTERS[owner[cell] % len(_LETTERS)])
+    )
+    return {cell: (letter(cell), owner[cell]) for cell in bits}
+
+
+def _dot(place: float, dots: int) -> int:
+    return min(dots - 1, max(0, int(place * dots)))
+
+
+def _joined(dots: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The dots and those on straight lines between neighbours."""
+    yield from dots[:1]
+    for (a, b), (c, d) in itertools.pairwise(dots):
+        steps = max(abs(c - a), abs(d - b), 1)
+        yield from ((a + round((c - a) * i / steps), b + round((d - b) * i / steps)) for i in range(1, steps + 1))
+
+
+def _padded(text: str, columns: int) -> str:
+    return text + " " * max(0, columns - width(text))
+
+
+def _line(cells: list[tuple[str, int | None]], colour: bool) -> str:
+    runs = itertools.groupby(cells, key=lambda cell: cell[1])
+    return "".join(inked("".join(char for char, _ in run), index, colour) for index, run in runs)

@@ -26,6 +26,12 @@ def heading_points(titles: int, subtitles: int) -> float:
     return 8 + titles * 13.2 + (3 + subtitles * 9.6 if subtitles else 0) + 8
 
 
+def panel_title(*, larger: bool) -> dict[str, Any]:
+    """How the title of one panel among several looks; larger on a page."""
+    scale = 1.45 if larger else 1.0
+    return {"fontSize": round(8.5 * scale, 1), "offset": round(5 * scale, 1), "anchor": "start", "frame": "group"}
+
+
 def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, paper: str) -> dict[str, Any]:
     def size(points: float) -> float:
         return round(points * scale, 1)

@@ -1,7 +1,7 @@
 """Numbers on axes: the unit that suits them, and ticks a person would choose."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _UNITS = {
@@ -13,7 +13,8 @@ _LADDERS = (
     (1, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 7), (1, 1.5, 2, 3, 5, 7),
     (1, 2, 5), (1,),
 )  # fmt: skip
-_MOST = 9  # ticks
+_MOST, _NARROW = 9, 1.6  # ticks; end / beginning of an axis
+_ROOM = 2.0  # intervals may make an axis longer by so many times the range of the values, and are cut off beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +40,51 @@ def suiting(values: Iterable[float | None], unit: str | None) -> Unit:
     return Unit(*next((scale for scale in reversed(scales) if most >= scale[1]), scales[0]))
 
 
-def ratio_ticks(low: float, high: float) -> list[float]:
-    """Ticks of a logarithmic axis around 1, the 1 among them; at most nine where the axis spans less than nine decades."""
-    if high / low <= 1.6:
-        step = next(step for step in (0.01, 0.02, 0.05, 0.1) if (high - low) / step <= _MOST - 1)
-        return [round(step * i, 2) for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+def extent(
+    values: Sequence[float], ends: Sequence[float], *, zero: bool = False, log: bool = False
+) -> tuple[float, float]:
+    """Where an axis begins and ends.
+
+    Args:
+        values: What must be seen.
+        ends: Of their intervals: as much of them as leaves the values to be seen.
+        zero: Whether a linear axis begins at 0.
+        log: Whether it is logarithmic; values and ends that are not above 0 have no place on it.
+    """
+    place, back = (math.log, math.exp) if log else (float, float)
+    inside = [place(value) for value in values if value > 0 or not log]
+    if zero and not log:
+        inside.append(0.0)
+    low, high = min(inside), max(inside)
+    room = _ROOM * ((high - low) or 0.05 * (1 if log else abs(high) or 1))
+    beyond = [place(end) for end in ends if end > 0 or not log]
+    start, end = max(min([low, *beyond]), low - room), min(max([high, *beyond]), high + room)
+    pad = 0.04 * (end - start) or (0.1 if log else 0.05 * abs(high) or 1)
+    return back(0.0 if zero and not log and start >= 0 else start - pad), back(end + pad)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Ticks of a logarithmic axis, at most nine: of a narrow one at even distances, of a wide one 1, 2, 5, 10 and the like."""
+    if high / low <= _NARROW:
+        return _even_ticks(low, high)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for ladder in _LADDERS:
         ticks = [float(f"{m}e{decade}") for decade in decades for m in ladder]
         ticks = [tick for tick in ticks if low * 0.9999 <= tick <= high * 1.0001]
         if len(ticks) <= _MOST:
-            return ticks
+            break
     return ticks[:: -(-len(ticks) // _MOST)]
+
+
+def _even_ticks(low: float, high: float) -> list[float]:
+    decade = math.floor(math.log10((high - low) / _MOST))
+    step, places = next(
+        (float(f"{m}e{d}"), max(0, -d))
+        for d in (decade, decade + 1)
+        for m in (1, 2, 5)
+        if (high - low) <= float(f"{m}e{d}") * (_MOST - 1)
+    )
+    return [round(step * i, places) for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
 def short(value: float) -> str:

@@ -3,7 +3,7 @@
 import functools
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bench.warehouse.database import Warehouse
 
@@ -81,20 +81,19 @@ def _case(
         builder.add(metric(one, "compile_latency", each_ns * 300, unit="ns", better="lower"))
 
 
+MAKERS: dict[str, Callable[[], Builder]] = {
+    "few": results,
+    "one": lambda: results(("only",), ("mlp",), ("inductor",), runs=1, blocks=1),
+    "many": lambda: results([f"config-{i}" for i in range(12)], runs=2, blocks=6),
+    "outlier": lambda: results(outlier=1e-4),
+    "long": lambda: results(("基线 配置", LONG), (LONG + "/a", "中文模型名称", "m"), runs=2),
+    "hostile": lambda: results(HOSTILE[:6], HOSTILE, HOSTILE[:2], runs=2, blocks=6),
+    "none": lambda: Builder().add(run("r", "nothing")),
+}
+STATES = ("few", "one", "many", "outlier", "long", "hostile")
+
+
 @functools.cache
 def state(name: str) -> Warehouse:
     """One of the states."""
-    return opened(
-        {
-            "few": results,
-            "one": lambda: results(("only",), ("mlp",), ("inductor",), runs=1, blocks=1),
-            "many": lambda: results([f"config-{i}" for i in range(12)], runs=2, blocks=6),
-            "outlier": lambda: results(outlier=1e-4),
-            "long": lambda: results(("基线 配置", LONG), (LONG + "/a", "中文模型名称", "m"), runs=2),
-            "hostile": lambda: results(HOSTILE[:6], HOSTILE, HOSTILE[:2], runs=2, blocks=6),
-            "none": lambda: Builder().add(run("r", "nothing")),
-        }[name]()
-    )
-
-
-STATES = ("few", "one", "many", "outlier", "long", "hostile")
+    return opened(MAKERS[name]())

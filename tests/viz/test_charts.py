@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from .stores import STATES, state
 
 GOLDEN = Path(__file__).parent / "golden"
-ARGUMENTS: dict[str, dict[str, Any]] = {}  # what a chart must be told to draw something of any store
+ARGUMENTS: dict[str, dict[str, Any]] = {"usage": {"x": "batch-size"}}  # what a chart must be told to draw any store
 
 every_chart = pytest.mark.parametrize("name", CHARTS)
 every_state = pytest.mark.parametrize("of", STATES)

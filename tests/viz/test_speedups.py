@@ -78,7 +78,7 @@ def test_a_fast_but_wrong_result_says_that_it_is_wrong() -> None:
     ("options", "rows"),
     [({"bottom": 1}, ["c"]), ({"top": 1}, ["a"]), ({"top": 2}, ["a", "b"]), ({"bottom": 1, "top": 1}, ["c", "a"])],
 )
-def test_the_ends_are_chosen(options: dict[str, int], rows: list[str]) -> None:
+def test_the_ends_are_chosen(options: dict[str, Any], rows: list[str]) -> None:
     """The subtitle says which end of how many."""
     figure = draw(opened(models(("a", FASTER), ("b", SAME), ("c", SLOWER))), **options)
 

@@ -1,0 +1,263 @@
+"""Lines with points, intervals and gaps, in one panel or in several."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from . import text, theme
+from .figure import SIZE
+from .labels import labels, printable
+from .legend import Legend
+from .panels import Grid
+from .playing import Tip, faded, params, tooltip
+from .units import Unit, extent, log_ticks
+
+_PLOT = 1.35  # inches of height of a panel among others
+_FEW = 400  # points that are marked large
+_NUMBERS = {
+    "labelExpr": "format(datum.value, ',~r')"
+}  # as they are, where d3 would round them to the distance of ticks
+_TICKS = 12  # values on the x axis that all get a tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One point of a line."""
+
+    panel: int
+    series: str
+    x: float  # in the unit of the axis, or the place of its name
+    y: float
+    low: float | None = None  # ends of its interval
+    high: float | None = None
+    stretch: int = 0  # points of one stretch are joined by a solid line; a dotted one bridges the gap to the next
+    tips: tuple[Any, ...] = ()  # what else a tooltip tells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One plot."""
+
+    y_title: str
+    unit: Unit  # of its values
+    title: str = ""
+    zero: bool = True  # whether its axis begins at 0, where it is not logarithmic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A level between two change points, or before the first, or after the last."""
+
+    panel: int
+    series: str
+    start: float  # x of its first and of its last point
+    end: float
+    y: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """The form; points in drawing order."""
+
+    points: Sequence[Point]
+    panels: Sequence[Panel]
+    x_title: str
+    x_names: tuple[str, ...] = ()  # of the places 0, 1, 2 … on an axis of names
+    x_zero: bool = False  # whether the x axis begins at 0, where it is not logarithmic
+    log_x: bool = False
+    log_y: bool = False
+    columns: int = 1  # of panels
+    dashed: bool = False
+    marked: bool = True  # whether points are, rather than lines alone
+    levels: Sequence[Level] = ()
+    tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a point's `tips`
+    given: tuple[float, float] | None = None  # inches the user wants
+    drawn_fields: tuple[str, ...] = field(default=("panel", "series", "x", "y", "low", "high", "stretch"), init=False)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Where the panels go."""
+        return Grid.of(len(self.panels), self.columns, titled=any(panel.title for panel in self.panels))
+
+    @cached_property
+    def legend(self) -> Legend:
+        """One entry for each series."""
+        names = list(dict.fromkeys(point.series for point in self.points))
+        return Legend.fitting(names, (self.given or SIZE)[0], below=len(self.panels) > 1)
+
+    @cached_property
+    def size(self) -> tuple[float, float]:
+        """Inches: those of every chart for one panel, what they need for several."""
+        alone = (SIZE[0], round(SIZE[1] + self.legend.inches, 2))
+        return self.given or (alone if len(self.panels) == 1 else (SIZE[0], self.grid.inches(_PLOT, self.legend)))
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """Every series, and how it is called in the data."""
+        return [(printable(name), label) for name, label in self.legend.labels.items()]
+
+    @cached_property
+    def _places(self) -> list[str]:
+        """The names of the places on the x axis, no two alike."""
+        places = [name if name not in self.x_names[:i] else f"{name} #{i}" for i, name in enumerate(self.x_names)]
+        return list(labels(places, 16).values())
+
+    def _at(self, x: float) -> Any:
+        return self._places[int(x)] if self.x_names else x
+
+    @cached_property
+    def fields(self) -> dict[str, list[Any]]:
+        """One entry a point."""
+        shown = [(self.panels[point.panel].unit, point) for point in self.points]
+        return {
+            "panel": [point.panel for point in self.points],
+            "series": [self.legend.labels[point.series] for point in self.points],
+            "x": [self._at(point.x) for point in self.points],
+            "y": [unit.of(point.y) for unit, point in shown],
+            "low": [unit.of(point.low) for unit, point in shown],
+            "high": [unit.of(point.high) for unit, point in shown],
+            "stretch": [point.stretch for point in self.points],
+            "whose": [printable(point.series) for point in self.points],
+            **{f"t{i}": [point.tips[i] for point in self.points] for i in range(len(self.tips))},
+        }
+
+    def spec(self, interactive: bool, head: float) -> dict[str, Any]:
+        """One layered view, or a grid of them."""
+        views = [self._view(place, interactive) for place in range(len(self.panels))]
+        marks = [f"marks{place}" for place in range(len(views))]
+        if len(views) == 1:
+            return {**views[0], **({"params": params("series", views=marks)} if interactive else {})}
+        spec = self.grid.spec(views, size=self.size, head=head, legend=self.legend, interactive=interactive)
+        return {**spec, "params": params("series", zoom=False, views=marks)} if interactive else spec
+
+    def _view(self, place: int, interactive: bool) -> dict[str, Any]:
+        """One panel: gaps dotted, stretches solid, intervals, points, levels."""
+        panel, larger = self.panels[place], 1.6 if interactive else 1.0
+        dot = 24 if len(self.points) <= _FEW else 9
+        axes = {"x": self._x_encoding(), "y": self._y_encoding(place)}
+        looks = self.legend.encodings("series")
+        colour = {**looks["color"], "legend": None}
+        alone = {"opacity": faded("series", 0.06)} if interactive else {}
+        line = {"type": "line", "strokeWidth": round(1.1 * larger, 2), "clip": True}
+        joined = {**axes, "stroke": colour, **alone}
+        marks: list[dict[str, Any]] = [
+            {"mark": {**line, "strokeDash": [1, 2.5]}, "encoding": joined},
+            {
+                "mark": {**line, **({"strokeDash": [4, 2.5]} if self.dashed else {})},
+                "encoding": {**joined, "detail": {"field": "stretch", "type": "nominal"}},
+            },
+            {
+                "mark": {"type": "rule", "clip": True},
+                "encoding": {**axes, "y": {**axes["y"], "field": "low"}, "y2": {"field": "high"}, "stroke": colour, **alone},
+            },
+            {
+                "name": f"marks{place}",
+                "mark": {"type": "point", "filled": True, "opacity": 1, "size": round(dot * larger**2)},
+                "encoding": {**axes, **looks, **alone, **({"tooltip": self._tooltip(panel)} if interactive else {})},
+            },
+        ]  # fmt: skip
+        wanted = [any(p.stretch for p in self.points), True, any(p.low is not None for p in self.points), self.marked]
+        layers = [layer for layer, want in zip(marks, wanted, strict=True) if want]
+        if not self.marked:  # the lines themselves are what one points at, and what the legend shows
+            layers[-1] |= {"name": f"marks{place}"}
+            layers[-1]["encoding"].pop("stroke")
+            layers[-1]["encoding"] |= {"color": looks["color"]}
+        if len(self.panels) > 1:
+            layers = [{"transform": [{"filter": f"datum.panel === {place}"}], **layer} for layer in layers]
+        layers += self._level_layers(place, axes)
+        title = {"title": {"text": panel.title, **theme.panel_title(larger=interactive)}} if panel.title else {}
+        return {**title, "layer": layers, "resolve": {"legend": {"stroke": "independent"}}}  # that of the points stays
+
+    def _tooltip(self, panel: Panel) -> list[dict[str, Any]]:
+        tips: list[Tip] = [("whose", "series", None), ("x", self.x_title, None if self.x_names else ",~g")]
+        tips += [("y", panel.unit.title(panel.y_title), ",.4~g")]
+        return tooltip([*tips, *((f"t{i}", title, form) for i, (title, form) in enumerate(self.tips))])
+
+    def _level_layers(self, place: int, axes: dict[str, Any]) -> list[dict[str, Any]]:
+        """The levels as data of their own: a thick pale line each, and a rule where the next begins."""
+        own = [level for level in self.levels if level.panel == place]
+        if not own:
+            return []
+        of = self.panels[place].unit.of
+        rows = [{"from": self._at(e.start), "to": self._at(e.end), "y": of(e.y), "first": i == 0 or own[i - 1].series != e.series}
+                for i, e in enumerate(own)]  # fmt: skip
+        level = {"x": {**axes["x"], "field": "from"}, "x2": {"field": "to"}, "y": axes["y"]}
+        change = {"x": {**axes["x"], "field": "from"}}
+        return [
+            {"data": {"values": rows}, "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.25}, "encoding": level},
+            {
+                "data": {"values": [row for row in rows if not row["first"]]},
+                "mark": {"type": "rule", "color": theme.FAILED, "strokeDash": [3, 2]},
+                "encoding": change,
+            },
+        ]
+
+    def _x_encoding(self) -> dict[str, Any]:
+        if self.x_names:
+            axis = {"labelAngle": 0, "labelOverlap": "greedy", "grid": False}
+            scale = {"type": "point", "domain": self._places, "padding": 0.4}
+            return {"field": "x", "type": "ordinal", "title": self.x_title, "sort": None, "scale": scale, "axis": axis}
+        low, high = self._x_domain
+        present = sorted({point.x for point in self.points})
+        few = {"values": present, "labelOverlap": "greedy"} if len(present) <= _TICKS else {}
+        ticks = few or ({"values": log_ticks(low, high)} if self.log_x else {})
+        scale = {"type": "log" if self.log_x else "linear", "domain": [low, high], "nice": False}
+        return {
+            "field": "x",
+            "type": "quantitative",
+            "title": self.x_title,
+            "scale": scale,
+            "axis": {"format": ",~g", **ticks},
+        }
+
+    @cached_property
+    def _x_domain(self) -> tuple[float, float]:
+        values = [point.x for point in self.points]
+        return extent(values, (), zero=self.x_zero, log=self.log_x)
+
+    def _y_domain(self, place: int) -> tuple[float, float]:
+        panel = self.panels[place]
+        own = [point for point in self.points if point.panel == place]
+        ends = [end for point in own for end in (point.low, point.high) if end is not None]
+        low, high = extent([point.y for point in own], ends, zero=panel.zero, log=self.log_y)
+        return low / panel.unit.size, high / panel.unit.size
+
+    def _y_encoding(self, place: int) -> dict[str, Any]:
+        panel = self.panels[place]
+        low, high = self._y_domain(place)
+        ticks = {**_NUMBERS, "values": log_ticks(low, high)} if self.log_y else {"tickCount": 5}
+        scale = {"type": "log" if self.log_y else "linear", "domain": [low, high], "nice": False}
+        title = panel.unit.title(panel.y_title) if panel.y_title else None
+        return {
+            "field": "y",
+            "type": "quantitative",
+            "title": title,
+            "scale": scale,
+            "axis": {**ticks, "labelOverlap": True},
+        }
+
+    def text(self, columns: int, rows: int, colour: bool) -> list[str]:
+        """Every panel below the other, then the legend."""
+        several = len(self.panels) > 1
+        names = list(self.legend.labels.items())
+        lines: list[str] = []
+        drawn: list[text.Series] = []
+        for place, panel in enumerate(self.panels):
+            own = [point for point in self.points if point.panel == place]
+            drawn = []
+            for name, label in names:
+                mine = [point for point in own if point.series == name]
+                drawn.append(text.Series(label, [p.x for p in mine], [p.y / panel.unit.size for p in mine]))
+            x = text.Axis(self.x_title, 0, max(1, len(self._places) - 1), names=tuple(self._places))
+            if not self.x_names:
+                x = text.Axis(self.x_title, *self._x_domain, log=self.log_x)
+            y_title = panel.unit.title(panel.y_title)
+            y = text.Axis(
+                " · ".join(part for part in (panel.title, y_title) if part), *self._y_domain(place), log=self.log_y
+            )
+            lines += text.plot(
+                drawn, x, y, columns=columns, rows=max(5, rows // 2) if several else rows, colour=colour, joined=True
+            )
+            lines += [""]
+        return [*lines, *text.legend(drawn, colour)]
