@@ -298,14 +298,12 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
 
 
 def _run_of_most(files: list[_File], config: str, known: KnownSources) -> str | None:
-    """The run of this config that holds most of these files, of several the first."""
+    """The run of this config that holds most of these files; of several the one whose id comes first."""
     held: Counter[str] = Counter()
     for file in files:
         rows = [*([file.match] if file.match is not None else []), *known.by_sha256.get(file.print.sha256, ())]
-        held.update(
-            dict.fromkeys(row.run_id for row in rows if row.config == config and row.format == file.format.name)
-        )
-    return held.most_common(1)[0][0] if held else None
+        held.update({row.run_id for row in rows if row.config == config and row.format == file.format.name})
+    return min(held, key=lambda run_id: (-held[run_id], run_id), default=None)
 
 
 def _content(file: _File) -> list[str]:

@@ -265,8 +265,8 @@ def test_each_day_has_all_its_files_though_some_say_the_same(load: Load, rows: R
             f"{head},speedup\ncuda,m,1,{speedup}{day}\n",
         )
         write(folder, "inductor_timm_models_amp_training_cuda_accuracy.csv", f"{head},accuracy\ncuda,m,1,pass\n")
-        load(f"main:{folder}")
-    again = load(f"main:{tmp_path}/day1")
+        load(f"main:{folder}/day")
+    again = load(f"main:{tmp_path}/day1/day")
 
     assert rows("SELECT count(*), count(DISTINCT run_id) FROM source_files") == [(6, 3)]
     assert rows("SELECT status, count(*) FROM case_outcomes WHERE kind = 'accuracy' GROUP BY 1") == [("pass", 3)]
