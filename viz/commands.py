@@ -10,6 +10,7 @@ from ..warehouse.errors import UnknownName
 # name -> short help. Each is a module of that name with `draw` and `command`; static, so that help imports none.
 CHARTS = {
     "runtime-vs-tokens": "Model run time of each scheduler step over its tokens.",
+    "latency-vs-batch": "Model run time of steps of about so many tokens, over their requests.",
     "speedups": "Every case against its baseline, with 95 % intervals.",
     "usage": "Time or memory of models over sequence length or batch size.",
 }

@@ -135,7 +135,7 @@ class Lines:
         """One panel: gaps dotted, stretches solid, intervals, points, levels."""
         panel, larger = self.panels[place], 1.6 if interactive else 1.0
         dot = 24 if len(self.points) <= _FEW else 9
-        axes = {"x": self._x_encoding(), "y": self._y_encoding(place)}
+        axes = {"x": self._x_encoding(titled=self.grid.lowest(place, len(self.panels))), "y": self._y_encoding(place)}
         looks = self.legend.encodings("series")
         colour = {**looks["color"], "legend": None}
         alone = {"opacity": faded("series", 0.06)} if interactive else {}
@@ -193,11 +193,12 @@ class Lines:
             },
         ]
 
-    def _x_encoding(self) -> dict[str, Any]:
+    def _x_encoding(self, *, titled: bool) -> dict[str, Any]:
+        title = self.x_title if titled else None
         if self.x_names:
             axis = {"labelAngle": 0, "labelOverlap": "greedy", "grid": False}
             scale = {"type": "point", "domain": self._places, "padding": 0.4}
-            return {"field": "x", "type": "ordinal", "title": self.x_title, "sort": None, "scale": scale, "axis": axis}
+            return {"field": "x", "type": "ordinal", "title": title, "sort": None, "scale": scale, "axis": axis}
         low, high = self._x_domain
         present = sorted({point.x for point in self.points})
         few = {"values": present, "labelOverlap": "greedy"} if len(present) <= _TICKS else {}
@@ -206,9 +207,9 @@ class Lines:
         return {
             "field": "x",
             "type": "quantitative",
-            "title": self.x_title,
+            "title": title,
             "scale": scale,
-            "axis": {"format": ",~g", **ticks},
+            "axis": {**_NUMBERS, **ticks},
         }
 
     @cached_property

@@ -7,7 +7,7 @@ from typing import Any
 from . import theme
 from .legend import Legend
 
-_LEFT, _RIGHT, _BELOW = 52.0, 14.0, 36.0  # points: y axis, half a label, x axis
+_LEFT, _RIGHT, _BELOW = 52.0, 14.0, 42.0  # points: y axis, half a label, x axis
 _BETWEEN, _TITLE, _LABELS = 50.0, 15.0, 20.0  # beside each other; a panel's title; labels of the x axis above it
 _PAGE = 1040.0  # pixels of a page's width
 _LARGER = 1.45  # on a page
@@ -29,8 +29,12 @@ class Grid:
 
     def inches(self, plot: float, legend: Legend) -> float:
         """Height of a figure whose panels are so high."""
-        rest = 62 + _BELOW + self._above + (self.rows - 1) * self._between_rows
+        rest = 56 + _BELOW + self._above + (self.rows - 1) * self._between_rows
         return round(self.rows * plot + rest / theme.POINTS_PER_INCH + legend.inches, 2)
+
+    def lowest(self, place: int, count: int) -> bool:
+        """Whether no panel of so many stands below that one."""
+        return place + self.columns >= count
 
     @property
     def _above(self) -> float:

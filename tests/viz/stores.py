@@ -57,8 +57,9 @@ def results(
                           * (outlier if b and m == 0 else 1))  # fmt: skip
             builder.add(
                 *(
-                    chunk(line, [8 * line] * (1 + line % 3), run=run_id, model_run_ms=5 + line / 10 + c, schedule_ms=0.5,
-                          waiting=line % 7, running=1 + line % 3, kv_cache_usage=line / 60, clock_s=line * 0.02)
+                    chunk(line, [(128 + 384 * (line % 2)) // (1 + line % 3)] * (1 + line % 3), run=run_id,
+                          model_run_ms=5 + line / 10 + c, schedule_ms=0.5, waiting=line % 7, running=1 + line % 3,
+                          kv_cache_usage=line / 60, clock_s=line * 0.02)
                     for line in range(1, 51)
                 )
             )  # fmt: skip
