@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "sql": (".query.commands", "sql", "Ask the warehouse anything, read-only."),
     "views": (".query.commands", "views", "List the views and tables with their columns and meanings."),
     "speedups": (".query.commands", "speedups", "Every backend against its baseline, with intervals."),
+    "compare": (".query.compare_command", "compare", "Compare two sides case by case, with verdicts."),
     "runs": (".query.commands", "runs", "List runs, newest first."),
     "configs": (".query.commands", "configs", "List configs and what is known of each."),
     "cases": (".query.commands", "cases", "List cases and how each ended."),

@@ -14,15 +14,20 @@ SHORTEST_PREFIX = 4  # characters of a run id or commit that may stand for the w
 
 
 def resolve_run(warehouse: "Warehouse", name: str) -> str:
-    """The run a name means.
+    """The run a name means: the newest of `resolve_runs`."""
+    return resolve_runs(warehouse, name)[0]
+
+
+def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
+    """All runs a name means, newest first.
 
     Args:
         warehouse: Where to look.
-        name: `latest`, a config (its newest run), or the beginning of a run id or of a git commit (its newest run),
-            in this order; `~N` after it goes N runs back: latest~1, main~2.
+        name: `latest` (any run), a config, or the beginning of a run id or of a git commit, in this order; `~N` after it
+            leaves out the newest N: latest~1, main~2.
 
     Returns:
-        The run id.
+        Run ids, at least one.
 
     Raises:
         UnknownName: No run answers to it.
@@ -40,7 +45,7 @@ def resolve_run(warehouse: "Warehouse", name: str) -> str:
         raise UnknownName("run", name, known, where=str(warehouse.store.root), cure="List them with: bench runs")
     if int(back or 0) >= len(runs):
         raise BenchError(f"no run {name!r}: {base} has {len(runs)}. List them with: bench runs")
-    return runs[int(back or 0)]
+    return runs[int(back or 0) :]
 
 
 def _meant(name: str, rows: Sequence[tuple[str, str, str | None]]) -> list[str]:

@@ -19,7 +19,8 @@
 -- sequence_length   NULL.
 -- parameters        {"tokens": "512–1023"}, or {"tokens": "all"}.
 -- metric            model_run, schedule or step (what its writer says, else both together), as time of one step; with
---                   '_mean' over all steps; tokens_per_second, the tokens of a stretch / the time of its steps.
+--                   '_mean' over all steps, and tokens_per_second, the tokens of a stretch / the time of its steps. In a bin
+--                   that would mostly tell where in the bin the steps lie.
 -- phase             'steady'.
 -- unit              ns, or tokens/s.
 -- better            'lower' for times, 'higher' for tokens/s.
@@ -86,7 +87,7 @@ samples AS (
         run_id, CASE WHEN least < 2 THEN least::VARCHAR ELSE least || '–' || (2 * least - 1) END AS tokens,
         unnest([
             {'metric': 'model_run', 'value': model_run}, {'metric': 'schedule', 'value': schedule},
-            {'metric': 'step', 'value': step}, {'metric': 'tokens_per_second', 'value': 1e9 * tokens / busy}
+            {'metric': 'step', 'value': step}
         ], recursive := true)
     FROM stretches
     WHERE least IS NOT NULL

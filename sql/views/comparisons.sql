@@ -3,7 +3,7 @@
 -- the median over a side's runs of their medians, its error that between runs, as they show it or earlier runs do (see
 -- `_comparison_samples`). The interval is Student's t on the errors of both sides, with the smaller of their degrees of
 -- freedom, in logarithms. Where nothing is known of noise from run to run it is that of the samples alone, and the reason
--- says so. A count of unknown noise is taken to be exact.
+-- says so. A count of unknown noise is taken to be exact, and what is no time and equal to the last digit is the same.
 --
 -- arguments: base, candidate, margin := 0.02
 --
@@ -76,7 +76,8 @@ bounded AS (
     SELECT
         *, effect - t * error AS lowest, effect + t * error AS highest,
         exp((t + 0.8416212335729143::DOUBLE) * error) - 1 AS detectable,
-        unit = 'count' AND (effect IS NULL OR error IS NULL) AS exact
+        (effect IS NULL OR error IS NULL)
+            AND (unit = 'count' OR gain = 0 AND coalesce(NOT (unit = 'ns' OR unit LIKE '%/s'), true)) AS exact
     FROM compared
 ),
 verdicts AS (
@@ -121,6 +122,7 @@ SELECT
             WHEN NOT there AND base_status IS NULL THEN 'not measured by the base'
             WHEN NOT (here AND there) THEN NULL
             WHEN verdict IS NULL THEN 'neither way is better'
+            WHEN exact AND gain = 0 THEN 'equal'
             WHEN exact THEN 'a count, taken to be exact'
             WHEN verdict = 'SAME' THEN printf('within %g %%', 100 * margin)
             WHEN verdict <> 'UNSURE' THEN NULL

@@ -110,7 +110,7 @@ def test_two_profiles_compare_bin_by_bin(warehouse: Builder) -> None:
     query = "SELECT metric, verdict FROM comparisons(['a'], ['b']) WHERE metric NOT LIKE 'schedule%' ORDER BY ALL"
     assert warehouse.rows(query) == [
         ("model_run", "SLOWER"), ("model_run_mean", "SLOWER"), ("step", "SLOWER"), ("step_mean", "SLOWER"),
-        ("tokens_per_second", "SLOWER"), ("tokens_per_second", "SLOWER"),
+        ("tokens_per_second", "SLOWER"),
     ]  # fmt: skip
     assert warehouse.rows("SELECT count(*) FROM series WHERE suite = 'scheduler' AND metric = 'model_run'") == [(2,)]
     assert warehouse.rows("SELECT count(*) FROM run_noise WHERE metric = 'model_run'") == [(2,)]

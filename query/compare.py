@@ -1,0 +1,151 @@
+"""Comparisons: the rows of two sides that were asked for, what matters first, with means and what they cover."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..warehouse.errors import Exit, UnknownName
+from ..warehouse.schema import quote
+from . import environments
+from .sides import Side
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+Row = dict[str, Any]
+WORSE, BETTER = ("SLOWER", "WORSE"), ("FASTER", "BETTER")
+
+# What is compared where no metric is named: what has a direction, of work that is warm.
+USUAL = "(metric IS NULL OR better IS NOT NULL AND coalesce(phase NOT IN ('cold', 'warmup'), true))"
+# Newly failing, worse, no longer measured, better, newly measured, unsure, without direction, the same; the larger first.
+ORDER = """
+    CASE
+        WHEN verdict = 'ONLY-THERE' AND base_status = 'ok' AND candidate_status <> 'ok' THEN 0
+        WHEN verdict IN ('SLOWER', 'WORSE') THEN 1
+        WHEN verdict = 'ONLY-THERE' THEN 2
+        WHEN verdict IN ('FASTER', 'BETTER') THEN 3
+        WHEN verdict = 'ONLY-HERE' THEN 4
+        WHEN verdict = 'UNSURE' THEN 5
+        WHEN verdict IS NULL THEN 6
+        ELSE 7
+    END,
+    abs(ln(CASE WHEN ratio > 0 THEN ratio END)) DESC NULLS LAST, suite, name, mode, device, dtype, batch_size,
+    sequence_length, parameters, backend, metric <> 'latency', metric, phase
+"""
+# The interval is the geometric mean of the intervals' ends: right if the errors of all cases are the same, as where a whole
+# run was disturbed; too wide if they are independent.
+MEANS = """
+    SELECT
+        metric, phase, suite, backend, exp(avg(ln(CASE WHEN ratio > 0 THEN ratio END))) AS ratio,
+        CASE WHEN count(low) = count(ratio) THEN exp(avg(ln(CASE WHEN low > 0 THEN low END))) END AS low,
+        CASE WHEN count(high) = count(ratio) THEN exp(avg(ln(CASE WHEN high < 'inf' THEN high END))) END AS high,
+        count(ratio) AS n, count(*) AS total,
+        coalesce(list(label ORDER BY label) FILTER (verdict = 'ONLY-HERE'), []) AS only_here,
+        coalesce(list(label ORDER BY label) FILTER (verdict = 'ONLY-THERE'), []) AS only_there
+    FROM (SELECT *, concat_ws(' ', name, translate(parameters, '{{}}"', '')) AS label FROM compared)
+    WHERE {condition} AND better IS NOT NULL
+    GROUP BY metric, phase, suite, backend
+    HAVING count(ratio) > 1
+    ORDER BY metric <> 'latency', abs(avg(ln(CASE WHEN ratio > 0 THEN ratio END))) DESC, metric, phase, suite, backend
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The rows of `comparisons` that were asked for, what matters first, and what goes with them."""
+
+    base: Side
+    candidate: Side
+    margin: float
+    rows: list[Row]
+    unusual: list[Row]  # left out because no metric was named: cold and warm-up phases, and what has no direction
+    means: list[Row]  # one per metric × phase × suite × backend
+    differences: list[environments.Fact]  # of their environments and code
+
+
+def compare(
+    warehouse: "Warehouse",
+    base: Side,
+    candidate: Side,
+    *,
+    margin: float = 0.02,
+    where: Mapping[str, Sequence[str]] | None = None,
+) -> Comparison:
+    """Compare two sides case by case.
+
+    Where no metric or phase is named, cold and warm-up phases and what has no direction are set apart.
+
+    Args:
+        warehouse: Where to look.
+        base: The side to compare with.
+        candidate: The side under judgement.
+        margin: Smallest change that counts, as a fraction.
+        where: column of `comparisons` -> values to keep; an empty list keeps all.
+
+    Raises:
+        UnknownName: No such column, or a value that it does not hold.
+    """
+    where = {column: values for column, values in (where or {}).items() if values}
+    warehouse.connection.execute(
+        "CREATE OR REPLACE TEMP TABLE compared AS FROM comparisons(?::VARCHAR[], ?::VARCHAR[], margin := ?::DOUBLE)",
+        [list(base.runs), list(candidate.runs), margin],
+    )
+    columns = [column for column, *_ in warehouse.rows("DESCRIBE compared")]
+    condition, values = _condition(warehouse, columns, where)
+    usual = "true" if where.keys() & {"metric", "phase"} else USUAL
+    rows = _rows(warehouse, f"SELECT *, {usual} AS usual FROM compared WHERE {condition} ORDER BY {ORDER}", values)
+    chosen = [row.pop("usual") for row in rows]
+    return Comparison(
+        base,
+        candidate,
+        margin,
+        rows=[row for row, usual in zip(rows, chosen, strict=True) if usual],
+        unusual=[row for row, usual in zip(rows, chosen, strict=True) if not usual],
+        means=_rows(warehouse, MEANS.format(condition=f"{condition} AND {usual}"), values),
+        differences=[
+            fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
+        ],
+    )
+
+
+def _condition(
+    warehouse: "Warehouse", columns: Sequence[str], where: Mapping[str, Sequence[str]]
+) -> tuple[str, list[list[str]]]:
+    """SQL for what is to be kept, and its parameters."""
+    conditions = ["true"]
+    for column, values in where.items():
+        if column not in columns:
+            raise UnknownName("column", column, columns, where="comparisons")
+        known = [
+            value for (value,) in warehouse.rows(f"SELECT DISTINCT {quote(column)}::VARCHAR FROM compared ORDER BY 1")
+        ]
+        for value in values:
+            if value not in known:
+                raise UnknownName(column, value, filter(None, known), where="what both sides measured")
+        conditions.append(f"list_contains(?::VARCHAR[], {quote(column)}::VARCHAR)")
+    return " AND ".join(conditions), [list(values) for values in where.values()]
+
+
+def _rows(warehouse: "Warehouse", query: str, parameters: object) -> list[Row]:
+    """Rows of a query by column."""
+    rows = warehouse.rows(query, parameters)
+    names = [column[0] for column in warehouse.connection.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def exit_code(comparison: Comparison) -> Exit:
+    """1 if anything got worse, 3 if something is only gone, 4 if nothing could be judged."""
+    verdicts = Counter(row["verdict"] for row in comparison.rows)
+    if any(verdicts[verdict] for verdict in WORSE):
+        return Exit.FAILED
+    if any(map(is_lost, comparison.rows)):
+        return Exit.NOTHING
+    if not any(verdicts[verdict] for verdict in (*BETTER, "SAME")):
+        return Exit.TOO_LITTLE
+    return Exit.OK
+
+
+def is_lost(row: Row) -> bool:
+    """Whether the base has what the candidate has not."""
+    return bool(row["verdict"] == "ONLY-THERE" and row["base_status"] == "ok")

@@ -1,0 +1,255 @@
+"""Sides and comparisons: names mean runs and their repeats, folders are loaded, and people read what matters first."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.query.compare import compare, exit_code
+from bench.query.compare_render import amount, document, ratio, render, sentences, shown
+from bench.query.sides import Side, find_sides, ingest_folders
+from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import BenchError, Exit, UnknownName
+from bench.warehouse.events import Event
+from bench.warehouse.store import Store
+
+from ..builders import Builder, case, metric, outcome, run, timing
+
+CLEAN: dict[str, Any] = {"git_commit": "c0ffee00", "git_dirty": False}
+HOSTILE = "'; DROP TABLE runs; --"
+
+
+def built(*events: Event) -> Any:
+    """A warehouse of these events."""
+    warehouse: Any = Builder().add(*events)
+    warehouse.store = Store.find("nowhere")
+    warehouse.rows("SELECT 1")
+    return warehouse
+
+
+def measured(run_id: str, factor: float, name: str = "m", backend: str = "eager") -> list[Event]:
+    """A case of ten steady samples of about 1 ms × factor."""
+    it = case(name, run=run_id, suite="s", backend=backend)
+    return [it, outcome(it), *(timing(it, int(factor * (1_000_000 + 100 * i))) for i in range(10))]
+
+
+def sides(warehouse: Any, base: str = "a", candidate: str = "b", **options: Any) -> list[tuple[str, ...]]:
+    return [side.runs for side in find_sides(warehouse, base, candidate, **options)]
+
+
+def test_a_name_means_its_newest_run_and_its_repeats() -> None:
+    """Runs of the same config and the same clean commit; neither others of the commit nor of the config."""
+    warehouse = built(
+        run("a1", "a", started_at=1, **CLEAN), run("a2", "a", started_at=2, **CLEAN), run("a3", "a", started_at=3, **CLEAN),
+        run("a4", "a", started_at=4, git_commit="c0ffee00", git_dirty=True), run("a0", "a", started_at=0, git_commit="beef"),
+        run("x", "x", started_at=5, **CLEAN), run("b1", "b", started_at=6), run("b2", "b", started_at=7),
+    )  # fmt: skip
+
+    assert sides(warehouse, "a~1", "b") == [("a3", "a2", "a1"), ("b2",)]
+    assert sides(warehouse, "a", "b~1") == [("a4",), ("b1",)]
+    assert sides(warehouse, "a", "b", all_runs=True) == [("a4", "a3", "a2", "a1", "a0"), ("b2", "b1")]
+
+
+def test_runs_that_repeat_each_other_are_compared_alone() -> None:
+    """latest~1 against latest of one config and commit: neither side may hold the other's run."""
+    warehouse = built(*(run(f"a{i}", "a", started_at=i, **CLEAN) for i in range(4)))
+    said: list[str] = []
+
+    assert sides(warehouse, "latest~1", "latest", say=said.append) == [("a2",), ("a3",)]
+    assert said == [
+        "latest~1 and latest repeat each other (same config, same commit): only the runs named are compared"
+    ]
+
+
+def test_names_joined_by_a_plus_are_pooled() -> None:
+    """Unless the whole is a name: a config may hold a plus."""
+    warehouse = built(run("r1", "a"), run("r2", "b"), run("r3", "a+b"), run("r4", "c"))
+
+    assert sides(warehouse, "a+c+a", "b") == [("r1", "r4"), ("r2",)]
+    assert sides(warehouse, "a+b", "c") == [("r3",), ("r4",)]
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "message"),
+    [
+        ("a", "a", "run a is on both sides"),
+        ("a", "latest~9", "latest has 2"),
+        ("a", "bb", "Nearest"),
+        ("a", HOSTILE, "no run"),
+    ],
+)
+def test_sides_that_are_none_are_said(base: str, candidate: str, message: str) -> None:
+    """The same run twice, too far back, misspelt, hostile."""
+    warehouse = built(run("a"), run("b"))
+
+    with pytest.raises(BenchError, match=message):
+        find_sides(warehouse, base, candidate)
+    assert warehouse.rows("SELECT count(*) FROM runs") == [(2,)]
+
+
+def profile(folder: Path, factor: float) -> Path:
+    """A scheduler profile of 64 steps, in a folder."""
+    folder.mkdir(parents=True)
+    steps = (
+        f'{{"batch_id": {i}, "chunk_sizes": [64], "model_run_duration_ms": {factor * (10 + i % 3)}}}' for i in range(64)
+    )
+    (folder / "steps_0.jsonl").write_text("\n".join(steps) + "\n")
+    return folder
+
+
+def test_folders_are_loaded_and_known_again_by_content(tmp_path: Path) -> None:
+    """PATH and NAME:PATH, into a store that is made for them; the second time nothing is new. Odd names are harmless."""
+    store = Store.find(tmp_path / "store")
+    base, candidate = str(profile(tmp_path / "it's; --$(x)", 1)), f"-B:{profile(tmp_path / 'b', 2)}"
+    said: list[str] = []
+    found = []
+    for _ in range(2):
+        ingest_folders(store, (base, candidate), said.append)
+        with Warehouse.open(store) as warehouse:
+            found.append(find_sides(warehouse, base, candidate))
+            configs = warehouse.rows("SELECT config FROM runs ORDER BY config")
+
+    assert found[0] == found[1]
+    assert [len(side.runs) for side in found[0]] == [1, 1]
+    assert configs == [("-B",), ("it's; --$(x)",)]
+    assert said[:2] == [f"{each} is no name of a run but a path: loading it" for each in (base, candidate)]
+
+
+def test_a_file_that_grew_is_known_by_its_beginning(tmp_path: Path) -> None:
+    """What was loaded of it is its side, also while its writer is at work; other files beside it do no harm."""
+    store, folders = (
+        Store.find(tmp_path / "store"),
+        [profile(tmp_path / name, factor) for name, factor in (("a", 1), ("b", 2))],
+    )
+    texts = list(map(str, folders))
+    ingest_folders(store, texts, lambda _: None)
+    with (folders[0] / "steps_0.jsonl").open("a") as file:
+        file.write('{"batch_id": 64, "chunk')
+    (folders[0] / "notes.txt").write_text("no benchmark")
+
+    with Warehouse.open(store) as warehouse:
+        named = [side.runs for side in find_sides(warehouse, "a", "b")]
+        assert [side.runs for side in find_sides(warehouse, *texts)] == named
+
+
+def test_a_name_that_is_a_path_too_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And how to mean the path is said."""
+    monkeypatch.chdir(tmp_path)
+    profile(tmp_path / "a", 1)
+    store = Store.find(tmp_path / "store")
+    ingest_folders(store, ("a",), lambda _: None)
+    said: list[str] = []
+
+    ingest_folders(store, ("a", "./a"), said.append)
+
+    assert said == [
+        "a is taken for the name of a run; for the path write ./a", "./a is no name of a run but a path: loading it",
+    ]  # fmt: skip
+
+
+def test_a_folder_that_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
+    """What `bench ingest` said stands before it."""
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(BenchError, match="could not be loaded"):
+        ingest_folders(Store.find(tmp_path / "store"), (str(tmp_path / "empty"),), lambda _: None)
+
+
+def mixed() -> Any:
+    """Six cases, each with a verdict of its own."""
+    gone = case("gone", run="b", suite="s", backend="eager")
+    return built(
+        run("a"), run("b"),
+        *measured("a", 1, "slower"), *measured("b", 1.5, "slower"), *measured("a", 1, "slow"), *measured("b", 1.2, "slow"),
+        *measured("a", 2, "faster"), *measured("b", 1, "faster"), *measured("a", 1, "same"), *measured("b", 1, "same"),
+        *measured("a", 1, "gone"), gone, outcome(gone, "OOM", reason="out of memory"), *measured("b", 1, "new"),
+        metric(case("gone", run="a", suite="s", backend="eager"), "compile_latency", 5.0, unit="ns", better="lower"),
+        metric(case("same", run="a", suite="s", backend="eager"), "seed", 5.0),
+    )  # fmt: skip
+
+
+A, B = Side("a", ("a",)), Side("b", ("b",))
+
+
+def test_what_matters_comes_first() -> None:
+    """Newly failing, slower by size, faster, newly measured; the same is only counted; a failed case is one row."""
+    comparison = compare(mixed(), A, B)
+    columns, rows = render(comparison, shown(comparison))
+
+    assert columns == ["model", "metric", "base", "candidate", "difference", "ratio", "verdict", "why"]
+    assert [(row[0], row[1], row[6]) for row in rows] == [
+        ("gone", "latency and 1 more", "ONLY-THERE"), ("slower", "latency", "SLOWER"), ("slow", "latency", "SLOWER"),
+        ("faster", "latency", "FASTER"), ("new", "latency", "ONLY-HERE"),
+    ]  # fmt: skip
+    assert rows[1][2:6] == ["1 ms", "1.501 ms", "+500.2 µs", "0.667x (95 % 0.666–0.667)"]
+    assert (rows[0][7], rows[1][7]) == ("candidate OOM: out of memory", "")
+
+
+def test_sentences_tell_what_a_table_cannot() -> None:
+    """Counts, what all have in common, means with their coverage, and what was not compared."""
+    assert list(sentences(compare(mixed(), A, B))) == [
+        "a (run a) against b (run b): 2 SLOWER, 1 FASTER, 2 ONLY-THERE, 1 ONLY-HERE, 1 SAME (SAME is shown with --all)",
+        "all cases: suite s, backend eager",
+        "all intervals: one run each; noise from run to run unknown: interval of the samples only",
+        "s eager latency: geomean 1.027x (95 % 1.026–1.027) over 4 of 6 matched; only here: new; only there: gone",
+        "compared only if named with --metrics or --where 'phase=…': seed (1)",
+    ]
+
+
+def test_a_document_is_ready_for_a_pull_request() -> None:
+    """Heading, verdict, what changed; the rest folded; names cannot break out of it."""
+    warehouse = built(
+        run("a"), run("b"), *measured("a", 1, "<b>|x"), *measured("b", 2, "<b>|x"), *measured("a", 1), *measured("b", 1)
+    )
+    text = document(compare(warehouse, A, B)).markdown()
+
+    assert text.startswith("## a → b\n\n❌ **1 slower; 1 the same, 0 unsure**\n")
+    assert "| &lt;b&gt;\\|x | latency | 1 ms | 2.001 ms |" in text
+    assert "<details>\n<summary>The same within 2 %: 1</summary>" in text
+
+
+def test_rows_are_chosen_by_any_column() -> None:
+    """Values are checked against what both sides measured; a metric that is named is compared whatever it is."""
+    warehouse = mixed()
+
+    assert [row["name"] for row in compare(warehouse, A, B, where={"name": ["slow"]}).rows] == ["slow"]
+    assert [row["verdict"] for row in compare(warehouse, A, B, where={"metric": ["seed"]}).rows] == ["ONLY-THERE"]
+    assert {row["name"] for row in compare(warehouse, A, B, where={"verdict": ["SLOWER"]}).rows} == {"slow", "slower"}
+    with pytest.raises(UnknownName, match="Nearest: 'verdict'"):
+        compare(warehouse, A, B, where={"verdikt": ["SLOWER"]})
+    with pytest.raises(UnknownName, match="no name"):
+        compare(warehouse, A, B, where={"name": [HOSTILE]})
+
+
+@pytest.mark.parametrize(
+    ("events", "code"),
+    [
+        ([*measured("a", 1), *measured("b", 2)], Exit.FAILED), ([*measured("a", 2), *measured("b", 1)], Exit.OK),
+        ([*measured("a", 1), *measured("b", 1)], Exit.OK),
+        ([*measured("a", 1), *measured("a", 1, "n"), *measured("b", 1)], Exit.NOTHING),
+        ([*measured("a", 1)[:3], *measured("b", 1)[:3]], Exit.TOO_LITTLE), ([*measured("b", 1)], Exit.TOO_LITTLE),
+    ],
+)  # fmt: skip
+def test_exit_codes_tell_worse_from_gone_from_unknown(events: list[Event], code: Exit) -> None:
+    """1 slower, 3 no longer there, 4 nothing to judge."""
+    assert exit_code(compare(built(run("a"), run("b"), *events), A, B)) == code
+
+
+def test_environments_that_differ_are_said() -> None:
+    """What was not held constant may be the reason; the command line always differs."""
+    warehouse = built(
+        run("a", host="one", command="x"), run("b", host="two", command="y"), *measured("a", 1), *measured("b", 1)
+    )
+
+    assert list(sentences(compare(warehouse, A, B)))[-1] == "environments differ: host: one → two"
+
+
+def test_numbers_carry_their_doubt() -> None:
+    """As many decimals as the interval deserves; none, or one that tells nothing, is said."""
+    assert ratio(1.18, 1.12, 1.24) == "1.18x (95 % 1.12–1.24)"
+    assert ratio(1.004, 1.001, 1.007) == "1.004x (95 % 1.001–1.007)"
+    assert ratio(2.0, None, None) == "2.00x (no interval)"
+    assert ratio(2.0, 0.1, 40.0) == "2.00x (95 % interval wider than 10x)"
+    assert ratio(2.0, 0.0, float("inf")) == "2.00x (95 % interval wider than 10x)"
+    assert [amount(2.5e6, "ns"), amount(2048, "bytes"), amount(3, "count"), amount(45000, "tokens/s"), amount(None, "ns")] == [
+        "2.5 ms", "2 KiB", "3", "45000 tokens/s", "",
+    ]  # fmt: skip

@@ -1,0 +1,194 @@
+"""`bench compare`: its whole output, in every format, and its exit codes."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow.parquet as pq
+import pytest
+from bench.cli import cli
+from bench.warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
+from bench.warehouse.recorder import run
+from bench.warehouse.store import Store
+from click.testing import CliRunner, Result
+
+AXES: dict[str, Any] = {"suite": "builtin", "mode": "inference", "device": "cpu", "dtype": "float32", "batch_size": 8}
+LEVELS = {"main": {"mlp": 1000, "lstm": 2000, "conv": 500}, "branch": {"mlp": 1200, "lstm": 1000, "conv": 500}}
+
+TABLE = """\
+model  backend   metric   base      candidate  difference  ratio                      verdict     why
+─────  ────────  ───────  ────────  ─────────  ──────────  ─────────────────────────  ──────────  ────────────────────────────
+lstm   inductor  latency  2.005 ms                                                    ONLY-THERE  candidate OOM: out of memory
+mlp    eager     latency  1.004 ms  1.204 ms   +200 µs     0.834x (95 % 0.830–0.838)  SLOWER
+mlp    inductor  latency  1.004 ms  1.204 ms   +200 µs     0.834x (95 % 0.830–0.838)  SLOWER
+lstm   eager     latency  2.005 ms  1.004 ms   −1 ms       1.996x (95 % 1.987–2.005)  FASTER
+"""
+SAID = """\
+main (run main-1) against branch (run branch-1): 2 SLOWER, 1 FASTER, 1 ONLY-THERE, 2 SAME (SAME is shown with --all)
+all cases: suite builtin, mode inference, device cpu, dtype float32, batch 8
+all intervals: one run each; noise from run to run unknown: interval of the samples only
+builtin eager latency: geomean 1.185x (95 % 1.177–1.193) over 3 of 3 matched
+builtin inductor latency: geomean 0.913x (95 % 0.906–0.921) over 2 of 3 matched; only there: lstm
+compared only if named with --metrics or --where 'phase=…': calls_captured (6)
+"""
+DOCUMENT = """\
+## main → branch
+
+❌ **2 slower, 1 newly failing, 1 faster; 2 the same, 0 unsure**
+
+base `main-1` · candidate `branch-1`
+
+### What changed
+
+all cases: suite builtin, mode inference, device cpu, dtype float32, batch 8
+
+all intervals: one run each; noise from run to run unknown: interval of the samples only
+
+| model | backend | metric | base | candidate | difference | ratio | verdict | why |
+|---|---|---|---|---|---|---|---|---|
+| lstm | inductor | latency | 2.005 ms |  |  |  | ONLY-THERE | candidate OOM: out of memory |
+| mlp | eager | latency | 1.004 ms | 1.204 ms | +200 µs | 0.834x (95 % 0.830–0.838) | SLOWER |  |
+| mlp | inductor | latency | 1.004 ms | 1.204 ms | +200 µs | 0.834x (95 % 0.830–0.838) | SLOWER |  |
+| lstm | eager | latency | 2.005 ms | 1.004 ms | −1 ms | 1.996x (95 % 1.987–2.005) | FASTER |  |
+
+### Geometric means
+
+builtin eager latency: geomean 1.185x (95 % 1.177–1.193) over 3 of 3 matched
+
+builtin inductor latency: geomean 0.913x (95 % 0.906–0.921) over 2 of 3 matched; only there: lstm
+
+<details>
+<summary>The same within 2 %: 2</summary>
+
+| model | backend | metric | base | candidate | difference | ratio | verdict | why |
+|---|---|---|---|---|---|---|---|---|
+| conv | eager | latency | 504.5 µs | 504.5 µs | 0 ns | 1.00x (95 % 0.99–1.01) | SAME | within 2 % |
+| conv | inductor | latency | 504.5 µs | 504.5 µs | 0 ns | 1.00x (95 % 0.99–1.01) | SAME | within 2 % |
+
+</details>
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Two runs of three models, recorded outside of any repository; the branch fails on one of them."""
+    folder = tmp_path_factory.mktemp("compare")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for config, levels in LEVELS.items():
+            with run(config, store=folder / ".bench", run_id=f"{config}-1", suite="builtin") as recorder:
+                for name, level in levels.items():
+                    for backend in ("eager", "inductor"):
+                        it = recorder.case(name, backend=backend, **AXES)
+                        for i in range(10):
+                            it.timing((level + i) * 1000)
+                        failed = (config, name, backend) == ("branch", "lstm", "inductor")
+                        it.outcome("OOM" if failed else "ok", reason="out of memory" if failed else None)
+                        it.metric("calls_captured", 3, unit="count")
+    return Store(folder / ".bench")
+
+
+Bench = Callable[..., Result]
+
+
+@pytest.fixture
+def bench(store: Store, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """Run `bench compare` against that store; its exit code is what the command returns."""
+    monkeypatch.setenv("BENCH_STORE", str(store.root))
+
+    def invoke(*arguments: str) -> Result:
+        return CliRunner().invoke(cli, ["compare", *arguments], standalone_mode=False)
+
+    return invoke
+
+
+def test_the_table(bench: Bench) -> None:
+    """All of stdout, and all that is said beside it."""
+    result = bench("main", "branch")
+
+    assert (result.stdout, result.stderr) == (TABLE, SAID)
+
+
+def test_the_document(bench: Bench, tmp_path: Path) -> None:
+    """Markdown ready for a pull request, also into a file."""
+    result = bench("main", "branch", "--format", "markdown")
+    bench("main", "branch", "--format", "markdown", "-o", str(tmp_path / "comment.md"))
+
+    assert (result.stdout, result.stderr) == (DOCUMENT, "")
+    assert (tmp_path / "comment.md").read_text() == result.stdout
+
+
+def test_data_carry_every_row(bench: Bench, tmp_path: Path) -> None:
+    """Every row and column of the macro, what is the same and what has no direction too; nothing is said."""
+    rows = list(csv.DictReader(io.StringIO(bench("main", "branch", "--format", "csv").stdout)))
+    objects = json.loads(bench("main", "branch", "--format", "json").stdout)
+    lines = bench("main", "branch", "--format", "jsonl").stdout.splitlines()
+    result = bench("main", "branch", "--format", "parquet", "-o", str(tmp_path / "rows.parquet"))
+    table = pq.read_table(tmp_path / "rows.parquet").to_pylist()
+
+    assert len(rows) == len(objects) == len(lines) == len(table) == 6 + 6
+    assert (
+        [row["verdict"] or None for row in rows]
+        == [row["verdict"] for row in objects]
+        == [row["verdict"] for row in table]
+    )
+    assert {row["verdict"] for row in objects} == {"ONLY-THERE", "SLOWER", "FASTER", "SAME", None}
+    assert result.stderr == ""
+
+
+def test_what_is_the_same_is_shown_if_asked_for(bench: Bench) -> None:
+    """And rows are chosen by metric, backend, model or any other column."""
+    assert len(bench("main", "branch", "--all", "--backends", "eager").stdout.splitlines()) == 2 + 3
+    assert bench("main", "branch", "--where", "name=conv", "backend=eager", "--all").stdout.count("conv") == 1
+    assert bench("main", "branch", "--models", "mlp", "--metrics", "calls_captured").stdout.count("calls_captured") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ((), Exit.OK), (("--fail-on", "slower"), Exit.FAILED), (("--models", "lstm", "--fail-on", "slower"), Exit.NOTHING),
+        (("--models", "conv", "--fail-on", "slower"), Exit.OK),
+        (("--margin", "5", "--models", "mlp", "--fail-on", "slower"), Exit.OK),
+        (("--models", "mlp", "--metrics", "calls_captured", "--fail-on", "slower"), Exit.TOO_LITTLE),
+    ],
+)  # fmt: skip
+def test_a_ci_job_is_one_line(bench: Bench, arguments: tuple[str, ...], code: Exit) -> None:
+    """0 unless --fail-on; then 1 slower, 3 gone, 4 nothing to judge, whatever the format."""
+    assert bench("main", "branch", *arguments).return_value == code
+    assert bench("main", "branch", *arguments, "--format", "csv").return_value == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("main", "brnch"), UnknownName, "Nearest: 'branch'"), (("main", "main"), BenchError, "on both sides"),
+        (("main", "branch", "--where", "mode"), BenchError, "COLUMN=VALUE"),
+        (("main", "branch", "--where", "mod=x"), UnknownName, "Nearest: 'mode'"),
+        (("main", "branch", "--backends", "inducter"), UnknownName, "Nearest: 'inductor'"),
+        (("main", "branch", "--models", "conv", "--where", "verdict=SLOWER"), NothingToShow, "measured any of this"),
+        (("main", "branch", "--format", "markdown", "-o", "/nowhere/x.md"), BenchError, "cannot write"),
+        (("main", "branch", "--fail-on", "faster"), click.UsageError, "slower"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_a_sentence(
+    bench: Bench, arguments: tuple[str, ...], error: type[Exception], message: str
+) -> None:
+    """What, where, and the nearest that would do."""
+    result = bench(*arguments)
+
+    assert isinstance(result.exception, error)
+    assert message in str(result.exception)
+
+
+def test_a_store_that_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With names only, none is made."""
+    monkeypatch.setenv("BENCH_STORE", str(tmp_path / "none"))
+
+    result = CliRunner().invoke(cli, ["compare", "main", "branch"], standalone_mode=False)
+
+    assert "there is no store" in str(result.exception)
+    assert not (tmp_path / "none").exists()
