@@ -7,7 +7,7 @@ import bisect
 import datetime
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +70,16 @@ class Table:
         """The table without columns in which nothing stands."""
         keep = [i for i in range(len(self.columns)) if any(row[i] is not None for row in self.rows)]
         return Table([self.columns[i] for i in keep], [[row[i] for i in keep] for row in self.rows])
+
+    def without_alike(self, names: Container[str]) -> "tuple[Table, str]":
+        """The table without those of the named columns that say the same in every row, and a sentence that says it."""
+        alike = [i for i, c in enumerate(self.columns) if c.name in names and len({row[i] for row in self.rows}) == 1]
+        if len(self.rows) < 2 or not alike:
+            return self, ""
+        keep = [i for i in range(len(self.columns)) if i not in alike]
+        said = ", ".join(f"{self.columns[i].name} {self.columns[i].shown(self.rows[0][i])}" for i in alike)
+        table = Table([self.columns[i] for i in keep], [[row[i] for i in keep] for row in self.rows])
+        return table, f"All of them: {said}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

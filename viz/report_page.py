@@ -6,11 +6,14 @@ from typing import Any
 
 from ..query.document import Column, Document, Section, Table
 from . import html
+from .figure import Figure
 from .labels import printable
 
 FILTERED_FROM = 8  # rows from which a table has a field to filter it
+NOWRAP = 48  # characters a cell holds in one line
 
 _STYLE = """
+body { max-width: 1480px; }
 main { overflow-wrap: anywhere; }
 .chart { overflow-x: auto; }
 .controls label, .controls select { max-width: 100%; }
@@ -35,8 +38,9 @@ table.data th button:focus-visible { outline: 2px solid #0072B2; }
 table.data th button::after { content: "\\2195"; color: var(--line); padding-left: 4px; }
 table.data th[aria-sort=ascending] button::after { content: "\\2191"; color: var(--ink); }
 table.data th[aria-sort=descending] button::after { content: "\\2193"; color: var(--ink); }
-table.data td { text-align: left; min-width: 6ch; }
-table.data td.n, table.data th.n { text-align: right; white-space: nowrap; }
+table.data th, table.data td { text-align: left; white-space: nowrap; }
+table.data td.long { white-space: normal; overflow-wrap: break-word; min-width: 40ch; max-width: 60ch; }
+table.data td.n, table.data th.n { text-align: right; }
 @media (max-width: 640px) { body { padding: 12px; } th, td { padding: 3px 8px; } }
 @media print { nav, .tools, .controls { display: none; } .scroll.long { max-height: none; } }
 """
@@ -102,9 +106,7 @@ unfold();
 """
 
 
-def page(
-    document: Document, charts: Mapping[str, Sequence[html.Block]], *, font: str, bundle: bytes, embedded: str
-) -> bytes:
+def page(document: Document, charts: Mapping[str, Sequence[Figure]], *, font: str, bundle: bytes) -> bytes:
     """The page.
 
     Args:
@@ -112,19 +114,22 @@ def page(
         charts: By key of a section, the charts that stand under its sentences.
         font: CSS font-family list that has all characters of the charts.
         bundle: JavaScript of Vega, Vega-Lite and Vega-Embed.
-        embedded: Provenance as JSON.
     """
     blocks: list[html.Block] = []
     parts = [_head(document)]
     for section in document.sections:
-        drawn = charts.get(section.key, ())
-        elements = [block.element(len(blocks) + index) for index, block in enumerate(drawn)]
-        blocks += drawn
+        elements = []
+        for figure in charts.get(section.key, ()):
+            blocks.append(figure.block())
+            elements.append(blocks[-1].element(len(blocks) - 1) + _origin(figure))
         parts.append(_section(section, elements))
-    return html.document(
-        printable(document.title), "\n".join(parts), blocks, font=font, bundle=bundle, embedded=embedded,
-        style=_STYLE, script=_SCRIPT,
-    )  # fmt: skip
+    title, body = printable(document.title), "\n".join(parts)
+    return html.document(title, body, blocks, font=font, bundle=bundle, style=_STYLE, script=_SCRIPT)
+
+
+def _origin(figure: Figure) -> str:
+    explained = escape(figure.provenance.explain())
+    return f'<details><summary>Where this chart comes from</summary><pre tabindex="0">{explained}</pre></details>'
 
 
 def _head(document: Document) -> str:
@@ -139,7 +144,7 @@ def _head(document: Document) -> str:
 
 def _section(section: Section, charts: Sequence[str]) -> str:
     inside = "".join(f"<p>{_text(sentence)}</p>" for sentence in section.sentences)
-    inside += "\n".join(charts) + "\n".join(map(_table, section.tables))
+    inside += "\n".join(map(_table, section.tables)) + "\n".join(charts)
     key, title = escape(section.key), _text(section.title)
     if section.folded and not charts:  # a chart in a closed fold would be drawn 0 pixels wide
         return f'<details class="section" id="{key}"><summary>{title}</summary>{inside}</details>'
@@ -167,8 +172,12 @@ def _table(table: Table) -> str:
 
 
 def _cell(column: Column, value: Any) -> str:
-    exact = f' data-v="{float(value)!r}"' if column.numeric and value is not None else ""
-    return f"<td{_numeric(column)}{exact}>{_text(column.shown(value))}</td>"
+    text = column.shown(value)
+    if column.numeric:
+        exact = "" if value is None else f' data-v="{float(value)!r}"'
+        return f'<td class="n"{exact}>{_text(text)}</td>'
+    long = ' class="long"' if len(text) > NOWRAP else ""
+    return f"<td{long}>{_text(text)}</td>"
 
 
 def _numeric(column: Column) -> str:

@@ -1,0 +1,365 @@
+"""Reports: what a run found, what got worse, and what it left out, as one document for a comment or a page."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..warehouse.errors import NothingToShow
+from . import environments, regressions
+from .ask import ask
+from .document import Column, Document, Section, Table
+from .names import resolve_run
+from .regressions import Limits, Rule
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+PANEL = ("suite", "mode", "dtype", "device", "backend")
+HISTORY = 10  # runs
+_AXES = (
+    Column("suite"), Column("model"), Column("mode"), Column("device"), Column("dtype"), Column("backend"),
+    Column("batch", "count"), Column("length", "count"), Column("parameters"),
+)  # fmt: skip
+_NAMES = {column.name for column in _AXES} - {"model"}
+_KIND_OF_UNIT = {"ns": "duration", "bytes": "bytes", "count": "count", "ratio": "ratio", "s": "seconds"}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A document, and what it is about."""
+
+    run_id: str
+    config: str
+    document: Document
+
+
+def report(
+    warehouse: "Warehouse",
+    name: str = "latest",
+    against: str | None = None,
+    *,
+    rule: Rule | None = None,
+    limits: Limits | None = None,
+) -> Report:
+    """Report a run, and what changed since another.
+
+    Args:
+        warehouse: Where to look.
+        name: The run: id prefix, config, commit, latest, latest~1. Its repeats are judged with it.
+        against: The run it is set beside; the one before it of the same config unless given.
+        rule: When a difference counts as a regression.
+        limits: What no case may fall below or exceed.
+
+    Returns:
+        The report. Sections without anything to say are absent, but for the one on regressions.
+
+    Raises:
+        UnknownName: No run answers to a name.
+        NothingToShow: The run recorded nothing a report could tell.
+    """
+    limits = limits or Limits()
+    runs = regressions.judged_runs(warehouse, name)
+    run_id = resolve_run(warehouse, name)
+    before = resolve_run(warehouse, against) if against is not None else _run_before(warehouse, run_id)
+    (details,) = _rows(warehouse, "SELECT * FROM run_details WHERE run_id = ?", [run_id])
+    found = regressions.judge(warehouse, runs, rule or Rule(), limits)
+    parts = (
+        _summary(warehouse, run_id, before, limits),
+        _findings(found),
+        _changes(warehouse, before, runs) if before is not None else None,
+        _flags(warehouse, run_id, limits),
+        _scheduler(warehouse, str(details["config"])),
+        _history(warehouse, run_id),
+        *_suites(warehouse, run_id),
+        _left_out(warehouse, run_id),
+        _environment(warehouse, details, before, runs),
+    )
+    sections = [part for part in parts if part is not None]
+    if len(sections) < 3 and not details["steps"] and not details["samples"]:
+        raise NothingToShow(f"run {run_id} recorded nothing to report. See it with: bench show {run_id[:13]}")
+    verdict, good = _verdict(found)
+    document = Document(
+        title=f"{details['config']}: run {run_id[:13]}",
+        verdict=verdict,
+        good=good,
+        facts=[(key, value) for key, value in _facts(details, before) if value],
+        sections=sections,
+    )
+    return Report(run_id, str(details["config"]), document)
+
+
+def _run_before(warehouse: "Warehouse", run_id: str) -> str | None:
+    """The run of the same config just before this one."""
+    query = """
+        SELECT other.run_id FROM _run_times AS own JOIN _run_times AS other USING (config)
+        WHERE own.run_id = ? AND (other.began_at, other.run_id) < (own.began_at, own.run_id)
+        ORDER BY other.began_at DESC, other.run_id DESC LIMIT 1
+    """
+    found = warehouse.rows(query, [run_id])
+    return str(found[0][0]) if found else None
+
+
+def _facts(details: Mapping[str, Any], before: str | None) -> Iterator[tuple[str, str | None]]:
+    def text(key: str) -> str | None:
+        value = details[key]
+        return str(value) if value is not None else None
+
+    began = details["began_at"]
+    yield "date", began.strftime("%Y-%m-%d %H:%M") if began is not None else None
+    yield "commit", (text("git_commit") or "")[:12] + ("+changes" if details["git_dirty"] else "")
+    yield "branch", text("git_branch")
+    yield "beside", before[:13] if before else None
+    yield "host", text("host")
+    yield "GPU", ", ".join(details["gpus"] or ())
+    yield "torch", text("torch")
+    yield "status", f"{details['status']}{': ' + details['reason'] if details['reason'] else ''}"
+
+
+def _verdict(found: Sequence[Mapping[str, Any]]) -> tuple[str, bool | None]:
+    """One sentence, and whether it is good news; None where nothing could be judged."""
+    count = {verdict: sum(row["verdict"] == verdict for row in found) for verdict in regressions.VERDICTS}
+    judged = sum(count.values()) - count["LOST"] - count["FLAGGED"]
+    words = {
+        "REGRESSED": "regressed", "SUSPECTED": "suspected of a regression", "FLAGGED": "newly beyond a limit",
+        "LOST": "no longer covered",
+    }  # fmt: skip
+    bad = [f"{count[verdict]} {text}" for verdict, text in words.items() if count[verdict]]
+    good = f"{count['IMPROVED']} improved" if count["IMPROVED"] else ""
+    if bad:
+        return f"{', '.join([*bad, *([good] if good else [])])}; {judged:,} series judged.", False
+    if count["UNSURE"] == judged:
+        return "Too little data to judge: a case needs earlier runs to be compared with.", None
+    rest = f" {count['UNSURE']} could not be judged." if count["UNSURE"] else ""
+    return f"No regression in {judged - count['UNSURE']:,} series{', ' + good if good else ''}.{rest}", True
+
+
+def _summary(warehouse: "Warehouse", run_id: str, before: str | None, limits: Limits) -> Section | None:
+    summary = """executive_summary(
+        min_speedup := $min_speedup, max_compile_seconds := $max_compile_seconds, min_compression := $min_compression
+    )"""
+    query = f"""
+        SELECT {", ".join(f"own.{axis}" for axis in PANEL)},
+            own.speedup, own.low, own.high, own.n, earlier.speedup, own.rate, earlier.rate, own.mean_seconds,
+            earlier.mean_seconds, own.mean_ratio, earlier.mean_ratio, own.flagged, nullif(own.skipped, 0)
+        FROM {summary} AS own
+        LEFT JOIN {summary} AS earlier
+            ON earlier.run_id = $before
+            {" ".join(f"AND own.{axis} IS NOT DISTINCT FROM earlier.{axis}" for axis in PANEL)}
+        WHERE own.run_id = $run
+        ORDER BY {", ".join(f"own.{axis}" for axis in PANEL)}
+    """
+    columns = [
+        *map(Column, PANEL), Column("geomean speedup", "ratio"), Column("low", "ratio"), Column("high", "ratio"),
+        Column("over", "count"), Column("speedup before", "ratio"), Column("passing"), Column("passing before"),
+        Column("compile", "seconds"), Column("compile before", "seconds"), Column("memory", "ratio"),
+        Column("memory before", "ratio"), Column("flagged", "count"), Column("skipped", "count"),
+    ]  # fmt: skip
+    table = _table(warehouse, columns, query, {"run": run_id, "before": before, **asdict(limits)})
+    if table is None:
+        return None
+    sentence = (
+        "Speedup over eager as the geometric mean over cases that pass on every backend, slowdowns counted as 1;"
+        " memory as the eager peak over the backend's."
+    )
+    return _of(table, "summary", "Summary", sentence, weight=9)
+
+
+def _findings(found: Sequence[Mapping[str, Any]]) -> Section:
+    """What regressed, is suspected, flagged, lost or improved, worst first."""
+    told = [row for row in found if row["verdict"] not in ("STEADY", "UNSURE")]
+    columns = [
+        Column("verdict"), *_AXES, Column("metric"), Column("before"), Column("now"), Column("change", "change"),
+        Column("low", "change"), Column("high", "change"), Column("reason"), Column("since"),
+    ]  # fmt: skip
+    rows = []
+    for row in told:
+        kind = Column("", _KIND_OF_UNIT.get(str(row.get("unit")), "number"))
+        before, now = kind.shown(row.get("baseline")), kind.shown(row.get("value"))
+        since = str(row.get("since_commit") or row.get("since_run_id") or "")[:12]
+        axes = [row.get(axis) for axis in regressions.AXES]
+        change = [row.get(key) for key in ("change", "low", "high")]
+        head = [row["verdict"], *axes, row.get("metric"), before or None, now or None]
+        rows.append([*head, *change, row["reason"], since or None])
+    rule = (
+        "A case regresses when its runs are worse than those before by more than their noise and the floor, with the"
+        " share of false alarms over all cases controlled; bench regressions says how."
+    )
+    key, title = "regressions", "Regressions and improvements"
+    if rows:
+        return _of(Table(columns, rows), key, title, rule, weight=8)
+    return Section(key=key, title=title, sentences=[rule, "Nothing did, and nothing improved."])
+
+
+def _changes(warehouse: "Warehouse", before: str, runs: Sequence[str]) -> Section | None:
+    """What differs from the run it is set beside, case by case."""
+    query = """
+        SELECT verdict, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+            metric, unit, base_value, candidate_value, ratio, low, high, reason
+        FROM comparisons(?::VARCHAR[], ?::VARCHAR[])
+        WHERE verdict NOT IN ('SAME', 'UNSURE')
+        ORDER BY list_position(['ONLY-THERE', 'SLOWER', 'WORSE', 'FASTER', 'BETTER', 'ONLY-HERE'], verdict),
+            abs(ln(ratio)) DESC NULLS FIRST, suite, name, backend, mode, device, dtype, batch_size, sequence_length, metric
+    """
+    found = _rows(warehouse, query, [[before], list(runs)])
+    if not found:
+        return None
+    columns = [
+        Column("verdict"), *_AXES, Column("metric"), Column("there"), Column("here"), Column("ratio", "ratio"),
+        Column("low", "ratio"), Column("high", "ratio"), Column("reason"),
+    ]  # fmt: skip
+    rows = []
+    for row in found:
+        kind = Column("", _KIND_OF_UNIT.get(str(row["unit"]), "number"))
+        values = [kind.shown(row[key]) or None for key in ("base_value", "candidate_value")]
+        axes = [row[axis] for axis in regressions.AXES]
+        rows.append(
+            [row["verdict"], *axes, row["metric"], *values, row["ratio"], row["low"], row["high"], row["reason"]]
+        )
+    sentence = f"Against run {before[:13]}; a ratio above 1 is better. What is the same or uncertain is not listed."
+    table = Table(columns, rows)
+    return _of(table, "changes", "Changes", sentence, folded=True, weight=5)
+
+
+def _flags(warehouse: "Warehouse", run_id: str, limits: Limits) -> Section | None:
+    query = """
+        SELECT suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, value, threshold, why
+        FROM flags(min_speedup := $min_speedup, max_compile_seconds := $max_compile_seconds, min_compression := $min_compression)
+        WHERE run_id = $run
+        ORDER BY metric, suite, backend, name, mode, device, dtype, batch_size, sequence_length, parameters
+    """
+    columns = [*_AXES, Column("metric"), Column("value", "number"), Column("limit", "number"), Column("why")]
+    table = _table(warehouse, columns, query, {"run": run_id, **asdict(limits)})
+    if table is None:
+        return None
+    sentence = (
+        f"Speedup below {limits.min_speedup:g}, compiling beyond {limits.max_compile_seconds:g} s, memory ratio below"
+        f" {limits.min_compression:g}, or accuracy that is no pass."
+    )
+    return _of(table, "warnings", "Warnings", sentence, folded=True, weight=4)
+
+
+def _scheduler(warehouse: "Warehouse", config: str) -> Section | None:
+    query = """
+        SELECT config, steps, tokens_per_second, mean_step_ms, mean_model_run_ms, schedule_share, mean_tokens,
+            mean_batch_size, prefill_share, mean_waiting, max_kv_cache_usage
+        FROM step_breakdown WHERE config = ?
+    """
+    columns = [
+        Column("config"), Column("steps", "count"), Column("tokens/s", "number"), Column("step, mean ms", "number"),
+        Column("model run, mean ms", "number"), Column("scheduling share", "share"), Column("tokens, mean", "number"),
+        Column("batch, mean", "number"), Column("prefill share", "share"), Column("waiting, mean", "number"),
+        Column("KV cache, most", "share"),
+    ]  # fmt: skip
+    table = _table(warehouse, columns, query, [config])
+    if table is None:
+        return None
+    return _of(table, "scheduler", "Scheduler steps", weight=7)
+
+
+def _history(warehouse: "Warehouse", run_id: str) -> Section | None:
+    query = f"""
+        SELECT {", ".join(PANEL)}, began_at, left(run_id, 13) AS run, speedup, passing || ' of ' || total AS passing,
+            mean_seconds, mean_ratio
+        FROM history(k := {HISTORY:d})
+        WHERE ran AND config = (SELECT config FROM _run_times WHERE run_id = ?)
+        ORDER BY {", ".join(PANEL)}, began_at DESC
+    """
+    columns = [
+        *map(Column, PANEL), Column("date", "time"), Column("run"), Column("geomean speedup", "ratio"), Column("passing"),
+        Column("compile, mean", "seconds"), Column("memory ratio", "ratio"),
+    ]  # fmt: skip
+    table = _table(warehouse, columns, query, [run_id])
+    if table is None or len({row[len(PANEL) + 1] for row in table.rows}) < 2:
+        return None
+    return _of(table, "history", f"History of the last {HISTORY} runs", folded=True, weight=2)
+
+
+def _suites(warehouse: "Warehouse", run_id: str) -> Iterator[Section]:
+    """Every case of every suite, slowest gain first."""
+    query = """
+        SELECT name, mode, device, dtype, backend, batch_size, sequence_length, parameters, baseline_ns, candidate_ns,
+            speedup, low, high, n, compile_ns, compression_ratio, status, accuracy
+        FROM case_summaries
+        WHERE run_id = ? AND suite IS NOT DISTINCT FROM ? AND origin IS NOT NULL
+        ORDER BY speedup NULLS FIRST, name, backend, mode, device, dtype, batch_size, sequence_length, parameters
+    """
+    columns = [
+        *_AXES[1:], Column("eager", "duration"), Column("latency", "duration"), Column("speedup", "ratio"),
+        Column("low", "ratio"), Column("high", "ratio"), Column("blocks", "count"), Column("compile", "duration"),
+        Column("memory ratio", "ratio"), Column("status"), Column("accuracy"),
+    ]  # fmt: skip
+    suites = warehouse.rows(
+        "SELECT DISTINCT suite FROM case_summaries WHERE run_id = ? AND origin IS NOT NULL ORDER BY 1", [run_id]
+    )
+    for index, (suite,) in enumerate(suites):
+        table = _table(warehouse, columns, query, [run_id, suite])
+        assert table is not None, "a suite has cases"
+        title = f"Suite {suite if suite is not None else '(none)'}"
+        yield _of(table, f"suite-{index}", title, folded=True, weight=1)
+
+
+def _left_out(warehouse: "Warehouse", run_id: str) -> Section | None:
+    """What no mean covers, and which records could not be read."""
+    excluded = """
+        SELECT suite, mode, dtype, device, backend, unnest(excluded) AS why FROM geomean_speedups() WHERE run_id = ? ORDER BY ALL
+    """
+    files = """
+        SELECT path, lines, loaded, rejected, known, notes FROM source_files
+        WHERE run_id = ? AND (rejected > 0 OR notes IS NOT NULL) ORDER BY path
+    """
+    tables = [
+        _table(warehouse, [*map(Column, PANEL), Column("left out of the geometric mean")], excluded, [run_id]),
+        _table(
+            warehouse,
+            [Column("file"), *(Column(name, "count") for name in ("lines", "loaded", "rejected", "known")), Column("notes")],
+            files, [run_id],
+        ),
+    ]  # fmt: skip
+    there = [table.without_empty() for table in tables if table is not None]
+    return Section(key="left-out", title="What was left out", tables=there, folded=True, weight=3) if there else None
+
+
+def _environment(
+    warehouse: "Warehouse", details: Mapping[str, Any], before: str | None, runs: Sequence[str]
+) -> Section:
+    """What differs from the environment of the run before, then all of it."""
+    facts = environments.facts(warehouse, [before] if before else [], runs)
+    own = [[fact.kind, fact.field, fact.texts()[1]] for fact in facts if any(fact.candidate)]
+    tables = [Table([Column("kind"), Column("field"), Column("value")], own)]
+    sentences = []
+    if before is not None:
+        differ = [[fact.field, *fact.texts()] for fact in facts if not fact.same]
+        sentences.append(environments.sentence(facts).capitalize() + f" from run {before[:13]}.")
+        if differ:
+            tables.insert(0, Table([Column("field"), Column("there"), Column("here")], differ))
+    if details["command"]:
+        sentences.append(f"Measured by: {details['command']}")
+    return Section(
+        key="environment",
+        title="Environment",
+        sentences=sentences,
+        tables=[t for t in tables if t.rows],
+        folded=True,
+        weight=6,
+    )
+
+
+def _of(table: Table, key: str, title: str, *sentences: str, folded: bool = False, weight: int) -> Section:
+    """The section of a table, whose columns that are alike in all rows become a sentence."""
+    brief, said = table.without_empty().without_alike(_NAMES)
+    told = [*sentences, *([said] if said else [])]
+    return Section(key=key, title=title, sentences=told, tables=[brief], folded=folded, weight=weight)
+
+
+def _table(warehouse: "Warehouse", columns: Sequence[Column], query: str, parameters: object) -> Table | None:
+    """The rows of a query under these columns; None without rows."""
+    answer = ask(warehouse, query, parameters)
+    assert answer is not None, "a SELECT gives rows"
+    rows = list(answer.rows)
+    return Table(columns, rows) if rows else None
+
+
+def _rows(warehouse: "Warehouse", query: str, parameters: object) -> list[dict[str, Any]]:
+    answer = ask(warehouse, query, parameters)
+    assert answer is not None, "a SELECT gives rows"
+    return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]

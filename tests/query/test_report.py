@@ -1,0 +1,140 @@
+"""Reports: the verdict is that of the regressions, every section has its rows, and what is not there is not claimed."""
+
+import datetime
+import random
+from pathlib import Path
+
+import pytest
+from bench.query.document import Section
+from bench.query.report import Report, report
+from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import NothingToShow, UnknownName
+from bench.warehouse.events import Event, Instant
+from bench.warehouse.store import Store
+
+from ..builders import Builder, case, chunk, metric, outcome, run, timing
+
+AXES = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32"}
+DAY = datetime.timedelta(days=1) // datetime.timedelta(microseconds=1)
+
+
+def day(number: int, *, factor: float = 1.0, models: tuple[str, ...] = ("bert", "gpt", "vit")) -> list[Event]:
+    """A run of a config: models by eager and by inductor, whose latency is multiplied."""
+    name, noise = f"day-{number:02d}", random.Random(number)
+    found: list[Event] = [run(name, "main", started_at=Instant(number * DAY), git_commit=f"{number:040d}")]
+    for model in models:
+        for backend, ns in (("eager", 2_000_000), ("inductor", 1_000_000 * factor)):
+            one = case(model, name, backend=backend, **AXES)  # type: ignore[arg-type]
+            found += [one, outcome(one)]
+            found += [timing(one, int(ns * noise.lognormvariate(0, 0.002)), sample=sample) for sample in range(7)]
+            found.append(metric(one, "compile_latency", 5e9, unit="ns", better="lower"))
+    return found
+
+
+def asked(*events: Event, name: str = "latest", against: str | None = None) -> Report:
+    """The report of a warehouse that holds these events."""
+    builder = Builder().add(*events)
+    builder.rows("SELECT 1")
+    return report(Warehouse(Store(Path("nowhere")), builder.connection), name, against)
+
+
+def section(found: Report, key: str) -> Section:
+    """The section with this key."""
+    return next(section for section in found.document.sections if section.key == key)
+
+
+def column(found: Report, key: str, name: str) -> list[object]:
+    """A column of the first table of a section."""
+    table = section(found, key).tables[0]
+    at = [each.name for each in table.columns].index(name)
+    return [row[at] for row in table.rows]
+
+
+WEEK = [event for number in range(8) for event in day(number)]
+
+
+def test_a_quiet_run_is_good_news() -> None:
+    """Nothing regressed in as many series as could be judged, and the section says so without a table."""
+    found = asked(*WEEK, *day(8))
+
+    assert found.document.good is True
+    assert found.document.verdict.startswith("No regression in ")
+    assert not section(found, "regressions").tables
+
+
+def test_a_slower_run_is_bad_news_with_the_cases_that_are() -> None:
+    """Every model became 30 % slower on inductor: each is named with before, now, change."""
+    found = asked(*WEEK, *day(8, factor=1.3))
+
+    assert found.document.good is False
+    slower = zip(column(found, "regressions", "model"), column(found, "regressions", "change"), strict=True)
+    assert {(model, round(change, 2)) for model, change in slower} == {("bert", 0.3), ("gpt", 0.3), ("vit", 0.3)}  # type: ignore[call-overload]
+
+
+def test_a_case_that_is_gone_is_bad_news() -> None:
+    """Coverage counts, though nothing left is slower."""
+    found = asked(*WEEK, *day(8, models=("bert", "gpt")))
+
+    assert found.document.good is False
+    assert "no longer covered" in found.document.verdict
+    assert set(column(found, "regressions", "model")) == {"vit"}
+
+
+def test_a_first_run_is_neither() -> None:
+    """Without runs before it nothing is claimed, and nothing is set beside it."""
+    found = asked(*day(0))
+
+    assert found.document.good is None
+    assert "beside" not in dict(found.document.facts)
+    assert "changes" not in {each.key for each in found.document.sections}
+
+
+def test_any_two_runs_can_be_set_beside_each_other() -> None:
+    """The one before unless another is named."""
+    events = [*WEEK, *day(8, factor=1.3)]
+
+    assert dict(asked(*events).document.facts)["beside"] == "day-07"
+    assert dict(asked(*events, against="day-02").document.facts)["beside"] == "day-02"
+
+
+def test_every_suite_has_its_cases() -> None:
+    """All cases with something to compare with, the smallest gain first, those without one before."""
+    found = asked(*WEEK)
+
+    assert sorted(map(str, column(found, "suite-0", "model"))) == ["bert", "gpt", "vit"]
+    assert [round(float(str(value)), 1) for value in column(found, "suite-0", "speedup")] == [2.0, 2.0, 2.0]
+
+
+def test_scheduler_steps_have_a_section() -> None:
+    """A run of steps alone is worth a report."""
+    found = asked(run("r", "A"), *(chunk(line, [512, 1], run="r") for line in range(1, 50)))
+
+    assert column(found, "scheduler", "steps") == [49]
+
+
+def test_a_run_that_recorded_nothing_has_no_report() -> None:
+    """It is said, with where to look."""
+    with pytest.raises(NothingToShow, match="bench show r"):
+        asked(run("r", "A"))
+
+
+def test_a_name_nobody_knows_has_its_nearest() -> None:
+    """As everywhere."""
+    with pytest.raises(UnknownName, match="main"):
+        asked(*day(0), name="mian")
+
+
+@pytest.mark.parametrize("hostile", ["</script><script>alert(1)</script>", "a'b\"c|d`e", "名前\n## x", "*@everyone*"])
+def test_hostile_names_stay_names(hostile: str) -> None:
+    """In config, suite, model and reason: the Markdown has no tag, heading or mention of theirs."""
+    one = case(hostile, "r", suite=hostile, backend="inductor")
+    base = case(hostile, "r", suite=hostile, backend="eager")
+    found = asked(
+        run("r", hostile, started_at=Instant(1)), one, base, outcome(one, "fail_to_run", reason=hostile), outcome(base),
+        timing(base, 100),
+    )  # fmt: skip
+
+    text = found.document.markdown()
+    assert "<script" not in text
+    assert "\n## x" not in text
+    assert "@everyone" not in text

@@ -1,0 +1,90 @@
+"""`bench report`: Markdown to read or to post, a page to open, and an exit code that is not a verdict."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from bench.cli import cli
+from bench.warehouse.recorder import run
+from click.testing import CliRunner, Result
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Two runs of a config: a model on two backends, and a few scheduler steps."""
+    folder = tmp_path / ".bench"
+    for run_id in ("aaaa-1", "aaaa-2"):
+        with run("main", store=folder, run_id=run_id) as recorder:
+            for backend, each in (("eager", 2000), ("inductor", 1000)):
+                case = recorder.case("mlp", suite="builtin", mode="inference", backend=backend)
+                for block in range(10):
+                    case.timing((each + block) * 1000, details={"block": block, "process": 0})
+                case.outcome("ok")
+            for _ in range(50):
+                recorder.schedule_chunk([64, 1], schedule_ms=0.5, model_run_ms=20.0)
+    return folder
+
+
+def report(store: Path, *arguments: str) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(cli, ["report", *arguments, "--store", str(store)], catch_exceptions=True)
+
+
+def test_without_a_file_it_is_markdown_on_standard_output(store: Path) -> None:
+    """Ready for a pipe: nothing else stands there."""
+    found = report(store)
+
+    assert found.exit_code == 0
+    assert found.stdout.startswith("## main: run aaaa-2\n")
+    assert "### Summary" in found.stdout
+
+
+def test_files_hold_the_page_and_the_markdown(store: Path, tmp_path: Path) -> None:
+    """One run of the command writes both; standard output stays empty."""
+    pytest.importorskip("vl_convert")
+    page, text = tmp_path / "r.html", tmp_path / "r.md"
+
+    found = report(store, "-o", str(page), "-o", str(text))
+
+    assert (found.exit_code, found.stdout) == (0, "")
+    assert text.read_text().startswith("## main: run aaaa-2\n")
+    assert page.read_bytes().count(b'class="chart"') == 2
+
+
+def test_a_name_without_a_format_is_refused_before_any_work(store: Path, tmp_path: Path) -> None:
+    """Nothing is written."""
+    found = report(store, "-o", str(tmp_path / "report.docx"))
+
+    assert "Name it .md or .html" in str(found.exception)
+    assert list(tmp_path.glob("report*")) == []
+
+
+def test_posting_hands_the_markdown_to_a_command(store: Path, tmp_path: Path) -> None:
+    """To its standard input, without a shell between: `;` is an argument like any other."""
+    script = tmp_path / "post.py"
+    script.write_text("import sys; open(sys.argv[1], 'w').write(sys.argv[2] + sys.stdin.read())")
+
+    found = report(store, "--post", f"{sys.executable} {script} {tmp_path}/posted ';touch'")
+
+    assert (found.exit_code, found.stdout) == (0, "")
+    assert (tmp_path / "posted").read_text().startswith(";touch## main: run aaaa-2\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("no-such-program-anywhere", "cannot run"),
+        ("false", "exited with 1"),
+        ("a 'b", "cannot run"),
+        ("", "cannot run"),
+    ],
+)
+def test_a_command_that_fails_fails_the_report(store: Path, command: str, said: str) -> None:
+    """Nobody believes a comment was posted that was not."""
+    assert said in str(report(store, "--post", command).exception)
+
+
+def test_the_limit_holds(store: Path) -> None:
+    """In characters, whatever the run."""
+    assert len(report(store, "--limit", "900").stdout) <= 900
+    assert len(report(store, "--limit", "0").stdout) > 900

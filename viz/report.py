@@ -1,0 +1,134 @@
+"""`bench report`: what a run found as Markdown or as one offline page, and into any command that posts it."""
+
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..query.document import COMMENT_LIMIT
+from ..warehouse.errors import BenchError, Exit, NothingToShow
+from ..warehouse.options import Command, store_option
+from ..warehouse.store import Store
+
+if TYPE_CHECKING:
+    from ..query.document import Document
+    from ..query.report import Report
+    from ..warehouse.database import Warehouse
+    from .figure import Figure
+
+FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
+
+
+@click.command(cls=Command)
+@click.argument("run", default="latest")
+@click.option(
+    "--against", metavar="RUN", help="The run to set it beside.  [default: the one before, of the same config]"
+)
+@click.option("-o", "--output", multiple=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="File to write, .md or .html; several may be given. Without it, Markdown on standard output.")  # fmt: skip
+@click.option(
+    "--post", metavar="COMMAND", help="Pipe the Markdown into this command, such as: 'gh issue comment 123 -F -'"
+)
+@click.option("--limit", type=click.IntRange(0), default=COMMENT_LIMIT, show_default=True, metavar="CHARACTERS",
+              help="Longest Markdown; what weighs least is cut, and said. 0 for any length.")  # fmt: skip
+@click.option("--min-speedup", type=click.FloatRange(0), default=0.95, show_default=True, help="Warn below.")
+@click.option("--max-compile-seconds", type=click.FloatRange(0), default=120, show_default=True, help="Warn beyond.")
+@click.option("--min-compression", type=click.FloatRange(0), default=0.9, show_default=True, help="Warn below.")
+@store_option
+def report(
+    run: str, against: str | None, output: tuple[Path, ...], post: str | None, limit: int, store: Store, **limits: float
+) -> None:
+    """Report a run: verdict, summary, regressions, changes, warnings, history, every case, environment.
+
+    RUN is the beginning of an id, a config, the beginning of a commit, or latest; latest~1 is the one before. The exit
+    code is 0 whatever the verdict: `bench regressions` is the one to fail a CI job.
+
+    \b
+        bench report
+        bench report -o report.html
+        bench report my-branch --against main --post 'gh pr comment 123 -F -'
+    """
+    from ..query.regressions import Limits
+    from ..query.report import report as made
+    from ..warehouse.database import Warehouse
+
+    for path in output:
+        if path.suffix.lower() not in FORMATS:
+            raise BenchError(f"cannot tell the format of {str(path)!r}. Name it .md or .html.")
+    with Warehouse.open(store) as warehouse:
+        found = made(warehouse, run, against, limits=Limits(**limits))
+        markdown = found.document.markdown(limit or None)
+        for path in output:
+            _write(path, markdown.encode() if FORMATS[path.suffix.lower()] == "markdown" else _page(warehouse, found))
+    if post is not None:
+        _post(post, markdown)
+    elif not output:
+        click.echo(markdown, nl=False)
+
+
+def _write(path: Path, content: bytes) -> None:
+    from .files import replacing
+
+    with replacing(path) as half:
+        half.write_bytes(content)
+    click.echo(f"wrote {path} ({len(content) / 1000:,.0f} kB)", err=True)
+
+
+def _post(command: str, markdown: str) -> None:
+    """Hand the Markdown to a command of the user's own."""
+    try:
+        words = shlex.split(command)
+        done = subprocess.run(words, input=markdown.encode())
+    except (OSError, ValueError, IndexError) as error:
+        raise BenchError(f"cannot run {command!r} to post the report: {error}.") from error
+    if done.returncode:
+        failed = BenchError(
+            f"{words[0]} exited with {done.returncode}; the report was not posted. Keep it with -o report.md"
+        )
+        failed.exit_code = Exit.FAILED
+        raise failed
+
+
+def _page(warehouse: "Warehouse", report: "Report") -> bytes:
+    """The page, with the charts that the run has rows for."""
+    from . import fonts, report_page
+    from .files import bundle
+
+    document = _with_pictures(report.document)
+    figures = dict(_figures(warehouse, report, document))
+    said = "".join(figure.said for found in figures.values() for figure in found)
+    return report_page.page(document, figures, font=fonts.choose(said)[0], bundle=bundle())
+
+
+def _with_pictures(document: "Document") -> "Document":
+    """The document with the subject that only a picture tells: where it has a summary, the slowest cases follow it."""
+    import dataclasses
+
+    from ..query.document import Section
+
+    sections = list(document.sections)
+    if sections and sections[0].key == "summary":
+        sentence = "The slowest cases; all of them stand in the tables of their suites."
+        sections.insert(2, Section(key="speedups", title="Slowest cases", sentences=[sentence]))
+    return dataclasses.replace(document, sections=sections)
+
+
+def _figures(
+    warehouse: "Warehouse", report: "Report", document: "Document"
+) -> Iterator[tuple[str, Sequence["Figure"]]]:
+    """By section, the charts of it; one that has nothing to draw is left out."""
+    from . import runtime_vs_tokens, speedups
+
+    charts: dict[str, Callable[[], Figure]] = {
+        "speedups": lambda: speedups.draw(warehouse, runs=[report.run_id]),
+        "scheduler": lambda: runtime_vs_tokens.draw(warehouse, configs=[report.config]),
+    }
+    for section in document.sections:
+        if section.key in charts:
+            try:
+                yield section.key, [charts[section.key]()]
+            except NothingToShow:
+                continue
