@@ -49,7 +49,8 @@ def effects(warehouse: "Warehouse", plan: Plan, where: Mapping[str, Sequence[str
     Args:
         warehouse: Where to look.
         plan: What is to be seen, and how sure.
-        where: column -> values to keep; an empty list keeps all, but of `metric` only latency where that was measured.
+        where: column -> values to keep; an empty list keeps all, but of `metric` the latency, where
+            there is none what has a direction, else all.
 
     Returns:
         Rows of `detectable_effects`, of steady samples and of values without a phase.
@@ -69,7 +70,8 @@ def effects(warehouse: "Warehouse", plan: Plan, where: Mapping[str, Sequence[str
     columns = sql.views()["detectable_effects"].columns
     found: list[Row] = [dict(zip(columns, row, strict=True)) for row in rows]
     if "metric" not in where:
-        found = [row for row in found if row["metric"] == USUAL] or found
+        usual = [row for row in found if row["metric"] == USUAL]
+        found = usual or [row for row in found if row["better"] is not None] or found
     if all(row["noise"] is None for row in found):
         raise _unknown(warehouse, found)
     return found

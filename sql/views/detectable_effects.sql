@@ -26,6 +26,7 @@
 -- metric             What was measured.
 -- phase              cold, compile, warmup or steady; NULL where that has no meaning.
 -- unit               Unit of the value.
+-- better             'higher' or 'lower'; NULL where neither is.
 -- runs_seen          Runs the noise was taken over, of the last 50.
 -- noise              Standard deviation of ln(value) from run to run (run_noise); NULL where no case was measured twice.
 -- sampling_noise     The part of it that more samples in a run would lower: the standard error of ln(median) of one run as
@@ -40,11 +41,12 @@
 -- workload_seconds   Time a run takes for the case's work, all backends together; NULL where nobody noted it.
 WITH
 run AS (SELECT DISTINCT ON (run_id) run_id, host FROM runs ORDER BY run_id, started_at, config),
-measured AS (
+measured AS (  -- the axes of a case are the same in every run: its id is their hash
     SELECT
-        config, host, case_id, metric, phase, unit, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name,
-        min(mode) AS mode, min(device) AS device, min(dtype) AS dtype, min(backend) AS backend,
-        min(batch_size) AS batch_size, min(sequence_length) AS sequence_length, min(parameters) AS parameters,
+        config, host, case_id, metric, phase, unit, any_value(work_hash) AS work_hash, any_value(suite) AS suite,
+        any_value(name) AS name, any_value(mode) AS mode, any_value(device) AS device, any_value(dtype) AS dtype,
+        any_value(backend) AS backend, any_value(batch_size) AS batch_size,
+        any_value(sequence_length) AS sequence_length, any_value(parameters) AS parameters, any_value(better) AS better,
         sqrt(avg(CASE
             WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
             WHEN median > 0 THEN pi() / 2 * pow(stdev / median, 2) / n
@@ -92,7 +94,7 @@ multiples AS (
 
 SELECT
     case_.config, case_.host, case_id, case_.work_hash, suite, name, mode, device, dtype, backend, batch_size,
-    sequence_length, parameters, metric, phase, unit, runs_seen, noise, sampling_noise, case_.weight, judged,
+    sequence_length, parameters, metric, phase, unit, better, runs_seen, noise, sampling_noise, case_.weight, judged,
     case_.test_alpha, candidate::BIGINT AS runs_needed,
     exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE)) - 1 AS detectable,
     seconds AS workload_seconds
