@@ -86,6 +86,15 @@ class Object(dict[str, Any]):
             raise BadRecord(f"{key} is {show(value)}, not a whole number of 64 bits")
         return value
 
+    def count(self, key: str) -> int | None:
+        """A number of things, also as a text; what is none counts as not asked for."""
+        value = self.get(key)
+        text = str(value) if type(value) in (int, str) else ""
+        if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text)):
+            return None
+        self.take(key)
+        return int(text)
+
     def moment(self, key: str) -> Instant | None:
         """A time; what cannot be read as one counts as not asked for."""
         moment = instant(self.get(key))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..warehouse.log import Batch
-from .document import BadRecord, Object, as_json, decode, read_text, repeated_key
+from .document import BadRecord, Object, as_json, decode, read_text, repeated_key, show
 from .format import MAX_TEXT, Format, Head, Part, Tally
 from .results import Results
 
@@ -25,6 +25,7 @@ class JsonFormat(Format):
 
     unpacks = True
     shapes: ClassVar[tuple[frozenset[str], ...]]  # paths of keys (`Head.paths`): the file has all of one of these
+    holds: ClassVar[type | tuple[type, ...]] = Object  # what the document is
 
     def recognise(self, head: Head) -> bool:
         """Whether the beginning of the document has the keys of one of the shapes."""
@@ -35,6 +36,8 @@ class JsonFormat(Format):
         results = Results(part, batch)
         try:
             document = self.parse(read_text(part))
+            if not isinstance(document, self.holds):
+                raise BadRecord(f"not what {self.name} writes, but {show(document)}")
             records = self.open(document, results)
         except BadRecord as error:
             reject_file(results, error)

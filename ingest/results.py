@@ -178,6 +178,7 @@ class Subject:
         unit: str | None,
         *,
         loops: int | None = 1,
+        together: bool = False,
         metric: str = "latency",
         phase: str = "steady",
         recorded_at: Instant | None = None,
@@ -187,9 +188,10 @@ class Subject:
         """Add raw samples.
 
         Args:
-            values: One number a sample; of a duration, that of one call.
+            values: One number a sample.
             unit: What they are in.
             loops: Calls in each sample; None if nobody knows.
+            together: Whether a duration is that of all calls together, not of one.
             metric: What was measured.
             phase: warmup or steady.
             recorded_at: When.
@@ -205,16 +207,18 @@ class Subject:
         read = [number(value, kind.factor) for value in values]
         self.is_measured |= any(value is not None for value in read)
         place = self.place() | {"metric": metric[:LONGEST_NAME], "phase": phase, "recorded_at": recorded_at}
-        calls = loops if loops is not None and loops > 0 else 0
-        timed = kind.name == "ns" and calls > 0 and all(_is_whole(one * calls) for one in read if one is not None)
+        calls = loops if loops is not None and 0 < loops < LONGEST_NS else 0
+        times = 1 if together else calls
+        timed = kind.name == "ns" and calls > 0 and all(_is_whole(one * times) for one in read if one is not None)
 
         def events() -> Iterator[Event]:
             for index, (value, one) in enumerate(zip(values, read, strict=True), first):
                 if timed and one is not None:
-                    yield Timing(duration_ns=round(one * calls), loops=calls, sample=index, **columns, **place)
+                    yield Timing(duration_ns=round(one * times), loops=calls, sample=index, **columns, **place)
                 else:
                     original = _original(value, one, unit, kind)
-                    yield Metric(value=one, unit=kind.name, better=better, **original, **place)
+                    each = one / calls if together and calls and one is not None else one
+                    yield Metric(value=each, unit=kind.name, better=better, **original, **place)
 
         self._results.add(events())
 

@@ -62,8 +62,6 @@ class Asv(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file; the records are its benchmarks."""
-        if not isinstance(document, Object):
-            raise BadRecord("not an object")
         described = read_companion(results.part.path.parent, "machine.json")
         params = document.section("params")
         machine = Object([*(described.items() if isinstance(described, Object) else ()), *params.items()])

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..document import BadRecord, Object, labels
+from ..document import BadRecord, Object, labels, show
 from ..jsonformat import JsonFormat
-from ..results import Results, Subject
+from ..results import Results, Subject, number
 
 STATISTICS = {
     "Min": "min", "LowerFence": "lower_fence", "Q1": "q1", "Median": "median", "Mean": "mean", "Q3": "q3",
@@ -43,15 +43,14 @@ class BenchmarkDotNet(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """The run is the folder's: each class of benchmarks has a file."""
-        if not isinstance(document, Object):
-            raise BadRecord("not an object")
-        host, records = document.section("HostEnvironmentInfo"), document.array("Benchmarks")
-        processor, count = host.take("ProcessorName"), host.take("LogicalCoreCount") or host.take("ProcessorCount")
+        host: Object = document.section("HostEnvironmentInfo")
+        records: list[Any] = document.array("Benchmarks")
+        processor = host.take("ProcessorName")
         if isinstance(processor, Object):  # of old versions: a value that is made when it is first asked for
             processor = processor.get("Value")
         environment = Environment(
             environment_id="", cpu=processor if isinstance(processor, str) else None,
-            logical_cores=count if type(count) is int else None, os=host.text("OsVersion"),
+            logical_cores=host.count("LogicalCoreCount") or host.count("ProcessorCount"), os=host.text("OsVersion"),
             architecture=host.text("Architecture"), extra=labels(host.left()),
         )  # fmt: skip
         results.run(environment=environment, tags=document.left() | {"HostEnvironmentInfo": None})
@@ -122,10 +121,10 @@ def _measurements(case: Subject, measurements: list[Object]) -> None:
         metric, phase = PHASES.get(kind, ("overhead", "warmup" if "Warmup" in kind else "steady"))
         operations, launch = one.whole("Operations") or 0, one.whole("LaunchIndex")
         total = one.take("Nanoseconds")
-        if operations < 1 or not isinstance(total, int | float):
-            raise BadRecord(f"a measurement of {operations} operations that took {total!r} ns")
+        if operations < 1 or number(total) is None:
+            raise BadRecord(f"a measurement of {operations} operations that took {show(total)} ns")
         process = None if launch is None else launch - 1
         sample = (one.whole("IterationIndex") or 1) - 1
         case.samples(
-            [total / operations], "ns", loops=operations, metric=metric, phase=phase, process=process, sample=sample
+            [total], "ns", loops=operations, together=True, metric=metric, phase=phase, process=process, sample=sample
         )

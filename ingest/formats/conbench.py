@@ -29,6 +29,7 @@ class Conbench(JsonFormat):
         "the store already → known"
     )
     histories = True
+    holds = (Object, list)
     shapes = (
         frozenset({"data.data[].stats", "data.data[].tags"}), frozenset({"data[].stats", "data[].tags"}),
         frozenset({"[].stats", "[].tags", "[].run_id"}), frozenset({"stats", "tags", "run_id"}),
@@ -93,12 +94,12 @@ def _run(records: list[Any], first: Object, results: Results) -> Chosen:
     )
     commit = first.section("commit") or first.section("github")
     moments = [instant(record.get("timestamp")) for record in records if isinstance(record, Object)]
-    memory, gpus = machine.take("memory_bytes"), machine.take("gpu_product_names")
+    gpus = machine.take("gpu_product_names")
     host, _ = machine.text("name"), machine.take("id")
     system, release = machine.text("os_name"), machine.text("os_version")
     environment = Environment(
-        environment_id="", cpu=machine.text("cpu_model_name"), logical_cores=_count(machine.take("cpu_thread_count")),
-        physical_cores=_count(machine.take("cpu_core_count")), ram_bytes=_count(memory),
+        environment_id="", cpu=machine.text("cpu_model_name"), logical_cores=machine.count("cpu_thread_count"),
+        physical_cores=machine.count("cpu_core_count"), ram_bytes=machine.count("memory_bytes"),
         gpus=[str(gpu) for gpu in gpus] if isinstance(gpus, list) else None, architecture=machine.text("architecture_name"),
         os=f"{system} {release}" if system and release else system,
         extra=labels({"machine": machine.left() or None, "context": first.get("context"), "info": first.get("info")}),
@@ -110,11 +111,6 @@ def _run(records: list[Any], first: Object, results: Results) -> Chosen:
         content=as_json(records), started_at=min((moment for moment in moments if moment is not None), default=None),
         git_commit=commit.text("sha") or commit.text("commit"), host=host, environment=environment, tags=tags,
     )  # fmt: skip
-
-
-def _count(value: Any) -> int | None:
-    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-    return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 19 and int(text) else None
 
 
 def _stats(case: Subject, stats: Object) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
-from ..document import BadRecord, Object, read_companion
+from ..document import BadRecord, Object, read_companion, show
 from ..jsonformat import JsonFormat
-from ..results import Results, Subject
+from ..results import Results, Subject, number
 
 LATEST = ("new", "change")  # folders of the latest measurement; any other holds a baseline
 ESTIMATES = {"mean": "mean", "median": "median", "medianabsdev": "mad", "slope": "slope", "stddev": "stddev"}
@@ -108,6 +108,6 @@ def _samples(case: Subject, sample: Any) -> None:
         raise BadRecord(f"sample.json has {len(times)} times for {len(iterations)} counts of iterations")
     for index, (count, time) in enumerate(zip(iterations, times, strict=True)):
         loops = Object([("iters", count)]).whole("iters")
-        if not loops or loops < 0 or not isinstance(time, int | float):
-            raise BadRecord(f"sample.json: sample {index} took {time} for {count} iterations")
-        case.samples([time / loops], "ns", loops=loops, sample=index)
+        if not loops or loops < 0 or number(time) is None:
+            raise BadRecord(f"sample.json: sample {index} took {show(time)} for {show(count)} iterations")
+        case.samples([time], "ns", loops=loops, together=True, sample=index)

@@ -44,8 +44,6 @@ class GithubAction(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run an entry."""
-        if not isinstance(document, Object):
-            raise BadRecord("not an object")
         about = {key: value for key, value in document.items() if key != "entries"}
         return self._benches(document.section("entries"), about, results)
 

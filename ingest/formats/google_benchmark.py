@@ -35,29 +35,26 @@ class GoogleBenchmark(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file."""
-        if not isinstance(document, Object):
-            raise BadRecord("not an object")
         context, records = document.section("context"), document.array("benchmarks")
         extra = {field: context.take(field) for field in MACHINE if field in context}
-        cores = context.take("num_cpus")
         results.run(
             started_at=context.moment("date"),
             host=context.text("host_name"),
             command=context.text("executable"),
-            environment=Environment(
-                environment_id="", logical_cores=cores if type(cores) is int else None, extra=labels(extra)
-            ),
+            environment=Environment(environment_id="", logical_cores=context.count("num_cpus"), extra=labels(extra)),
             tags=document.left(),
         )
         return _with_types(records)
 
     def load(self, record: Object, results: Results) -> None:
         """One entry: one repetition, or one aggregate over them."""
-        aggregate = record.text("run_type") == "aggregate"
+        aggregate = record.get("run_type") == "aggregate"  # which is kept as text, as is the unit
         statistic = (record.text("aggregate_name") or "aggregate") if aggregate else None
         name = record.text("run_name") or record.name("name").removesuffix(f"_{statistic}")
         case = results.case(name)
-        unit = record.text("time_unit") or "ns"
+        unit = record.get("time_unit") or "ns"
+        if not isinstance(unit, str):
+            raise BadRecord("time_unit is no text")
         iterations, repetition = record.whole("iterations"), record.whole("repetition_index")
         for field, metric in TIMES:
             value = record.take(field)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ..document import BadRecord, Object
+from ..document import Object
 from ..jsonformat import JsonFormat
 from ..results import Results, Subject
 
@@ -24,9 +24,7 @@ class Hyperfine(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """Nothing is said of when and where."""
-        if not isinstance(document, Object):
-            raise BadRecord("not an object")
-        records = document.array("results")
+        records: list[Any] = document.array("results")
         if left := document.left():
             results.run(tags=left)
         return records

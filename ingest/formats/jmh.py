@@ -22,6 +22,7 @@ class Jmh(JsonFormat):
         "latency as the unit says, histograms of mode sample → timings; score, error, interval and percentiles → _mean, "
         "_error, _low, _high, _p50 …; secondary metrics → metrics of their name; the JVM → environment"
     )
+    holds = list
     shapes = (
         frozenset({"[].benchmark", "[].primaryMetric"}),
         frozenset({"[].jmhVersion", "[].benchmark", "[].mode"}),
@@ -29,16 +30,15 @@ class Jmh(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """The run is the folder's; its machine is that of the first benchmark."""
-        if not isinstance(document, list):
-            raise BadRecord("not a list")
-        first = next((record for record in document if isinstance(record, Object)), Object())
+        records: list[Any] = document
+        first = next((record for record in records if isinstance(record, Object)), Object())
         said = {field: first.get(field) for field in MACHINE}
         results.run(environment=Environment(environment_id="", extra=labels(said)))
         results.context = said
         results.note(
             "its scores, and percentiles but in mode sample, are over iterations that are means: means of means"
         )
-        return document
+        return records
 
     def load(self, record: Object, results: Results) -> None:
         """One benchmark in one mode."""

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..document import MAX_BYTES, BadRecord, Object, companion, labels
+from ..document import MAX_BYTES, Object, companion, labels
 from ..jsonformat import JsonFormat
 from ..results import Results, Subject
 
@@ -44,8 +44,6 @@ class Nvbench(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """The run is the folder's: each program has a file."""
-        if not isinstance(document, Object):
-            raise BadRecord("not an object")
         devices, meta = document.records("devices"), document.section("meta")
         names = [device.text("name") or "GPU" for device in devices]
         repeated = Counter(names)

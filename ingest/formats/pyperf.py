@@ -1,9 +1,9 @@
 """pyperf (and pyperformance): its JSON, packed or not."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...warehouse.events import Environment
+from ...warehouse.events import Environment, Instant
 from ..document import BadRecord, Object, instant, labels
 from ..format import FILE
 from ..jsonformat import JsonFormat
@@ -35,16 +35,14 @@ class Pyperf(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file."""
-        if not isinstance(document, Object):
-            raise BadRecord("not an object")
-        suite, records = document.section("metadata"), document.array("benchmarks")
+        suite: Object = document.section("metadata")
+        records: list[Any] = document.array("benchmarks")
         results.context = suite
         for field in ("name", "loops", "inner_loops", "unit"):
             suite.take(field)
         host, commit, branch = suite.text("hostname"), suite.text("commit_id"), suite.text("commit_branch")
-        cores = suite.take("cpu_count")
         environment = Environment(
-            environment_id="", cpu=suite.text("cpu_model_name"), logical_cores=cores if type(cores) is int else None,
+            environment_id="", cpu=suite.text("cpu_model_name"), logical_cores=suite.count("cpu_count"),
             os=suite.text("platform"), python=suite.text("python_version"),
             extra=labels({field: suite.take(field) for field in MACHINE if field in suite}),
         )  # fmt: skip
@@ -92,12 +90,13 @@ def _process(own: Object, case: Subject) -> None:
     case.metric("process_duration", own.take("duration"), "s", better=None)
 
 
-def _dates(parts: list[Any]) -> list[int]:
+def _dates(parts: list[Any]) -> Iterator[Instant]:
     """When the processes began, as far as the file says."""
-    runs = [run for part in parts if isinstance(part, Object) for run in [part, *(part.get("runs") or [])]]
-    said = [
-        run["metadata"].get("date")
-        for run in runs
-        if isinstance(run, Object) and isinstance(run.get("metadata"), Object)
-    ]
-    return [moment for date in said if (moment := instant(date)) is not None]
+    for part in parts:
+        if isinstance(part, Object):
+            about = part.get("metadata")
+            moment = instant(about.get("date")) if isinstance(about, Object) else None
+            if moment is not None:
+                yield moment
+            runs = part.get("runs")
+            yield from _dates(runs) if isinstance(runs, list) else ()

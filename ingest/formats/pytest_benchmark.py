@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..document import BadRecord, Object, labels
+from ..document import Object, labels
 from ..format import FILE
 from ..jsonformat import JsonFormat
 from ..results import Results, number
@@ -40,10 +40,8 @@ class PytestBenchmark(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file."""
-        if not isinstance(document, Object):
-            raise BadRecord("not an object")
         commit, machine = document.section("commit_info"), document.section("machine_info")
-        records = document.array("benchmarks")
+        records: list[Any] = document.array("benchmarks")
         revision, dirty = commit.text("id"), commit.take("dirty")
         host = machine.text("node")
         environment, varying = _environment(machine)
@@ -81,13 +79,13 @@ def _environment(machine: Object) -> tuple[Environment, dict[str, Any]]:
     """What describes the machine, and what of its description differs from run to run."""
     cpu = machine.get("cpu")
     described = machine.section("cpu") if isinstance(cpu, Object) else Object()
-    brand, count = described.take("brand_raw") or described.take("brand"), described.take("count")
+    brand = described.take("brand_raw") or described.take("brand")
     varying = {field: described.take(field) for field in VARYING if field in described}
     system, release = machine.text("system"), machine.text("release")
     environment = Environment(
         environment_id="",
         cpu=brand if isinstance(brand, str) else None,
-        logical_cores=count if type(count) is int else None,
+        logical_cores=described.count("count"),
         os=f"{system} {release}" if system and release else system,
         architecture=machine.text("machine"),
         python=machine.text("python_version"),

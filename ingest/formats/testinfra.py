@@ -27,6 +27,7 @@ class TestInfra(JsonFormat):
         "dependencies and runners → environment; records that are in the store already → known"
     )
     histories = True
+    holds = (Object, list)
     shapes = (
         frozenset({"[].metric.benchmark_values", "[].metric.name"}),
         frozenset({"metric.benchmark_values", "metric.name"}),
@@ -111,12 +112,12 @@ def _job(record: Any) -> str:
 def _run(records: list[Any], first: Object, results: Results) -> Chosen:
     runners = first.records("runners")
     runner = runners[0] if runners else Object()
-    gpu, count, dependencies = runner.take("gpu_info"), runner.take("cpu_count"), first.section("dependencies")
+    gpu, dependencies = runner.take("gpu_info"), first.section("dependencies")
     torch = dependencies.get("pytorch") or dependencies.get("torch")
     host = runner.text("name")
     version = torch.get("version") or torch.get("sha") if isinstance(torch, Object) else None
     environment = Environment(
-        environment_id="", cpu=runner.text("cpu_info"), logical_cores=count if type(count) is int else None,
+        environment_id="", cpu=runner.text("cpu_info"), logical_cores=runner.count("cpu_count"),
         gpus=[gpu] if isinstance(gpu, str) and gpu else None, torch=version if isinstance(version, str) else None,
         extra=labels({"runner": runner.text("type"), "dependencies": dependencies, "runners": [each.left() for each in runners]}),
     )  # fmt: skip

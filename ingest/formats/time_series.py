@@ -1,5 +1,6 @@
 """Time-series CSV as Apache Otava (Hunter) reads it: a row a measurement, with its time, its commit and some metrics."""
 
+import contextlib
 import csv
 import re
 from dataclasses import dataclass
@@ -70,9 +71,10 @@ class _Header:
         numeric: set[int] = set()
         textual: set[int] = set()
         for line in lines:
-            for index, cell in enumerate(line.split(self.separator)):
-                if cell.strip().lower() not in NO_VALUE:
-                    (textual if number(cell) is None else numeric).add(index)
+            with contextlib.suppress(BadRecord):
+                for index, cell in enumerate(self.cells(line)):
+                    if cell.lower() not in NO_VALUE:
+                        (textual if number(cell) is None else numeric).add(index)
         return found | (textual - numeric - {self.time})
 
 

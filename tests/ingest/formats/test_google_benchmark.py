@@ -87,7 +87,9 @@ def test_counters_and_labels_are_kept() -> None:
 
     assert got.metrics()["bytes_per_second"] == (1e9, "bytes/s")
     assert got.metrics()["hits"] == (3.0, None)
-    assert json.loads(got.metrics()["fields"]) == {"label": "warm", "threads": 2, "name": "BM_a"}
+    assert json.loads(got.metrics()["fields"]) == {
+        "label": "warm", "threads": 2, "name": "BM_a", "run_type": "iteration", "time_unit": "us",
+    }  # fmt: skip
     assert got.better()["bytes_per_second"] == "higher"
 
 

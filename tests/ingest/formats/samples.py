@@ -1,0 +1,130 @@
+# ruff: noqa: E501
+"""One small sample of each format, made here, for what is tried on all of them: some are files with others beside them."""
+
+import gzip
+import json
+import struct
+from typing import Any
+
+SAMPLES: dict[str, dict[str, bytes]] = {}  # format -> files, the one to read first
+
+
+def sample(kind: str, content: object, name: str = "results.json", **beside: Any) -> None:
+    """Add one; what is no text or bytes becomes JSON."""
+    files = {name: content, **{key.replace("__", "/").replace("_dot_", "."): value for key, value in beside.items()}}
+    SAMPLES[kind] = {
+        key: value
+        if isinstance(value, bytes)
+        else value.encode()
+        if isinstance(value, str)
+        else json.dumps(value, indent=1).encode()
+        for key, value in files.items()
+    }
+
+
+sample("pytest-benchmark", {
+    "machine_info": {"node": "n", "system": "Linux", "release": "6", "cpu": {"brand": "c", "count": 2, "hz_actual": [1, 2]}},
+    "commit_info": {"id": "abc", "branch": "main", "dirty": True}, "datetime": "2024-05-06T07:08:09.5",
+    "benchmarks": [
+        {"name": "a", "fullname": "t.py::a", "group": None, "params": {"n": 1}, "extra_info": {"hits": 3}, "options": {"x": 1},
+         "stats": {"min": 1e-6, "mean": 2.5e-6, "ops": 4e5, "rounds": 2, "iterations": 5, "data": [2e-6, 3e-6], "outliers": "0;0"}},
+        {"name": "b", "fullname": "t.py::b", "stats": {"mean": 1, "iterations": 1, "data": []}},
+    ],
+})  # fmt: skip
+sample("google-benchmark", {
+    "context": {"date": "2024-05-06T07:08:09+00:00", "num_cpus": 4, "load_avg": [0.5], "caches": [{"type": "Data", "size": 1}]},
+    "benchmarks": [
+        {"name": "BM_a/8", "run_name": "BM_a/8", "run_type": "iteration", "iterations": 100, "real_time": 2.5, "cpu_time": 2.0,
+         "time_unit": "us", "items_per_second": 5.0, "label": "l"},
+        {"name": "BM_a/8_mean", "run_name": "BM_a/8", "run_type": "aggregate", "aggregate_name": "mean", "iterations": 2,
+         "real_time": 2.5, "cpu_time": 2.0, "time_unit": "us"},
+        {"name": "BM_e", "run_type": "iteration", "error_occurred": True, "error_message": "why", "real_time": None},
+    ],
+})  # fmt: skip
+sample("hyperfine", {"results": [
+    {"command": "sleep 0.1", "mean": 0.1, "stddev": None, "median": 0.1, "user": 0.01, "system": 0.02, "min": 0.1, "max": 0.2,
+     "times": [0.1, 0.2], "memory_usage_byte": [100, 200], "exit_codes": [0, 1], "parameters": {"n": "1"}},
+]})  # fmt: skip
+PYPERF = {
+    "benchmarks": [{"metadata": {"name": "b", "loops": 4}, "runs": [
+        {"metadata": {"date": "2024-05-06 07:08:09.5", "mem_max_rss": 5, "duration": 0.5}, "warmups": [[1, 1e-6], [4, 2e-6]]},
+        {"metadata": {"cpu_freq": "1"}, "values": [1e-6, 2e-6], "warmups": [[4, 3e-6]]},
+    ]}],
+    "metadata": {"hostname": "h", "cpu_count": 4, "inner_loops": 2, "unit": "second", "perf_version": "2"}, "version": "1.0",
+}  # fmt: skip
+sample("pyperf", gzip.compress(json.dumps(PYPERF).encode(), mtime=0), name="results.json.gz")
+sample("github-action-benchmark", "window.BENCHMARK_DATA = " + json.dumps({
+    "lastUpdate": 1, "entries": {"S": [
+        {"commit": {"id": "abc", "message": "m", "timestamp": "2024-05-06T07:08:09Z"}, "date": 1714979289000, "tool": "pytest",
+         "benches": [{"name": "t.py::a", "value": 5.5, "unit": "iter/sec", "range": "stddev: 0.1", "extra": "mean: 2 usec\nrounds: 3"}]},
+        {"commit": {"id": "def"}, "date": 1714979299000, "tool": "cargo",
+         "benches": [{"name": "f", "value": 7, "unit": "ns/iter", "range": "± 2"}]},
+    ]},
+}), name="data.js")  # fmt: skip
+sample(
+    "time-series",
+    "# about\ntime,commit,os,latency,size\n2024-01-01 03:00:00 +0100,a1,linux,10,1.5\n2024-01-02,a2,linux,NaN,\n",
+    name="api.csv",
+)
+ASV = {
+    "commit_hash": "abc", "date": 1714979289000, "params": {"machine": "m", "cpu": "c", "ram": "8G"}, "python": "3.12",
+    "requirements": {"numpy": "2"}, "version": 1, "env_vars": {}, "durations": {"x": 1.5},
+    "results": {
+        "time_a": 0.5, "time_skip": float("nan"), "time_fail": None,
+        "time_p": {"params": [["1", "2"]], "result": [1, 2], "stats": [{"ci_99": [1, 2], "q_25": 1, "number": 3}, None], "samples": [[1, 2], None]},
+    },
+}  # fmt: skip
+sample("asv", ASV, name="m/abc.json", benchmarks_dot_json={"time_p": {"name": "time_p", "param_names": ["n"], "type": "time", "unit": "seconds"}},
+       m__machine_dot_json={"machine": "m", "version": 1})  # fmt: skip
+ESTIMATE = {
+    "confidence_interval": {"confidence_level": 0.95, "lower_bound": 1.5, "upper_bound": 2.5},
+    "point_estimate": 2.0,
+    "standard_error": 0.1,
+}
+sample("criterion", {"mean": ESTIMATE, "median": ESTIMATE, "slope": None, "std_dev": ESTIMATE}, name="Fib/new/estimates.json",
+       Fib__new__sample_dot_json={"sampling_mode": "Linear", "iters": [1.0, 2.0], "times": [5.0, 9.0]},
+       Fib__new__benchmark_dot_json={"group_id": "Fib", "full_id": "Fib/x", "value_str": "3", "throughput": {"Bytes": 4}})  # fmt: skip
+JMH = {
+    "jmhVersion": "1.37", "benchmark": "a.B.c", "mode": "thrpt", "threads": 2, "forks": 1, "params": {"n": "1"},
+    "primaryMetric": {"score": 5.5, "scoreError": "NaN", "scoreConfidence": [5, 6], "scorePercentiles": {"99.9": 6}, "scoreUnit": "ops/ms",
+                      "rawData": [[5, 6]]},
+    "secondaryMetrics": {"gc": {"score": 1, "scoreUnit": "MB/sec", "rawDataHistogram": [[[[100, 2], [200, 1]]]]}},
+}  # fmt: skip
+sample("jmh", [JMH, JMH | {"mode": "sample"}])
+sample("benchmarkdotnet", {
+    "Title": "t", "HostEnvironmentInfo": {"ProcessorName": "c", "LogicalCoreCount": 4, "OsVersion": "o"},
+    "Benchmarks": [{
+        "DisplayInfo": "B.M: Job-X(Runtime=8) [N=1]", "FullName": "A.B.M(N: 1)", "Parameters": "N=1", "Memory": {"Gen0Collections": 1},
+        "Statistics": {"N": 1, "Mean": 1.5, "Percentiles": {"P95": 2}, "ConfidenceInterval": {"Lower": 1}, "OriginalValues": [1.5]},
+        "Measurements": [{"IterationMode": "Workload", "IterationStage": "Result", "LaunchIndex": 1, "IterationIndex": 1, "Operations": 2,
+                          "Nanoseconds": 3}],
+    }],
+})  # fmt: skip
+sample("go-test", "goos: linux\npkg: p\nBenchmarkA/n=1-8 \t 100\t 25.5 ns/op\t 16 B/op\nBenchmarkB 5 1 ns/op\n--- FAIL: BenchmarkC\n    x.go:1: why\nPASS\n",
+       name="bench.txt")  # fmt: skip
+sample(
+    "rust-text",
+    "test a ... bench:       1,234 ns/iter (+/- 56) = 8 MB/s\ntest b ... FAILED\nfib 20  time:   [26.0 µs 26.2 µs 26.5 µs]\n",
+    name="bench.txt",
+)
+sample("nvbench", {
+    "meta": {"argv": ["x"], "version": {"nvbench": {"string": "1"}}}, "devices": [{"id": 0, "name": "G"}],
+    "benchmarks": [{"name": "c", "states": [
+        {"name": "s", "device": 0, "axis_values": [{"name": "N", "type": "int64", "value": "64"}], "is_skipped": False, "summaries": [
+            {"tag": "nv/cold/time/gpu/mean", "hint": "duration", "data": [{"name": "value", "type": "float64", "value": "0.001"}]},
+            {"tag": "nv/json/bin:nv/cold/sample_times", "data": [
+                {"name": "filename", "type": "string", "value": "r_bin/0.bin"}, {"name": "size", "type": "int64", "value": "2"}]},
+        ]},
+        {"name": "s", "device": 0, "axis_values": None, "summaries": None, "is_skipped": True, "skip_reason": "why"},
+    ]}],
+}, r_bin__0_dot_bin=struct.pack("<2f", 0.001, 0.002))  # fmt: skip
+TESTINFRA = {
+    "timestamp": 1714979289, "head_sha": "abc", "job_id": 1, "runners": [{"name": "r", "gpu_info": "G"}], "dependencies": {"torch": {"version": "2"}},
+    "benchmark": {"name": "s", "mode": "inference", "dtype": "bf16", "extra_info": {"device": "cuda", "dynamic": True}},
+    "model": {"name": "m", "type": "t", "backend": "b"}, "metric": {"name": "latency(ms)", "benchmark_values": [1.5], "target_value": 2},
+}  # fmt: skip
+sample("test-infra", f"{json.dumps(TESTINFRA)}\n{json.dumps(TESTINFRA | {'job_id': 2})}\n")
+sample("conbench", {"data": [{
+    "run_id": "r", "timestamp": "2024-05-06T07:08:09Z", "tags": {"name": "n", "x": 1}, "github": {"commit": "abc"}, "error": None,
+    "machine_info": {"name": "m", "memory_bytes": "5"}, "stats": {"data": [0.5], "times": [0.5], "unit": "s", "mean": 0.5},
+}], "metadata": {}})  # fmt: skip

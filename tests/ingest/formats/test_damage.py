@@ -1,0 +1,117 @@
+"""Damage of every kind, to every format: nothing is raised, and every record is accounted for."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from bench.ingest import document
+from bench.ingest.format import find_format, formats
+from bench.warehouse.events import Reject
+
+from . import fuzz
+from .reading import lay, read_file, recognised
+from .samples import SAMPLES
+
+OLDER = {"scheduler", "torch-compile", "model-csv"}  # have tests of their own
+
+
+def test_every_format_has_a_sample() -> None:
+    """What is not sampled is not tried."""
+    assert set(SAMPLES) == {name for name, kind in formats().items() if kind.__module__.startswith("bench.")} - OLDER
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_a_sample_is_of_one_format_and_loads_whole(tmp_path: Path, kind: str) -> None:
+    """Recognised from its content, whatever it is called; in UTF-16, with a mark and packed too."""
+    lay(tmp_path, SAMPLES[kind])
+    name = next(iter(SAMPLES[kind]))
+    (tmp_path / name).rename(tmp_path / name.replace(".", "_"))
+    path = tmp_path / name.replace(".", "_")
+    plain = path.read_bytes()
+    plain = gzip.decompress(plain) if plain.startswith(b"\x1f\x8b") else plain
+    accounting = set()
+    for data in (plain, b"\xef\xbb\xbf" + plain, plain.decode().encode("utf-16"), gzip.compress(plain)):
+        path.write_bytes(data)
+        assert recognised(path) == [kind]
+        read = read_file(find_format(kind), path, name)
+        accounting.add(read.accounting)
+        assert read.rejects() == []
+        assert read.tally.loaded > 0
+    assert len(accounting) == 1
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_a_file_cut_anywhere(tmp_path: Path, kind: str) -> None:
+    """At about two hundred places of each sample, the last bytes among them."""
+    lay(tmp_path, SAMPLES[kind])
+    name = next(iter(SAMPLES[kind]))
+    data = SAMPLES[kind][name]
+    for end in {*range(1, len(data), max(1, len(data) // 200)), *range(len(data) - 20, len(data))}:
+        (tmp_path / name).write_bytes(data[:end])
+        fuzz.check(find_format(kind), tmp_path / name, name)
+
+
+def test_damaged_files() -> None:
+    """A few hundred of what `python -m tests.ingest.formats.fuzz` does; some go through a store."""
+    counts = fuzz.run(600, seed=2, stored=300)
+
+    assert all(counts[f"{kind} rejected"] for kind in SAMPLES)
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_ten_megabytes_of_text(tmp_path: Path, kind: str) -> None:
+    """In the place of every tenth short text; what is kept of it is short."""
+    name = next(iter(SAMPLES[kind]))
+    data = SAMPLES[kind][name]
+    packed = data.startswith(b"\x1f\x8b")
+    data = gzip.decompress(data) if packed else data
+    at = data.find(b'"', len(data) // 2) + 1
+    data = data[:at] + b"x" * (10 << 20) + data[at:]
+    lay(tmp_path, SAMPLES[kind] | {name: gzip.compress(data, 1) if packed else data})
+
+    read = fuzz.check(find_format(kind), tmp_path / name, name)
+
+    assert all(len(text or "") <= 70_000 for text in [event.text for event in read.of(Reject)])
+
+
+def test_a_gzip_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit nothing is read; the file is one reject."""
+    monkeypatch.setattr(document, "MAX_BYTES", 1 << 20)
+    lay(
+        tmp_path,
+        {"x.json": gzip.compress(b'{"results": [{"command": "a", "mean": 1}], "x": "' + b"0" * (64 << 20) + b'"}')},
+    )
+    assert (tmp_path / "x.json").stat().st_size < 1 << 17
+    assert recognised(tmp_path / "x.json") == ["hyperfine"]
+
+    read = read_file(find_format("hyperfine"), tmp_path / "x.json")
+
+    assert read.rejects() == [(1, "unpacks to more than 1 MiB")]
+
+
+def test_a_file_too_large_for_a_document_is_a_reject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would have to be held in memory."""
+    monkeypatch.setattr(document, "MAX_BYTES", 1 << 20)
+    lay(tmp_path, {"x.json": b'{"results": [{"command": "' + b"0" * (2 << 20) + b'", "mean": 1}]}'})
+
+    assert read_file(find_format("hyperfine"), tmp_path / "x.json").rejects() == [(1, "the file is larger than 1 MiB")]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[" * 200_000, "not valid JSON"),
+        ('{"results": ' + "[" * 100 + "]" * 100 + "}", "nested deeper than 64 levels"),
+        ('{"results": [' + "{}," * 5_000_000 + "{}]}", "more than 4,000,000 lists and objects"),
+        ('{"results": ' + "9" * 10_000 + "}", "not valid JSON: Exceeds the limit"),
+        ("", "not valid JSON: Expecting value"),
+    ],
+    ids=["unclosed", "deep", "many", "digits", "empty"],
+)
+def test_what_is_too_much_is_a_reject(tmp_path: Path, text: str, reason: str) -> None:
+    """Of the whole file, before it is in memory many times over."""
+    lay(tmp_path, {"x.json": text})
+
+    ((line, said),) = read_file(find_format("hyperfine"), tmp_path / "x.json").rejects()
+    assert line == 1
+    assert said.startswith(reason) or said in ("nested too deeply", "nested deeper than 64 levels")

@@ -1,0 +1,238 @@
+"""Results in a store: what becomes a run, what is known already, what joins."""
+
+import importlib.metadata
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.ingest.format import Format, Head, Part, Tally, formats
+from bench.ingest.load import Report
+from bench.ingest.plan import Said
+from bench.warehouse.database import Warehouse
+from bench.warehouse.log import Batch
+from bench.warehouse.store import Store
+
+from .reading import lay
+from .samples import ASV, JMH, SAMPLES, TESTINFRA
+
+Load = Callable[..., Report]
+Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """An empty store."""
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def load(store: Store) -> Load:
+    """Ingest paths into it."""
+    from bench.ingest.load import ingest
+
+    return lambda *paths, **options: ingest(store, [str(path) for path in paths], **options)
+
+
+@pytest.fixture
+def rows(store: Store) -> Rows:
+    """Ask it."""
+
+    def ask(query: str) -> list[tuple[Any, ...]]:
+        with Warehouse.open(store) as warehouse:
+            return warehouse.rows(query)
+
+    return ask
+
+
+def history(*commits: str) -> str:
+    """A data.js with an entry a commit."""
+    entries = [
+        {"commit": {"id": commit}, "date": 1714979289000 + at * 1000, "tool": "pytest",
+         "benches": [{"name": "t.py::a", "value": 5.0 + at, "unit": "iter/sec"}]}
+        for at, commit in enumerate(commits)
+    ]  # fmt: skip
+    return f"window.BENCHMARK_DATA = {json.dumps({'lastUpdate': len(commits), 'entries': {'S': entries}})}"
+
+
+def saved(commit: str, when: str) -> bytes:
+    """A saved run of pytest-benchmark."""
+    document = json.loads(SAMPLES["pytest-benchmark"]["results.json"])
+    return json.dumps(document | {"commit_info": {"id": commit}, "datetime": when}).encode()
+
+
+def test_a_history_that_grew_loads_its_new_entries(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """The old ones are known, run by run; the series has a point a commit, in order."""
+    lay(tmp_path / "ci", {"data.js": history("a", "b")})
+    load(tmp_path / "ci")
+    lay(tmp_path / "ci", {"data.js": history("a", "b", "c")})
+    report = load(tmp_path / "ci")
+
+    assert [(line.lines, line.loaded, line.known) for line in report.lines] == [(3, 1, 2)]
+    assert rows("SELECT lines, loaded, rejected, known FROM source_files ORDER BY lines") == [
+        (2, 2, 0, 0),
+        (3, 1, 0, 2),
+    ]
+    assert rows("SELECT git_commit, value FROM series WHERE metric = 'throughput_mean' ORDER BY position") == [
+        ("a", 5.0), ("b", 6.0), ("c", 7.0),
+    ]  # fmt: skip
+    assert load(tmp_path / "ci").lines[0].known == 3
+
+
+def test_a_history_with_nothing_new_makes_no_run(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Though the bytes of the file are others."""
+    lay(tmp_path / "ci", {"data.js": history("a")})
+    load(tmp_path / "ci")
+    lay(tmp_path / "ci", {"data.js": history("a").replace('"lastUpdate": 1', '"lastUpdate": 9')})
+
+    assert load(tmp_path / "ci").lines[0].known == 1
+    assert rows("SELECT count(*) FROM runs") == [(1,)]
+
+
+def test_the_same_benchmark_from_two_tools_joins_by_name(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """pytest-benchmark and what github-action-benchmark made of it."""
+    lay(tmp_path, {"a/x.json": saved("abc", "2024-05-06"), "b/data.js": history("abc")})
+    load(tmp_path / "a", tmp_path / "b")
+
+    assert rows("""
+        SELECT DISTINCT ours.name FROM cells AS ours JOIN cells AS theirs USING (name, metric, unit)
+        WHERE ours.config = 'a' AND theirs.config = 'b'
+    """) == [("t.py::a",)]  # fmt: skip
+
+
+def test_saved_runs_are_runs_of_their_machine(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Of a storage folder with its subfolders; each has its commit and time, and a new one is only added."""
+    files = {
+        ".benchmarks/linux/0001_a.json": saved("a", "2024-05-06"),
+        ".benchmarks/linux/0002_b.json": saved("b", "2024-05-07"),
+    }
+    lay(tmp_path, files | {".benchmarks/mac/0001_a.json": saved("a", "2024-05-08")})
+    load(tmp_path / ".benchmarks")
+    lay(tmp_path, {".benchmarks/linux/0003_c.json": saved("c", "2024-05-09")})
+    report = load(tmp_path / ".benchmarks")
+
+    assert sum(line.known for line in report.lines) == 6
+    assert rows("SELECT config, git_commit FROM series WHERE metric = 'latency' ORDER BY ALL") == [
+        (".benchmarks/linux", "a"), (".benchmarks/linux", "b"), (".benchmarks/linux", "c"), (".benchmarks/mac", "a"),
+    ]  # fmt: skip
+
+
+def test_a_label_is_the_beginning_of_the_config(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """NAME:PATH names the whole folder; its machines stay apart, and are known again."""
+    lay(tmp_path, {f"r/{name}/x.json": json.dumps(ASV | {"commit_hash": name}) for name in ("box", "bax")})
+    load(f"A:{tmp_path / 'r'}")
+    report = load(f"A:{tmp_path / 'r'}")
+
+    assert rows("SELECT DISTINCT config FROM runs ORDER BY 1") == [("A/bax",), ("A/box",)]
+    assert [line.loaded for line in report.lines] == [0, 0]
+
+
+def test_asv_is_a_history_by_commit(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Whatever the order of the files."""
+    dates = {"c1": 1714979289000, "c2": 1604979289000, "c3": 1804979289000}
+    lay(
+        tmp_path,
+        {f"m/{name}.json": json.dumps(ASV | {"commit_hash": name, "date": date}) for name, date in dates.items()},
+    )
+    load(tmp_path / "m")
+
+    series = "SELECT git_commit FROM series WHERE name = 'time_a' AND metric = 'latency_estimate' ORDER BY position"
+    assert rows(series) == [("c2",), ("c1",), ("c3",)]
+
+
+def test_files_that_say_no_run_are_one(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Also those that join later; the run begins when it was loaded, for want of anything better."""
+    hyperfine = SAMPLES["hyperfine"]["results.json"]
+    lay(tmp_path, {"h/a.json": hyperfine})
+    load(tmp_path / "h")
+    lay(tmp_path, {"h/b.json": hyperfine.replace(b"sleep", b"true")})
+    load(tmp_path / "h")
+
+    assert rows("SELECT count(*) FROM runs") == [(1,)]
+    assert rows("SELECT count(DISTINCT run_id), count(DISTINCT case_id) FROM cells") == [(1, 2)]
+    assert rows("SELECT began_at > TIMESTAMP '2024-01-01' FROM run_summaries") == [(True,)]
+
+
+def test_files_of_one_run_must_not_contradict_each_other(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Two JVMs in one folder are said; both are kept as environments."""
+    lay(tmp_path, {"j/a.json": json.dumps([JMH]), "j/b.json": json.dumps([JMH | {"jdkVersion": "8"}])})
+    report = load(tmp_path / "j")
+
+    assert any("b.json: says another environment" in note for note in report.notes)
+    assert rows("SELECT count(*) FROM environments") == [(2,)]
+
+
+def test_a_sentence_about_many_files_is_said_once(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Each source keeps it all the same."""
+    lay(tmp_path, {f"j/{index}.json": json.dumps([JMH | {"benchmark": f"b{index}"}]) for index in range(5)})
+    report = load(tmp_path / "j")
+
+    (note,) = [note for note in report.notes if "means of means" in note]
+    assert note.startswith("0.json, 1.json, 2.json and 2 more: ")
+    assert rows("SELECT count(*) FROM sources WHERE notes IS NOT NULL") == [(5,)]
+
+
+def test_tags_of_the_user_come_on_top(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Of what the file says of its run."""
+    lay(tmp_path, {"a/x.json": saved("abc", "2024-05-06")})
+    load(tmp_path / "a", tags={"gpu": "h200"})
+
+    assert rows("SELECT tags ->> 'gpu' FROM runs") == [("h200",)]
+
+
+def test_records_of_no_job_share_the_folders_run(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """A file a benchmark, as pr_time_benchmarks writes them."""
+    bare = {key: TESTINFRA[key] for key in ("benchmark", "model", "metric")}
+    other = bare | {"model": {"name": "other"}}
+    lay(tmp_path, {"t/a.json": json.dumps([bare]), "t/b.json": json.dumps([other])})
+    load(tmp_path / "t")
+
+    assert rows("SELECT count(*) FROM runs") == [(1,)]
+    assert rows("SELECT count(DISTINCT run_id) FROM cells") == [(1,)]
+
+
+def test_a_thousand_files_of_one_first_line_are_not_compared_with_each_other(
+    load: Load, store: Store, tmp_path: Path
+) -> None:
+    """Only what may have grown is looked up by its beginning."""
+    from bench.ingest.known import read_log
+
+    lay(tmp_path, {f"p/{index}.json": b"{\n" + saved(str(index), "2024-05-06")[1:] for index in range(20)})
+    load(tmp_path / "p")
+    known = read_log(store)
+
+    assert (len(known.rows()), known.by_head) == (20, {})
+
+
+class Mine(Format):
+    """A format of somebody else's."""
+
+    name = "mine"
+    doc = "lines of my own"
+
+    def recognise(self, head: Head) -> bool:
+        """By its first line."""
+        return head.lines(1) == ["mine"]
+
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """Nothing of it."""
+        return Tally(lines=1, loaded=1)
+
+
+def test_a_third_party_adds_a_format_by_an_entry_point(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else is touched."""
+    entry = importlib.metadata.EntryPoint("mine", f"{__name__}:Mine", "bench.formats")
+    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self: Mine)
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [entry] if group == "bench.formats" else [])
+    formats.cache_clear()
+    try:
+        lay(tmp_path, {"x/a.txt": "mine\n"})
+        assert [(line.format, line.loaded) for line in load(tmp_path / "x", said=Said(format="mine")).lines] == [
+            ("mine", 1)
+        ]
+        assert load(tmp_path / "x").lines[0].known == 1
+    finally:
+        formats.cache_clear()
