@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "sources": (".query.commands", "sources", "List imported files with their accounting."),
     "rejects": (".query.commands", "rejects", "List records that could not be read, and why."),
     "show": (".query.commands", "show", "Show one run: environment, cases, outcomes."),
+    "explain": (".query.explain_command", "explain", "Trace a figure to its SQL, samples and files."),
     "env-diff": (".query.explain_command", "env_diff", "What differs between the environments of two sides."),
     "plan": (".query.explain_command", "plan", "How many runs it takes to see a change of a given size."),
     "viz": (".viz.commands", "viz", "Draw charts of queries."),

@@ -1,18 +1,25 @@
 """Commands that give reasons: explain, env-diff, plan."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..warehouse.errors import BenchError
 from ..warehouse.options import Command, Values, format_option, store_option
-from ..warehouse.output import write_rows
+from ..warehouse.output import escape, write_rows
 from ..warehouse.store import Store
 from .commands import backends_option, configs_option, models_option, output_option, say, suites_option
-from .names import resolve_run
+
+if TYPE_CHECKING:
+    from .document import Column
+    from .evidence import Part
+
+CHARTS = (".png", ".svg", ".pdf", ".html", ".json")
+ENDS = 3  # rows of a long table that are shown at either end
 
 
 def _share_option(*names: str, default: str, most: float = 1, help: str) -> Callable[[Any], Any]:
@@ -51,7 +58,7 @@ def _share_option(*names: str, default: str, most: float = 1, help: str) -> Call
 @suites_option
 @backends_option
 @models_option
-@click.option("--metrics", cls=Values, help="These metrics; latency, or all where there is none, if left out.")
+@click.option("--metrics", cls=Values, help="These metrics; if left out latency, else those with a direction.")
 @format_option
 @output_option
 @store_option
@@ -84,7 +91,7 @@ def plan(
         write_rows(*render(found, wanted), fmt, output)
         strict = effects(warehouse, replace(wanted, correction="bonferroni"), where)
         for sentence in sentences(found, strict, wanted):
-            say(sentence)
+            say(escape(sentence))
 
 
 @click.command("env-diff", cls=Command)
@@ -105,12 +112,99 @@ def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: St
     """
     from ..warehouse.database import Warehouse
     from .environments import COLUMNS, facts, render, sentence
+    from .sides import find_sides
 
     with Warehouse.open(store) as warehouse:
-        found = facts(warehouse, [resolve_run(warehouse, base)], [resolve_run(warehouse, candidate)])
+        found = facts(warehouse, *(side.runs for side in find_sides(warehouse, base, candidate, say=say)))
         if fmt not in ("table", "markdown"):
             rows = [[fact.kind, fact.field, fact.base, fact.candidate, fact.same] for fact in found]
             write_rows(COLUMNS, rows, fmt, output)
             return
         write_rows(*render(found, base, candidate), fmt, output)
-        say(sentence(found))
+        say(escape(sentence(found)))
+
+
+@click.command(cls=Command)
+@click.argument("names", nargs=-1, required=True, metavar="[BASE CANDIDATE] CASE|geomean")
+@click.option("--run", help="Run to look at, by any of its names; the newest that has the case if left out.")
+@click.option("--metric", help="Metric to explain; latency, else speedup, else the first if left out.")
+@click.option("--backend", help="Backend, where the case was measured on several.")
+@click.option("--sql", "with_sql", is_flag=True, help="Print the statement behind every table, too.")
+@format_option
+@output_option
+@store_option
+def explain(
+    names: tuple[str, ...], run: str | None, metric: str | None, backend: str | None, with_sql: bool, fmt: str,
+    output: Path | None, store: Store,
+) -> None:  # fmt: skip
+    """Trace a figure to its SQL, its samples and the files they lie in, and say how to measure it again.
+
+    CASE is the name of a case, or the beginning of its id; `geomean` stands for the geometric means. With two sides, the
+    difference between them is explained. The formats for programs carry every sample, or every case of a mean. A chart
+    is explained by: bench viz explain FILE
+
+    \b
+        bench explain attention --backend inductor
+        bench explain attention --run main~1 --metric compile_latency --format csv
+        bench explain geomean --run main
+        bench explain main my-branch attention --backend inductor
+    """
+    from ..warehouse.database import Warehouse
+    from .explain import GEOMEAN, explain_case, explain_comparison, explain_geomean
+    from .sides import find_sides
+
+    if len(names) not in (1, 3):
+        raise BenchError(
+            "want a case, or two sides and a case: bench explain CASE, or bench explain BASE CANDIDATE CASE"
+        )
+    if run is not None and len(names) == 3:
+        raise BenchError("--run goes with a case alone: of two sides, these are the runs")
+    if metric is not None and names == (GEOMEAN,):
+        raise BenchError("the geometric means of a run are of speedups: --metric goes with two sides, or with a case")
+    if Path(names[0]).suffix in CHARTS and Path(names[0]).is_file():
+        raise BenchError(f"{names[0]} is a file. If it is a chart: bench viz explain {shlex.quote(names[0])}")
+    with Warehouse.open(store) as warehouse:
+        if len(names) == 3:
+            sides = find_sides(warehouse, names[0], names[1], say=say)
+            found = explain_comparison(warehouse, sides, names[2], backend=backend, metric=metric)
+        elif names[0] == GEOMEAN:
+            found = explain_geomean(warehouse, run=run, backend=backend)
+        else:
+            found = explain_case(warehouse, names[0], run=run, backend=backend, metric=metric)
+    if fmt != "table":
+        write_rows([column.name for column in found.data.columns], found.data.rows, fmt, output)
+        return
+    click.echo(found.title)
+    for part in found.parts:
+        if part.sentences or part.rows:
+            click.echo()
+            _write_part(part, store if with_sql or part.figure else None, part is found.data)
+
+
+def _write_part(part: "Part", store: Store | None, is_data: bool) -> None:
+    """A part for people: its sentences, its statement if there is a store to put it to, and the ends of its table."""
+    from .statements import paste
+
+    left_out = len(part.rows) - 2 * ENDS if part.long else 0
+    rest = f" (first and last {ENDS} of {len(part.rows)}; all with {'--format csv' if is_data else '--sql'})"
+    click.echo(f"{escape(part.title)}{rest if left_out > 0 else ''}")
+    for sentence in part.sentences:
+        click.echo(f"  {escape(sentence)}")
+    if part.sql is not None and store is not None:
+        usual = Store.find().root == store.root
+        click.echo(f"  {paste(part.sql)}{'' if usual else f' --store {shlex.quote(str(store.root))}'}")
+    if part.rows:
+        empty = (None, 0) if part.long else (None,)
+        keep = [i for i in range(len(part.columns)) if any(row[i] not in empty for row in part.rows)]
+        rows = [[_cell(part.columns[i], row[i]) for i in keep] for row in part.rows]
+        if left_out > 0:
+            rows[ENDS:-ENDS] = [["…"] * len(keep)]
+        write_rows([_heading(part.columns[i]) for i in keep], rows, "table")
+
+
+def _cell(column: "Column", value: Any) -> Any:
+    return value if column.kind == "number" else column.shown(value)
+
+
+def _heading(column: "Column") -> str:
+    return column.name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")

@@ -112,7 +112,7 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: Plan) -> Iterat
         )
         each = _seconds(rows)
         if each is not None and half < math.inf:
-            longest = f", or {span(2 * most * each)}" if most < math.inf else ""
+            longest = f", or {span(2 * most * each)}" if half < most < math.inf else ""
             yield f"  a run takes {span(each)}, so both sides take {span(2 * half * each)}{longest}"
         low, high = _quantiles(rows, "detectable")
         if low < math.inf:
@@ -124,7 +124,7 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: Plan) -> Iterat
             half, most = _quantiles(stricter, "runs_needed")
             yield (
                 f"  of {_cases(first['judged'])} that did not change, {plan.alpha * first['judged']:.2g} will look changed;"
-                f" --correct bonferroni rules that out with {_runs(half)}, or {_runs(most)}"
+                f" --correct bonferroni rules that out with {_runs(half)}{f', or {_runs(most)}' if half < most else ''}"
             )
     unknown: dict[str, int] = {}
     for row in found:

@@ -1,0 +1,115 @@
+"""Evidence for what sums up many cells: a comparison of two sides, a geometric mean."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .document import Column
+from .environments import facts, sentence
+from .evidence import Cell, Part, answer
+from .statements import among, equals, fill, listed
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+
+def comparison(warehouse: "Warehouse", cell: Cell, base: Sequence[str], candidate: Sequence[str]) -> list[Part]:
+    """How two sides compare in a cell, the value of every run, and the noise that was reckoned with."""
+    sql = (
+        "SELECT verdict, ratio, low, high, base_value, candidate_value, difference, reason FROM"
+        f" comparisons({listed(base)}, {listed(candidate)}) WHERE {equals('case_id', cell.case_id)} AND {cell.figures}"
+    )
+    rows = warehouse.rows(sql)
+    if not rows:
+        return []
+    ((verdict, value, low, high, before, after, difference, reason),) = rows
+    shown = Column("value", cell.kind).shown
+    doubt = "" if low is None else f" (95 % {low:.3g}–{high:.3g})"
+    better = ", above 1 is better" if verdict else ""
+    sentences = [f"{verdict or 'no verdict'}{'' if value is None else f': {value:.3g}x{doubt}{better}'}; {reason}"]
+    if difference is not None:
+        sign = "+" if difference > 0 else "-" if difference < 0 else ""
+        sentences.append(f"base {shown(before)}, candidate {shown(after)}, difference {sign}{shown(abs(difference))}")
+    side = f"CASE WHEN {among('run_id', base)} THEN 'base' ELSE 'candidate' END AS side"
+    kinds = dict.fromkeys(("value", "low", "high"), cell.kind)
+    each = (
+        f"SELECT {side}, run_id, began_at, left(git_commit, 9) AS git_commit, n, value, low, high FROM series"
+        f" WHERE {cell.case} AND {cell.figures} ORDER BY side, began_at, run_id"
+    )
+    shares = ("own_noise", "pooled_noise", "noise")
+    noise = (
+        "SELECT config, host, n AS runs, own_noise, pooled_noise, noise FROM run_noise WHERE config IN"
+        f" (SELECT config FROM runs WHERE {among('run_id', cell.run_ids)})"
+        f" AND {equals('case_id', cell.case_id)} AND {cell.figures} ORDER BY ALL"
+    )
+    return [
+        Part(cell.title, sql, sentences, figure=True),
+        answer(warehouse, "runs", each, kinds=kinds),
+        answer(warehouse, "noise from run to run", noise, kinds=dict.fromkeys(shares, "share")),
+    ]
+
+
+def comparison_geomeans(
+    warehouse: "Warehouse", base: Sequence[str], candidate: Sequence[str], backend: str | None, metric: str | None
+) -> tuple[Part, Part]:
+    """The geometric means of the ratios of two sides, and the cases that they are taken over or leave out."""
+    compared = f"comparisons({listed(base)}, {listed(candidate)})"
+    chosen = "better IS NOT NULL AND coalesce(phase NOT IN ('cold', 'warmup'), true)"
+    chosen += _only("backend", backend) + _only("metric", metric)
+    means = (
+        "SELECT metric, phase, suite, backend, exp(avg(ln(ratio))) AS ratio, count(ratio) AS n, count(*) AS n_total"
+        f" FROM {compared} WHERE {chosen} GROUP BY ALL HAVING count(ratio) > 0 ORDER BY ALL"
+    )
+    cases = (
+        "SELECT metric, phase, suite, backend, name, batch_size AS batch, sequence_length AS length, parameters, ratio,"
+        f" verdict, reason FROM {compared} WHERE {chosen} ORDER BY ALL"
+    )
+    said = "above 1 is better; over n of n_total cases, those that have a ratio"
+    shown = replace(answer(warehouse, "geometric means", means), sentences=[said], figure=True)
+    return shown, answer(warehouse, "cases", cases)
+
+
+def environments(warehouse: "Warehouse", base: Sequence[str], candidate: Sequence[str]) -> Part:
+    """What differs between the environments of two sides."""
+    text = "array_to_string(list_transform({}, lambda v: coalesce(v, '–')), '; ')"
+    sql = (
+        f"SELECT kind, field, {text.format('base_values')} AS base, {text.format('candidate_values')} AS candidate"
+        f" FROM environment_differences({listed(base)}, {listed(candidate)}) WHERE NOT same ORDER BY ALL"
+    )
+    return replace(answer(warehouse, "environments", sql), sentences=[sentence(facts(warehouse, base, candidate))])
+
+
+def geomeans(warehouse: "Warehouse", run_id: str, backend: str | None) -> Part:
+    """The geometric means of a run, of one backend or of all, with what each covers."""
+    sql = (
+        "SELECT suite, mode, dtype, device, backend, speedup, n, n_total FROM geomean_speedups()"
+        f" WHERE {equals('run_id', run_id)}{_only('backend', backend)} ORDER BY ALL"
+    )
+    said = "slowdowns count as 1; n of n_total cases, those that pass on every backend"
+    return replace(answer(warehouse, "geometric means", sql), sentences=[said], figure=True)
+
+
+def geomean_cases(warehouse: "Warehouse", run_id: str, backend: str | None) -> Part:
+    """What the geometric means are taken over, what is left out, and why."""
+    return answer(warehouse, "cases", f"{fill(_COVERED, run_id)}{_only('backend', backend)} ORDER BY ALL")
+
+
+_COVERED = """
+    SELECT suite, mode, dtype, device, backend, name, batch_size AS batch, sequence_length AS length, parameters, speedup,
+        CASE WHEN covered THEN greatest(speedup, 1) END AS counted_as,
+        CASE WHEN NOT covered THEN coalesce(reason, 'does not pass on every backend') END AS left_out
+    FROM (
+        SELECT *, counts AND count(DISTINCT backend) FILTER (counts) OVER (PARTITION BY work_hash)
+            = count(DISTINCT backend) FILTER (counts) OVER (PARTITION BY suite, mode, dtype, device) AS covered
+        FROM (
+            SELECT *, passing AND coalesce(speedup > 0, false) AS counts FROM case_summaries
+            WHERE run_id = {} AND status <> 'skipped'
+        )
+    )
+    WHERE origin IS NOT NULL
+"""
+
+
+def _only(column: str, value: str | None) -> str:
+    """A further condition, where a value is asked for."""
+    return "" if value is None else f" AND {equals(column, value)}"

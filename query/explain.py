@@ -1,0 +1,240 @@
+"""Explanations: a figure back to the SQL that gives it, its samples, what disturbed them, and the files they lie in."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..warehouse.errors import BenchError, NothingToShow, UnknownName
+from ..warehouse.output import escape
+from . import evidence
+from .environments import facts
+from .evidence import Cell, Part
+from .evidence_sides import comparison, comparison_geomeans, environments, geomean_cases, geomeans
+from .names import SHORTEST_PREFIX, resolve_run
+from .sides import Side
+from .statements import among
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+GEOMEAN = "geomean"  # a name that no case should have
+USUAL = ("latency", "speedup")  # metrics that are explained unless another is asked for: the first there is
+PHASES = ["steady", "", "warmup", "compile", "cold"]  # the figure is that of the first there is; '' stands for none
+MACHINE = ("cpu", "logical_cores", "gpus", "os", "python", "torch")
+LISTED = 12  # cases that an error names
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A figure, step by step; `data` is the step that holds the rows it is made of."""
+
+    title: str
+    parts: Sequence[Part]
+    data: Part
+
+
+def explain_case(
+    warehouse: "Warehouse", name: str, *, run: str | None = None, backend: str | None = None, metric: str | None = None
+) -> Explanation:
+    """What stands behind the figures of one case in one run.
+
+    Args:
+        warehouse: Where to look.
+        name: Name of the case, or the beginning of its id.
+        run: Run, by any of its names; the newest that has the case, if left out.
+        backend: Backend, where the name has several.
+        metric: Metric; if left out latency, else speedup, else the first.
+
+    Raises:
+        UnknownName: There is no such case, backend or metric; the nearest is named.
+        BenchError: Several cases answer to the name; they are listed with their ids.
+    """
+    found = _named(warehouse, name, None if run is None else [resolve_run(warehouse, run)], backend)
+    run_id = found[0][0]
+    case_id, label = _only(name, [row for row in found if row[0] == run_id])
+    cell = _cell(warehouse, [run_id], case_id, metric)
+    samples = evidence.samples(warehouse, cell)
+    parts = [*evidence.median(warehouse, cell)]
+    if metric in (None, *USUAL):
+        parts += evidence.speedup(warehouse, cell)
+    parts += [*evidence.phases(warehouse, cell), *samples, *evidence.disturbances(warehouse, cell)]
+    parts += [evidence.outcome(warehouse, cell), *evidence.files(warehouse, cell), _machine(warehouse, run_id)]
+    parts.append(_again(warehouse, [run_id]))
+    return Explanation(f"{escape(label)}\ncase {case_id} of {_about(warehouse, run_id)}", parts, samples[0])
+
+
+def explain_comparison(
+    warehouse: "Warehouse",
+    sides: tuple[Side, Side],
+    name: str,
+    *,
+    backend: str | None = None,
+    metric: str | None = None,
+) -> Explanation:
+    """What stands behind the difference between two sides in one case, or behind their geometric means.
+
+    Args:
+        warehouse: Where to look.
+        sides: The side to compare with, and the one under judgement.
+        name: Name of the case, or the beginning of its id; `geomean` for the geometric means.
+        backend: Backend, where the name has several.
+        metric: Metric; if left out latency, else speedup, else the first, and of geometric means every one.
+
+    Raises:
+        UnknownName: Neither side has such a case, backend or metric; the nearest is named.
+        BenchError: Several cases answer to the name; they are listed with their ids.
+        NothingToShow: The sides have nothing in common that a geometric mean could be taken over.
+    """
+    base, candidate = (side.runs for side in sides)
+    runs = list(dict.fromkeys([*base, *candidate]))
+    about = "\n".join(
+        f"{title} {_about(warehouse, side.runs[0])}{f', and {len(side.runs) - 1} more' * (len(side.runs) > 1)}"
+        for title, side in zip(("base", "candidate"), sides, strict=True)
+    )
+    environment = environments(warehouse, base, candidate)
+    if name == GEOMEAN:
+        means, cases = comparison_geomeans(warehouse, base, candidate, backend, metric)
+        if not means.rows:
+            raise NothingToShow(f"{sides[0].name} and {sides[1].name} have nothing in common to take a mean of")
+        return Explanation(f"geometric means of two sides\n{about}", [means, cases, environment], cases)
+    case_id, label = _only(name, _named(warehouse, name, runs, backend))
+    cell = _cell(warehouse, runs, case_id, metric)
+    samples = evidence.samples(warehouse, cell)
+    parts = [*comparison(warehouse, cell, base, candidate), environment, *samples, evidence.outcome(warehouse, cell)]
+    parts += [*evidence.files(warehouse, cell), _again(warehouse, [side.runs[0] for side in sides])]
+    return Explanation(f"{escape(label)}\n{about}", parts, samples[0])
+
+
+def explain_geomean(warehouse: "Warehouse", *, run: str | None = None, backend: str | None = None) -> Explanation:
+    """The cases that the geometric means of a run cover, those they leave out, and why.
+
+    Args:
+        warehouse: Where to look.
+        run: Run, by any of its names; the newest that has speedups, if left out.
+        backend: Only this backend.
+
+    Raises:
+        NothingToShow: There are no speedups.
+        UnknownName: None of them is of that backend; the nearest is named.
+    """
+    rows = warehouse.rows(
+        """
+        SELECT run_id, list(DISTINCT backend) FROM geomean_speedups() JOIN _run_times USING (run_id)
+        WHERE $run_id IS NULL OR run_id = $run_id
+        GROUP BY run_id ORDER BY any_value(began_at) DESC NULLS LAST, run_id DESC LIMIT 1
+        """,
+        {"run_id": None if run is None else resolve_run(warehouse, run)},
+    )
+    if not rows:
+        raise NothingToShow("no case was measured against a baseline. Measure some with: bench measure models")
+    ((run_id, backends),) = rows
+    if backend is not None and backend not in backends:
+        raise UnknownName("backend", backend, sorted(filter(None, backends)), where=f"run {run_id}")
+    cases = geomean_cases(warehouse, run_id, backend)
+    parts = [geomeans(warehouse, run_id, backend), cases, _machine(warehouse, run_id), _again(warehouse, [run_id])]
+    return Explanation(f"geometric means of speedups\n{_about(warehouse, run_id)}", parts, cases)
+
+
+def _named(
+    warehouse: "Warehouse", name: str, run_ids: Sequence[str] | None, backend: str | None
+) -> list[tuple[str, str, str]]:
+    """Run, id and label of every case that a name means, of the newest run first.
+
+    Raises:
+        UnknownName: There is none; the nearest name or backend is named.
+    """
+    chosen = "true" if run_ids is None else among("run_id", run_ids)
+    rows = warehouse.rows(
+        f"""
+        SELECT run_id, case_id, concat_ws(
+            ' ', name, mode, device, dtype, nullif(concat_ws(' x ', batch_size, sequence_length), ''), parameters,
+            backend
+        ) AS label
+        FROM cases JOIN _run_times USING (run_id)
+        WHERE (name = $name OR len($name) >= {SHORTEST_PREFIX} AND starts_with(case_id, $name))
+            AND ($backend IS NULL OR backend = $backend) AND {chosen}
+        GROUP BY ALL
+        ORDER BY any_value(began_at) DESC NULLS LAST, run_id DESC, label
+        """,
+        {"name": name, "backend": backend},
+    )
+    if rows:
+        return rows
+    backends = warehouse.rows(f"SELECT DISTINCT backend FROM cases WHERE name = ? AND {chosen} ORDER BY 1", [name])
+    where = "" if run_ids is None else f"run{'s' * (len(run_ids) > 1)} {', '.join(run_ids)}"
+    if backend is not None and backends:
+        raise UnknownName("backend", backend, [known for (known,) in backends if known], where=f"case {name!r}")
+    names = warehouse.rows(f"SELECT DISTINCT name FROM cases WHERE {chosen} ORDER BY 1")
+    raise UnknownName("case", name, [known for (known,) in names], where=where, cure="List them with: bench cases")
+
+
+def _only(name: str, found: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
+    """Id and label of the one case among these.
+
+    Raises:
+        BenchError: There are several.
+    """
+    labels = {case_id: label for _, case_id, label in found}
+    if len(labels) == 1:
+        return next(iter(labels.items()))
+    named = "".join(f"\n  {case_id}  {escape(label)}" for case_id, label in list(labels.items())[:LISTED])
+    more = f"\n  and {len(labels) - LISTED} more" if len(labels) > LISTED else ""
+    raise BenchError(f"{name!r} is {len(labels)} cases. Give --backend, or the beginning of an id:{named}{more}")
+
+
+def _cell(warehouse: "Warehouse", run_ids: Sequence[str], case_id: str, metric: str | None) -> Cell:
+    """The metric to explain, and its phase.
+
+    Raises:
+        UnknownName: The case has no such metric; the nearest is named.
+    """
+    nothing = Cell(tuple(run_ids), case_id)
+    found = warehouse.rows(
+        f"""
+        SELECT DISTINCT metric, phase, unit, list_position({PHASES!r}, coalesce(phase, '')) FROM cells
+        WHERE {nothing.case} ORDER BY 4 NULLS LAST, metric, unit
+        """
+    )
+    metrics = [row[0] for row in found]
+    if metric not in (None, "speedup", *metrics):  # a speedup that was measured is no metric of its own
+        raise UnknownName("metric", str(metric), sorted(set(metrics)), where=f"case {case_id}")
+    wanted = [metric] if metric in metrics else [*USUAL, *metrics]
+    for name in wanted:
+        for known, phase, unit, _ in found:
+            if known == name:
+                return Cell(tuple(run_ids), case_id, known, phase, unit)
+    return nothing
+
+
+def _about(warehouse: "Warehouse", run_id: str) -> str:
+    """A run in a few words: its id, config, time, commit and machine."""
+    ((config, began_at, commit, host),) = warehouse.rows(
+        "SELECT config, began_at, git_commit, host FROM _run_times WHERE run_id = ?", [run_id]
+    )
+    when = began_at and f"{began_at:%Y-%m-%d %H:%M}"
+    said = (f"run {run_id}", f"config {config}", when, commit and f"commit {commit[:9]}", host)
+    return escape(", ".join(filter(None, said)))
+
+
+def _machine(warehouse: "Warehouse", run_id: str) -> Part:
+    known = {fact.field: fact.texts()[0] for fact in facts(warehouse, [run_id], [run_id])}
+    said = ", ".join(f"{field} {known[field]}" for field in MACHINE if field in known)
+    return Part("measured on", None, [said, f"all of it: bench show {shlex.quote(run_id)}"] if said else [])
+
+
+def _again(warehouse: "Warehouse", run_ids: Sequence[str]) -> Part:
+    """The commands that measured, or that load again what was imported."""
+    said: list[str] = []
+    for run_id in run_ids:
+        commands = warehouse.rows(
+            "SELECT DISTINCT command FROM runs WHERE run_id = ? AND command IS NOT NULL", [run_id]
+        )
+        sources = warehouse.rows(
+            "SELECT DISTINCT config, path FROM source_files WHERE run_id = ? ORDER BY ALL", [run_id]
+        )
+        folders = dict.fromkeys((config, str(Path(path).parent)) for config, path in sources)
+        said += [command for (command,) in commands]
+        said += [f"bench ingest {shlex.quote(f'{config}:{folder}')}" for config, folder in folders]
+    return Part("measure it again", None, list(dict.fromkeys(said)))

@@ -1,0 +1,110 @@
+"""Explanations of a difference between two sides: the comparison, every run, the noise, and what the environments differ in."""
+
+import re
+from typing import Any
+
+import pytest
+from bench.query.explain import explain_comparison
+from bench.query.sides import Side
+from bench.warehouse import events
+from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+from bench.warehouse.events import Event
+
+from ..builders import Builder, case, metric, outcome, run, timing
+from .conftest import Bench
+
+AXES: dict[str, Any] = {"source_id": "file"}  # imported, so that no event files are looked for
+
+
+def side(name: str, torch: str, *values: int) -> list[Event]:
+    """Runs of a config a second apart, each with eight equal latencies of a model."""
+    found: list[Event] = [events.Environment(environment_id=torch, torch=torch, cpu="x")]
+    for number, value in enumerate(values):
+        run_id = f"{name}-{number}"
+        it = case("m", run=run_id, backend="inductor", **AXES)
+        found.append(run(run_id, name, environment_id=torch, host="vm", started_at=number * 10**6, git_commit=name * 9))
+        found += [it, outcome(it), *(timing(it, value, **AXES) for _ in range(8))]
+    return found
+
+
+@pytest.fixture(scope="module")
+def sides() -> Any:
+    """Half as fast, on another version of torch; the candidate has a model that the base has not."""
+    extra = case("new", run="slow-1", **AXES)
+    warehouse = Builder().add(
+        *side("fast", "2.12", 1000, 1010, 990), *side("slow", "2.13", 2000, 2020), extra, outcome(extra)
+    )
+    warehouse.add(metric(extra, "speedup", 2.0, unit="ratio", better="higher", **AXES)).rows("SELECT 1")
+    return warehouse
+
+
+SIDES = (Side("fast", ("fast-2", "fast-1", "fast-0")), Side("slow", ("slow-1", "slow-0")))
+
+
+def test_the_comparison_is_taken_apart(sides: Any) -> None:
+    """Verdict and ratio with their doubt, the value of each run, the noise reckoned with, the environments, all samples."""
+    found = explain_comparison(sides, SIDES, "m")
+    verdict, runs, noise, *_ = found.parts
+    parts = {part.title: part for part in found.parts}
+
+    assert found.title.splitlines() == [
+        "m inductor", "base run fast-2, config fast, 1970-01-01 00:00, commit fastfastf, vm, and 2 more",
+        "candidate run slow-1, config slow, 1970-01-01 00:00, commit slowslows, vm, and 1 more",
+    ]  # fmt: skip
+    assert re.match(r"SLOWER: 0\.498x \(95 % 0\.4\d+–0\.5\d*\), above 1 is better; ", verdict.sentences[0])
+    assert verdict.sentences[1] == "base 1 µs, candidate 2.01 µs, difference +1.01 µs"
+    assert [(row[0], row[1], row[5]) for row in runs.rows] == [
+        ("base", "fast-0", 1000.0), ("base", "fast-1", 1010.0), ("base", "fast-2", 990.0),
+        ("candidate", "slow-0", 2000.0), ("candidate", "slow-1", 2020.0),
+    ]  # fmt: skip
+    assert [row[:3] for row in noise.rows] == [("fast", "vm", 3), ("slow", "vm", 2)]
+    assert ("software", "torch", "2.12", "2.13") in parts["environments"].rows
+    assert parts["environments"].sentences[0].endswith("the same: cpu, host, source")
+    assert len(found.data.rows) == 5 * 8 and found.data.columns[0].name == "run_id"
+
+
+def test_every_statement_gives_its_table(sides: Any) -> None:
+    """As it stands, without a parameter."""
+    for part in explain_comparison(sides, SIDES, "m").parts:
+        if part.sql is not None and not part.figure:
+            assert [row[: len(part.columns)] for row in sides.rows(part.sql)] == [tuple(row) for row in part.rows]
+
+
+def test_what_one_side_lacks_is_said(sides: Any) -> None:
+    """It has no ratio and no difference."""
+    verdict, *_ = explain_comparison(sides, SIDES, "new").parts
+
+    (said,) = verdict.sentences
+    assert said.startswith("ONLY-HERE; ")
+
+
+def test_a_case_that_neither_side_has_is_an_error(sides: Any) -> None:
+    """The nearest is named; with a backend, the nearest of those."""
+    with pytest.raises(UnknownName, match=r"no case 'n' in runs fast-2, .* Nearest: 'new'"):
+        explain_comparison(sides, SIDES, "n")
+    with pytest.raises(UnknownName, match=r"no backend 'eager' in case 'm'. Nearest: 'inductor'"):
+        explain_comparison(sides, SIDES, "m", backend="eager")
+
+
+def test_the_command_takes_two_sides_and_a_case(bench: Bench) -> None:
+    """Named as everywhere; two names alone are a mistake."""
+    text = bench("explain", "aaaa-1", "fuse", "mlp", "--backend", "inductor").stdout
+
+    assert text.startswith("mlp inference cpu float32 8 inductor\nbase run aaaa-1, config main, ")
+    assert "\ncandidate run bbbb-1, config fuse, " in text
+    assert "\nlatency, steady\n  " in text and "FROM comparisons(['aaaa-1'], ['bbbb-1'])" in text
+    assert isinstance(bench("explain", "main", "fuse").exception, BenchError)
+
+
+def test_the_mean_of_two_sides_is_that_of_its_cases(sides: Any) -> None:
+    """Those without a ratio are listed with the reason."""
+    found = explain_comparison(sides, SIDES, "geomean")
+
+    assert [(row[0], row[3], row[5], row[6]) for row in found.parts[0].rows] == [("latency", "inductor", 1, 1)]
+    assert found.parts[0].rows[0][4] == pytest.approx(1000 / 2010)
+    assert [(row[0], row[4], row[-2]) for row in found.data.rows] == [
+        ("latency", "m", "SLOWER"),
+        ("speedup", "new", "ONLY-HERE"),
+    ]
+    with pytest.raises(NothingToShow, match="fast and slow have nothing in common"):
+        explain_comparison(sides, SIDES, "geomean", metric="speedup")
