@@ -10,7 +10,7 @@ from . import theme
 from .labels import labels, printable, shorten, width
 from .legend import Legend
 from .playing import Tip, faded, params, tooltip
-from .text import inked
+from .text import inked, padded
 from .units import Unit, extent, log_ticks, short
 
 WIDTH = 6.0  # inches
@@ -227,9 +227,9 @@ class Bars:
         gap = " " * (name_room + (series_room + 2 if many else 0) + 2)
         lines = [gap + self._ruler(across), gap + shorten(self.title, columns - len(gap))]
         for bar in self.bars:
-            whose = _padded(shorten(series[bar.series], series_room), series_room) + "  " if many else ""
+            whose = padded(shorten(series[bar.series], series_room), series_room) + "  " if many else ""
             drawn = inked(self._drawn(bar, across), index[bar.series], colour)
-            name = _padded(shorten(names[self._row(bar)], name_room), name_room)
+            name = padded(shorten(names[self._row(bar)], name_room), name_room)
             lines.append(f"{name}  {whose}{drawn}  {self._said(bar)}".rstrip())
         return lines
 
@@ -267,7 +267,3 @@ class Bars:
                 cells[at : at + len(label)] = label
                 taken = at + len(label)
         return "".join(cells).rstrip()
-
-
-def _padded(text: str, columns: int) -> str:
-    return text + " " * max(0, columns - width(text))

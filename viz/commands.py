@@ -11,6 +11,8 @@ from ..warehouse.errors import UnknownName
 CHARTS = {
     "runtime-vs-tokens": "Model run time of each scheduler step over its tokens.",
     "latency-vs-batch": "Model run time of steps of about so many tokens, over their requests.",
+    "compile-time": "How long each backend took to compile each case.",
+    "pass-rate": "How every case ended in each of the last runs.",
     "speedups": "Every case against its baseline, with 95 % intervals.",
     "usage": "Time or memory of models over sequence length or batch size.",
 }

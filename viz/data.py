@@ -95,3 +95,35 @@ def found(row: Row, view: str) -> str:
     if not all(re.fullmatch(r"[\w.-]+", str(row[key]), re.ASCII) for key in ("run_id", "case_id")):
         return ""
     return f"bench sql \"FROM {view} WHERE run_id = '{row['run_id']}' AND case_id = '{row['case_id']}'\""
+
+
+def ends_of(cases: str, statistic: str, columns: str, *, lowest: int | None = None, highest: int | None = None) -> str:
+    """The rows of the cases at either end of a ranking, and of as many that have no value.
+
+    Args:
+        cases: A SELECT with work_hash, backend, config, run_id and case_id; rows of one work_hash stay together.
+        statistic: What ranks them: an aggregate over the rows of a work_hash.
+        columns: What to select.
+        lowest: How many from the low end.
+        highest: How many from the high end; without either, all.
+
+    Returns:
+        One SELECT, from the lowest upwards; from the highest downwards if only those are asked for.
+    """
+    ends = {"from_lowest": lowest, "from_highest": highest}
+    kept = " OR ".join(f"{end} <= {most:d}" for end, most in ends.items() if most is not None)
+    down = " DESC" if highest is not None and lowest is None else ""
+    return f"""WITH cases AS (
+{cases}
+),
+ranked AS (SELECT *, {statistic} OVER (PARTITION BY work_hash) AS ranking FROM cases),
+placed AS (
+  SELECT *,
+    dense_rank() OVER (PARTITION BY ranking IS NULL ORDER BY ranking, work_hash) AS from_lowest,
+    dense_rank() OVER (PARTITION BY ranking IS NULL ORDER BY ranking DESC, work_hash) AS from_highest
+  FROM ranked
+)
+SELECT {columns}
+FROM placed
+WHERE {kept or "true"}
+ORDER BY ranking{down} NULLS LAST, work_hash, backend, config, run_id, case_id"""

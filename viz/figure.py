@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 SIZE = (6.0, 4.0)  # inches, where neither the user nor the rows want another
-_PER_INCH = 15.5  # characters of a subtitle
+_PER_INCH, _MARGIN = 15.0, 0.9  # characters of a subtitle; inches it cannot use
 _PAGE, _NOTEBOOK = 130, 105  # pixels to the inch of height
 
 
@@ -178,12 +178,10 @@ def compose(
         return wrapped(title.split(" "), columns / larger, " "), wrapped(facts, columns, " · ")
 
     def spec(interactive: bool) -> dict[str, Any]:
-        text, subtitle = head(form.size[0] * _PER_INCH, larger=1.5)
-        return {
-            "title": {"text": text, "subtitle": subtitle},
-            "description": f"{title}. {said}.",
-            **form.spec(interactive, theme.heading_points(len(text), len(subtitle))),
-        }
+        text, subtitle = head((form.size[0] - _MARGIN) * _PER_INCH, larger=1.5)
+        drawn = form.spec(interactive, theme.heading_points(len(text), len(subtitle)))
+        frame = {"frame": "group" if "concat" in drawn else "bounds"}  # bounds: from the left end of all labels
+        return {"title": {"text": text, "subtitle": subtitle, **frame}, "description": f"{title}. {said}.", **drawn}
 
     def text(columns: int, lines: int, colour: bool) -> str:
         text, subtitle = head(columns)

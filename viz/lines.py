@@ -7,11 +7,11 @@ from typing import Any
 
 from . import text, theme
 from .figure import SIZE
-from .labels import labels, printable
+from .labels import labels, printable, shorten, width
 from .legend import Legend
 from .panels import Grid
 from .playing import Tip, faded, params, tooltip
-from .units import Unit, extent, log_ticks
+from .units import Unit, extent, log_ticks, short
 
 _PLOT = 1.35  # inches of height of a panel among others
 _FEW = 400  # points that are marked large
@@ -54,6 +54,7 @@ class Level:
     start: float  # x of its first and of its last point
     end: float
     y: float
+    changed: bool  # whether a change point begins it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,7 @@ class Lines:
     dashed: bool = False
     marked: bool = True  # whether points are, rather than lines alone
     levels: Sequence[Level] = ()
+    sparklines: bool = False  # in characters: a row for each line rather than a plot for each panel
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a point's `tips`
     given: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("panel", "series", "x", "y", "low", "high", "stretch"), init=False)
@@ -179,17 +181,24 @@ class Lines:
         own = [level for level in self.levels if level.panel == place]
         if not own:
             return []
-        of = self.panels[place].unit.of
-        rows = [{"from": self._at(e.start), "to": self._at(e.end), "y": of(e.y), "first": i == 0 or own[i - 1].series != e.series}
-                for i, e in enumerate(own)]  # fmt: skip
-        level = {"x": {**axes["x"], "field": "from"}, "x2": {"field": "to"}, "y": axes["y"]}
-        change = {"x": {**axes["x"], "field": "from"}}
-        return [
-            {"data": {"values": rows}, "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.25}, "encoding": level},
+        rows = [
             {
-                "data": {"values": [row for row in rows if not row["first"]]},
-                "mark": {"type": "rule", "color": theme.FAILED, "strokeDash": [3, 2]},
-                "encoding": change,
+                "from": self._at(level.start),
+                "to": self._at(level.end),
+                "y": self.panels[place].unit.of(level.y),
+                "series": self.legend.labels[level.series],
+                "changed": level.changed,
+            }
+            for level in own
+        ]
+        colour = {**self.legend.encodings("series")["color"], "legend": None}
+        span = {"x": {**axes["x"], "field": "from"}, "x2": {"field": "to"}, "y": axes["y"], "stroke": colour}
+        return [
+            {"data": {"values": rows}, "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.3}, "encoding": span},
+            {
+                "data": {"values": [row for row in rows if row["changed"]]},
+                "mark": {"type": "rule", "strokeDash": [3, 2]},
+                "encoding": {"x": span["x"], "stroke": colour},
             },
         ]
 
@@ -240,6 +249,8 @@ class Lines:
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """Every panel below the other, then the legend."""
+        if self.sparklines:
+            return self._sparklines(columns, colour)
         several = len(self.panels) > 1
         names = list(self.legend.labels.items())
         lines: list[str] = []
@@ -262,3 +273,23 @@ class Lines:
             )
             lines += [""]
         return [*lines, *text.legend(drawn, colour)]
+
+    def _sparklines(self, columns: int, colour: bool) -> list[str]:
+        """A row for each line: its name, its course with gaps, its last value and the range of all."""
+        names = list(self.legend.labels)
+        room = min(32, max(map(width, self.legend.labels.values())))
+        lines = []
+        for place, panel in enumerate(self.panels):
+            title = panel.unit.title(panel.y_title)
+            lines.append(shorten(" · ".join(part for part in (panel.title, title) if part), columns))
+            for index, name in enumerate(names):
+                own = {p.x: p.y / panel.unit.size for p in self.points if (p.panel, p.series) == (place, name)}
+                if not own:
+                    continue
+                course = [own.get(x) for x in range(len(self._places))][-max(8, columns - room - 34) :]
+                drawn = text.inked(text.sparkline(course, min(own.values()), max(own.values())), index, colour)
+                label = text.padded(shorten(self.legend.labels[name], room), room)
+                span = f"{short(min(own.values()))} to {short(max(own.values()))}"
+                lines.append(f"  {label}  {drawn}  {short(own[max(own)])}  ({span})")
+            lines.append("")
+        return [*lines, f"{self._places[0]} … {self._places[-1]}, {self.x_title}"]

@@ -12,7 +12,7 @@ from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command
 from .bars import Bar, Bars
-from .data import Row, ask, found, keeping
+from .data import Row, ask, ends_of, found, keeping
 from .figure import Figure, compose, public
 from .labels import CASE, counted, shared, telling
 from .options import backends_option, chart_options, configs_option, models_option, runs_option, suites_option
@@ -88,7 +88,9 @@ def draw(
     }  # fmt: skip
     condition = keeping(warehouse, "speedups", where)
     chosen = _chosen(bottom, top, all_cases)
-    sql = _sql(condition, chosen)
+    columns = f"config, {', '.join(CASE)}, backend, baseline_ns, candidate_ns, speedup, low, high, n, status, accuracy, passing"
+    cases = f"  SELECT * FROM speedups WHERE status <> 'skipped' AND {condition}"
+    sql = ends_of(cases, "min(speedup)", f"{columns}, run_id, case_id", lowest=chosen["bottom"], highest=chosen["top"])
     rows = ask(warehouse, sql)
     counts = _counts(warehouse, condition, rows)
     if not rows and counts:
@@ -129,28 +131,6 @@ def _chosen(bottom: int | None, top: int | None, all_cases: bool) -> Chosen:
     if all_cases:
         return {"bottom": None, "top": None}
     return {"bottom": BOTTOM if bottom is None and top is None else bottom, "top": top}
-
-
-def _sql(condition: str, chosen: Chosen) -> str:
-    """The rows to draw, from the slowest case to the fastest, failed ones last; cases on which several stand by the lowest."""
-    kept = [f"from_{end} <= {most}" for end, most in chosen.items() if most is not None]
-    order = "DESC" if chosen["top"] is not None and chosen["bottom"] is None else "ASC"
-    return f"""WITH cases AS (
-  SELECT *, min(speedup) OVER (PARTITION BY work_hash) AS lowest
-  FROM speedups
-  WHERE status <> 'skipped' AND {condition}
-),
-placed AS (
-  SELECT *,
-    dense_rank() OVER (PARTITION BY lowest IS NULL ORDER BY lowest, work_hash) AS from_bottom,
-    dense_rank() OVER (PARTITION BY lowest IS NULL ORDER BY lowest DESC, work_hash) AS from_top
-  FROM cases
-)
-SELECT config, suite, name, mode, device, dtype, batch_size, sequence_length, parameters, backend, baseline_ns,
-  candidate_ns, speedup, low, high, n, status, accuracy, passing, run_id, case_id
-FROM placed
-WHERE {" OR ".join(kept) or "true"}
-ORDER BY lowest {order} NULLS LAST, work_hash, backend, config, run_id, case_id"""
 
 
 def _counts(warehouse: "Warehouse", condition: str, rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -90,9 +90,9 @@ def plot(
     half, end = x.tick(0.5), shorten(x.tick(1), across // 3)
     ruler = shorten(x.tick(0), across // 3)
     if len(x.names) != 2 and width(half) < across // 3:
-        ruler = _padded(ruler, across // 2 - width(half) // 2) + half
+        ruler = padded(ruler, across // 2 - width(half) // 2) + half
     if len(x.names) != 1:
-        ruler = _padded(ruler, across - width(end)) + end
+        ruler = padded(ruler, across - width(end)) + end
     lines.append(" " * (gutter + 1) + "└" + "─" * across)
     lines.append(" " * (gutter + 2) + ruler)
     if x.title:
@@ -161,7 +161,8 @@ def _joined(dots: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield from ((a + round((c - a) * i / steps), b + round((d - b) * i / steps)) for i in range(1, steps + 1))
 
 
-def _padded(text: str, columns: int) -> str:
+def padded(text: str, columns: int) -> str:
+    """The text with blanks after it, to that many columns."""
     return text + " " * max(0, columns - width(text))
 
 
