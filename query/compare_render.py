@@ -18,7 +18,7 @@ VERDICTS = ("SLOWER", "WORSE", "FASTER", "BETTER", "ONLY-THERE", "ONLY-HERE", "U
 NAMED = 3  # cases that a sentence names
 SENTENCES = 12  # geometric means that are said
 JSON_MARKS = str.maketrans("", "", '{}"')
-UNTELLING = 10  # an interval that spans more than this factor is not written out
+UNTELLING = 100  # an interval that spans more than this factor is not written out
 
 
 def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
@@ -97,8 +97,10 @@ def ratio(value: float | None, low: float | None, high: float | None) -> str | N
         return None
     if low is None or high is None:
         return f"{value:.2f}x (no interval)"
-    if not low * UNTELLING > high:
+    if low * UNTELLING < high:
         return f"{value:.2f}x (95 % interval wider than {UNTELLING}x)"
+    if low * 10 < high:
+        return f"{value:.2g}x (95 % {low:.2g}–{high:.2g})"
     places = 3 if high - low < 0.02 * value else 2
     return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f})"
 

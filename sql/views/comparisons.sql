@@ -128,6 +128,7 @@ SELECT
             WHEN verdict <> 'UNSURE' THEN NULL
             WHEN effect IS NULL THEN 'a value of 0 or less has no ratio'
             WHEN error IS NULL THEN 'single samples, and no other runs to tell their noise'
+            WHEN lowest <= 0 AND highest >= 0 AND detectable > 9 THEN 'no difference found (smallest detectable: over 10x)'
             WHEN lowest <= 0 AND highest >= 0
                 THEN printf('no difference found (smallest detectable: %.1f %%)', 100 * detectable)
             ELSE printf('a difference, but it may be less than %g %%', 100 * margin)
