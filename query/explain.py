@@ -163,7 +163,7 @@ def _named(
     if rows:
         return rows
     backends = warehouse.rows(f"SELECT DISTINCT backend FROM cases WHERE name = ? AND {chosen} ORDER BY 1", [name])
-    where = "" if run_ids is None else f"run{'s' * (len(run_ids) > 1)} {', '.join(run_ids)}"
+    where = "" if run_ids is None else f"run {run_ids[0]}" if len(run_ids) == 1 else "either side"
     if backend is not None and backends:
         raise UnknownName("backend", backend, [known for (known,) in backends if known], where=f"case {name!r}")
     names = warehouse.rows(f"SELECT DISTINCT name FROM cases WHERE {chosen} ORDER BY 1")

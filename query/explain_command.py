@@ -131,11 +131,9 @@ def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: St
 @click.option("--backend", help="Backend, where the case was measured on several.")
 @click.option("--sql", "with_sql", is_flag=True, help="Print the statement behind every table, too.")
 @format_option
-@output_option
 @store_option
 def explain(
-    names: tuple[str, ...], run: str | None, metric: str | None, backend: str | None, with_sql: bool, fmt: str,
-    output: Path | None, store: Store,
+    names: tuple[str, ...], run: str | None, metric: str | None, backend: str | None, with_sql: bool, fmt: str, store: Store
 ) -> None:  # fmt: skip
     """Trace a figure to its SQL, its samples and the files they lie in, and say how to measure it again.
 
@@ -172,7 +170,7 @@ def explain(
         else:
             found = explain_case(warehouse, names[0], run=run, backend=backend, metric=metric)
     if fmt != "table":
-        write_rows([column.name for column in found.data.columns], found.data.rows, fmt, output)
+        write_rows([column.name for column in found.data.columns], found.data.rows, fmt)
         return
     click.echo(found.title)
     for part in found.parts:
