@@ -30,6 +30,7 @@ LEAST_STEPS = 10 * STRETCHES
 T975 = 2.0930  # quantile of Student's t, STRETCHES - 1 degrees of freedom
 CUTOFF = 4.685  # robust standard deviations; 95 % efficient where errors are normal
 SOFTEST = 0.5  # softer than a hyperbola cannot be told from a line with another base
+LEAST = 1e-3  # of the median, that a fitted time may be, as errors count relative to it
 NEGLIGIBLE = 1e-12  # squared relative error of a step that is rounding, not evidence
 ROUNDS = 6  # of robust reweighting
 BASE, SLOPE, KNEE, SOFTNESS, REQUEST = range(5)  # columns of an array of coefficients: ms, ms, tokens, 1, ms
@@ -39,12 +40,12 @@ def bend(tokens: Any, knee: Any, softness: Any) -> Any:
     """The bent line, in tokens: arrays or numbers that broadcast; a knee of 0 leaves the tokens as they are."""
     import numpy as np
 
-    high = np.maximum(tokens, knee)
     soft = np.maximum(softness, 1e-6)  # 0 stands for the limit
-    return high * (1 + (np.minimum(tokens, knee) / high) ** (1 / soft)) ** soft
+    with np.errstate(divide="ignore"):  # of the logarithm of a knee of 0
+        return np.exp(soft * np.logaddexp(np.log(tokens) / soft, np.log(knee) / soft))
 
 
-def run_ms(coefficients: "Floats", tokens: Any, batch_size: Any) -> Any:
+def run_ms(coefficients: "Floats | tuple[float, ...]", tokens: Any, batch_size: Any) -> Any:
     """The fitted time in ms; coefficients as (5,) or (5, n) against tokens and requests as (n,)."""
     base, slope, knee, softness, request = coefficients
     return base + slope * bend(tokens, knee, softness) + request * batch_size
@@ -57,10 +58,10 @@ class Fitted:
     kind: str
     coefficients: "Floats"  # (5,)
     replicates: "Floats"  # (STRETCHES, 5): fitted without each stretch
-    growth: tuple[float, float]  # 95 % interval of the slope if a straight line is laid through all steps, ms a token
+    growth: "Floats"  # (2,) 95 % interval of the slope if a straight line is laid through all steps, ms a token
     separable: bool  # whether requests vary apart from tokens
     spread: float  # robust standard deviation of the relative residuals
-    residuals: "Floats"  # (steps,) relative: (ms - fitted) / fitted
+    ms: "Floats"  # (steps,) fitted times
 
 
 def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> Fitted:
@@ -73,18 +74,24 @@ def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> Fitted:
     """
     import numpy as np
 
+    unit = float(np.median(ms))
+    ms = ms / unit
     values, value_of = np.unique(tokens, return_inverse=True)
     _, bin_of = np.unique(_bins(values), return_inverse=True)
-    cell = bin_of[value_of] * STRETCHES + np.arange(len(tokens)) * STRETCHES // len(tokens)
+    cell = bin_of[value_of] * STRETCHES + np.arange(len(ms)) * STRETCHES // len(ms)
     size = (bin_of.max() + 1, STRETCHES)
     bin_tokens = np.bincount(bin_of[value_of], tokens) / np.bincount(bin_of[value_of])
     low, high = np.partition(tokens, (STRETCHES, -STRETCHES - 1))[[STRETCHES, -STRETCHES - 1]]  # where a knee may lie
-
     request = "b" if batch_size.min() < batch_size.max() else ""  # else what requests cost is part of the base
+
+    def at(coefficients: "Floats") -> "Floats":
+        """Fitted times, far from 0; the powers are taken once for each number of tokens."""
+        fitted: Floats = run_ms(coefficients, values, 0.0)[value_of] + coefficients[REQUEST] * batch_size
+        return np.maximum(fitted, LEAST)
 
     best = _search(*_medians(tokens, batch_size, ms), low, high, request)[0]
     for _ in range(ROUNDS):
-        fitted = np.maximum(_at(best, values, value_of, batch_size), 1e-3 * np.median(ms))
+        fitted = at(best)
         pseudo = _pseudo_values(ms / fitted - 1)
         sums = _sums(cell, size, 1 / fitted**2, batch_size, fitted * (1 + pseudo))
         best = _search(bin_tokens, sums.sum(-1, keepdims=True), low, high, request)[0]
@@ -98,12 +105,11 @@ def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> Fitted:
         "bent": _search(bin_tokens, all_but, low, high, request),
     }
     kind = _simplest({name: _unseen(fit[1:], bin_tokens, sums) for name, fit in fits.items()}, len(ms))
-    coefficients, replicates = fits[kind][0], fits[kind][1:]
-    residuals = ms / _at(coefficients, values, value_of, batch_size) - 1
-    half = T975 * jackknife_error(straight[1:, SLOPE])
+    fitted = at(fits[kind][0])
+    to_ms = np.array([unit, unit, 1, 1, unit])
+    growth = straight[0, SLOPE] + T975 * jackknife_error(straight[1:, SLOPE]) * np.array([-1, 1])
     return Fitted(
-        kind, coefficients, replicates, (straight[0, SLOPE] - half, straight[0, SLOPE] + half), separable,
-        _scale(residuals), residuals,
+        kind, fits[kind][0] * to_ms, fits[kind][1:] * to_ms, growth * unit, separable, _scale(ms / fitted - 1), fitted * unit
     )  # fmt: skip
 
 
@@ -121,12 +127,6 @@ def _bins(tokens: "Floats") -> "Floats":
     return np.where(tokens <= 64, tokens, 64 + np.floor(32 * np.log2(tokens / 64) + 1))
 
 
-def _at(coefficients: "Floats", values: "Floats", value_of: Any, batch_size: "Floats") -> "Floats":
-    """Fitted ms of every step; the powers are taken once for each distinct number of tokens."""
-    fitted: Floats = run_ms(coefficients, values, 0.0)[value_of] + coefficients[REQUEST] * batch_size
-    return fitted
-
-
 def _separable(tokens: "Floats", batch_size: "Floats") -> bool:
     """Whether the cost of a request can be told from that of a token: not where every request has one token."""
     import numpy as np
@@ -142,7 +142,7 @@ def _medians(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> "tuple[Flo
 
     chunks = min(64, len(tokens) // 8)
     order = np.argsort(tokens, kind="stable")[: len(tokens) // chunks * chunks].reshape(chunks, -1)
-    middle = np.median(ms[order], axis=1)
+    middle = np.maximum(np.median(ms[order], axis=1), LEAST)
     sums = _sums(np.arange(chunks), (chunks, 1), 1 / middle**2, batch_size[order].mean(1), middle)
     return tokens[order].mean(1), sums
 
@@ -169,7 +169,7 @@ def _sums(cell: Any, size: tuple[int, int], weight: "Floats", batch: "Floats", m
     """What least squares needs to know of the steps: six sums for each bin of tokens and stretch."""
     import numpy as np
 
-    of = (weight, weight * batch, weight * batch**2, weight * ms, weight * ms * batch, weight * ms**2)
+    of = (weight, weight * batch, weight * batch**2, weight * ms, weight * ms * batch, weight * ms * ms)
     return np.stack([np.bincount(cell, x, size[0] * size[1]).reshape(size) for x in of])
 
 
@@ -222,9 +222,9 @@ def _search(bin_tokens: "Floats", sums: "Floats", low: float, high: float, reque
     """
     import numpy as np
 
-    span = np.log([low, high])
-    step = np.tile([[(span[1] - span[0]) / 47], [SOFTEST / 5]], sums.shape[-1])
-    knee, soft = (x.reshape(-1, 1) for x in np.meshgrid(np.linspace(*span, 48), np.linspace(0, SOFTEST, 6)))
+    first, last = np.log([low, high])
+    step = np.tile([[(last - first) / 47], [SOFTEST / 5]], sums.shape[-1])
+    knee, soft = (x.reshape(-1, 1) for x in np.meshgrid(np.linspace(first, last, 48), np.linspace(0, SOFTEST, 6)))
     offset = np.array([[i, j] for i in range(-3, 4) for j in range(-3, 4)]) / 2
     for _ in range(13):
         found, error = _solve(bend(bin_tokens, np.exp(knee)[..., None], soft[..., None]), sums, "g" + request)
@@ -234,7 +234,7 @@ def _search(bin_tokens: "Floats", sums: "Floats", low: float, high: float, reque
         result = np.column_stack([found[:, 0], found[:, 1], np.exp(knee), soft, found[:, 2]])
         if len(error) == len(offset):
             step = np.where(np.abs(offset[best].T) < 1.5, step / 2, step)
-        knee = np.clip(knee + offset[:, :1] * step[0], *span)
+        knee = np.clip(knee + offset[:, :1] * step[0], first, last)
         soft = np.clip(soft + offset[:, 1:] * step[1], 0, SOFTEST)
     return result
 

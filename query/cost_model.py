@@ -1,19 +1,19 @@
 """The cost model of a scheduler step: how long the model runs, by tokens scheduled and requests in the batch.
 
-What the fit of `cost_fit` lets one say, and what it does not: a parameter the steps cannot tell is None, and why is a
-sentence. A model predicts over the range of its steps even so.
+What the fit of `cost_fit` lets one say, and what it does not: a parameter that the steps cannot tell is None, and why is a
+sentence. The curve holds over the range of the steps even so.
 """
 
 import dataclasses
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.errors import NothingToShow
-from .cost_fit import (
-    CUTOFF, LEAST_STEPS, SOFTEST, SOFTNESS, STRETCHES, T975, Fitted, fit_steps, jackknife_error, run_ms,
-)  # fmt: skip
+from . import cost_fit
+from .cost_fit import BASE, SLOPE, SOFTNESS, STRETCHES, T975, Fitted
 from .names import check_values
 
 if TYPE_CHECKING:
@@ -26,14 +26,17 @@ if TYPE_CHECKING:
 
 SCHEMA = "bench step cost model 1"
 FORMULA = (
-    "ms = base_ms + slope_ms * bend + request_ms * batch_size; "
+    "ms = base_ms + slope_ms * bend + request_ms * batch_size, where "
     "bend = (tokens ** (1 / softness) + knee_tokens ** (1 / softness)) ** softness, "
-    "or max(tokens, knee_tokens) where softness is 0"
+    "or max(tokens, knee_tokens) if softness is 0"
 )
-RESIDUALS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)  # quantiles that a model carries
+ESTIMATES = {  # stem and unit of each estimate; it is in this order that a fit gives them
+    "floor": "_ms", "per_token": "_us", "knee": "_tokens", "per_request": "_us", "overhead": "_ms", "softness": "",
+}  # fmt: skip
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)  # of the residuals, which a simulator may draw from
 LEAST_STRETCHES = 4  # of STRETCHES, that must have steps on either side of a knee
 MARGIN = 1.25  # how far beyond the knee's interval steps must lie to show it from that side
-FLAT = 0.1  # growth, as a share of the time, that still counts as none
+FLAT = 0.1  # share of the time by which it may grow and still be called flat
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Coefficients:
-    """The fitted curve: what FORMULA is made of. It holds within the range of the steps, whatever they can tell apart."""
+class Curve:
+    """The coefficients of FORMULA. A slope of 0 is a flat curve, a knee of 0 a straight one."""
 
     base_ms: float
     slope_ms: float
@@ -58,61 +61,83 @@ class Coefficients:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostModel:
-    """What the steps of one config cost. Estimates are None where the steps cannot tell them; `reason` says why.
+    """What the steps of one config cost.
 
-    `status` is ok, memory-bound, compute-bound, straight, undetermined, one-token-count or too-few-steps.
+    `status` is ok, memory-bound, compute-bound, straight, inseparable, undetermined, one-token-count or too-few-steps. With
+    any but ok some estimates are None, and `reason` says why; the last two have no curve either.
     """
 
     config: str
     status: str
     reason: str | None
     steps: int  # steps fitted, outliers among them
-    tokens: tuple[int, int] | None = None  # fewest and most of a step
-    batch_size: tuple[int, int] | None = None
-    typical_batch_size: int | None = None  # median
+    outliers: int = 0  # steps so far from the fit that they had no say
     floor_ms: Estimate | None = None  # a step of hardly any tokens: the weights are read, whatever is computed
     per_token_us: Estimate | None = None  # each further token, once computing binds
     knee_tokens: Estimate | None = None  # where computing takes as long as reading the weights
     per_request_us: Estimate | None = None  # each request: its cache is read, its token sampled
     overhead_ms: Estimate | None = None  # the part of the floor that computing never hides
-    softness: Estimate | None = None  # of the knee: 0 sharp, 1/2 a hyperbola
-    r2: float | None = None  # share of the variance of the steps explained, outliers left out
+    softness: Estimate | None = None  # of the knee: 0 is sharp, 1/2 a hyperbola
+    r2: float | None = None  # share of the variance of the times explained, outliers left out
     r2_all: float | None = None  # the same with outliers
     spread: float | None = None  # robust standard deviation of (ms - fitted) / fitted
-    outliers: int = 0  # steps farther from the fit than CUTOFF such deviations; they had no say
     residuals: dict[float, float] = dataclasses.field(default_factory=dict)  # quantile -> (ms - fitted) / fitted
-    coefficients: Coefficients | None = None
-    replicates: "Floats | None" = dataclasses.field(default=None, repr=False, compare=False)
+    tokens: tuple[int, int] | None = None  # fewest and most of a step
+    batch_size: tuple[int, int] | None = None
+    typical_batch_size: float | None = None  # median
+    curve: Curve | None = None
+    replicates: "Floats | None" = dataclasses.field(default=None, repr=False, compare=False)  # curves without a stretch
 
     def predict(self, tokens: Any, batch_size: Any) -> Any:
-        """Model run time in ms of a step; numbers or arrays that broadcast.
+        """Time in ms that the model runs in a step: numbers, or arrays that broadcast.
 
         Raises:
-            ValueError: The steps were too few for a curve; `reason` says so.
+            ValueError: There is no curve; the message says why.
         """
-        if self.coefficients is None:
-            raise ValueError(f"no cost model of {self.config}: {self.reason}")
-        found = run_ms(dataclasses.astuple(self.coefficients), tokens, batch_size)
+        if self.curve is None:
+            raise ValueError(f"there is no cost model of {self.config}: {self.reason}")
+        found = cost_fit.run_ms(dataclasses.astuple(self.curve), tokens, batch_size)
         return float(found) if found.ndim == 0 else found
 
-    def curve(self, points: int = 200) -> Iterator[tuple[int, int, float, float, float]]:
-        """The curve to draw: tokens, batch_size, ms and its 95 % interval, at even steps over the tokens seen.
+    def line(self, points: int = 200) -> Iterator[tuple[int, int, float, float, float]]:
+        """The curve as rows to draw: tokens, batch_size, ms and its 95 % interval, evenly over the tokens seen.
 
-        The batch is the typical one, or as many requests as there are tokens where those are fewer.
+        The batch is the typical one, or as many requests as there are tokens where these are fewer.
         """
         import numpy as np
 
-        if self.coefficients is None or self.tokens is None or self.replicates is None or not self.typical_batch_size:
+        if self.curve is None or self.replicates is None or self.tokens is None or self.typical_batch_size is None:
             return
         tokens = np.unique(np.linspace(*self.tokens, points).round())
-        batch = np.minimum(tokens, self.typical_batch_size)
+        batch = np.minimum(tokens, round(self.typical_batch_size))
         middle = self.predict(tokens, batch)
-        half = T975 * jackknife_error(run_ms(self.replicates.T[:, :, None], tokens, batch))
-        for row in zip(tokens, batch, middle, middle - half, middle + half, strict=True):
-            yield int(row[0]), int(row[1]), float(row[2]), float(row[3]), float(row[4])
+        half = T975 * cost_fit.jackknife_error(cost_fit.run_ms(self.replicates.T[:, :, None], tokens, batch))
+        for at, requests, *ms in zip(tokens, batch, middle, middle - half, middle + half, strict=True):
+            yield int(at), int(requests), *map(float, ms)  # type: ignore[misc]
+
+    def row(self) -> dict[str, Any]:
+        """All of it but the residuals, flat, as the view `step_cost_models` names its columns."""
+        row: dict[str, Any] = {
+            name: getattr(self, name) for name in ("config", "status", "reason", "steps", "outliers")
+        }
+        for stem, unit in ESTIMATES.items():
+            estimate = getattr(self, stem + unit)
+            for end, field in (("", "value"), ("_low", "low"), ("_high", "high")):
+                row[stem + end + unit] = estimate and getattr(estimate, field)
+        row |= {"r2": self.r2, "r2_all": self.r2_all, "spread": self.spread}
+        for name, ends in (("tokens", self.tokens), ("batch_size", self.batch_size)):
+            row |= dict(zip((f"min_{name}", f"max_{name}"), ends or (None, None), strict=True))
+        row["typical_batch_size"] = self.typical_batch_size
+        curve = dataclasses.asdict(self.curve) if self.curve else {}
+        return row | {f"curve_{field.name}": curve.get(field.name) for field in dataclasses.fields(Curve)}
 
 
-ESTIMATES = ("floor_ms", "per_token_us", "knee_tokens", "per_request_us", "overhead_ms", "softness")
+def as_json(models: Sequence[CostModel]) -> str:
+    """The models as a JSON object for programs such as simulators: schema, formula, models."""
+    told = [dataclasses.asdict(dataclasses.replace(model, replicates=None)) for model in models]
+    for model in told:
+        del model["replicates"]
+    return json.dumps({"schema": SCHEMA, "formula": FORMULA, "models": told}, ensure_ascii=False, indent=2) + "\n"
 
 
 def fit(
@@ -131,7 +156,7 @@ def fit(
         trim: Lines left out at the start and at the end of each file.
         max_schedule_ms: Steps whose scheduling took this long or longer are left out.
         max_model_run_ms: Steps whose model run took this long or longer are left out. A limit on what is to be explained
-            bends the curve where it cuts; hiccups need none, the fit is robust.
+            bends the curve where it cuts, and hiccups need none: the fit is robust.
 
     Returns:
         One model per config, by name, those that could not be fitted included.
@@ -147,7 +172,7 @@ def fit(
     query = """
         SELECT tokens::DOUBLE AS tokens, batch_size::DOUBLE AS batch_size, model_run_ms
         FROM runtime_vs_tokens(configs := [?], "trim" := ?, max_schedule_ms := ?, max_model_run_ms := ?)
-        WHERE tokens > 0 AND model_run_ms > 0 AND isfinite(model_run_ms)
+        WHERE tokens > 0 AND model_run_ms > 0 AND model_run_ms < 1e150
         ORDER BY batch_id, run_id, line
     """
     models = []
@@ -163,114 +188,113 @@ def model_of(config: str, tokens: "Floats", batch_size: "Floats", ms: "Floats") 
     import numpy as np
 
     steps = len(tokens)
-    if steps < LEAST_STEPS:
-        reason = f"{steps} steps are too few, it takes {LEAST_STEPS}"
-        return CostModel(config=config, status="too-few-steps", reason=reason, steps=steps)
-    ranges: dict[str, Any] = {
+    if steps < cost_fit.LEAST_STEPS:
+        why = f"{steps} steps are too few, it takes {cost_fit.LEAST_STEPS}"
+        return CostModel(config=config, status="too-few-steps", reason=why, steps=steps)
+    known: dict[str, Any] = {
         "tokens": (int(tokens.min()), int(tokens.max())), "batch_size": (int(batch_size.min()), int(batch_size.max())),
-        "typical_batch_size": int(np.median(batch_size)),
+        "typical_batch_size": float(np.median(batch_size)),
     }  # fmt: skip
     if tokens.min() == tokens.max():
-        reason = f"every step has {tokens[0]:.0f} tokens, so nothing tells what a token costs"
-        return CostModel(config=config, status="one-token-count", reason=reason, steps=steps, **ranges)
-    fitted = fit_steps(tokens, batch_size, ms)
-    status, reason, known = _told(fitted, tokens, batch_size)
-    estimates = {name: estimate for name, estimate in _estimates(fitted).items() if name in known}
-    typical = np.abs(fitted.residuals) <= CUTOFF * fitted.spread
+        why = f"every step has {tokens[0]:.0f} tokens, so nothing tells what a token costs"
+        return CostModel(config=config, status="one-token-count", reason=why, steps=steps, **known)
+    fitted = cost_fit.fit_steps(tokens, batch_size, ms)
+    status, reason, told = _told(fitted, tokens, batch_size)
+    known |= {stem + ESTIMATES[stem]: estimate for stem, estimate in _estimates(fitted).items() if stem in told}
+    residuals = ms / fitted.ms - 1
+    typical = np.abs(residuals) <= cost_fit.CUTOFF * fitted.spread
     return CostModel(
-        config=config, status=status, reason=reason, steps=steps, **ranges, **estimates,
-        r2=_r2(ms[typical], fitted.residuals[typical]), r2_all=_r2(ms, fitted.residuals), spread=fitted.spread,
-        outliers=int(steps - typical.sum()),
-        residuals={q: float(np.quantile(fitted.residuals, q)) for q in RESIDUALS},
-        coefficients=Coefficients(*map(float, fitted.coefficients)), replicates=fitted.replicates,
+        config=config, status=status, reason=reason, steps=steps, outliers=int(steps - typical.sum()), **known,
+        r2=_r2(ms[typical], fitted.ms[typical]), r2_all=_r2(ms, fitted.ms), spread=fitted.spread,
+        residuals={q: float(np.quantile(residuals, q)) for q in QUANTILES},
+        curve=Curve(*map(float, fitted.coefficients)), replicates=fitted.replicates,
     )  # fmt: skip
 
 
 def _estimates(fitted: Fitted) -> dict[str, Estimate]:
+    """Each by its stem: the value of the fit to all steps, its interval from the fits that left a stretch out."""
     import numpy as np
 
-    both = np.vstack([fitted.coefficients, fitted.replicates]).T  # the fit to all first, then those without a stretch
-    base, slope, knee, softness, request = both
-    floor = base + slope * knee
-    values = (floor, slope * 1000, knee, request * 1000, base, softness)
-    return {name: _estimate(value[0], value[1:]) for name, value in zip(ESTIMATES, values, strict=True)}
+    base, slope, knee, softness, request = np.vstack([fitted.coefficients, fitted.replicates]).T
+    values = (base + slope * knee, slope * 1000, knee, request * 1000, base, softness)
+    return {stem: _estimate(value[0], value[1:]) for stem, value in zip(ESTIMATES, values, strict=True)}
 
 
 def _estimate(value: float, replicates: "Floats") -> Estimate:
-    """With its interval: of the logarithm where all are above 0, so that no end lies below."""
+    """With its interval: that of the logarithm where all are above 0, so that neither end lies below."""
     import numpy as np
 
     if value > 0 and (replicates > 0).all():
-        ratio = math.exp(min(T975 * jackknife_error(np.log(replicates)), 700))
+        ratio = math.exp(min(T975 * cost_fit.jackknife_error(np.log(replicates)), 300))
         return Estimate(float(value), float(value / ratio), float(value * ratio))
-    half = T975 * jackknife_error(replicates)
+    half = T975 * cost_fit.jackknife_error(replicates)
     return Estimate(float(value), float(value - half), float(value + half))
 
 
-def _r2(ms: "Floats", residuals: "Floats") -> float | None:
+def _r2(ms: "Floats", fitted: "Floats") -> float | None:
     """Share of the variance explained; None where nothing varies."""
     import numpy as np
 
     total = float(np.sum((ms - ms.mean()) ** 2))
-    error = ms - ms / (1 + residuals)
-    return 1 - float(np.sum(error**2)) / total if total > 0 else None
+    return 1 - float(np.sum((ms - fitted) ** 2)) / total if total > 0 else None
 
 
 def _told(fitted: Fitted, tokens: "Floats", batch_size: "Floats") -> tuple[str, str | None, set[str]]:
-    """What the steps can tell: status, reason, and the names of the estimates they determine."""
-    request = {"per_request_us"} if fitted.separable or fitted.kind != "straight" and _varies(batch_size) else set()
+    """What the steps can tell: status, reason, and the stems of the estimates they determine."""
+    varies = batch_size.min() < batch_size.max()
+    request = {"per_request"} if fitted.separable or (varies and fitted.kind != "straight") else set()
     if fitted.kind == "bent":
         return _bent(fitted, tokens, request)
     if fitted.kind == "straight":
         return _straight(fitted, tokens, request)
     few, many = tokens.min(), tokens.max()
-    if _varies(batch_size) and not fitted.separable:
+    if varies and not fitted.separable:
         reason = "requests grow with tokens, so what a token costs is part of what a request costs"
-        return "inseparable", reason, {"floor_ms"} | request
-    if max(map(abs, fitted.growth)) * many <= FLAT * float(fitted.coefficients[0]):
+        return "inseparable", reason, {"floor"} | request
+    if max(map(abs, fitted.growth)) * many <= FLAT * fitted.coefficients[BASE]:
         reason = f"no step is compute-bound: {many:.0f} tokens take no longer than {few:.0f}"
-        return "memory-bound", reason, {"floor_ms"} | request
+        return "memory-bound", reason, {"floor"} | request
     return _undetermined(fitted)
 
 
 def _bent(fitted: Fitted, tokens: "Floats", request: set[str]) -> tuple[str, str | None, set[str]]:
-    if fitted.coefficients[SOFTNESS] > 0.98 * SOFTEST:
-        return "undetermined", "the time bends too gently to tell floor, knee and slope apart", request
-    told = _estimates(fitted)
-    knee, floor, slope = told["knee_tokens"], told["floor_ms"], told["per_token_us"]
+    estimates = _estimates(fitted)
+    knee, floor, slope = estimates["knee"], estimates["floor"], estimates["per_token"]
     if slope.low < 0:
         return _undetermined(fitted)
+    if fitted.coefficients[SOFTNESS] > 0.98 * cost_fit.SOFTEST:
+        return "undetermined", "the time bends too gently to tell floor, knee and slope apart", request
     below = _seen(tokens < knee.low / MARGIN)
     above = _seen(tokens > knee.high * MARGIN) and slope.low / 1000 * tokens.max() > floor.value
     if below and above:
-        return "ok", None, set(ESTIMATES) - {"per_request_us"} | request
+        return "ok", None, set(ESTIMATES) - {"per_request"} | request
     if below:
         reason = "too few steps are compute-bound to tell what a token costs"
-        return "memory-bound", reason, {"floor_ms"} | request
+        return "memory-bound", reason, {"floor"} | request
     if above:
         reason = "too few steps have so few tokens that reading the weights binds"
-        return "compute-bound", reason, {"per_token_us"} | request
-    return "undetermined", "where the time bends is uncertain by more than the steps span", request
+        return "compute-bound", reason, {"per_token"} | request
+    return "undetermined", "where the time bends is as uncertain as the steps are wide", request
 
 
 def _straight(fitted: Fitted, tokens: "Floats", request: set[str]) -> tuple[str, str | None, set[str]]:
-    base, slope = fitted.coefficients[:2]
+    base, slope = fitted.coefficients[[BASE, SLOPE]]
     few, many = tokens.min(), tokens.max()
-    computing = fitted.growth[0] * many > base  # more than half of the time of the largest step
-    reaching = abs(slope) * few <= FLAT * base  # the smallest step tells what none would take
+    computing = fitted.growth[0] * many > base  # it is more than half of the largest step
+    reaching = abs(slope) * few <= FLAT * base  # the smallest step tells what one of no tokens would take
     if computing and reaching:
         reason = "the time grows in a straight line from the first token: there is no knee"
-        return "straight", reason, {"floor_ms", "per_token_us"} | request
+        return "straight", reason, {"floor", "per_token"} | request
     if computing:
         reason = f"every step is compute-bound: none has fewer than {few:.0f} tokens"
-        return "compute-bound", reason, {"per_token_us"} | request
+        return "compute-bound", reason, {"per_token"} | request
     if reaching and slope > 0:
         reason = f"no step is compute-bound: {many:.0f} tokens take less than twice as long as few"
-        return "memory-bound", reason, {"floor_ms"} | request
+        return "memory-bound", reason, {"floor"} | request
     return _undetermined(fitted)
 
 
-def _undetermined(fitted: Fitted) -> tuple[str, str, set[str]]:
+def _undetermined(fitted: Fitted) -> tuple[str, str | None, set[str]]:
     if fitted.growth[1] < 0:
         return "undetermined", "the time falls as tokens grow: something else than tokens decides", set()
     return "undetermined", "tokens vary too little, or times too much, to tell what a token costs", set()
@@ -281,8 +305,4 @@ def _seen(steps: Any) -> bool:
     import numpy as np
 
     stretches = np.unique(np.flatnonzero(steps) * STRETCHES // len(steps))
-    return len(stretches) >= LEAST_STRETCHES and np.count_nonzero(steps) >= STRETCHES
-
-
-def _varies(values: "Floats") -> bool:
-    return bool(values.min() < values.max())
+    return len(stretches) >= LEAST_STRETCHES and int(np.count_nonzero(steps)) >= STRETCHES
