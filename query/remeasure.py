@@ -1,0 +1,127 @@
+"""Measuring again: the command that does it, why it cannot be done here, and doing it."""
+
+import json
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..warehouse import environment
+from ..warehouse.errors import BenchError, Exit
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+# How a run was measured, which its cases do not say: options of its command line that are taken over, with their values.
+SETTINGS = {"--precision": 1, "--budget": 1, "--repeat": 1, "--timeout": 1, "--seed": 1, "--quick": 0}
+# Column of a case -> option that gives it; `parameters` are options by their own names.
+OPTIONS = {
+    "suite": "--suite", "name": "--models", "backend": "--backends", "mode": "--modes", "batch_size": "--batch-sizes",
+    "sequence_length": "--sequence-lengths", "dtype": "--dtypes", "device": "--devices",
+}  # fmt: skip
+PARAMETERS = {"threads": "--threads"}
+
+
+def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -> list[str] | str:
+    """The command that measures cases of a run again, as that run did.
+
+    Args:
+        warehouse: Where the run is.
+        run_id: Run that measured them.
+        case_ids: Cases; the command may measure more, as it takes every combination of their axes.
+
+    Returns:
+        The command, word by word, beginning with `bench`; or, as a sentence, why there is none.
+    """
+    ((source, config, said),) = warehouse.rows(
+        "SELECT source, config, coalesce(command, '') FROM runs WHERE run_id = ? ORDER BY ALL LIMIT 1", [run_id]
+    )
+    words = shlex.split(said)
+    if source != "measure" or "models" not in words:
+        return f"run {run_id[:13]} was not made by bench measure models ({source}): only its own tool can repeat it"
+    rows = warehouse.rows(
+        f"SELECT DISTINCT {', '.join(OPTIONS)}, parameters FROM cases WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)",
+        [run_id, list(case_ids)],
+    )
+    if not rows:
+        return f"run {run_id[:13]} announced no such case"
+    command = ["bench", "measure", "models"]
+    for index, option in enumerate(OPTIONS.values()):
+        command += _option(option, [row[index] for row in rows])
+    parameters = {row[-1] for row in rows}
+    if len(parameters) > 1:
+        return "cases with different parameters take a command each"
+    for key, value in json.loads(parameters.pop() or "{}").items():
+        if key not in PARAMETERS:
+            return f"bench measure models has no option for the parameter {key!r} of the case"
+        command += _option(PARAMETERS[key], [value])
+    return [*command, *_settings(words), *_option("--config", [config]), "--store", str(warehouse.store.root)]
+
+
+def commands_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -> list[list[str]] | str:
+    """The same as several commands, so that no combination of sizes is measured that none of the cases has."""
+    groups = warehouse.rows(
+        f"""
+        SELECT list(DISTINCT case_id ORDER BY case_id) FROM cases
+        WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)
+        GROUP BY {", ".join(column for column in OPTIONS if column not in ("name", "backend"))}, parameters ORDER BY 1
+        """,
+        [run_id, list(case_ids)],
+    )
+    found: list[list[str]] = []
+    for (group,) in groups:
+        command = command_for(warehouse, run_id, group)
+        if isinstance(command, str):
+            return command
+        found.append(command)
+    return found or f"run {run_id[:13]} announced no such case"
+
+
+def _option(name: str, values: Sequence[Any]) -> list[str]:
+    """An option and its distinct values, such that none is taken for an option or for two values."""
+    texts = sorted({str(value).replace(",", "\\,") for value in values if value is not None})
+    if any(text.startswith("-") for text in texts):
+        return [f"{name}={text}" for text in texts]
+    return [name, *texts] if texts else []
+
+
+def _settings(words: Sequence[str]) -> list[str]:
+    kept = []
+    for index, word in enumerate(words):
+        name = word.partition("=")[0]
+        if name in SETTINGS:
+            kept += [word] if "=" in word else words[index : index + 1 + SETTINGS[name]]
+    return kept
+
+
+def obstacle(warehouse: "Warehouse", run_id: str) -> str | None:
+    """Why a run cannot be repeated here and now, in a sentence; None if it can: same machine, software and code."""
+    ((host, machine, commit, dirty),) = warehouse.rows(
+        "SELECT host, environment_id, git_commit, git_dirty FROM runs WHERE run_id = ? ORDER BY ALL LIMIT 1", [run_id]
+    )
+    if host != socket.gethostname():
+        return f"it was measured on {host or 'an unknown machine'}, and this is {socket.gethostname()}"
+    if commit is None:
+        return "nobody knows which commit it measured: run bench measure within a git repository"
+    here, _, changed = environment.git()
+    if here != commit:
+        return f"it measured commit {commit[:9]}, and {here[:9] if here else 'none'} is checked out"
+    if dirty or changed:
+        return f"the code differed from commit {commit[:9]} {'then' if dirty else 'now'}: commit it first"
+    if machine != environment.capture().environment_id:
+        return "machine, software or environment variables are not what they were: see bench env-diff"
+    return None
+
+
+def measure_again(command: Sequence[str], run_id: str) -> None:
+    """Run a command of `command_for`, its output on stderr; what it records confirms `run_id`.
+
+    Raises:
+        BenchError: It could not measure. That some case failed is no error: it is recorded.
+    """
+    confirming = [sys.executable, "-P", "-m", "bench", *command[1:], "--tag", f"confirms={run_id}"]
+    code = subprocess.run(confirming, stdout=2).returncode
+    if code not in (Exit.OK, Exit.FAILED):
+        raise BenchError(f"measuring again ended with exit code {code}: {shlex.join(command)}")

@@ -1,0 +1,215 @@
+"""What is judged, what counts against it, and in which order it is told."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from bench.query.regressions import Limits, Rule, amount, choose, doubtful, exit_code, judge, judged_runs
+from bench.warehouse.errors import UnknownName
+from bench.warehouse.events import Event, Json
+
+from ..builders import Builder, case, memory, outcome, run, timing
+
+HOUR = 3_600_000_000
+AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32"}
+
+
+def history(warehouse: Builder, *runs: tuple[str, int, str | None, dict[str, Any]]) -> Any:
+    """Runs of config main: id, hour, commit and what else there is; clean unless said otherwise."""
+    for run_id, hour, commit, other in runs:
+        fields = {"config": "main", "git_dirty": False, **other}
+        warehouse.add(run(run_id, started_at=hour * HOUR, git_commit=commit, **fields))
+    return warehouse
+
+
+def test_repeats_are_judged_together(warehouse: Builder) -> None:
+    """Runs of one clean commit and config within half a day, wherever the one that is named stands among them."""
+    store = history(
+        warehouse,
+        ("long-ago", 0, "c1", {}), ("before", 40, "c0", {}), ("first", 50, "c1", {}), ("again", 51, "c1", {}),
+        ("dirty", 52, "c1", {"git_dirty": True}), ("unsure", 52, "c1", {"git_dirty": None}), 
+        ("other-config", 52, "c1", {"config": "o"}),
+        ("other-code", 53, "c2", {}), ("next-day", 74, "c1", {}), ("gitless-1", 75, None, {}), ("gitless-2", 75, None, {}),
+    )  # fmt: skip
+
+    assert judged_runs(store, "first") == judged_runs(store, "again") == ["first", "again"]
+    for alone in ("long-ago", "before", "dirty", "unsure", "other-code", "next-day", "gitless-1", "gitless-2"):
+        assert judged_runs(store, alone) == [alone]
+
+
+def test_a_run_made_to_confirm_another_is_its_repeat(warehouse: Builder) -> None:
+    """However much later it was made, whichever of them is named."""
+    tags = {"tags": Json('{"confirms": "first"}')}
+    store = history(
+        warehouse,
+        ("before", 0, "c0", {}),
+        ("first", 50, None, {}),
+        ("then", 90, None, tags),
+        ("once-more", 91, None, tags),
+    )
+
+    assert all(judged_runs(store, name) == ["first", "then", "once-more"] for name in ("first", "then", "once-more"))
+
+
+def test_where_all_runs_are_of_one_commit_the_newest_is_judged_by_the_others(warehouse: Builder) -> None:
+    """A try-out in one afternoon, or a repository that holds only the benchmarks: nothing came before, but they differ."""
+    store = history(warehouse, *((f"run-{hour}", hour, "c1", {}) for hour in range(6)))
+
+    assert judged_runs(store, "latest") == ["run-5"]
+    store.add(run("sure", config="main", started_at=7 * HOUR, tags=Json('{"confirms": "run-5"}')))
+    assert judged_runs(store, "latest") == ["run-5", "sure"]
+
+
+def measured(run_id: str, speedups: dict[str, float], *, slow: float = 1.0, **statuses: str) -> list[Event]:
+    """A run whose cases take 1 ms by inductor, times `slow`; eager takes so many times as long."""
+    events: list[Event] = []
+    for name, speedup in speedups.items():
+        for backend, ns in (("eager", 1e6 * speedup), ("inductor", 1e6)):
+            it = case(name, run=run_id, backend=backend, **AXES)
+            status = statuses.get(name, "ok") if backend == "inductor" else "ok"
+            events += [
+                it,
+                outcome(it, status, reason="said why" if status != "ok" else None),
+                timing(it, round(ns * slow)),
+            ]
+    return events
+
+
+def told(warehouse: Any, runs: Sequence[str], **limits: float) -> list[tuple[Any, ...]]:
+    """Verdict, name, metric and reason of what would be shown."""
+    warehouse.rows("SELECT 1")  # derives what was added
+    rows = judge(warehouse, runs, Rule(), Limits(**limits))
+    return [
+        (row["verdict"], row["name"], row["metric"], row["reason"])
+        for row in rows
+        if row["verdict"] not in ("UNSURE", "STEADY")
+    ]
+
+
+def test_a_speedup_that_falls_below_its_limit_is_flagged(warehouse: Builder) -> None:
+    """If it was within it in the run before; one that was beyond it already, or is new, is not. Limits can be moved."""
+    history(warehouse, ("r1", 0, "c0", {}), ("r2", 24, "c1", {}))
+    warehouse.add(*measured("r1", {"falls": 1.2, "low": 0.8}), *measured("r2", {"falls": 0.9, "low": 0.8, "new": 0.5}))
+
+    assert told(warehouse, ["r2"]) == [("FLAGGED", "falls", "speedup", "speedup 0.900 is below 0.95")]
+    assert told(warehouse, ["r2"], min_speedup=0.85) == []
+    (row,) = (row for row in judge(warehouse, ["r2"], Rule(), Limits()) if row["verdict"] == "FLAGGED")
+    assert (row["finding"], row["baseline"], row["value"], row["better"]) == (
+        "limit",
+        1.2,
+        pytest.approx(0.9),
+        "higher",
+    )
+
+
+def test_a_repeat_within_the_limit_takes_the_flag_back(warehouse: Builder) -> None:
+    """And one that is beyond it, too, does not."""
+    history(warehouse, ("r1", 0, "c0", {}), ("r2", 24, "c1", {}), ("r3", 25, "c1", {}), ("r4", 26, "c1", {}))
+    for run_id, speedup in (("r1", 1.2), ("r2", 0.9), ("r3", 0.91), ("r4", 1.1)):
+        warehouse.add(*measured(run_id, {"m": speedup}))
+
+    assert [row[0] for row in told(warehouse, ["r2", "r3"])] == ["FLAGGED"]
+    assert told(warehouse, ["r2", "r4"]) == []
+
+
+def test_memory_and_compile_time_have_limits_too(warehouse: Builder) -> None:
+    """Compression below 0.9 is flagged with both values."""
+    history(warehouse, ("r1", 0, "c0", {}), ("r2", 24, "c1", {}))
+    for run_id, peak in (("r1", 100), ("r2", 200)):
+        warehouse.add(*measured(run_id, {"m": 1.2}))
+        sides = [case("m", run=run_id, backend=backend, **AXES) for backend in ("eager", "inductor")]
+        warehouse.add(memory(sides[0], 100), memory(sides[1], peak))
+
+    assert told(warehouse, ["r2"]) == [("FLAGGED", "m", "compression_ratio", "memory compression 0.500 is below 0.9")]
+
+
+def test_what_passed_and_does_not_now_is_lost(warehouse: Builder) -> None:
+    """With what became of it; failed before is no loss, and neither is what a repeat passes."""
+    history(warehouse, ("r1", 0, "c0", {}), ("r2", 24, "c1", {}), ("r3", 25, "c1", {}))
+    warehouse.add(*measured("r1", dict.fromkeys(("gone", "fails", "always", "flaky", "fine"), 1.5), always="OOM"))
+    warehouse.add(
+        *measured(
+            "r2", dict.fromkeys(("fails", "always", "flaky", "fine"), 1.5), always="OOM", fails="OOM", flaky="timeout"
+        )
+    )
+    warehouse.add(*measured("r3", {"flaky": 1.5}))
+
+    expected = [
+        ("LOST", "fails", None, "OOM: said why"), ("LOST", "gone", None, "absent: the run did not announce it"),
+        ("LOST", "gone", None, "absent: the run did not announce it"),
+    ]  # fmt: skip
+    assert told(warehouse, ["r2", "r3"]) == expected
+    assert [row[1] for row in told(warehouse, ["r2"])] == ["fails", "flaky", "gone", "gone"]
+
+
+def test_the_worst_come_first(warehouse: Builder) -> None:
+    """Confirmed before suspected before lost before improved; the larger change before the smaller."""
+    runs = [(f"r{i}", 24 * i, f"c{i}", {}) for i in range(9)]
+    history(warehouse, *runs)
+    for index, (run_id, *_) in enumerate(runs):
+        last = index == 8
+        names = ["a", "b", "c", *(["gone"] if not last else [])]
+        for name in names:
+            it = case(name, run=run_id, backend="eager", **AXES)
+            factor = {"a": 1.1, "b": 1.5, "c": 0.7}.get(name, 1) if last else 1 + index % 3 / 1000
+            warehouse.add(it, outcome(it), timing(it, round(1e6 * factor)))
+
+    assert [row[:2] for row in told(warehouse, ["r8"])] == [
+        ("SUSPECTED", "b"), ("SUSPECTED", "a"), ("LOST", "gone"), ("IMPROVED", "c"),
+    ]  # fmt: skip
+
+
+ROW = {"verdict": "STEADY", "p": 0.5, "runs": 1, "change": 0.1, "better": "lower", "metric": "latency"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        ([], 4), ([{"verdict": "UNSURE", "p": None}], 4), ([{"verdict": "STEADY"}, {"verdict": "UNSURE", "p": None}], 0),
+        ([{"verdict": "UNSURE", "p": 0.01}], 0), ([{"verdict": "IMPROVED"}], 0), ([{"verdict": "LOST", "p": None}], 3),
+        ([{"verdict": "LOST", "p": None}, {"verdict": "SUSPECTED"}], 1), ([{"verdict": "REGRESSED"}], 1),
+        ([{"verdict": "FLAGGED", "p": None}], 1),
+    ],
+)  # fmt: skip
+def test_the_exit_code_is_the_verdict_of_all(rows: list[dict[str, Any]], code: int) -> None:
+    """1 something got worse, else 3 something is gone, else 4 nothing could be judged, else 0."""
+    assert exit_code([{**ROW, **row} for row in rows]) == code
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"verdict": "SUSPECTED"}, True), ({"verdict": "FLAGGED", "p": None}, True), ({"verdict": "REGRESSED"}, False),
+        ({"verdict": "UNSURE", "p": None}, False), ({"verdict": "UNSURE"}, True), ({"verdict": "UNSURE", "runs": 2}, False),
+        ({"verdict": "UNSURE", "change": -0.1}, False), ({"verdict": "UNSURE", "change": -0.1, "better": "higher"}, True),
+        ({"verdict": "IMPROVED", "change": -0.1}, False), ({"verdict": "LOST", "p": None}, False),
+    ],
+)  # fmt: skip
+def test_only_what_looks_worse_is_measured_again(row: dict[str, Any], expected: bool) -> None:
+    """Suspicions, flags, and what only the number of tests speaks for; good news need no confirming."""
+    assert bool(doubtful([{**ROW, **row}])) == expected
+
+
+def test_rows_can_be_chosen_by_value() -> None:
+    """Values as they are spelt; one that no row has names the nearest."""
+    rows = [{**ROW, "metric": "latency", "batch_size": 8}, {**ROW, "metric": "rss_peak", "batch_size": None}]
+
+    assert choose(rows, {"metric": ["rss_peak"], "batch_size": []}) == rows[1:]
+    assert choose(rows, {"batch_size": ["8"]}) == rows[:1]
+    with pytest.raises(UnknownName, match="Nearest: 'latency'"):
+        choose(rows, {"metric": ["latnecy"]})
+
+
+def test_amounts_are_for_people() -> None:
+    """In the size of the unit that suits them."""
+    values = [
+        (1.5e6, "ns"),
+        (2**20 * 3, "bytes"),
+        (100, "bytes"),
+        (2, "count"),
+        (0.95, "ratio"),
+        (3000.0, "tokens/s"),
+        (None, "ns"),
+    ]
+
+    assert [amount(*value) for value in values] == ["1.5 ms", "3 MiB", "100 B", "2", "0.95", "3000 tokens/s", None]

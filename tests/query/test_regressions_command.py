@@ -1,0 +1,241 @@
+"""bench regressions: the table, the sentences, the exit code, and what looks worse measured again."""
+
+import csv
+import io
+import json
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.cli import cli
+from bench.warehouse import environment
+from bench.warehouse.errors import UnknownName
+from bench.warehouse.events import Event, Json
+from bench.warehouse.log import EventLog
+from bench.warehouse.store import Store
+from click.testing import CliRunner, Result
+
+from ..builders import case, outcome, run, timing
+
+AXES: dict[str, Any] = {
+    "suite": "builtin", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "eager", "batch_size": 8,
+}  # fmt: skip
+DAY = 86_400_000_000
+SPREAD = (0, 10, -10, 5, -5, 0, 8, -8)  # per mille
+GIT = ("c8" * 20, "main", False)
+
+Bench = Callable[..., Result]
+
+
+def add(
+    store: Store, run_id: str, day: float, models: Mapping[str, float], *, commit: str = "c8", **fields: Any
+) -> None:
+    """A run of `bench measure` on this machine: ms of each model; one that takes none failed."""
+    events: list[Event] = []
+    for model, ms in models.items():
+        it = case(model, run=run_id, **AXES)
+        events += [it, outcome(it, "ok" if ms else "OOM")] + ([timing(it, round(ms * 1e6))] if ms else [])
+    usual = {
+        "config": "main", "source": "measure", "started_at": round(day * DAY), "host": socket.gethostname(), "git_dirty": False,
+        "git_commit": commit * 20, "environment_id": environment.capture().environment_id,
+        "command": "bench measure models --repeat 5",
+    }  # fmt: skip
+    events.append(run(run_id, **{**usual, **fields}))
+    for kind in {type(event) for event in events}:
+        EventLog(store).write(kind, [event for event in events if type(event) is kind], f"{run_id}.{kind.TABLE}")
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """Eight quiet runs of three models, and the code of the ninth checked out."""
+    store = Store(tmp_path / ".bench").create()
+    for day, spread in enumerate(SPREAD):
+        add(store, f"run-{day}", day, dict.fromkeys(("mlp", "lstm", "cnn"), 1 + spread / 1000), commit=f"c{day}")
+    monkeypatch.setenv("BENCH_STORE", str(store.root))
+    monkeypatch.setattr(environment, "git", lambda folder=None: GIT)
+    return store
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """Run the command."""
+    return lambda *arguments: CliRunner().invoke(cli, ["regressions", *arguments], standalone_mode=False)
+
+
+def test_nothing_worse_is_fine(store: Store, bench: Bench) -> None:
+    """An empty table, a sentence that says how much was judged, exit code 0; --all shows every comparison."""
+    add(store, "run-8", 8, {"mlp": 1.0, "lstm": 1.001, "cnn": 0.999})
+
+    done = bench()
+    assert (done.return_value, len(done.stdout.splitlines())) == (0, 2)
+    assert done.stderr == "3 comparisons of run run-8 with runs before: 3 STEADY\n"
+    assert bench("--all").stdout.count("no change found (smallest detectable: 3.") == 3
+
+
+def test_what_got_worse_is_told_worst_first(store: Store, bench: Bench) -> None:
+    """Two runs show it: REGRESSED, with before, now, interval, since when, and what to run next; exit code 1."""
+    for run_id, day, factor in (("run-8", 8, 1.0), ("again", 8.1, 1.001)):
+        add(store, run_id, day, {"mlp": 1.2 * factor, "lstm": 0.7 * factor, "cnn": 1.3 * factor})
+
+    done = bench("--format", "markdown")
+    assert done.stdout.splitlines() == [
+        "| verdict | suite | name | mode | device | dtype | backend | batch | metric | before | now | change | since | why |",
+        "|---|---|---|---|---|---|---|--:|---|---|---|---|---|---|",
+        "| REGRESSED | builtin | cnn | inference | cpu | float32 | eager | 8 | latency | 1 ms (n=8) | 1.301 ms |"
+        " +30.1 % (95 % +28.6 to +31.5) | 1970-01-09 c8c8c8c8c | in each of 2 runs, q below 0.001 |",
+        "| REGRESSED | builtin | mlp | inference | cpu | float32 | eager | 8 | latency | 1 ms (n=8) | 1.201 ms |"
+        " +20.1 % (95 % +18.7 to +21.4) | 1970-01-09 c8c8c8c8c | in each of 2 runs, q below 0.001 |",
+        "| IMPROVED | builtin | lstm | inference | cpu | float32 | eager | 8 | latency | 1 ms (n=8) | 700.3 µs |"
+        " -30.0 % (95 % -30.7 to -29.2) | 1970-01-09 c8c8c8c8c | in each of 2 runs, q below 0.001 |",
+    ]
+    assert done.return_value == 1
+    assert done.stderr.splitlines() == [
+        "3 comparisons of runs run-8, again with runs before: 2 REGRESSED, 1 IMPROVED",
+        "the worst began with one of: git log c7c7c7c7c..c8c8c8c8c",
+        "measure the worst again with: bench measure models --suite builtin --models cnn --backends eager --modes inference"
+        f" --batch-sizes 8 --dtypes float32 --devices cpu --repeat 5 --config main --store {store.root}",
+    ]
+    assert [line.split()[0] for line in bench().stdout.splitlines()[2:]] == ["REGRESSED", "REGRESSED", "IMPROVED"]
+
+
+def test_rows_as_data_are_raw(store: Store, bench: Bench, tmp_path: Path) -> None:
+    """Every column of the view, unrounded, and nothing on stderr; of the same rows in every format."""
+    add(store, "run-8", 8, {"mlp": 1.2, "lstm": 1.0})
+
+    found = json.loads(bench("--format", "json").stdout)
+    assert [(row["finding"], row["verdict"], row["name"]) for row in found] == [
+        ("statistics", "SUSPECTED", "mlp"), ("coverage", "LOST", "cnn"),
+    ]  # fmt: skip
+    assert found[0]["low"] < found[0]["change"] < found[0]["high"]
+    done = bench("--format", "csv", "-o", str(tmp_path / "found.csv"))
+    assert (done.stdout, done.stderr, done.return_value) == ("", "", 1)
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "found.csv").read_text())))
+    assert [(row["name"], row["reason"]) for row in rows][1] == ("cnn", "absent: the run did not announce it")
+
+
+def test_only_lost_coverage_has_its_own_exit_code(store: Store, bench: Bench) -> None:
+    """A model that failed or is gone, and nothing that got slower: 3."""
+    add(store, "run-8", 8, {"mlp": 1.0, "lstm": 0})
+
+    done = bench()
+    assert (done.return_value, done.stdout.count("LOST")) == (3, 2)
+
+
+def test_too_little_to_judge_anything_has_its_own_exit_code(store: Store, bench: Bench) -> None:
+    """A config with one run: 4, and why."""
+    add(store, "other-0", 8, {"mlp": 1.0}, config="other")
+
+    done = bench("other")
+    assert done.return_value == 4
+    assert "1 not judged: 0 runs before it on its host; 5 are needed" in done.stderr
+
+
+def test_rows_can_be_chosen_and_the_rule_turned(store: Store, bench: Bench) -> None:
+    """The exit code is that of what is shown; an unknown value names the nearest."""
+    add(store, "run-8", 8, {"mlp": 1.2, "lstm": 1.0, "cnn": 1.0})
+
+    assert bench("--models", "lstm", "cnn").return_value == 0
+    assert bench("--floor", "25%").return_value == 0
+    assert bench("run-7").return_value == 0
+    assert bench("--window", "5", "--all", "--format", "csv").stdout.count(",5,") >= 3
+    assert isinstance(bench("--models", "mpl").exception, UnknownName)
+
+
+def test_a_slower_machine_and_another_environment_are_pointed_out(store: Store, bench: Bench) -> None:
+    """When most comparisons are worse together, and when torch is another than in the run before."""
+    models = {f"m{i}": 1.0 for i in range(12)}
+    for day, spread in enumerate(SPREAD):
+        add(
+            store,
+            f"wide-{day}",
+            10 + day,
+            {m: ms + spread / 1000 for m, ms in models.items()},
+            commit=f"a{day}",
+            config="wide",
+        )
+    changed = environment.identified(replace(environment.capture(), torch="0.0.1"))
+    EventLog(store).write(type(changed), [environment.capture(), changed], "environment")
+    add(store, "wide-8", 20, dict.fromkeys(models, 1.2), config="wide", environment_id=changed.environment_id)
+
+    said = bench("wide").stderr
+    assert "12 of 12 got worse together: a slower machine looks like that, too" in said
+    assert (
+        f"the environment is not that of the run before: torch: {environment.capture().torch or '–'} → 0.0.1\n" in said
+    )
+
+
+def confirmed_by(store: Store, monkeypatch: pytest.MonkeyPatch, *factors: float) -> list[list[str]]:
+    """Let each measuring again record the models it was asked for, so many times as slow as usual; collects the commands."""
+    commands: list[list[str]] = []
+
+    def fake(words: list[str], **_: Any) -> Any:
+        names = words[words.index("--models") + 1 : words.index("--backends")]
+        tags = Json(json.dumps(dict([words[-1].split("=")])))
+        number = len(commands)
+        add(store, f"confirming-{number}", 8.5 + number / 100, dict.fromkeys(names, factors[number]), tags=tags)
+        commands.append(words)
+        return type("Done", (), {"returncode": 0})
+
+    monkeypatch.setattr("bench.query.remeasure.subprocess.run", fake)
+    return commands
+
+
+def test_what_looks_worse_is_measured_again_before_it_is_said(
+    store: Store, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the two suspects; the one that was a hiccup is cleared, the other is REGRESSED by both runs."""
+    add(store, "run-8", 8, {"mlp": 1.2, "lstm": 1.0, "cnn": 1.2})
+    commands = confirmed_by(store, monkeypatch, 1.19)
+
+    done = bench("--confirm")
+    assert [words[words.index("--models") :][:3] for words in commands] == [["--models", "cnn", "mlp"]]
+    assert commands[0][:5] == [sys.executable, "-P", "-m", "bench", "measure"]
+    assert "looks worse, measuring again (1 of 1): bench measure models --suite builtin --models cnn mlp" in done.stderr
+    assert (done.stdout.count("REGRESSED"), done.return_value) == (2, 1)
+    assert "2 REGRESSED, 1 STEADY" in done.stderr
+
+
+def test_every_confirming_run_must_show_it(store: Store, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two were asked for, the second does not: nothing got worse. The losses of a part of a run are none."""
+    add(store, "run-8", 8, {"mlp": 1.2, "lstm": 1.0, "cnn": 1.0})
+    commands = confirmed_by(store, monkeypatch, 1.2, 1.0)
+
+    done = bench("--confirm", "2", "--all")
+    assert (len(commands), done.return_value) == (2, 0)
+    assert "not in every run of 3" in done.stdout
+    assert bench().return_value == 0
+
+
+def test_what_cannot_be_measured_again_stays_suspected(
+    store: Store, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other code is checked out: it says so, runs nothing, and ends with 1."""
+    add(store, "run-8", 8, {"mlp": 1.2, "lstm": 1.0, "cnn": 1.0}, commit="d9")
+    commands = confirmed_by(store, monkeypatch)
+
+    done = bench("--confirm")
+    assert (commands, done.return_value, done.stdout.count("SUSPECTED")) == ([], 1, 1)
+    assert (
+        "cannot measure 1 case of run run-8 again: it measured commit d9d9d9d9d, and c8c8c8c8c is checked out"
+        in done.stderr
+    )
+
+
+def test_nothing_worse_is_not_measured_again(store: Store, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An improvement needs no confirming."""
+    add(store, "run-8", 8, {"mlp": 0.5, "lstm": 1.0, "cnn": 1.0})
+    commands = confirmed_by(store, monkeypatch)
+
+    assert (bench("--confirm").return_value, commands) == (0, [])
+
+
+def test_a_store_without_anything_to_judge(store: Store, bench: Bench) -> None:
+    """A run that measured nothing: an empty table and exit code 4."""
+    add(store, "empty-0", 9, {}, config="empty")
+
+    done = bench("empty")
+    assert (done.return_value, done.stderr) == (4, "0 comparisons of run empty-0 with runs before: nothing\n")

@@ -1,0 +1,161 @@
+"""The command that measures a case again, and when it cannot."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from bench.cli import cli
+from bench.query import remeasure
+from bench.query.remeasure import command_for, commands_for, measure_again, obstacle
+from bench.warehouse import environment
+from bench.warehouse.errors import BenchError
+from bench.warehouse.options import Command, Values
+from bench.warehouse.store import Store
+from click.testing import CliRunner
+
+from ..builders import Builder, case, run
+
+AXES: dict[str, Any] = {
+    "suite": "builtin", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "eager", "batch_size": 8,
+}  # fmt: skip
+SAID = "/usr/bin/python -m bench measure models --models mlp lstm --quick --seed=3 --precision 2% --config main"
+
+
+@pytest.fixture
+def measured(warehouse: Builder) -> Any:
+    """A run of `bench measure` of three cases: mlp, lstm of two lengths."""
+    cases = [
+        case("mlp", **AXES), case("lstm", **AXES, sequence_length=16),
+        case("lstm", **AXES, sequence_length=32, parameters={"threads": 1}),
+    ]  # fmt: skip
+    warehouse.add(run(config="main", source="measure", command=SAID, host=socket.gethostname()), *cases)
+    store: Any = warehouse
+    store.store = Store(Path("/srv/my bench"))
+    store.ids = [it.case_id for it in cases]
+    return store
+
+
+def test_the_command_gives_every_axis_and_setting(measured: Any) -> None:
+    """Those of the case, and how the run was told to measure; recorded under the same config into the same store."""
+    assert command_for(measured, "run", measured.ids[2:]) == [
+        "bench", "measure", "models", "--suite", "builtin", "--models", "lstm", "--backends", "eager",
+        "--modes", "inference", "--batch-sizes", "8", "--sequence-lengths", "32", "--dtypes", "float32", "--devices", "cpu",
+        "--threads", "1", "--quick", "--seed=3", "--precision", "2%", "--config", "main", "--store", "/srv/my bench",
+    ]  # fmt: skip
+
+
+def test_bench_measure_understands_the_command(measured: Any) -> None:
+    """Word by word, it plans the case that was asked for."""
+    command = command_for(measured, "run", measured.ids[:1])
+    assert isinstance(command, list)
+
+    done = CliRunner().invoke(cli, [*command[1:], "--print"], catch_exceptions=False)
+    assert done.output == "mlp inference b8 eager\n"
+
+
+def test_cases_of_different_sizes_take_a_command_each(measured: Any) -> None:
+    """Otherwise every model would be measured at every size."""
+    commands = commands_for(measured, "run", measured.ids)
+
+    assert isinstance(commands, list)
+    assert sorted(command[command.index("--models") + 1] for command in commands) == ["lstm", "lstm", "mlp"]
+    assert command_for(measured, "run", measured.ids) == "cases with different parameters take a command each"
+
+
+@pytest.mark.parametrize(
+    ("fields", "axes", "reason"),
+    [
+        ({"source": "pytest-benchmark"}, {}, "was not made by bench measure models (pytest-benchmark)"),
+        ({"source": "measure", "command": None}, {}, "was not made by bench measure models"),
+        (
+            {"source": "measure", "command": SAID},
+            {"parameters": {"mood": "grim"}},
+            "no option for the parameter 'mood'",
+        ),
+    ],
+)
+def test_why_there_is_no_command_is_said(warehouse: Builder, fields: Any, axes: Any, reason: str) -> None:
+    """In a sentence."""
+    it = case("mlp", **AXES, **axes)
+    warehouse.add(run(**fields), it)
+    store: Any = warehouse
+    store.store = Store(Path("store"))
+
+    assert reason in str(command_for(store, "run", [it.case_id]))
+
+
+def test_a_case_nobody_announced_has_no_command(measured: Any) -> None:
+    """A scheduler step, say, or a value of the whole run."""
+    assert command_for(measured, "run", ["nothing"]) == commands_for(measured, "run", ["nothing"]) == (
+        "run run announced no such case"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a b", "a,b", "-x", "--models", "it's", "$(rm -rf .)", "ünïcode 模型"])
+def test_no_name_is_taken_for_something_else(name: str) -> None:
+    """What the option is given is what the command line reads back, beside another value."""
+    read: list[tuple[str, ...]] = []
+    command = Command(
+        "c",
+        params=[Values(["--models"]), click.Option(["--quick"], is_flag=True)],
+        callback=lambda models, quick: read.append(models),
+    )
+
+    done = CliRunner().invoke(
+        command, [*remeasure._option("--models", [name, "other"]), "--quick"], catch_exceptions=False
+    )
+    assert (done.exit_code, set(read[0])) == (0, {name, "other"})
+
+
+def here(**fields: Any) -> dict[str, Any]:
+    """What a run recorded that could be repeated here."""
+    usual = {
+        "source": "measure", "host": socket.gethostname(), "git_commit": "c1" * 20, "git_dirty": False,
+        "environment_id": environment.capture().environment_id,
+    }  # fmt: skip
+    return {**usual, **fields}
+
+
+@pytest.mark.parametrize(
+    ("fields", "git", "reason"),
+    [
+        ({}, ("c1" * 20, "main", False), None),
+        ({"host": "elsewhere"}, ("c1" * 20, "main", False), "it was measured on elsewhere, and this is "),
+        ({"host": None}, ("c1" * 20, "main", False), "it was measured on an unknown machine"),
+        ({"git_commit": None}, (None, None, None), "nobody knows which commit it measured"),
+        ({}, ("d2" * 20, "main", False), "it measured commit c1c1c1c1c, and d2d2d2d2d is checked out"),
+        ({}, (None, None, None), "and none is checked out"),
+        ({"git_dirty": True}, ("c1" * 20, "main", False), "differed from commit c1c1c1c1c then"),
+        ({}, ("c1" * 20, "main", True), "differed from commit c1c1c1c1c now"),
+        ({"environment_id": "other"}, ("c1" * 20, "main", False), "see bench env-diff"),
+    ],
+)
+def test_a_run_is_repeated_only_where_it_would_be_the_same(
+    warehouse: Any, monkeypatch: pytest.MonkeyPatch, fields: Any, git: Any, reason: str | None
+) -> None:
+    """Same machine, same software, same clean commit; else what differs is said."""
+    monkeypatch.setattr(environment, "git", lambda: git)
+    warehouse.add(run(**here(**fields)))
+
+    found = obstacle(warehouse, "run")
+    assert found is None if reason is None else found is not None and reason in found
+
+
+def test_measuring_again_runs_no_shell_and_says_whom_it_confirms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words stay words; what it prints goes to stderr; a failed case is no error, a wrong command is."""
+    calls: list[Any] = []
+
+    def fake(words: list[str], **options: Any) -> Any:
+        calls.append((words, options))
+        return type("Done", (), {"returncode": 2 if "wrong" in words else 1})
+
+    monkeypatch.setattr("bench.query.remeasure.subprocess.run", fake)
+    measure_again(["bench", "measure", "models", "--models", "a b; c"], "run-1")
+
+    ((words, options),) = calls
+    assert words[-8:] == ["-m", "bench", "measure", "models", "--models", "a b; c", "--tag", "confirms=run-1"]
+    assert options == {"stdout": 2}
+    with pytest.raises(BenchError, match="exit code 2: bench measure wrong"):
+        measure_again(["bench", "measure", "wrong"], "run-1")

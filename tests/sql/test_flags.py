@@ -1,0 +1,173 @@
+"""flags and newly_flagged: what is beyond a limit, and since when, with nothing lost on the way."""
+
+from typing import Any
+
+import pytest
+from bench.warehouse.events import Case, Event
+
+from ..builders import Builder, case, metric, outcome, run
+
+AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "inductor"}
+FLAGS = "SELECT name, metric, unit, value, threshold, why FROM flags({}) ORDER BY name, metric"
+NEW = "SELECT run_id, name, metric, before, value_before, fine_since, fine_runs FROM newly_flagged() ORDER BY ALL"
+
+
+def result(name: str = "m", run: str = "run", **metrics: float) -> list[Event]:
+    """A case that an import reports as ok, with its numbers: speedup, compile_latency, compression_ratio."""
+    it = imported(name, run)
+    units = {"compile_latency": "ns"}
+    return [it, outcome(it), *(metric(it, key, value, unit=units.get(key, "ratio")) for key, value in metrics.items())]
+
+
+def imported(name: str, run: str = "run", **fields: Any) -> Case:
+    return case(name, run=run, source_id="file", **AXES, **fields)
+
+
+def day(number: int) -> int:
+    """An instant: noon of that January day of 2026."""
+    return 1_767_268_800_000_000 + (number - 1) * 86_400_000_000
+
+
+def nightly(*runs: str) -> list[Event]:
+    """Runs of one config, one a day."""
+    return [run(run_id, config="nightly", started_at=day(i)) for i, run_id in enumerate(runs, 1)]
+
+
+def test_each_limit_flags_what_is_beyond_it(warehouse: Builder) -> None:
+    """Speedup below 0.95, compiling above 120 s, compression below 0.9; exactly at a limit is within."""
+    beyond = result("bad", speedup=0.949, compile_latency=120.1e9, compression_ratio=0.89)
+    warehouse.add(run(), *beyond, *result("edge", speedup=0.95, compile_latency=120e9, compression_ratio=0.9))
+
+    assert warehouse.rows(FLAGS.format("")) == [
+        ("bad", "compile_latency", "s", 120.1, 120.0, "compiling took 120.1 s, above 120 s"),
+        ("bad", "compression_ratio", "ratio", 0.89, 0.9, "memory compression 0.890 is below 0.9"),
+        ("bad", "speedup", "ratio", 0.949, 0.95, "speedup 0.949 is below 0.95"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "flagged"),
+    [
+        ("min_speedup := 1.2", ["speedup"]),
+        ("max_compile_seconds := 10", ["compile_latency"]),
+        ("min_compression := 1.5", ["compression_ratio"]),
+        ("min_speedup := NULL, max_compile_seconds := NULL, min_compression := NULL", []),
+    ],
+)
+def test_limits_are_arguments(warehouse: Builder, limits: str, flagged: list[str]) -> None:
+    """Any of them may be moved; NULL flags nothing."""
+    warehouse.add(run(), *result(speedup=1.1, compile_latency=60e9, compression_ratio=1.2))
+
+    assert [row[1] for row in warehouse.rows(FLAGS.format(limits))] == flagged
+
+
+def test_a_failed_case_is_flagged_for_its_status(warehouse: Builder) -> None:
+    """It has no numbers to flag; what was skipped or never said is no failure."""
+    warehouse.add(run())
+    for status in ("OOM", "skipped", "unknown", "ok"):
+        warehouse.add(it := imported(status), outcome(it, status, reason="the reason"))
+    warehouse.add(interrupted := case("interrupted", **AXES))
+
+    rows = warehouse.rows("SELECT name, metric, value, why FROM flags() ORDER BY name")
+    assert rows == [(interrupted.name, "status", None, "interrupted"), ("OOM", "status", None, "OOM: the reason")][::-1]
+
+
+def test_accuracy_that_is_no_pass_is_flagged(warehouse: Builder) -> None:
+    """Also where it was not judged and that of others was, and where it was skipped."""
+    for status in ("pass", "pass_due_to_skip", "fail_accuracy", "skipped"):
+        warehouse.add(*result(status, speedup=1.5), outcome(imported(status), status, kind="accuracy", reason="why"))
+    warehouse.add(run(), *result("unjudged", speedup=1.5))
+
+    assert warehouse.rows("SELECT name, metric, why FROM flags() ORDER BY name") == [
+        ("fail_accuracy", "accuracy", "fail_accuracy: why"),
+        ("skipped", "accuracy", "skipped: why"),
+        ("unjudged", "accuracy", "no accuracy"),
+    ]
+
+
+def test_a_speedup_that_ought_to_be_there_is_flagged(warehouse: Builder) -> None:
+    """The baseline failed, or the report left it out: no case that does not pass goes without a flag."""
+    eager, inductor = (case("m", **{**AXES, "backend": backend}) for backend in ("eager", "inductor"))
+    warehouse.add(run(), eager, inductor, outcome(eager, "OOM"), outcome(inductor))
+    warehouse.add(run("import"), *result("a", "import", speedup=2.0), *result("b", "import"))
+
+    query = "SELECT name, backend, metric, value, why FROM flags() ORDER BY ALL"
+    assert warehouse.rows(query) == [
+        ("b", "inductor", "speedup", None, "no speedup"),
+        ("m", "eager", "status", None, "OOM"),
+        ("m", "inductor", "speedup", None, "baseline OOM"),
+    ]
+    unflagged = "SELECT * FROM case_summaries ANTI JOIN flags() USING (run_id, case_id) WHERE NOT passing"
+    assert warehouse.rows(unflagged) == []
+
+
+def test_the_first_run_has_nothing_newly_flagged(warehouse: Builder) -> None:
+    """There is no run before it to be fine in."""
+    warehouse.add(*nightly("1"), *result(run="1", speedup=0.5))
+
+    assert warehouse.rows(NEW) == []
+
+
+def test_a_flag_is_new_if_the_run_before_did_not_have_it(warehouse: Builder) -> None:
+    """It says what the value was, and since when it was fine; the day after it is old."""
+    warehouse.add(*nightly("1", "2", "3", "4", "5"))
+    for run_id, speedup in zip("12345", (0.9, 1.1, 1.2, 0.8, 0.8), strict=True):
+        warehouse.add(*result(run=run_id, speedup=speedup))
+
+    query = "SELECT run_id, previous_run, before, value_before, value, epoch_us(fine_since), fine_runs FROM newly_flagged()"
+    assert warehouse.rows(query) == [("4", "3", "fine", 1.2, 0.8, day(2), 2)]
+
+
+def test_metrics_are_flagged_apart(warehouse: Builder) -> None:
+    """A case that was slow already and now needs memory too is newly flagged for memory alone."""
+    warehouse.add(*nightly("1", "2"), *result(run="1", speedup=0.5, compression_ratio=1.0))
+    warehouse.add(*result(run="2", speedup=0.5, compression_ratio=0.5))
+
+    assert [row[:5] for row in warehouse.rows(NEW)] == [("2", "m", "compression_ratio", "fine", 1.0)]
+
+
+@pytest.mark.parametrize("earlier", [[], ["skipped"]], ids=["absent", "skipped"])
+def test_a_case_the_run_before_did_not_measure_is_said_to_be_absent(warehouse: Builder, earlier: list[str]) -> None:
+    """A new model that is slow did not get slow: a column says so."""
+    warehouse.add(*nightly("1", "2"), *result("other", "1", speedup=2.0), *result("m", "2", speedup=0.5))
+    for status in earlier:
+        warehouse.add(it := imported("m", "1"), outcome(it, status))
+
+    assert warehouse.rows(NEW) == [("2", "m", "speedup", "absent", None, None, 0)]
+
+
+def test_the_run_before_is_the_last_that_ran_the_same_suite_and_backend(warehouse: Builder) -> None:
+    """A run of other suites lies between, and one of another config: neither is the run before."""
+    other = case("x", run="2", **{**AXES, "suite": "other"})
+    warehouse.add(*nightly("1", "2", "3"), run("foreign", config="foreign", started_at=day(2)))
+    warehouse.add(*result(run="1", speedup=2.0), other, outcome(other), *result(run="3", speedup=0.5))
+    warehouse.add(*result(run="foreign", speedup=0.5))
+
+    assert [row[:4] for row in warehouse.rows(NEW)] == [("3", "m", "speedup", "fine")]
+    assert warehouse.rows("SELECT previous_run FROM newly_flagged()") == [("1",)]
+
+
+def test_a_failure_is_newly_flagged(warehouse: Builder) -> None:
+    """Coverage lost is a finding: fine yesterday, out of memory today, without any axis but the name."""
+    good, bad = case("m", run="1"), case("m", run="2")
+    warehouse.add(*nightly("1", "2"), good, bad, outcome(good), outcome(bad, "OOM"))
+
+    assert [row[:4] for row in warehouse.rows(NEW)] == [("2", "m", "status", "fine")]
+
+
+def test_accuracy_alone_has_a_run_before_too(warehouse: Builder) -> None:
+    """A report of accuracies without performance is one that ran the suite."""
+    warehouse.add(*nightly("1", "2"))
+    for run_id, status in (("1", "pass"), ("2", "fail_accuracy")):
+        warehouse.add(it := imported("m", run_id), outcome(it, status, kind="accuracy"))
+
+    assert [row[:4] for row in warehouse.rows(NEW)] == [("2", "m", "accuracy", "fine")]
+
+
+def test_hostile_names_are_harmless(warehouse: Builder) -> None:
+    """Braces, quotes and percent signs in names and reasons are text."""
+    name = "{:d}'; DROP TABLE runs; -- %s {}"
+    it = imported(name)
+    warehouse.add(run(), it, outcome(it, "OOM", reason=name))
+
+    assert warehouse.rows("SELECT name, why FROM flags()") == [(name, f"OOM: {name}")]
