@@ -11,13 +11,20 @@ from .schema import literal, quote
 if TYPE_CHECKING:
     import duckdb
 
+SAMPLES_AT_ONCE = 2_000_000
+TOUCH = """
+    CREATE OR REPLACE TEMP TABLE _touched AS
+    SELECT run_id, min(config) AS config
+    FROM (SELECT unnest(?::VARCHAR[]) AS run_id) LEFT JOIN runs USING (run_id) GROUP BY run_id
+"""
+
 
 def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
     """Create all derived tables, empty, and all views and macros, with their comments in the catalog.
 
     The event tables must be there, and nothing of these.
     """
-    connection.execute("CREATE OR REPLACE TEMP TABLE _touched (run_id VARCHAR, config VARCHAR)")
+    connection.execute(TOUCH, [[]])
     tables, views = sql.tables(), sql.views()
     for name in _in_order(connection, tables | views):
         if name in tables:
@@ -29,17 +36,35 @@ def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
 
 def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[str]) -> None:
     """Compute the derived rows of these runs, and of their configs, anew, in the tables `create_derived` made."""
-    touched = """
-        CREATE OR REPLACE TEMP TABLE _touched AS
-        SELECT run_id, min(config) AS config
-        FROM (SELECT unnest(?::VARCHAR[]) AS run_id) LEFT JOIN runs USING (run_id) GROUP BY run_id
-    """
-    connection.execute(touched, [list(run_ids)])
-    tables = sql.tables()
+    tables, run_ids = sql.tables(), list(run_ids)
+    parts = _parts(connection, run_ids)
     for name in _in_order(connection, tables):
-        key = "run_id" if "run_id" in tables[name].columns else "config"
-        connection.execute(f"DELETE FROM {name} WHERE {key} IN (SELECT {key} FROM _touched)")
-        connection.execute(f"INSERT INTO {name} {tables[name].body}")
+        key, lots = ("run_id", parts) if "run_id" in tables[name].columns else ("config", [run_ids])
+        for lot in lots:
+            connection.execute(TOUCH, [lot])
+            connection.execute(f"DELETE FROM {name} WHERE {key} IN (SELECT {key} FROM _touched)")
+            # rows of one run lie together: a question about it reads a small part of the table
+            connection.execute(f"INSERT INTO {name} FROM ({tables[name].body}) ORDER BY {key}")
+
+
+def _parts(connection: "duckdb.DuckDBPyConnection", run_ids: list[str]) -> list[list[str]]:
+    """The runs in lots of so many samples that what is computed of them fits in memory."""
+    counted = """
+        SELECT run_id, count(sample.run_id)
+        FROM (SELECT unnest(?::VARCHAR[]) AS run_id)
+        LEFT JOIN (
+            SELECT run_id FROM timings UNION ALL SELECT run_id FROM metrics UNION ALL SELECT run_id FROM schedule_chunks
+        ) AS sample USING (run_id)
+        GROUP BY run_id ORDER BY run_id
+    """
+    parts, room = list[list[str]](), 0
+    for run_id, samples in connection.execute(counted, [run_ids]).fetchall():
+        if not parts or samples > room:
+            parts.append([])
+            room = SAMPLES_AT_ONCE
+        parts[-1].append(run_id)
+        room -= samples
+    return parts
 
 
 def _in_order(connection: "duckdb.DuckDBPyConnection", files: Iterable[str]) -> list[str]:

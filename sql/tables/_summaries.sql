@@ -1,5 +1,7 @@
--- One row per run × suite × mode × dtype × device × backend: its cases judged for performance, summed up.
--- Skipped cases do not count. What the views show as pass_rates, geomean_speedups, compile_times, memory_compression.
+-- One row per run × suite × mode × dtype × device × backend in which a case was judged: its cases summed up.
+-- What the views show as pass_rates, geomean_speedups, compile_times, memory_compression. Skipped cases do not count.
+-- The width of a geometric mean is half its 95 % interval on the log scale, from the intervals of its cases: how well this
+-- run measured them, not how other models would fare. It is NULL where a case has none.
 --
 -- run_id                Run.
 -- config                Config of that run.
@@ -9,7 +11,9 @@
 -- device                cpu, cuda …
 -- backend               Compiler or implementation.
 -- passing               Cases that pass.
--- total                 Cases judged.
+-- total                 Cases judged for performance.
+-- rate                  Both as text, such as "82%, 50/61"; NULL where none was judged.
+-- skipped               Cases skipped.
 -- n_compiled            Passing cases whose compile latency is known.
 -- mean_compile_ns       Mean of these latencies.
 -- max_compile_ns        Longest.
@@ -25,15 +29,23 @@
 -- n_matched             Work that passes here and elsewhere.
 -- speedup               Geometric mean over n_here, slowdowns as 1.
 -- raw_speedup           The same, slowdowns as they are.
+-- width                 Width of both.
 -- matched_speedup       Geometric mean over n_matched, slowdowns as 1.
 -- matched_raw_speedup   The same, slowdowns as they are.
+-- matched_width         Width of both.
 -- excluded              What n_here leaves out of n_compared, as 'name: reason', in order.
 -- matched_excluded      What n_matched leaves out.
 WITH
 judged AS (
-    SELECT *, origin IS NOT NULL AS compared, passing AND coalesce(speedup > 0, false) AS counts
-    FROM case_summaries
-    WHERE run_id IN (SELECT run_id FROM _touched) AND status <> 'skipped'
+    SELECT
+        outcome.run_id, outcome.config, outcome.suite, outcome.mode, outcome.dtype, outcome.device, outcome.backend,
+        outcome.name, outcome.work_hash, speedup, (ln(high) - ln(low)) / 2 AS width, passing, side.reason, compile_ns,
+        compression_ratio, side.status <> 'skipped' AS counted, counted AND origin IS NOT NULL AS compared,
+        coalesce(passing AND speedup > 0, false) AS counts
+    FROM case_outcomes AS outcome
+    LEFT JOIN case_summaries AS side
+        ON outcome.run_id = side.run_id AND outcome.case_id = side.case_id AND outcome.kind = 'performance'
+    WHERE outcome.run_id IN (SELECT run_id FROM _touched)
 ),
 works AS (
     SELECT run_id, suite, mode, dtype, device, work_hash, count(DISTINCT backend) AS shared
@@ -72,7 +84,11 @@ placed AS (
 SELECT
     run_id, config, suite, mode, dtype, device, backend,
     count(*) FILTER (passing) AS passing,
-    count(*) AS total,
+    count(*) FILTER (counted) AS total,
+    CASE WHEN total > 0
+        THEN format('{}%, {}/{}', round_even(100.0::DOUBLE * count(*) FILTER (passing) / total, 0)::BIGINT, count(*) FILTER (passing), total)
+    END AS rate,
+    count(*) FILTER (NOT counted) AS skipped,
     count(compile_ns) FILTER (passing) AS n_compiled,
     avg(compile_ns) FILTER (passing) AS mean_compile_ns,
     max(compile_ns) FILTER (passing) AS max_compile_ns,
@@ -91,10 +107,13 @@ SELECT
     count(*) FILTER (matched) AS n_matched,
     exp(avg(greatest(log_speedup, 0)) FILTER (counts)) AS speedup,
     exp(avg(log_speedup)) AS raw_speedup,
+    CASE WHEN bool_and(width IS NOT NULL) FILTER (counts) THEN sqrt(sum(width * width) FILTER (counts)) / n_here END AS width,
     exp(avg(greatest(log_speedup, 0)) FILTER (matched)) AS matched_speedup,
     exp(avg(log_speedup) FILTER (matched)) AS matched_raw_speedup,
+    CASE WHEN bool_and(width IS NOT NULL) FILTER (matched) THEN sqrt(sum(width * width) FILTER (matched)) / n_matched END
+        AS matched_width,
     coalesce(list(name || ': ' || reason ORDER BY name, reason) FILTER (compared AND NOT counts), []) AS excluded,
     coalesce(list(name || ': ' || coalesce(reason, 'does not pass on every backend') ORDER BY name, reason)
-        FILTER (compared AND NOT coalesce(matched, false)), []) AS matched_excluded
+        FILTER (compared AND matched IS NOT true), []) AS matched_excluded
 FROM placed
 GROUP BY run_id, config, suite, mode, dtype, device, backend

@@ -17,6 +17,7 @@
 -- parameters        Further axes, as a JSON object.
 -- kind              What was judged: performance or accuracy.
 -- status            ok, pass, fail_to_run, fail_accuracy, OOM, timeout, skipped, interrupted, unknown …
+-- failed            Whether that is anything but ok, or for accuracy pass or pass_due_to_skip; NULL for skipped and unknown.
 -- reason            Why, in one line.
 -- phase             Phase reached.
 -- exit_code         Exit code of the worker process.
@@ -58,12 +59,16 @@ SELECT
     run_id, _touched.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
     axes.backend, axes.batch_size, axes.sequence_length, axes.parameters,
     kind,
+    coalesce(
+        ended.status,
+        CASE WHEN axes.imported THEN 'unknown' WHEN ended_well.run_id IS NOT NULL THEN 'ok' ELSE 'interrupted' END
+    ) AS status,
     CASE
-        WHEN ended.status IS NOT NULL THEN ended.status
-        WHEN axes.imported THEN 'unknown'
-        WHEN ended_well.run_id IS NOT NULL THEN 'ok'
-        ELSE 'interrupted'
-    END AS status,
+        WHEN ended.status IS NULL THEN CASE WHEN NOT axes.imported THEN ended_well.run_id IS NULL END
+        WHEN ended.status IN ('skipped', 'unknown') THEN NULL
+        WHEN kind = 'accuracy' THEN ended.status NOT IN ('pass', 'pass_due_to_skip')
+        ELSE ended.status <> 'ok'
+    END AS failed,
     ended.reason, ended.phase, ended.exit_code, ended.signal, ended.exception, ended.message, ended.stderr_tail
 FROM axes
 JOIN judged USING (run_id, case_id)

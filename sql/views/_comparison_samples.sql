@@ -3,7 +3,8 @@
 -- their config and host knows (run_noise; after Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004).
 -- History counts beyond these runs: it is a median of differences between successive runs, worth 0.37 of so many squared
 -- ones (Rousseeuw and Croux, Journal of the American Statistical Association 88, 1993), and all other cases of the metric
--- count as 8 at most. A side without history borrows the other's, without both the other's variance. It is never taken for
+-- count as 8 at most. Where both sides are of one config, the step between them is part of its history: that counts from 4
+-- runs up, of whose differences it is one of three or more. A side without history borrows the other's, without both the other's variance. It is never taken for
 -- less than the samples within a run tell: from the 95 % interval of their median, for fewer than 6 from their standard
 -- deviation (the median of a normal sample varies π / 2 times as much as its mean); where nothing is known of runs, that
 -- is all. The median of R runs has (π / 2) / (R + π / 2 - 1) of the variance of one: exact for R = 1, within 3 % for 3, 5 …,
@@ -38,7 +39,7 @@
 WITH
 measured AS (
     SELECT
-        cell.*, run.config AS run_config, host, side = 'base' AS here,
+        cell.*, run.config AS run_config, host, shared, side = 'base' AS here,
         CASE WHEN median > 0 THEN ln(median) END AS log_median,
         CASE
             WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054), 2)
@@ -68,6 +69,7 @@ sides AS (
         ON measured.run_config = history.config AND measured.host IS NOT DISTINCT FROM history.host
         AND measured.case_id IS NOT DISTINCT FROM history.case_id AND measured.metric = history.metric
         AND measured.phase IS NOT DISTINCT FROM history.phase AND measured.unit IS NOT DISTINCT FROM history.unit
+        AND (history.n >= 4 OR NOT shared)
     GROUP BY measured.case_id, measured.metric, measured.phase, measured.unit
 ),
 weighed AS (

@@ -6,11 +6,15 @@
 -- run_id   Run; one named twice counts once.
 -- config   Config it belongs to.
 -- host     Machine it ran on.
-SELECT DISTINCT ON (side, run_id) side, run_id, config, host
+-- shared   Whether the other side has runs of that config and host, too.
+SELECT side, run_id, config, host, count(DISTINCT side) OVER (PARTITION BY config, host) > 1 AS shared
 FROM (
-    SELECT 'base' AS side, unnest(base::VARCHAR[]) AS run_id
-    UNION ALL
-    SELECT 'candidate', unnest(candidate::VARCHAR[])
+    SELECT DISTINCT ON (side, run_id) side, run_id, config, host
+    FROM (
+        SELECT 'base' AS side, unnest(base::VARCHAR[]) AS run_id
+        UNION ALL
+        SELECT 'candidate', unnest(candidate::VARCHAR[])
+    )
+    JOIN runs USING (run_id)
+    ORDER BY side, run_id, started_at, config
 )
-JOIN runs USING (run_id)
-ORDER BY side, run_id, started_at, config

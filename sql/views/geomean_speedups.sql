@@ -13,21 +13,27 @@
 -- device        cpu, cuda …
 -- backend       Compiler or implementation.
 -- speedup       Geometric mean; NULL where nothing is left to take it over.
+-- low           Lower end of its 95 % interval, from the intervals of its cases: how well this run measured them, not how
+--               other models would fare. NULL where a case has none.
+-- high          Upper end.
 -- n             Cases it covers.
 -- n_here        Cases that pass on this backend.
 -- n_elsewhere   Cases that pass on every other backend on which anything does; NULL where there is no other.
 -- n_total       Cases judged for performance.
 -- excluded      Those that the mean does not cover, as 'name: reason', in order.
 SELECT
-    run_id, config, suite, mode, dtype, device, backend,
-    CASE
-        WHEN matched AND include_slowdowns THEN matched_raw_speedup
-        WHEN matched THEN matched_speedup
-        WHEN include_slowdowns THEN raw_speedup
-        ELSE speedup
-    END AS speedup,
-    CASE WHEN matched THEN n_matched ELSE n_here END AS n,
-    n_here, n_elsewhere, n_compared AS n_total,
+    run_id, config, suite, mode, dtype, device, backend, mean AS speedup, mean * exp(-half) AS low, mean * exp(half) AS high,
+    CASE WHEN matched THEN n_matched ELSE n_here END AS n, n_here, n_elsewhere, n_compared AS n_total,
     CASE WHEN matched THEN matched_excluded ELSE excluded END AS excluded
-FROM _summaries
+FROM (
+    SELECT
+        *, CASE WHEN matched THEN matched_width ELSE width END AS half,
+        CASE
+            WHEN matched AND include_slowdowns THEN matched_raw_speedup
+            WHEN matched THEN matched_speedup
+            WHEN include_slowdowns THEN raw_speedup
+            ELSE speedup
+        END AS mean
+    FROM _summaries
+)
 WHERE n_compared > 0

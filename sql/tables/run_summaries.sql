@@ -17,25 +17,38 @@
 -- files         Files imported.
 -- rejected      Lines of them that could not be read.
 WITH
-run AS (SELECT DISTINCT ON (run_id) * FROM runs ORDER BY run_id, started_at, config),
+run AS (
+    SELECT DISTINCT ON (run_id) *
+    FROM runs
+    WHERE run_id IN (SELECT run_id FROM _touched)
+    ORDER BY run_id, started_at, config
+),
 ended AS (
     SELECT run_id, arg_max(status, (recorded_at, status)) AS status, arg_max(reason, (recorded_at, status)) AS reason
     FROM outcomes
-    WHERE case_id IS NULL
+    WHERE run_id IN (SELECT run_id FROM _touched) AND case_id IS NULL
     GROUP BY run_id
 ),
 judged AS (
     SELECT
-        run_id, count(DISTINCT case_id) AS cases,
-        count(DISTINCT case_id) FILTER (status NOT IN ('ok', 'pass', 'pass_due_to_skip', 'skipped', 'unknown')) AS failed
+        run_id, count(DISTINCT case_id) AS cases, count(DISTINCT case_id) FILTER (failed) AS failed
     FROM case_outcomes
+    WHERE run_id IN (SELECT run_id FROM _touched)
     GROUP BY run_id
 ),
-sampled AS (SELECT run_id, sum(n)::BIGINT AS samples FROM cells GROUP BY run_id),
-stepped AS (SELECT run_id, count(*) AS steps FROM schedule_chunks GROUP BY run_id),
+sampled AS (
+    SELECT run_id, sum(n)::BIGINT AS samples FROM cells WHERE run_id IN (SELECT run_id FROM _touched) GROUP BY run_id
+),
+stepped AS (
+    SELECT run_id, count(*) AS steps
+    FROM schedule_chunks
+    WHERE run_id IN (SELECT run_id FROM _touched)
+    GROUP BY run_id
+),
 imported AS (
     SELECT run_id, count(DISTINCT source_id) AS files, sum(rejected)::BIGINT AS rejected, min(recorded_at) AS loaded_at
     FROM sources
+    WHERE run_id IN (SELECT run_id FROM _touched)
     GROUP BY run_id
 )
 

@@ -1,0 +1,54 @@
+-- One row per case of a run that passed in the run before and does not now: absent, failed, wrong, without its speedup.
+-- The run before is the last one of the same config that had any case of the same suite, mode, device and dtype, so that
+-- runs which take turns at suites or dtypes miss nothing of one another, and a backend that is gone is missed. Runs that
+-- `bench regressions --confirm` made, tagged with what they confirm, measure a part on purpose: they neither lose nor count.
+--
+-- run_id            Run that lacks it.
+-- config            Config of that run.
+-- case_id           Case.
+-- suite             Suite of the workload.
+-- name              Model, function, command or benchmark.
+-- mode              inference or training.
+-- device            cpu, cuda …
+-- dtype             float32, bfloat16, amp …
+-- backend           Compiler or implementation.
+-- batch_size        Samples in one batch.
+-- sequence_length   Tokens in one sequence.
+-- parameters        Further axes, as a JSON object.
+-- status            What became of it: absent, fail_to_run, fail_accuracy, OOM, timeout, skipped, interrupted …
+-- reason            Why, in one line.
+-- before_run_id     The run before, in which it passed.
+WITH
+run AS (
+    SELECT DISTINCT run_id, began_at
+    FROM _run_times
+    WHERE run_id NOT IN (SELECT run_id FROM runs WHERE json_extract_string(tags, '$.confirms') IS NOT NULL)
+),
+parts AS (
+    SELECT DISTINCT run_id, config, suite, mode, device, dtype
+    FROM case_summaries
+),
+turns AS (
+    SELECT
+        parts.*,
+        lag(run_id) OVER (PARTITION BY config, suite, mode, device, dtype ORDER BY began_at NULLS FIRST, run_id) AS before_run_id
+    FROM parts
+    JOIN run USING (run_id)
+)
+
+SELECT
+    turn.run_id, turn.config, was.case_id, was.suite, was.name, was.mode, was.device, was.dtype, was.backend,
+    was.batch_size, was.sequence_length, was.parameters,
+    CASE WHEN now.case_id IS NULL THEN 'absent' WHEN now.status = 'ok' THEN now.reason ELSE now.status END AS status,
+    CASE WHEN now.case_id IS NULL THEN 'the run did not announce it' ELSE outcome.reason END AS reason,
+    turn.before_run_id
+FROM turns AS turn
+JOIN case_summaries AS was
+    ON turn.before_run_id = was.run_id AND turn.suite IS NOT DISTINCT FROM was.suite
+    AND turn.mode IS NOT DISTINCT FROM was.mode AND turn.device IS NOT DISTINCT FROM was.device
+    AND turn.dtype IS NOT DISTINCT FROM was.dtype
+LEFT JOIN case_summaries AS now ON turn.run_id = now.run_id AND was.case_id = now.case_id
+LEFT JOIN case_outcomes AS outcome
+    ON turn.run_id = outcome.run_id AND was.case_id = outcome.case_id
+    AND outcome.kind = CASE WHEN now.status = 'ok' THEN 'accuracy' ELSE 'performance' END
+WHERE was.passing AND NOT coalesce(now.passing, false)

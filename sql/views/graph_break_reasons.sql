@@ -1,0 +1,27 @@
+-- One row per run × suite × mode × dtype × device × backend × reason for which the compiler broke a graph.
+-- A break is recorded as a metric of its case: 'graph_break:' and the reason, how often, and as its original_value the
+-- stack it happened at.
+--
+-- run_id     Run.
+-- config     Config of that run.
+-- suite      Suite of the workloads.
+-- mode       inference or training.
+-- dtype      float32, bfloat16, amp …
+-- device     cpu, cuda …
+-- backend    Compiler.
+-- reason     Why, in the compiler's words.
+-- breaks     Breaks for that reason.
+-- n_models   Models that have it.
+-- models     Their names, in order.
+-- stacks     Where it happens, each place once, in order.
+SELECT
+    run_id, config, suite, mode, dtype, device, backend, substr(metric, len('graph_break:') + 1) AS reason,
+    sum(value)::BIGINT AS breaks, count(DISTINCT name) AS n_models, list_sort(list(DISTINCT name)) AS models,
+    coalesce(list_sort(list(DISTINCT original_value)), []) AS stacks
+FROM (SELECT run_id, case_id, metric, value, original_value FROM metrics WHERE starts_with(metric, 'graph_break:'))
+JOIN (
+    SELECT run_id, case_id, metric, config, suite, name, mode, dtype, device, backend
+    FROM cells
+    WHERE starts_with(metric, 'graph_break:')
+) USING (run_id, case_id, metric)
+GROUP BY ALL
