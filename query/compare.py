@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 WORSE, BETTER = ("SLOWER", "WORSE"), ("FASTER", "BETTER")
 
-# What is compared where no metric is named: what has a direction, of work that is warm.
-USUAL = "(metric IS NULL OR better IS NOT NULL AND coalesce(phase NOT IN ('cold', 'warmup'), true))"
+# What is compared where no metric is named: what has a direction, of work that is warm, but for extremes and spreads.
+USUAL = """(metric IS NULL OR (
+    better IS NOT NULL AND coalesce(phase NOT IN ('cold', 'warmup'), true)
+    AND NOT regexp_matches(metric, '_(max|q1|q3|iqr|ld15iqr|hd15iqr|stddev)$')
+))"""
 # Newly failing, worse, no longer measured, better, newly measured, unsure, without direction, the same; the larger first.
 ORDER = """
     CASE

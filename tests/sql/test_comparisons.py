@@ -141,6 +141,21 @@ def test_the_run_is_the_unit_of_evidence(warehouse: Builder) -> None:
     assert all("noise of a run" in row["reason"] for row in rows)
 
 
+def test_the_change_is_no_noise(warehouse: Builder) -> None:
+    """Two runs of one config that differ by half say nothing of how much its runs differ: one change, or noise."""
+    warehouse.add(run("a", config="main", started_at=1), run("b", config="main", started_at=2))
+    warehouse.add(*measured("a", [1000 + d for d in range(10)]), *measured("b", [1500 + d for d in range(10)]))
+
+    row = one(warehouse, ["a"], ["b"])
+    assert (row["verdict"], row["noise"]) == ("SLOWER", None)
+
+    for i in (3, 4):  # now there are runs that tell
+        warehouse.add(run(f"b{i}", config="main", started_at=i), *measured(f"b{i}", [1500 + i + d for d in range(10)]))
+    row = one(warehouse, ["a"], ["b"])
+    assert row["verdict"] == "SLOWER"
+    assert row["noise"] < 0.01
+
+
 def test_several_runs_a_side_are_their_median(warehouse: Builder) -> None:
     """One bad machine among three changes nothing; the runs are counted, and one named twice counts once."""
     for run_id, level in (("a1", 100), ("a2", 102), ("a3", 400), ("b1", 50), ("b2", 51)):
