@@ -14,6 +14,8 @@ CHARTS = {
     "compile-time": "How long each backend took to compile each case.",
     "pass-rate": "How every case ended in each of the last runs.",
     "speedups": "Every case against its baseline, with 95 % intervals.",
+    "step-breakdown": "Where the time of a scheduler step goes.",
+    "timeline": "Queue, cache use and tokens per second of a scheduler over time.",
     "usage": "Time or memory of models over sequence length or batch size.",
 }
 

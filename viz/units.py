@@ -7,6 +7,7 @@ from dataclasses import dataclass
 _UNITS = {
     "ns": (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)),
     "ms": (("ms", 1.0), ("s", 1e3)),
+    "s": (("s", 1.0), ("min", 60.0), ("h", 3600.0)),
     "bytes": (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30)),
 }
 _LADDERS = (
