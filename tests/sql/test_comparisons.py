@@ -215,7 +215,8 @@ def test_a_fast_wrong_answer_is_no_answer(warehouse: Builder) -> None:
     """Accuracy that was a pass and is none voids the numbers; where it was wrong before, they compare."""
     right, wrong = measured("a", LOOSE), measured("b", [d // 2 for d in LOOSE])
     warehouse.add(run("a"), run("b"), *right, *wrong)
-    warehouse.add(outcome(right[0], "pass", kind="accuracy"), outcome(wrong[0], "fail_accuracy", kind="accuracy"))
+    before, after = (case("m", run=run_id, **AXES) for run_id in "ab")
+    warehouse.add(outcome(before, "pass", kind="accuracy"), outcome(after, "fail_accuracy", kind="accuracy"))
 
     assert (row := one(warehouse, ["a"], ["b"]))["verdict"] == "ONLY-THERE"
     assert row["reason"] == "candidate fail_accuracy"
@@ -256,25 +257,24 @@ def test_nothing_to_compare_is_no_row(warehouse: Builder, sides: tuple[list[str]
 
 def expected(base: list[list[int]], candidate: list[list[int]]) -> tuple[float, float]:
     """Standard error and degrees of freedom of ln(base / candidate), as documented, for sides without a history."""
-    sides = []
+    sides: list[tuple[int, float | None, float, int]] = []  # runs, variance between and within them, samples
     for durations in (base, candidate):
-        medians = [np.median(x) for x in durations]
+        logs = np.log([np.median(x) for x in durations])
         within = []
         for x in map(sorted, durations):
             n = len(x)
             if n >= 6:
                 k = math.floor((n + 1 - 1.959963984540054 * math.sqrt(n)) / 2)
                 within.append((math.log(x[n - k] / x[k - 1]) / (2 * 1.959963984540054)) ** 2)
-            elif n > 1:
+            else:
                 within.append(math.pi / 2 * (np.std(x, ddof=1) / np.median(x)) ** 2 / n)
-        sides.append((len(medians), np.var(np.log(medians), ddof=1) if len(medians) > 1 else None,
-                      np.mean(within) if within else None, sum(map(len, durations))))  # fmt: skip
+        between = float(np.var(logs, ddof=1)) if len(logs) > 1 else None
+        sides.append((len(logs), between, float(np.mean(within)), sum(map(len, durations))))
     variance, degrees = 0.0, []
-    for (runs, between, within_, n), (other_runs, other, _, _) in (sides, sides[::-1]):
-        between, freedom = (other, other_runs - 1) if between is None else (between, runs - 1)
-        known = between is not None and between >= (within_ or 0)
-        one_run = max(x for x in (between, within_) if x is not None)
-        variance += one_run * (math.pi / 2) / (runs + math.pi / 2 - 1)
+    for (runs, between, spread, n), (other_runs, other, _, _) in (sides, sides[::-1]):
+        of_run, freedom = (other, other_runs - 1) if between is None else (between, runs - 1)
+        known = of_run is not None and of_run >= spread
+        variance += max(of_run or 0, spread) * (math.pi / 2) / (runs + math.pi / 2 - 1)
         degrees.append(max(freedom if known else n - runs, 1))
     return math.sqrt(variance), min(degrees)
 
