@@ -92,7 +92,7 @@ def test_the_command_takes_two_sides_and_a_case(bench: Bench) -> None:
 
     assert text.startswith("mlp inference cpu float32 8 inductor\nbase run aaaa-1, config main, ")
     assert "\ncandidate run bbbb-1, config fuse, " in text
-    assert "\nlatency, steady\n  " in text and "FROM comparisons(['aaaa-1'], ['bbbb-1'])" in text
+    assert "\nlatency, steady\n  " in text and "FROM comparisons(['aaaa-1'" in text
     assert isinstance(bench("explain", "main", "fuse").exception, BenchError)
 
 
