@@ -38,7 +38,8 @@ def ingest_folders(store: Store, texts: Sequence[str], say: Say) -> None:
     """
     for part in _to_load(store, texts, say):
         say(f"{part} is no name of a run but a path: loading it")
-        command = [sys.executable, "-m", "bench", "ingest", "--store", os.fspath(store.root), "--", part]
+        # -P: what lies in the working directory is no module
+        command = [sys.executable, "-P", "-m", "bench", "ingest", "--store", os.fspath(store.root), "--", part]
         if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
             raise BenchError(f"{part} could not be loaded, see above.")
 

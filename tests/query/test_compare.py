@@ -96,8 +96,10 @@ def profile(folder: Path, factor: float) -> Path:
     return folder
 
 
-def test_folders_are_loaded_and_known_again_by_content(tmp_path: Path) -> None:
+def test_folders_are_loaded_and_known_again_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PATH and NAME:PATH, into a store that is made for them; the second time nothing is new. Odd names are harmless."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bench.py").write_text("raise SystemExit('a module of the working directory ran')")
     store = Store.find(tmp_path / "store")
     base, candidate = str(profile(tmp_path / "it's; --$(x)", 1)), f"-B:{profile(tmp_path / 'b', 2)}"
     said: list[str] = []
