@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 REPEAT_HOURS = 12  # runs of one commit as near in time as this are repeats of each other
-VERDICTS = ("REGRESSED", "SUSPECTED", "FLAGGED", "LOST", "IMPROVED", "UNSURE", "STEADY")  # worst first
+VERDICTS = ("REGRESSED", "SUSPECTED", "FLAGGED", "LOST", "BORDERLINE", "IMPROVED", "UNSURE", "STEADY")  # worst first
 FAILING = ("REGRESSED", "SUSPECTED", "FLAGGED")
 COLUMNS = ("finding", *sql.views()["regressions"].columns)  # finding: statistics, limit or coverage
 AXES = ("suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters")
@@ -97,8 +97,9 @@ def judge(warehouse: "Warehouse", runs: Sequence[str], rule: Rule, limits: Limit
 
     Returns:
         One row per case × metric × phase judged; per number that is beyond a limit in all of these runs and was within
-        it in the run before (FLAGGED); and per case that passed in the run before and in none of these (LOST). Worst
-        first, all with COLUMNS: `finding` and those of the view `regressions`.
+        it in the run before (FLAGGED, or BORDERLINE where it stood so near to it that its noise took it across); and per
+        case that passed in the run before and in none of these (LOST). Worst first, all with COLUMNS: `finding` and
+        those of the view `regressions`.
     """
     beyond = list(asdict(limits).values())
     rows = [
@@ -106,7 +107,23 @@ def judge(warehouse: "Warehouse", runs: Sequence[str], rule: Rule, limits: Limit
         *_rows(warehouse, "limit", _FLAGGED, [list(runs), *beyond]),
         *_rows(warehouse, "coverage", _LOST, [list(runs)]),
     ]
-    return sorted(rows, key=_severity)
+    settled = {
+        _series(row)
+        for row in rows
+        if row["finding"] == "statistics" and row["p"] is not None and row["verdict"] not in FAILING
+    }
+    return sorted((_weighed(row, settled) for row in rows), key=_severity)
+
+
+def _series(row: Row) -> tuple[Any, ...]:
+    return row["config"], row["case_id"], row["metric"]
+
+
+def _weighed(row: Row, settled: set[tuple[Any, ...]]) -> Row:
+    """A number that crossed a limit without having moved beyond its noise says nothing new, and fails no CI job."""
+    if row["finding"] != "limit" or _series(row) not in settled:
+        return row
+    return {**row, "verdict": "BORDERLINE", "reason": f"{row['reason']}, as near to it before as its noise takes it"}
 
 
 _STATISTICS = "SELECT * FROM regressions(?::VARCHAR[], last := ?::BIGINT, floor := ?::DOUBLE, fdr := ?::DOUBLE)"

@@ -96,7 +96,7 @@ def regressions(
     RUNS are id prefixes, configs, commits, latest (the default) or latest~1; each with its repeats: runs of the same
     config and clean commit within half a day. A change counts if every one of them shows it. REGRESSED is shown by two
     runs or more, SUSPECTED by one, which may have had a bad machine: --confirm measures it again. FLAGGED is newly beyond
-    a limit, LOST passed before and does not now.
+    a limit (BORDERLINE, and no failure, where its noise took it across), LOST passed before and does not now.
 
     Ends with 1 if anything got worse, 3 if something is only gone, 4 if there is too little data to judge anything.
 

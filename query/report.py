@@ -118,7 +118,7 @@ def _facts(details: Mapping[str, Any], before: str | None) -> Iterator[tuple[str
 def _verdict(found: Sequence[Mapping[str, Any]]) -> tuple[str, bool | None]:
     """One sentence, and whether it is good news; None where nothing could be judged."""
     count = {verdict: sum(row["verdict"] == verdict for row in found) for verdict in regressions.VERDICTS}
-    judged = sum(count.values()) - count["LOST"] - count["FLAGGED"]
+    judged = sum(count.values()) - count["LOST"] - count["FLAGGED"] - count["BORDERLINE"]
     words = {
         "REGRESSED": "regressed", "SUSPECTED": "suspected of a regression", "FLAGGED": "newly beyond a limit",
         "LOST": "no longer covered",

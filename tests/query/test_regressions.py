@@ -27,7 +27,7 @@ def test_repeats_are_judged_together(warehouse: Builder) -> None:
     store = history(
         warehouse,
         ("long-ago", 0, "c1", {}), ("before", 40, "c0", {}), ("first", 50, "c1", {}), ("again", 51, "c1", {}),
-        ("dirty", 52, "c1", {"git_dirty": True}), ("unsure", 52, "c1", {"git_dirty": None}), 
+        ("dirty", 52, "c1", {"git_dirty": True}), ("unsure", 52, "c1", {"git_dirty": None}),
         ("other-config", 52, "c1", {"config": "o"}),
         ("other-code", 53, "c2", {}), ("next-day", 74, "c1", {}), ("gitless-1", 75, None, {}), ("gitless-2", 75, None, {}),
     )  # fmt: skip
@@ -100,6 +100,18 @@ def test_a_speedup_that_falls_below_its_limit_is_flagged(warehouse: Builder) -> 
         pytest.approx(0.9),
         "higher",
     )
+
+
+def test_what_noise_takes_across_a_limit_fails_nobody(warehouse: Builder) -> None:
+    """A speedup that always was about 0.96 ± 2 % is beyond 0.95 every other day: that is told, and no regression."""
+    for number, speedup in enumerate((0.96, 0.98, 0.955, 0.97, 0.975, 0.96, 0.965, 0.94)):
+        history(warehouse, (f"r{number}", 24 * number, f"c{number}", {}))
+        warehouse.add(*measured(f"r{number}", {"m": speedup}))
+    warehouse.rows("SELECT 1")
+
+    rows = [row for row in judge(warehouse, ["r7"], Rule(), Limits()) if row["finding"] == "limit"]
+    assert [(row["verdict"], row["name"]) for row in rows] == [("BORDERLINE", "m")]
+    assert exit_code([{**rows[0], "p": 0.5}]) == Exit.OK
 
 
 def test_a_repeat_within_the_limit_takes_the_flag_back(warehouse: Builder) -> None:
