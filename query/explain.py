@@ -1,7 +1,7 @@
 """Explanations: a figure back to the SQL that gives it, its samples, what disturbed them, and the files they lie in."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from .environments import facts
 from .evidence import Cell, Part
 from .evidence_sides import comparison, comparison_geomeans, environments, geomean_cases, geomeans
 from .names import SHORTEST_PREFIX, resolve_run
+from .remeasure import commands_for, obstacle
 from .sides import Side
 from .statements import among
 
@@ -61,7 +62,7 @@ def explain_case(
         parts += evidence.speedup(warehouse, cell)
     parts += [*evidence.phases(warehouse, cell), *samples, *evidence.disturbances(warehouse, cell)]
     parts += [evidence.outcome(warehouse, cell), *evidence.files(warehouse, cell), _machine(warehouse, run_id)]
-    parts.append(_again(warehouse, [run_id]))
+    parts.append(_again(warehouse, {run_id: [case_id]}))
     return Explanation(f"{escape(label)}\ncase {case_id} of {_about(warehouse, run_id)}", parts, samples[0])
 
 
@@ -103,7 +104,7 @@ def explain_comparison(
     cell = _cell(warehouse, runs, case_id, metric)
     samples = evidence.samples(warehouse, cell)
     parts = [*comparison(warehouse, cell, base, candidate), environment, *samples, evidence.outcome(warehouse, cell)]
-    parts += [*evidence.files(warehouse, cell), _again(warehouse, [side.runs[0] for side in sides])]
+    parts += [*evidence.files(warehouse, cell), _again(warehouse, {side.runs[0]: [case_id] for side in sides})]
     return Explanation(f"{escape(label)}\n{about}", parts, samples[0])
 
 
@@ -133,7 +134,8 @@ def explain_geomean(warehouse: "Warehouse", *, run: str | None = None, backend: 
     if backend is not None and backend not in backends:
         raise UnknownName("backend", backend, sorted(filter(None, backends)), where=f"run {run_id}")
     cases = geomean_cases(warehouse, run_id, backend)
-    parts = [geomeans(warehouse, run_id, backend), cases, _machine(warehouse, run_id), _again(warehouse, [run_id])]
+    ids = [case_id for (case_id,) in warehouse.rows("SELECT case_id FROM speedups WHERE run_id = ?", [run_id])]
+    parts = [geomeans(warehouse, run_id, backend), cases, _machine(warehouse, run_id), _again(warehouse, {run_id: ids})]
     return Explanation(f"geometric means of speedups\n{_about(warehouse, run_id)}", parts, cases)
 
 
@@ -224,17 +226,26 @@ def _machine(warehouse: "Warehouse", run_id: str) -> Part:
     return Part("measured on", None, [said, f"all of it: bench show {shlex.quote(run_id)}"] if said else [])
 
 
-def _again(warehouse: "Warehouse", run_ids: Sequence[str]) -> Part:
-    """The commands that measured, or that load again what was imported."""
+def _again(warehouse: "Warehouse", cases: Mapping[str, Sequence[str]]) -> Part:
+    """The commands that measure cases of runs anew, or load again what was imported, and what stands in the way."""
     said: list[str] = []
-    for run_id in run_ids:
-        commands = warehouse.rows(
-            "SELECT DISTINCT command FROM runs WHERE run_id = ? AND command IS NOT NULL", [run_id]
-        )
+    for run_id, case_ids in cases.items():
         sources = warehouse.rows(
-            "SELECT DISTINCT config, path FROM source_files WHERE run_id = ? ORDER BY ALL", [run_id]
+            """
+            SELECT DISTINCT config, path FROM source_files WHERE source_id IN (
+                SELECT source_id FROM cases WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)
+            ) ORDER BY ALL
+            """,
+            [run_id, list(case_ids)],
         )
         folders = dict.fromkeys((config, str(Path(path).parent)) for config, path in sources)
-        said += [command for (command,) in commands]
-        said += [f"bench ingest {shlex.quote(f'{config}:{folder}')}" for config, folder in folders]
+        commands = commands_for(warehouse, run_id, case_ids)
+        ((own,),) = warehouse.rows("SELECT min(command) FROM runs WHERE run_id = ?", [run_id])
+        if not isinstance(commands, str):
+            said += map(shlex.join, commands)
+            said += [f"not quite as it was: {why}"] if (why := obstacle(warehouse, run_id)) else []
+        elif folders:
+            said += [f"bench ingest {shlex.quote(f'{config}:{folder}')}" for config, folder in folders]
+        else:
+            said += [commands, *([f"its own command was: {own}"] if own else [])]
     return Part("measure it again", None, list(dict.fromkeys(said)))

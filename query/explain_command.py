@@ -22,7 +22,7 @@ CHARTS = (".png", ".svg", ".pdf", ".html", ".json")
 ENDS = 3  # rows of a long table that are shown at either end
 
 
-def _share_option(*names: str, default: str, most: float = 1, help: str) -> Callable[[Any], Any]:
+def share_option(*names: str, default: str, most: float = 1, help: str) -> Callable[[Any], Any]:
     """An option for a share above 0 and below `most`, written as 3% or 0.03."""
 
     def share(text: str) -> float:
@@ -38,12 +38,12 @@ def _share_option(*names: str, default: str, most: float = 1, help: str) -> Call
 
 
 @click.command(cls=Command)
-@_share_option("--detect", "effect", default="3%", most=100, help="Change to see, either way.")
+@share_option("--detect", "effect", default="3%", most=100, help="Change to see, either way.")
 @click.option(
     "--runs", type=click.IntRange(1), default=3, show_default=True, help="Runs on each side, to say what they see."
 )
-@_share_option("--power", default="80%", help="How often to see it where it is.")
-@_share_option("--alpha", default="5%", help="How often to see one in a case where none is.")
+@share_option("--power", default="80%", help="How often to see it where it is.")
+@share_option("--alpha", default="5%", help="How often to see one in a case where none is.")
 @click.option(
     "--correct",
     "correction",
@@ -52,7 +52,7 @@ def _share_option(*names: str, default: str, most: float = 1, help: str) -> Call
     show_default=True,
     help="Make alpha hold for all cases together: bonferroni for any false alarm, bh for their share among alarms.",
 )
-@_share_option("--changed", default="10%", help="Cases that change, of all; only bh asks.")
+@share_option("--changed", default="10%", help="Cases that change, of all; only bh asks.")
 @configs_option
 @click.option("--hosts", cls=Values, help="Only these machines.")
 @suites_option

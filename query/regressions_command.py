@@ -12,7 +12,7 @@ from ..warehouse.options import Command, Values, format_option, store_option
 from ..warehouse.output import write_rows
 from ..warehouse.store import Store
 from .commands import backends_option, models_option, output_option, say, suites_option
-from .explain_command import _share_option as share_option
+from .explain_command import share_option
 from .regressions import (
     AXES,
     COLUMNS,
