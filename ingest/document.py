@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from ..warehouse.events import Instant, Json
-from .format import MAX_TEXT, Part, encoding
+from .format import GZIP, MAX_TEXT, Part, encoding
 
 MAX_BYTES = 128 << 20  # of a document, unpacked
 MAX_CONTAINERS = 4_000_000  # lists and objects of a document: each takes a hundred bytes, however short its text
 MAX_DEPTH = 64
-GZIP = b"\x1f\x8b"
 MOMENT = re.compile(
     r"(\d{4})[-./](\d{1,2})[-./](\d{1,2})(?:(?:T|\s+)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?)?"
     r"\s*(Z|UTC|[+-]\d{2}(?::?\d{2})?)?",
@@ -235,9 +234,9 @@ def show(value: Any) -> str:
 def as_json(value: Any) -> Json:
     """A value as strict JSON: what JSON or UTF-8 has no word for (NaN, a lone surrogate) as text."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, default=str)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
     except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=False, sort_keys=True, default=str)
+        text = json.dumps(_finite(value), ensure_ascii=False, sort_keys=True)
     return Json(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
 
 
@@ -285,8 +284,8 @@ def companion(folder: Path, relative: str) -> Path | None:
         return None
 
 
-def read_companion(folder: Path, relative: str) -> Any:
-    """The JSON of a file that belongs to a document; None if there is none.
+def read_companion(folder: Path, relative: str) -> bytes | None:
+    """What a file that belongs to a document holds; None if there is none.
 
     Raises:
         BadRecord: It cannot be read.
@@ -297,11 +296,22 @@ def read_companion(folder: Path, relative: str) -> Any:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise BadRecord(f"{relative} is larger than {MAX_BYTES >> 20} MiB")
-        return decode(data.decode(encoding(data)))
     except OSError as error:
         raise BadRecord(f"{relative} cannot be read: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise BadRecord(f"{relative} is larger than {MAX_BYTES >> 20} MiB")
+    return data
+
+
+def decode_companion(folder: Path, relative: str) -> Any:
+    """The JSON of a file that belongs to a document; None if there is none.
+
+    Raises:
+        BadRecord: It cannot be read.
+    """
+    data = read_companion(folder, relative)
+    try:
+        return None if data is None else decode(data.decode(encoding(data)))
     except UnicodeDecodeError as error:
         raise BadRecord(f"{relative} is not {error.encoding}") from None
     except BadRecord as error:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..warehouse.errors import BenchError
-from .format import MAX_LINE_BYTES, Format, Head, encoding
+from .format import GZIP, MAX_LINE_BYTES, Format, Head, encoding
 
 HEAD_BYTES = 1 << 16
-GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)

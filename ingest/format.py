@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "bench.formats"
 BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 16 << 20  # a longer line is no record; it is also what DuckDB takes for one JSON object at most
+GZIP = b"\x1f\x8b"  # how a file begins that gzip packed
 MAX_TEXT = 64 << 10  # characters of a reject that are kept
 LOOK = 32 << 10  # bytes of a head that are looked at as a document
 TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}\[\]]', re.DOTALL)  # matches in linear time
@@ -142,7 +143,9 @@ class Tally:
     rejected: int = 0
     notes: list[str] = field(default_factory=list)  # what else there is to say, in sentences
     runs: "list[Run]" = field(default_factory=list)  # new ones that the file describes
-    home: str | None = None  # the first run it described; without one, the part's own run is made
+    shares: "dict[str, Tally]" = field(
+        default_factory=dict
+    )  # of each run it describes; without one, the part's own is made
 
     @property
     def known(self) -> int:

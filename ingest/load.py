@@ -187,7 +187,7 @@ class _Loader:
         self.progress = progress
         self.tallies = tallies
         self.conflicts: list[str] = []
-        self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
+        self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it is known to say
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
         self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
         self._database: duckdb.DuckDBPyConnection | None = None
@@ -221,7 +221,8 @@ class _Loader:
             with self.log.batch(uuid7()) as batch:
                 for part in parts:
                     tally = part.format.read(self._part(part), batch)
-                    batch.add(_source(part, tally))
+                    for source in _sources(part, tally):
+                        batch.add(source)
                     done[part.source_id] = tally
                 batch.finish()
                 stack.enter_context(self._lock)
@@ -268,7 +269,7 @@ class _Loader:
         plain = [
             (part.name, Run(run_id=part.run_id, config=part.config, source=part.format.name))
             for part in parts
-            if done[part.source_id].home is None
+            if not done[part.source_id].shares
         ]
         rows = []
         for name, run in described + plain:
@@ -277,33 +278,39 @@ class _Loader:
                 tags = {**json.loads(run.tags or "{}"), **self.tags}
                 said = Json(json.dumps(tags, sort_keys=True, ensure_ascii=False)) if tags else None
                 rows.append(replace(run, tags=said, bench_version=__version__))
-            elif self._written[run.run_id] != run.environment_id is not None:
+            elif (
+                None not in (environments := {self._written[run.run_id], run.environment_id}) and len(environments) > 1
+            ):
                 self.conflicts.append(f"{name}: {ELSEWHERE}")
         return rows
 
 
-def _source(part: NewPart, tally: Tally) -> "Source":
+def _sources(part: NewPart, tally: Tally) -> "Iterator[Source]":
+    """The accounting of a part: one row, or one for each run that it describes."""
     from ..warehouse.events import Instant, Json, Source
 
-    return Source(
-        source_id=part.source_id,
-        part=part.part,
-        run_id=tally.home or part.run_id,
-        config=part.config,
-        path=os.fspath(part.path),
-        name=part.name,
-        format=part.format.name,
-        start_byte=part.start_byte,
-        end_byte=part.end_byte,
-        sha256=part.sha256,
-        head_sha256=part.head_sha256,
-        first_line=part.first_line,
-        lines=tally.lines,
-        loaded=tally.loaded,
-        rejected=tally.rejected,
-        notes=Json(json.dumps(tally.notes, ensure_ascii=False)) if tally.notes else None,
-        recorded_at=Instant(time.time_ns() // 1000),
-    )
+    first_line = part.first_line
+    for index, (run_id, share) in enumerate(tally.shares.items() or [(part.run_id, tally)]):
+        yield Source(
+            source_id=part.source_id,
+            part=part.part + index,
+            run_id=run_id,
+            config=part.config,
+            path=os.fspath(part.path),
+            name=part.name,
+            format=part.format.name,
+            start_byte=part.start_byte,
+            end_byte=part.end_byte,
+            sha256=part.sha256,
+            head_sha256=part.head_sha256,
+            first_line=first_line,
+            lines=share.lines,
+            loaded=share.loaded,
+            rejected=share.rejected,
+            notes=Json(json.dumps(tally.notes, ensure_ascii=False)) if tally.notes else None,
+            recorded_at=Instant(time.time_ns() // 1000),
+        )
+        first_line += share.lines
 
 
 def _batches(parts: list[NewPart]) -> Iterator[list[NewPart]]:

@@ -74,7 +74,7 @@ class Results:
             environment = identified(environment)
             columns["environment_id"] = environment.environment_id
             self._batch.add(environment)
-        self.tally.home = self.tally.home or self.run_id
+        self.tally.shares.setdefault(self.run_id, Tally())
         if not self._known:
             source, config = self.part.format, self.part.config
             run = Run(run_id=self.run_id, config=config, source=source, tags=labels(tags or {}), **columns)
@@ -88,7 +88,7 @@ class Results:
     def record(self, read: Callable[[], None], text: str | Callable[[], str], line: int | None = None) -> None:
         """Account for one record: `read` gives its events, or raises BadRecord, and then none of them count."""
         if self._known:
-            self.tally.lines += 1
+            self._count(known=1)
             return
         self._line = self.tally.lines + 1 if line is None else line
         self._pending, self._subjects = [], {}
@@ -97,7 +97,6 @@ class Results:
         except BadRecord as error:
             self.reject(error, text if isinstance(text, str) else text(), line)
             return
-        self.tally.lines += 1
         for events in self._pending:
             for event in events:
                 self._batch.add(event)
@@ -105,17 +104,23 @@ class Results:
             self._announced.add((self.run_id, subject.case_id))
             if subject.is_measured and not subject.has_outcome:
                 self._batch.add(Outcome(status="ok", **subject.place()))
-        self.tally.loaded += 1
+        self._count(loaded=1)
+
+    def _count(self, *, loaded: int = 0, rejected: int = 0, known: int = 0) -> None:
+        for tally in (self.tally, self.tally.shares.get(self.run_id)):
+            if tally is not None:
+                tally.lines += loaded + rejected + known
+                tally.loaded += loaded
+                tally.rejected += rejected
 
     def reject(self, error: BadRecord, text: str, line: int | None = None) -> None:
         """Account for a record that cannot be read, and keep the beginning of its text."""
-        self.tally.lines += 1
-        self.tally.rejected += 1
+        self._count(rejected=1)
         rejected = Reject(
             source_id=self.part.source_id, run_id=self.run_id, line=self.tally.lines if line is None else line,
             reason=str(error), text=text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…",
         )  # fmt: skip
-        if self.tally.home:
+        if self.tally.shares:
             self._batch.add(rejected)
         else:
             self._homeless.append(rejected)
@@ -127,8 +132,12 @@ class Results:
 
     def close(self) -> Tally:
         """The accounting."""
+        home = next(iter(self.tally.shares), self.part.run_id)
         for rejected in self._homeless:
-            self._batch.add(replace(rejected, run_id=self.tally.home or self.part.run_id))
+            self._batch.add(replace(rejected, run_id=home))
+        if share := self.tally.shares.get(home):
+            share.lines += len(self._homeless)
+            share.rejected += len(self._homeless)
         return self.tally
 
     def case(self, name: str, *, parameters: Mapping[str, Any] | None = None, **axes: Any) -> "Subject":

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...warehouse.events import Environment, Instant
-from ..document import BadRecord, Object, companion, labels, read_companion
+from ..document import BadRecord, Object, companion, decode_companion, labels
 from ..format import FILE, Head
 from ..jsonformat import JsonFormat
 from ..results import Results, Subject, number
@@ -62,7 +62,7 @@ class Asv(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file; the records are its benchmarks."""
-        described = read_companion(results.part.path.parent, "machine.json")
+        described = decode_companion(results.part.path.parent, "machine.json")
         params = document.section("params")
         machine = Object([*(described.items() if isinstance(described, Object) else ()), *params.items()])
         axes = {
@@ -209,5 +209,5 @@ def _described(path: Path) -> Object:
 
 @functools.lru_cache(maxsize=4)
 def _read_described(path: Path, changed: int) -> Object:
-    described = read_companion(path.parent, path.name)
+    described = decode_companion(path.parent, path.name)
     return described if isinstance(described, Object) else Object()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
-from ..document import BadRecord, Object, read_companion, show
+from ..document import BadRecord, Object, decode_companion, show
 from ..jsonformat import JsonFormat
 from ..results import Results, Subject, number
 
@@ -60,7 +60,7 @@ class Criterion(JsonFormat):
             elif estimate is not None:
                 case.text(key, estimate)
         if not changed:
-            _samples(case, read_companion(folder, "sample.json"))
+            _samples(case, decode_companion(folder, "sample.json"))
         throughput = about.take("throughput")
         for unit, work in throughput.items() if isinstance(throughput, Object) else ():
             case.metric("work", work, unit.lower(), better=None)
@@ -72,7 +72,7 @@ class Criterion(JsonFormat):
 def _about(benchmark: Any, baseline: str) -> Object:
     """What the benchmark is, said beside its results; beside the latest ones for what changed."""
     for folder in (baseline, "new", "base"):
-        about = read_companion(benchmark, f"{folder}/benchmark.json")
+        about = decode_companion(benchmark, f"{folder}/benchmark.json")
         if isinstance(about, Object):
             return about
     return Object()

@@ -36,7 +36,7 @@ class GoTest(Format):
 
     def recognise(self, head: Head) -> bool:
         """Whether a line among the first is a result in ns/op, or says goos before a benchmark."""
-        lines = lines_of(head.text)
+        lines = lines_of(head.text) if "Benchmark" in head.text else []
         configured = any(line.startswith("goos: ") for line in lines)
         return any(
             (match := RESULT.fullmatch(line.strip())) is not None and (configured or "ns/op" in match[3].split())

@@ -3,11 +3,11 @@
 import struct
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..document import MAX_BYTES, Object, companion, labels
+from ..document import Object, labels, read_companion
 from ..jsonformat import JsonFormat
 from ..results import Results, Subject
 
@@ -100,18 +100,17 @@ def _summary(results: Results, case: Subject, summary: Object) -> None:
 
 def _samples(results: Results, case: Subject, data: dict[str, Any], metric: str, unit: str) -> None:
     said, size = data.get("filename"), data.get("size")
-    path = _sample_file(results.part.path.parent, said) if isinstance(said, str) else None
-    if path is None:
+    content = _read_samples(results, said) if isinstance(said, str) else None
+    if content is None:
         results.note(f"sample file {said} is not there; its samples are left out")
-        return
-    content = path.read_bytes() if path.stat().st_size <= MAX_BYTES else b""
-    if len(content) % 4 or str(len(content) // 4) != str(size):
+    elif len(content) % 4 or str(len(content) // 4) != str(size):
         results.note(f"sample file {said} does not hold the {size} samples it should; they are left out")
-        return
-    values = [value for (value,) in struct.iter_unpack("<f", content)]
-    case.samples(values, unit, metric=metric, loops=1)
+    else:
+        case.samples([value for (value,) in struct.iter_unpack("<f", content)], unit, metric=metric)
 
 
-def _sample_file(folder: Path, said: str) -> Path | None:
+def _read_samples(results: Results, said: str) -> bytes | None:
     """The file a summary names, relative to the JSON or to where the program ran, which ends in the same folder."""
-    return companion(folder, said) or companion(folder, "/".join(PurePosixPath(said).parts[-2:]))
+    folder = results.part.path.parent
+    content = read_companion(folder, said)
+    return content if content is not None else read_companion(folder, "/".join(PurePosixPath(said).parts[-2:]))

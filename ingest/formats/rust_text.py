@@ -30,7 +30,8 @@ class RustText(Format):
 
     def recognise(self, head: Head) -> bool:
         """Whether one of the first lines is such a result."""
-        for line in lines_of(head.text):
+        marked = BENCH in head.text or any(mark in head.text for mark in MARKS)
+        for line in lines_of(head.text) if marked else ():
             name, mark, rest = _split(line)
             if (LIBTEST if mark == BENCH else THREE).fullmatch(rest) and mark != FAILED and (name or mark != BENCH):
                 return True

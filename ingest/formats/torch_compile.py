@@ -20,6 +20,7 @@ from ..csvfile import BadRow, Row, reject, rows, whole
 from ..format import Format, Head, Part, Tally, split_lines
 
 PERFORMANCE, ACCURACY, COMPILATION, SUMMARY = "performance", "accuracy", "compilation metrics", "summary"
+LOOK = 1 << 14  # bytes by which a file is recognised
 LEADING = ["dev", "name", "batch_size"]
 COLUMNS = [  # of a performance file, in the order they were added over the years; older files have fewer
     *LEADING, "speedup", "abs_latency", "compilation_latency", "compression_ratio", "eager_peak_mem", "dynamo_peak_mem",
@@ -121,7 +122,7 @@ def _stem(name: str) -> str:
 
 
 def _first_rows(head: Head) -> list[Row]:
-    return list(rows(enumerate(split_lines(head.data), 1)))
+    return list(rows(enumerate(split_lines(head.data[:LOOK]), 1)))
 
 
 def _is_summary(head: Head) -> bool:

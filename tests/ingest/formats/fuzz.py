@@ -154,6 +154,8 @@ def check(kind: Format, path: Path, name: str) -> Read:
     assert tally.lines == tally.loaded + tally.rejected + tally.known, tally
     assert len(read.rejects()) == tally.rejected
     assert min(tally.loaded, tally.rejected, tally.known) >= 0
+    if shares := tally.shares.values():
+        assert (tally.lines, tally.loaded) == (sum(s.lines for s in shares), sum(s.loaded for s in shares)), tally
     for event in {type(event) for event in read.events}:
         table_of(event, read.of(event))  # what does not fit its column raises
     for value in [metric.value for metric in read.of(Metric)]:

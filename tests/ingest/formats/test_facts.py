@@ -65,7 +65,7 @@ def test_every_byte_was_read(ask: Ask, facts: Facts) -> None:
     checked = 0
     for path, said in facts.items():
         if "size" in said and path.startswith(FOLDERS) and not path.startswith("criterion"):
-            assert ask("SELECT end_byte FROM sources WHERE ends_with(path, ?)", path) == [(said["size"],)], path
+            assert ask("SELECT bytes FROM source_files WHERE ends_with(path, ?)", path) == [(said["size"],)], path
             checked += 1
     assert checked >= 20
 
@@ -149,7 +149,7 @@ def test_google_benchmark(ask: Ask, facts: Facts) -> None:
 def test_hyperfine(ask: Ask, facts: Facts) -> None:
     """What it computed, and what its times give."""
     for path, said in of(facts, "hyperfine"):
-        assert said["results"] == one(ask("SELECT lines FROM sources WHERE ends_with(path, ?)", path))
+        assert said["results"] == one(ask("SELECT lines FROM source_files WHERE ends_with(path, ?)", path))
         for each in said["per"]:
             aggregates: dict[str, float] = dict(ask("""
                 SELECT statistic, value / 1e9 FROM metrics JOIN cases USING (run_id, case_id)
@@ -190,7 +190,7 @@ def test_github_action_benchmark(ask: Ask, facts: Facts) -> None:
 def test_otava(ask: Ask, facts: Facts) -> None:
     """Rows but the header, each a run."""
     for path, said in of(facts, "otava_csv"):
-        assert one(ask("SELECT lines + 1 FROM sources WHERE ends_with(path, ?)", path)) == said["lines"]
+        assert one(ask("SELECT lines + 1 FROM source_files WHERE ends_with(path, ?)", path)) == said["lines"]
         names = ask("SELECT DISTINCT metric FROM metrics WHERE {file} ORDER BY 1", path)
         assert ["time", "commit", *(name for (name,) in names)] == said["head"].replace(";", ",").split(",")
 
@@ -201,7 +201,7 @@ def test_conbench_outliers(ask: Ask, facts: Facts) -> None:
         rows, none, mean, median, outliers, noted = ask("""
             SELECT
                 count(*), count(*) - count(value), avg(value), median(value),
-                list_sort(max(value, 2)), (SELECT notes FROM sources WHERE ends_with(path, ?))
+                list_sort(max(value, 2)), (SELECT notes FROM source_files WHERE ends_with(path, ?))
             FROM metrics WHERE {file}
         """, path, path)[0]  # fmt: skip
         assert (rows, none) == (said["rows"], said["nan"])
@@ -213,7 +213,7 @@ def test_conbench_outliers(ask: Ask, facts: Facts) -> None:
 def test_asv(ask: Ask, facts: Facts) -> None:
     """Benchmarks over commits; null is a failure, NaN a skip."""
     said = facts["asv/example_results"]
-    files = "SELECT count(*), sum(loaded)::BIGINT FROM sources WHERE format = 'asv'"
+    files = "SELECT count(*), sum(loaded)::BIGINT FROM source_files WHERE format = 'asv'"
     assert ask(files) == [(said["result_files"], said["result_entries"])]
     names = ask("""
         SELECT name, count(DISTINCT run_id) FROM cases JOIN runs USING (run_id)
@@ -296,7 +296,7 @@ def test_go(ask: Ask, facts: Facts) -> None:
 def test_nvbench(ask: Ask, facts: Facts) -> None:
     """States, skips, summaries, axes and devices."""
     for path, said in of(facts, "nvbench"):
-        assert one(ask("SELECT lines FROM sources WHERE ends_with(path, ?)", path)) == said["states"]
+        assert one(ask("SELECT lines FROM source_files WHERE ends_with(path, ?)", path)) == said["states"]
         assert one(ask("SELECT count(*) FROM outcomes WHERE status = 'skipped' AND {file}", path)) == said["skipped"]
         assert one(ask("SELECT count(*) FROM metrics WHERE metric <> 'fields' AND {file}", path)) == said["summaries"]
         axes = ask("""
@@ -317,7 +317,7 @@ def test_testinfra(ask: Ask, facts: Facts) -> None:
         rows = ask("SELECT metric, value FROM metrics WHERE value IS NOT NULL AND {file} ORDER BY line", path)
         assert [metric for metric, _ in rows] == said["metrics"]
         assert [[value] for _, value in rows] == said["values"]
-        assert one(ask("SELECT lines FROM sources WHERE ends_with(path, ?)", path)) == said["records"]
+        assert one(ask("SELECT lines FROM source_files WHERE ends_with(path, ?)", path)) == said["records"]
 
 
 def test_conbench(ask: Ask, facts: Facts) -> None:

@@ -74,6 +74,9 @@ def test_a_history_that_grew_loads_its_new_entries(load: Load, rows: Rows, tmp_p
         (2, 2, 0, 0),
         (3, 1, 0, 2),
     ]
+    assert rows("SELECT git_commit, status, files, cases FROM run_summaries ORDER BY 1") == [
+        ("a", "imported", 2, 1), ("b", "imported", 2, 1), ("c", "imported", 1, 1),
+    ]  # fmt: skip
     assert rows("SELECT git_commit, value FROM series WHERE metric = 'throughput_mean' ORDER BY position") == [
         ("a", 5.0), ("b", 6.0), ("c", 7.0),
     ]  # fmt: skip

@@ -79,7 +79,7 @@ def test_records_without_a_job_are_of_the_folders_run() -> None:
     """Its files are one run then."""
     got = load([record()])
 
-    assert (got.runs, got.tally.home) == ([], None)
+    assert (got.runs, got.tally.shares) == ([], {})
 
 
 def test_records_that_are_known_are_counted(tmp_path: Path) -> None:
