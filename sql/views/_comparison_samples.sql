@@ -61,7 +61,8 @@ sides AS (
         avg(within) FILTER (here) AS base_within, avg(within) FILTER (NOT here) AS candidate_within,
         coalesce(var_samp(log_median) FILTER (here), 0) AS base_spread,
         coalesce(var_samp(log_median) FILTER (NOT here), 0) AS candidate_spread,
-        avg(noise * noise) FILTER (here) AS base_history, avg(noise * noise) FILTER (NOT here) AS candidate_history,
+        avg(noise * noise) FILTER (here AND (history.n >= 4 OR NOT shared)) AS base_history,
+        avg(noise * noise) FILTER (NOT here AND (history.n >= 4 OR NOT shared)) AS candidate_history,
         max(history.n) FILTER (here) AS base_history_n, max(history.n) FILTER (NOT here) AS candidate_history_n,
         max(other_steps) FILTER (here) AS base_other_steps, max(other_steps) FILTER (NOT here) AS candidate_other_steps
     FROM measured
@@ -69,7 +70,6 @@ sides AS (
         ON measured.run_config = history.config AND measured.host IS NOT DISTINCT FROM history.host
         AND measured.case_id IS NOT DISTINCT FROM history.case_id AND measured.metric = history.metric
         AND measured.phase IS NOT DISTINCT FROM history.phase AND measured.unit IS NOT DISTINCT FROM history.unit
-        AND (history.n >= 4 OR NOT shared)
     GROUP BY measured.case_id, measured.metric, measured.phase, measured.unit
 ),
 weighed AS (
