@@ -217,6 +217,22 @@ def test_an_imported_figure_leads_to_its_line() -> None:
     assert parts["measure it again"].sentences == ["bench ingest 'A: b:profiles'"]
 
 
+def test_what_bench_measured_has_the_command_that_measures_it_again() -> None:
+    """This case alone, as that run did; and why it will not be quite the same."""
+    it = case("mlp", backend="inductor", mode="inference", suite="builtin", source_id="f")
+    command = "bench measure models --quick --models mlp lstm"
+    warehouse: Any = Builder().add(run("run", "main", source="measure", command=command, host="far"), it, outcome(it))
+    warehouse.store = Store(Path("/s"))
+    warehouse.add(metric(it, "x", 1.0, source_id="f")).rows("SELECT 1")
+
+    (again,) = [part for part in explain_case(warehouse, "mlp").parts if part.title == "measure it again"]
+    assert again.sentences[0] == (
+        "bench measure models --suite builtin --models mlp --backends inductor --modes inference --quick --config main"
+        " --store /s"
+    )
+    assert again.sentences[1].startswith("not quite as it was: it was measured on far, and this is ")
+
+
 def test_the_reported_speedup_is_explained_where_there_is_no_latency() -> None:
     """A failure has none; its line says why."""
     warehouse = imported()
