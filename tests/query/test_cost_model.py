@@ -55,11 +55,13 @@ def served(
     return tokens, batch, ms + (rng.random(steps) < hiccups) * rng.exponential(60, steps)
 
 
-def spread_out(rng: np.random.Generator, low: int, high: int, *, steps: int = 1000, **costs: float) -> Steps:
+def spread_out(
+    rng: np.random.Generator, low: int, high: int, costs: dict[str, float] = SMOOTH, steps: int = 1000
+) -> Steps:
     """Steps of low to high tokens, evenly in their logarithm, with independent noise of 2 %."""
     tokens = np.exp(rng.uniform(math.log(low), math.log(high), steps)).round()
     batch = np.minimum(rng.integers(1, 60, steps), tokens)
-    return tokens, batch, truth(tokens, batch, **{**SMOOTH, **costs}) * (1 + 0.02 * rng.normal(size=steps))
+    return tokens, batch, truth(tokens, batch, **costs) * (1 + 0.02 * rng.normal(size=steps))
 
 
 def contains(estimate: Estimate | None, value: float) -> bool:
@@ -183,7 +185,7 @@ def test_what_the_steps_cannot_tell_is_null_with_a_reason(
     low: int, high: int, costs: dict[str, float], status: str, known: tuple[str, ...]
 ) -> None:
     """All below the knee: no slope; all above: no floor; a narrow range: nothing. What is told is right."""
-    model = model_of("A", *spread_out(np.random.default_rng(6), low, high, **costs))
+    model = model_of("A", *spread_out(np.random.default_rng(6), low, high, SMOOTH | costs))
 
     assert (model.status, model.reason is None) == (status, status == "ok")
     assert tuple(name for name in KNOWN if getattr(model, name) is not None) == known

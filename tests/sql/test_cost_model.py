@@ -1,0 +1,53 @@
+"""Recorded cost models in SQL: their numbers as columns, and their curve as a macro."""
+
+import re
+from pathlib import Path
+
+import pytest
+from bench.query.cost_fit import bend
+
+from ..builders import Builder, case, metric, outcome, run
+
+
+def test_metrics_of_a_recorded_model_become_columns(warehouse: Builder) -> None:
+    """Durations come back from ns; what is missing is NULL; the status stands before the reason."""
+    model = case("A", suite="step-cost", parameters={"trim": 10})
+    warehouse.add(
+        run(), model, outcome(model, reason="memory-bound: no step is compute-bound: 9 tokens take no longer"),
+        metric(model, "floor", 7_200_000.0), metric(model, "floor_low", 7e6), metric(model, "per_token", None),
+        metric(model, "per_request", 10_000.0), metric(model, "steps", 300.0), metric(model, "curve_base", 7e6),
+    )  # fmt: skip
+
+    columns = "config, status, reason, steps, floor_ms, floor_low_ms, floor_high_ms, per_token_us, per_request_us, curve_base_ms"
+    assert warehouse.rows(f"SELECT {columns} FROM step_cost_models") == [
+        ("A", "memory-bound", "no step is compute-bound: 9 tokens take no longer", 300, 7.2, 7.0, None, None, 10.0, 7.0)
+    ]
+
+
+def test_other_cases_are_no_cost_models(warehouse: Builder) -> None:
+    """Whatever metrics they have."""
+    other = case("A", suite="builtin")
+    warehouse.add(run(), other, outcome(other), metric(other, "floor", 1.0))
+
+    assert warehouse.rows("SELECT * FROM step_cost_models") == []
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.2, 0.5])
+@pytest.mark.parametrize("knee", [0.0, 300.0])
+def test_the_macro_is_the_curve(warehouse: Builder, softness: float, knee: float) -> None:
+    """Sharp or smooth, with a knee or without one; NULL where the model has no curve."""
+    tokens = [1, 299, 300, 301, 5000]
+    expected = [1 + 0.02 * bend(n, knee, softness) + 0.01 * 7 for n in tokens]
+
+    query = "SELECT step_cost_ms(n, 7, 1.0, 0.02, ?, ?, 0.01) FROM (SELECT unnest(?) AS n)"
+    assert [ms for (ms,) in warehouse.rows(query, [knee, softness, tokens])] == pytest.approx(expected, rel=1e-9)
+    assert warehouse.rows("SELECT step_cost_ms(1, 1, NULL, NULL, NULL, NULL, NULL)") == [(None,)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    re.findall(r"```sql\n(.*?)```", (Path(__file__).parents[2] / "docs" / "cost-model.md").read_text(), re.DOTALL),
+)
+def test_every_query_of_the_page_runs(warehouse: Builder, query: str) -> None:
+    """What it shows can be pasted."""
+    warehouse.rows(query)
