@@ -143,7 +143,7 @@ class Bars:
             **{f"t{i}": [bar.tips[i] for bar in self.bars] for i in range(len(self.tips))},
         }
 
-    def spec(self, interactive: bool, head: float) -> dict[str, Any]:
+    def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Bars, whiskers, and notes in layers."""
         low, high = self.domain
         axis: dict[str, Any] = {"labelOverlap": True}

@@ -10,6 +10,7 @@ from ..warehouse.errors import UnknownName
 # name -> short help. Each is a module of that name with `draw` and `command`; static, so that help imports none.
 CHARTS = {
     "runtime-vs-tokens": "Model run time of each scheduler step over its tokens.",
+    "history": "Geometric mean, pass rate, compile time and memory over the last runs.",
     "latency-vs-batch": "Model run time of steps of about so many tokens, over their requests.",
     "compile-time": "How long each backend took to compile each case.",
     "pass-rate": "How every case ended in each of the last runs.",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 SIZE = (6.0, 4.0)  # inches, where neither the user nor the rows want another
+HEAD = 3  # lines of title and subtitle that forms reckon with
 _PER_INCH, _MARGIN = 15.0, 0.9  # characters of a subtitle; inches it cannot use
 _PAGE, _NOTEBOOK = 130, 105  # pixels to the inch of height
 
@@ -122,8 +123,12 @@ class Form(Protocol):
     """How rows are laid out: bars, lines, a heat map … It knows the picture and the characters, not the meaning."""
 
     @property
+    def given(self) -> tuple[float, float] | None:
+        """Inches the user wants."""
+
+    @property
     def size(self) -> tuple[float, float]:
-        """Inches it takes."""
+        """Inches it takes: those the user wants, else what it needs below a title of HEAD lines."""
 
     @property
     def fields(self) -> dict[str, list[Any]]:
@@ -137,8 +142,8 @@ class Form(Protocol):
     def names(self) -> list[tuple[str, str]]:
         """What can be shown alone: full name, value in the data."""
 
-    def spec(self, interactive: bool, head: float) -> dict[str, Any]:
-        """Vega-Lite without title, data and config; the title takes `head` points."""
+    def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
+        """Vega-Lite without title, data and config, for a figure of that size; the title takes `head` points."""
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """The same in characters, line by line."""
@@ -177,11 +182,15 @@ def compose(
     def head(columns: float, larger: float = 1) -> tuple[list[str], list[str]]:
         return wrapped(title.split(" "), columns / larger, " "), wrapped(facts, columns, " · ")
 
+    heading, subtitle = head((form.size[0] - _MARGIN) * _PER_INCH, larger=1.5)
+    points = theme.heading_points(len(heading), len(subtitle))
+    more = max(0.0, points - theme.heading_points(1, HEAD - 1)) / theme.POINTS_PER_INCH
+    size = form.given or (form.size[0], round(form.size[1] + more, 2))
+
     def spec(interactive: bool) -> dict[str, Any]:
-        text, subtitle = head((form.size[0] - _MARGIN) * _PER_INCH, larger=1.5)
-        drawn = form.spec(interactive, theme.heading_points(len(text), len(subtitle)))
+        drawn = form.spec(interactive, size, points)
         frame = {"frame": "group" if "concat" in drawn else "bounds"}  # bounds: from the left end of all labels
-        return {"title": {"text": text, "subtitle": subtitle, **frame}, "description": f"{title}. {said}.", **drawn}
+        return {"title": {"text": heading, "subtitle": subtitle, **frame}, "description": f"{title}. {said}.", **drawn}
 
     def text(columns: int, lines: int, colour: bool) -> str:
         text, subtitle = head(columns)
@@ -198,7 +207,7 @@ def compose(
             total=len(rows) if total is None else total,
             data_sha256=sha256_of([list(row.values()) for row in rows]),
         ),
-        size=form.size,
+        size=size,
         columns=tuple(rows[0]) if rows else (),
         rows=[tuple(row.values()) for row in rows],
         fields=form.fields,

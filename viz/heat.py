@@ -89,13 +89,13 @@ class Heat:
     def _places(self) -> list[str]:
         return list(labels(self.columns, 16).values())
 
-    def spec(self, interactive: bool, head: float) -> dict[str, Any]:
+    def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Rectangles with letters in them."""
         axis = {"domain": False, "ticks": False, "grid": False}
         x = {
             "field": "column", "type": "ordinal", "title": self.title, "sort": None,
             "scale": {"domain": self._places, "padding": 0.06},
-            "axis": {**axis, "labelAngle": 0, "labelOverlap": "greedy"},
+            "axis": {**axis, "labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 3},
         }  # fmt: skip
         y = {
             "field": "row", "type": "nominal", "title": None, "sort": None,

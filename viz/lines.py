@@ -124,13 +124,16 @@ class Lines:
             **{f"t{i}": [point.tips[i] for point in self.points] for i in range(len(self.tips))},
         }
 
-    def spec(self, interactive: bool, head: float) -> dict[str, Any]:
+    def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """One layered view, or a grid of them."""
         views = [self._view(place, interactive) for place in range(len(self.panels))]
         marks = [f"marks{place}" for place in range(len(views))]
         if len(views) == 1:
-            return {**views[0], **({"params": params("series", views=marks)} if interactive else {})}
-        spec = self.grid.spec(views, size=self.size, head=head, legend=self.legend, interactive=interactive)
+            return {
+                **views[0],
+                **({"params": params("series", zoom=not self.x_names, views=marks)} if interactive else {}),
+            }
+        spec = self.grid.spec(views, size=size, head=head, legend=self.legend, interactive=interactive)
         return {**spec, "params": params("series", zoom=False, views=marks)} if interactive else spec
 
     def _view(self, place: int, interactive: bool) -> dict[str, Any]:
@@ -173,8 +176,17 @@ class Lines:
         if len(self.panels) > 1:
             layers = [{"transform": [{"filter": f"datum.panel === {place}"}], **layer} for layer in layers]
         layers += self._level_layers(place, axes)
-        title = {"title": {"text": panel.title, **theme.panel_title(larger=interactive)}} if panel.title else {}
+        title = (
+            {"title": {"text": shorten(panel.title, self._title_room), **theme.panel_title(larger=interactive)}}
+            if panel.title
+            else {}
+        )
         return {**title, "layer": layers, "resolve": {"legend": {"stroke": "independent"}}}  # that of the points stays
+
+    @property
+    def _title_room(self) -> int:
+        """Characters of a panel's title."""
+        return int(self.size[0] / self.grid.columns * 11)
 
     def _tooltip(self, panel: Panel) -> list[dict[str, Any]]:
         tips: list[Tip] = [("whose", "series", None), ("x", self.x_title, None if self.x_names else ",~g")]
@@ -210,7 +222,7 @@ class Lines:
     def _x_encoding(self, *, titled: bool) -> dict[str, Any]:
         title = self.x_title if titled else None
         if self.x_names:
-            axis = {"labelAngle": 0, "labelOverlap": "greedy", "grid": False}
+            axis = {"labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 3, "grid": False}
             scale = {"type": "point", "domain": self._places, "padding": 0.4}
             return {"field": "x", "type": "ordinal", "title": title, "sort": None, "scale": scale, "axis": axis}
         low, high = self._x_domain
@@ -243,7 +255,7 @@ class Lines:
         low, high = self._y_domain(place)
         ticks = {**_NUMBERS, "values": log_ticks(low, high)} if self.log_y else {"tickCount": 5}
         scale = {"type": "log" if self.log_y else "linear", "domain": [low, high], "nice": False}
-        title = panel.unit.title(panel.y_title) if panel.y_title else None
+        title = panel.unit.title(panel.y_title) or None
         return {
             "field": "y",
             "type": "quantitative",

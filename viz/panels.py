@@ -29,7 +29,7 @@ class Grid:
 
     def inches(self, plot: float, legend: Legend) -> float:
         """Height of a figure whose panels are so high."""
-        rest = 56 + _BELOW + self._above + (self.rows - 1) * self._between_rows
+        rest = theme.heading_points(1, 2) + _BELOW + self._above + (self.rows - 1) * self._between_rows
         return round(self.rows * plot + rest / theme.POINTS_PER_INCH + legend.inches, 2)
 
     def lowest(self, place: int, count: int) -> bool:

@@ -82,7 +82,7 @@ class Stacks:
         )
         return {name: [entry[name] for entry in entries] for name in names}
 
-    def spec(self, interactive: bool, head: float) -> dict[str, Any]:
+    def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Bars from where the part before ends."""
         domain = list(extent([*self.fields["end"]], (), zero=True))
         quiet = {"domain": False, "ticks": False, "grid": False, "labelLimit": 0}

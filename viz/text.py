@@ -113,8 +113,10 @@ def legend(series: Sequence[Series], colour: bool) -> list[str]:
 def sparkline(values: Sequence[float | None], low: float, high: float) -> str:
     """A character for each value, the higher the larger; a gap is a dot."""
     steps = len(_LEVELS) - 1
+    flat = (high - low) <= 1e-9 * abs(high)
     return "".join(
-        "·" if value is None else _LEVELS[round((value - low) / ((high - low) or 1) * steps)] for value in values
+        "·" if value is None else _LEVELS[steps // 2 if flat else round((value - low) / (high - low) * steps)]
+        for value in values
     )
 
 

@@ -31,7 +31,7 @@ class Unit:
 
     def title(self, what: str) -> str:
         """An axis title: `latency [ms]`."""
-        return f"{what} [{self.name}]" if self.name else what
+        return f"{what} [{self.name}]".lstrip() if self.name else what
 
 
 def suiting(values: Iterable[float | None], unit: str | None) -> Unit:

@@ -1,5 +1,6 @@
 """timeline and step-breakdown: scheduler steps over time, and what they consist of."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from ..builders import Builder, chunk, run
 from .steps import opened
 
 
-def stepped(seconds: list[float | None], config: str = "A", builder: Builder | None = None, **fields: Any) -> Builder:
+def stepped(
+    seconds: Sequence[float | None], config: str = "A", builder: Builder | None = None, **fields: Any
+) -> Builder:
     """Steps of a config at these times, a hundred tokens and 10 ms each."""
     builder = (builder or Builder()).add(run(config, config))
     told = {"schedule_ms": 1.0, "model_run_ms": 9.0, "waiting": 3, "running": 2, "kv_cache_usage": 0.5, **fields}

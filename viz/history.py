@@ -1,0 +1,199 @@
+"""History: geometric mean, pass rate, compile time and memory over the last runs; or the numbers of single cases."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..warehouse.errors import NothingToShow, UnknownName
+from ..warehouse.options import Command, Values
+from . import case_history
+from .data import Row, ask, keeping
+from .figure import Figure, compose, public
+from .labels import counted, shared, telling
+from .lines import Lines, Panel, Point
+from .options import backends_option, chart_options, configs_option, models_option, suites_option
+from .run_axis import RunAxis, began, moment
+from .units import Unit
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+NAME = "history"
+TITLE = "History of the last runs"
+LAST = 10  # runs
+METRICS = {  # what is asked for -> its column, and the axis
+    "geomean": ("speedup", Panel(y_title="geomean", unit=Unit("x"), zero=False)),
+    "pass-rate": ("pass_percent", Panel(y_title="passing", unit=Unit("%"))),
+    "compile-time": ("mean_seconds", Panel(y_title="compile", unit=Unit("s"))),
+    "memory": ("mean_ratio", Panel(y_title="compression", unit=Unit("x"), zero=False)),
+}
+PANEL = ("suite", "mode", "dtype", "device")  # one panel for each of them
+
+
+@click.command(NAME, cls=Command)
+@configs_option
+@suites_option
+@backends_option
+@models_option
+@click.option(
+    "--metrics",
+    cls=Values,
+    help=f"What to draw: {', '.join(METRICS)}; with --models, metrics such as latency.  [default: all; latency]",
+)
+@click.option(
+    "--last",
+    type=click.IntRange(1),
+    metavar="K",
+    help=f"How many runs of a config.  [default: {LAST}; with --models all]",
+)
+@click.option(
+    "--include-slowdowns", is_flag=True, help="Let slowdowns count as they are in the geometric mean, not as 1."
+)
+@chart_options
+def command(**options: Any) -> "Callable[[Warehouse], Figure]":
+    """Geometric mean, pass rate, compile time and memory over the last runs, a panel for each suite.
+
+    With --models the numbers of these cases in every run, with intervals and the change points that were found. A dotted
+    line bridges runs that did not measure.
+
+    \b
+        bench viz history --suites torchbench -o history.png
+        bench viz history --models resnet50 --backends inductor --metrics latency
+    """
+    return functools.partial(draw, **options)
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    configs: Sequence[str] = (),
+    suites: Sequence[str] = (),
+    backends: Sequence[str] = (),
+    models: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    last: int | None = None,
+    include_slowdowns: bool = False,
+    title: str | None = None,
+    size: tuple[float, float] | None = None,
+) -> Figure:
+    """Sums of the last runs, or with `models` the numbers of single cases in all of them.
+
+    Args:
+        warehouse: Where the runs are.
+        configs: Configs to draw.
+        suites: Suites to draw.
+        backends: Backends to draw.
+        models: Models whose cases to draw.
+        metrics: geomean, pass-rate, compile-time, memory; with `models` metrics of cases, latency unless given.
+        last: How many runs of a config; 10 unless given, with `models` all.
+        include_slowdowns: Whether slowdowns count as they are in the geometric mean, not as 1.
+        title: Title instead of the default.
+        size: Width and height in inches.
+
+    Raises:
+        UnknownName: The warehouse holds no such config, suite, backend, model or metric.
+        NothingToShow: No run judged any case.
+    """
+    where = {"config": configs, "suite": suites, "backend": backends}
+    if models:
+        where = {**where, "name": models, "metric": metrics or ("latency",)}
+        return case_history.draw(warehouse, where, last=last, title=title, size=size)
+    unknown = [metric for metric in metrics if metric not in METRICS]
+    if unknown:
+        raise UnknownName("metric", unknown[0], METRICS, cure="Metrics of single cases need --models")
+    macro = f"history(k := {last or LAST:d}, include_slowdowns := {str(include_slowdowns).lower()})"
+    sql = f"""SELECT config, suite, mode, dtype, device, backend, position, run_id, began_at, git_commit, ran, speedup,
+  low, high, n, passing, total, 100.0::DOUBLE * passing / total AS pass_percent, mean_seconds, mean_ratio
+FROM {macro}
+WHERE {keeping(warehouse, macro, where)}
+ORDER BY suite, mode, dtype, device, backend, config, position"""
+    rows = ask(warehouse, sql)
+    axis = RunAxis.of(rows)
+    points, panels = _points(rows, axis, metrics or tuple(METRICS))
+    if not points:
+        raise NothingToShow("no run judged any case. Measure some with: bench measure models")
+    judged = sum(row["ran"] for row in rows)
+    form = Lines(
+        points=points,
+        panels=panels,
+        x_title=axis.title,
+        x_names=axis.names,
+        columns=min(3, len(set(telling(rows, PANEL)))),
+        sparklines=True,
+        tips=(("run", None), ("began", None), ("commit", None), ("passing", None)),
+        given=size,
+    )
+    return compose(
+        NAME,
+        title=title or TITLE,
+        facts=[
+            *shared(rows, ("config", *PANEL)),
+            f"{counted(len(axis.names), 'run')}, from {moment(rows, min)} to {moment(rows, max)}",
+            *([f"dotted: {counted(len(rows) - judged, 'gap')}"] if judged < len(rows) else []),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "configs": list(configs), "suites": list(suites), "backends": list(backends), "metrics": list(metrics),
+            "last": last or LAST, "include_slowdowns": include_slowdowns,
+        },
+        counts=_counts(rows),
+    )  # fmt: skip
+
+
+history = public(draw)
+
+
+def _points(rows: Sequence[Row], axis: RunAxis, metrics: Sequence[str]) -> tuple[list[Point], list[Panel]]:
+    """A panel for each metric and suite that any run has a value for, and the points in them."""
+    titles, series = telling(rows, PANEL), telling(rows, ("backend", "config"), always="backend")
+    several = len(set(titles)) > 1
+    points: list[Point] = []
+    panels: list[Panel] = []
+    for metric in metrics:
+        column, panel = METRICS[metric]
+        for title in dict.fromkeys(titles):
+            found: list[Point] = []
+            for name in dict.fromkeys(series):
+                line = [row for row, a, b in zip(rows, titles, series, strict=True) if (a, b) == (title, name)]
+                found += _line(line, len(panels), name, column, axis)
+            if found:
+                points += found
+                panels.append(replace(panel, title=title if several else ""))
+    return points, panels
+
+
+def _line(rows: Sequence[Row], panel: int, series: str, column: str, axis: RunAxis) -> list[Point]:
+    """The points of one line; a run without a value begins another stretch."""
+    points: list[Point] = []
+    stretch = 0
+    for row in rows:
+        if row[column] is None:
+            stretch += bool(points)
+            continue
+        points.append(
+            Point(
+                panel=panel,
+                series=series,
+                x=axis.places[row["run_id"]],
+                y=row[column],
+                low=row["low"] if column == "speedup" else None,
+                high=row["high"] if column == "speedup" else None,
+                stretch=stretch,
+                tips=(row["run_id"], began(row), row["git_commit"], f"{row['passing']} of {row['total']}"),
+            )
+        )
+    return points
+
+
+def _counts(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """By backend, in how many runs it was judged and in how many not."""
+    return [
+        {"backend": backend, "runs": len(own), "judged": sum(own), "gaps": len(own) - sum(own)}
+        for backend in dict.fromkeys(row["backend"] for row in rows)
+        for own in [[bool(row["ran"]) for row in rows if row["backend"] == backend]]
+    ]
