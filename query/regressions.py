@@ -107,21 +107,24 @@ def judge(warehouse: "Warehouse", runs: Sequence[str], rule: Rule, limits: Limit
         *_rows(warehouse, "limit", _FLAGGED, [list(runs), *beyond]),
         *_rows(warehouse, "coverage", _LOST, [list(runs)]),
     ]
-    settled = {
-        _series(row)
-        for row in rows
-        if row["finding"] == "statistics" and row["p"] is not None and row["verdict"] not in FAILING
-    }
-    return sorted((_weighed(row, settled) for row in rows), key=_severity)
+    verdicts: dict[tuple[Any, ...], list[str]] = {}
+    for row in rows:
+        if row["finding"] == "statistics" and row["p"] is not None:
+            key = row["config"], row["case_id"], _BEHIND.get(row["metric"], row["metric"])
+            verdicts.setdefault(key, []).append(row["verdict"])
+    return sorted((_weighed(row, verdicts) for row in rows), key=_severity)
 
 
-def _series(row: Row) -> tuple[Any, ...]:
-    return row["config"], row["case_id"], row["metric"]
+# What a limit is about -> the metrics that show whether it moved; an import reports the first, a measurement the others.
+_BEHIND = {"latency": "speedup"} | {
+    f"{source}_peak": "compression_ratio" for source in ("cuda_allocated", "rss_growth", "rss")
+}
 
 
-def _weighed(row: Row, settled: set[tuple[Any, ...]]) -> Row:
+def _weighed(row: Row, verdicts: Mapping[tuple[Any, ...], Sequence[str]]) -> Row:
     """A number that crossed a limit without having moved beyond its noise says nothing new, and fails no CI job."""
-    if row["finding"] != "limit" or _series(row) not in settled:
+    found = verdicts.get((row["config"], row["case_id"], row["metric"]), ())
+    if row["finding"] != "limit" or not found or set(found) & set(FAILING):
         return row
     return {**row, "verdict": "BORDERLINE", "reason": f"{row['reason']}, as near to it before as its noise takes it"}
 
