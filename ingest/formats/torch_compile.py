@@ -68,7 +68,14 @@ class TorchCompile(Format):
 
     def recognise(self, head: Head) -> bool:
         """Whether the first records are of such a file, with its header or without."""
-        return _Table.of(_first_rows(head), head.path.name) is not None or _is_summary(head)
+        if _is_summary(head):
+            return True
+        first = next((row for row in _first_rows(head) if not row.is_blank()), None)
+        if first is None or not (
+            _is_result(first) or first.text.lstrip().startswith("#") or first.cells[:1] == LEADING[:1]
+        ):
+            return False
+        return _Table.of(list(_first_rows(head)), head.path.name) is not None
 
     def left_out(self, head: Head) -> str | None:
         """The summaries a report was published with are derived data."""
@@ -121,12 +128,12 @@ def _stem(name: str) -> str:
     return name.removesuffix(".csv")
 
 
-def _first_rows(head: Head) -> list[Row]:
-    return list(rows(enumerate(split_lines(head.data[:LOOK]), 1)))
+def _first_rows(head: Head) -> Iterator[Row]:
+    return rows(enumerate(split_lines(head.data[:LOOK]), 1))
 
 
 def _is_summary(head: Head) -> bool:
-    first = next(iter(_first_rows(head)), None)
+    first = next(_first_rows(head), None)
     return first is not None and len(first.cells) > 2 and first.cells[:2] == ["", "Compiler"]
 
 

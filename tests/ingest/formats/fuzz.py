@@ -206,7 +206,7 @@ def run(inputs: int, seed: int, kinds: list[str] | None = None, stored: int = 50
 
 def store(folder: Path, paths: list[Path]) -> None:
     """What the formats made of damaged files, a warehouse takes: every line of every file is in it."""
-    wanted = [f"{path.parent.name}:{path}" for path in paths if len(recognised(path)) == 1]
+    wanted = [f"c{index}:{path}" for index, path in enumerate(paths) if len(recognised(path)) == 1]
     if wanted:
         report = ingest(Store(folder), wanted)
         with Warehouse.open(Store(folder)) as warehouse:
