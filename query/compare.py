@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 WORSE, BETTER = ("SLOWER", "WORSE"), ("FASTER", "BETTER")
 
-# What is compared where no metric is named: what has a direction, of work that is warm, but for extremes and spreads.
-USUAL = """(metric IS NULL OR (
-    better IS NOT NULL AND coalesce(phase NOT IN ('cold', 'warmup'), true)
-    AND NOT regexp_matches(metric, '_(max|q1|q3|iqr|ld15iqr|hd15iqr|stddev)$')
-))"""
+# What is compared unless the column is named: work that is warm, and what has a direction, but for extremes and spreads.
+USUAL = {
+    "phase": "coalesce(phase NOT IN ('cold', 'warmup'), true)",
+    "metric": """(
+        metric IS NULL OR better IS NOT NULL AND NOT regexp_matches(metric, '_(max|q1|q3|iqr|ld15iqr|hd15iqr|stddev)$')
+    )""",
+}
 # Newly failing, worse, no longer measured, better, newly measured, unsure, without direction, the same; the larger first.
 ORDER = """
     CASE
@@ -62,7 +64,7 @@ class Comparison:
     candidate: Side
     margin: float
     rows: list[Row]
-    unusual: list[Row]  # left out because no metric was named: cold and warm-up phases, and what has no direction
+    unusual: list[Row]  # set apart because nobody named it: cold and warm-up phases, and what has no direction
     means: list[Row]  # one per metric × phase × suite × backend
     differences: list[environments.Fact]  # of their environments and code
 
@@ -77,7 +79,7 @@ def compare(
 ) -> Comparison:
     """Compare two sides case by case.
 
-    Where no metric or phase is named, cold and warm-up phases and what has no direction are set apart.
+    Unless phases are named, cold and warm-up ones are set apart; unless metrics are, those without a direction.
 
     Args:
         warehouse: Where to look.
@@ -96,8 +98,8 @@ def compare(
     )
     columns = [column for column, *_ in warehouse.rows("DESCRIBE compared")]
     condition, values = _condition(warehouse, columns, where)
-    usual = "true" if where.keys() & {"metric", "phase"} else USUAL
-    rows = _rows(warehouse, f"SELECT *, {usual} AS usual FROM compared WHERE {condition} ORDER BY {ORDER}", values)
+    usual = " AND ".join(["true", *(rule for column, rule in USUAL.items() if column not in where)])
+    rows = _rows(warehouse, f"SELECT *, ({usual}) AS usual FROM compared WHERE {condition} ORDER BY {ORDER}", values)
     chosen = [row.pop("usual") for row in rows]
     return Comparison(
         base,

@@ -15,7 +15,7 @@ from .commands import backends_option, models_option, output_option, say, suites
 @click.command(cls=Command)
 @click.argument("base")
 @click.argument("candidate")
-@click.option("--metrics", cls=Values, help="Only these; else all that have a direction, of steady and compile phases.")
+@click.option("--metrics", cls=Values, help="Only these; else all that have a direction.")
 @suites_option
 @backends_option
 @models_option

@@ -59,9 +59,13 @@ def _varying(comparison: Comparison) -> list[str]:
 
 
 def _common(comparison: Comparison) -> list[str]:
-    """What is said of every interval alike."""
-    first, *others = [row["reason"].split("; ") for row in comparison.rows if row["low"] is not None] or [[]]
-    return [part for part in first if others and all(part in other for other in others)]
+    """What is said of every interval alike; why there is no verdict stays with its row."""
+    said = [
+        row["reason"].split("; ")[row["verdict"] in ("SAME", "UNSURE") :]
+        for row in comparison.rows
+        if row["low"] is not None
+    ]
+    return [part for part in said[0] if all(part in other for other in said)] if len(said) > 1 else []
 
 
 def _plain(value: Any) -> Any:
@@ -114,7 +118,7 @@ def verdict(comparison: Comparison) -> str:
         (counts["SLOWER"], "slower"), (counts["WORSE"], "worse"), (failing, "newly failing"),
         (len(lost) - failing, "no longer measured"), (counts["FASTER"], "faster"), (counts["BETTER"], "better"),
     ]  # fmt: skip
-    changed = ", ".join(f"{count} {word}" for count, word in parts if count) or "nothing changed"
+    changed = ", ".join(f"{count} {word}" for count, word in parts if count) or "no change found"
     return f"{changed}; {counts['SAME']} the same, {counts['UNSURE']} unsure"
 
 
@@ -159,7 +163,7 @@ def means(comparison: Comparison) -> Iterator[str]:
         text = f"{axes}: geomean {mean} over {row['n']} of {row['total']} matched"
         yield text + _names("; only here: ", row["only_here"]) + _names("; only there: ", row["only_there"])
     if len(comparison.means) > SENTENCES:
-        yield f"… and {len(comparison.means) - SENTENCES} geometric means nearer to 1"
+        yield f"… and {len(comparison.means) - SENTENCES} geometric means more"
 
 
 def _names(said: str, names: Sequence[str]) -> str:
@@ -176,6 +180,7 @@ def document(comparison: Comparison) -> Document:
     unsure = [row for row in rows if row["verdict"] in (None, "UNSURE")]
     same = [row for row in rows if row["verdict"] == "SAME"]
     code = exit_code(comparison)
+    sides = {"base": comparison.base, "candidate": comparison.candidate}
     sections = [
         _section(comparison, "changed", "What changed", changed, sentences=list(_shared(comparison)), weight=3),
         Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=2) if comparison.means else None,
@@ -186,8 +191,8 @@ def document(comparison: Comparison) -> Document:
     return Document(
         title=f"{comparison.base.name} → {comparison.candidate.name}",
         verdict=verdict(comparison),
-        good=None if code == Exit.TOO_LITTLE else code == Exit.OK,
-        facts=[("base", ", ".join(comparison.base.runs)), ("candidate", ", ".join(comparison.candidate.runs))],
+        good=None if code == Exit.TOO_LITTLE or (unsure and not changed) else code == Exit.OK,
+        facts=[(name, ", ".join(run[:13] for run in side.runs)) for name, side in sides.items()],
         sections=[section for section in sections if section is not None],
     )
 

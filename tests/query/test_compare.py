@@ -209,6 +209,17 @@ def test_a_document_is_ready_for_a_pull_request() -> None:
     assert "<details>\n<summary>The same within 2 %: 1</summary>" in text
 
 
+def test_a_document_does_not_call_ignorance_good() -> None:
+    """Nothing but doubt is no pass; all the same is."""
+    doubtful = built(
+        run("a"), run("b"), *measured("a", 1), *measured("b", 1), *measured("a", 1, "x")[:3], *measured("b", 1, "x")[:3]
+    )
+    same = built(run("a"), run("b"), *measured("a", 1), *measured("b", 1))
+
+    assert "⚪ **no change found; 1 the same, 1 unsure**" in document(compare(doubtful, A, B)).markdown()
+    assert "✅ **no change found; 1 the same, 0 unsure**" in document(compare(same, A, B)).markdown()
+
+
 def test_rows_are_chosen_by_any_column() -> None:
     """Values are checked against what both sides measured; a metric that is named is compared whatever it is."""
     warehouse = mixed()
