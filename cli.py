@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "speedups": (".query.commands", "speedups", "Every backend against its baseline, with intervals."),
     "compare": (".query.compare_command", "compare", "Compare two sides case by case, with verdicts."),
     "regressions": (".query.regressions_command", "regressions", "What got worse since the runs before, beyond noise."),
+    "history": (".query.history_command", "history", "What changed over many runs: steps and slow drifts."),
     "report": (".viz.report", "report", "Report a run as Markdown or as one offline page."),
     "runs": (".query.commands", "runs", "List runs, newest first."),
     "configs": (".query.commands", "configs", "List configs and what is known of each."),

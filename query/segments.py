@@ -25,7 +25,7 @@ SURE = 1e-6  # a bound on p below which nothing is shuffled
 MOST_SHUFFLES, LEAST_SHUFFLES = 4999, 199
 SHUFFLED_VALUES = 50_000  # of all shuffles together: there are more of a short series, where they are cheap
 LONG_ENOUGH = 10  # values per level for their autocorrelation to be told
-TAIL = 10  # shuffles beyond the observed value that end the search: p is no smaller than about 10 / shuffles
+ENOUGH = 5  # shuffles beyond the observed value that end the search: p is no smaller than about 5 / shuffles
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _division(x: "Floats", test: _Test) -> tuple[float, int, int]:
 def _p(y: "Floats", observed: float, test: _Test) -> float:
     """Chance of `observed` or more among shuffles.
 
-    Counted as far as there are TAIL of them (Besag and Clifford, Biometrika 78, 1991), beyond that by the exponential tail
+    Counted as far as there are ENOUGH of them (Besag and Clifford, Biometrika 78, 1991), beyond that by the exponential tail
     of the largest (Knijnenburg et al., Bioinformatics 25, 2009).
     """
     import numpy as np
@@ -138,9 +138,9 @@ def _p(y: "Floats", observed: float, test: _Test) -> float:
     for orders in _shuffles(n, test.shuffles, test.seed):
         null = np.append(null, _scan(y[orders], test.least)[0])
         beyond = int((null >= observed * (1 - 1e-9)).sum())
-        if beyond >= TAIL:
+        if beyond >= ENOUGH:
             return (1 + beyond) / (1 + len(null))
-    tail = np.sort(null)[-max(TAIL, len(null) // 20) :]
+    tail = np.sort(null)[-max(2 * ENOUGH, len(null) // 20) :]
     mean = float((tail[1:] - tail[0]).mean())
     if mean <= 0 or observed <= tail[0]:
         return (1 + beyond) / (1 + len(null))
