@@ -25,6 +25,7 @@ UNITS = {
 }
 METRICS = {"seconds": "latency", "bytes": "memory"}
 STATISTICS = {"q_25": "q1", "q_75": "q3", "min": "min", "max": "max", "mean": "mean", "std": "stddev"}
+KNOWN = {*STATISTICS, "ci_99_a", "ci_99_b", "repeat", "number"}
 MOST_COMBINATIONS = 100_000
 
 
@@ -65,15 +66,13 @@ class Asv(JsonFormat):
         described = decode_companion(results.part.path.parent, "machine.json")
         params = document.section("params")
         machine = Object([*(described.items() if isinstance(described, Object) else ()), *params.items()])
-        axes = {
-            f"env.{name}": value
-            for kind in ("requirements", "env_vars")
-            for name, value in document.section(kind).items()
-            if value
-        }
+        requirements = document.section("requirements")
+        variables = document.section("env_vars")
+        axes = {f"env.{name}": value for name, value in [*requirements.items(), *variables.items()] if value}
         if python := document.text("python"):
             axes["env.python"] = python
         columns, versions = document.array("result_columns"), document.section("benchmark_version")
+        further = params.keys() - MACHINE - requirements.keys() - {"python"}
         records = [Object([("name", name), ("result", value)]) for name, value in document.section("results").items()]
         results.context = (columns, versions, axes, _described(results.part.path))
         results.run(
@@ -82,7 +81,7 @@ class Asv(JsonFormat):
                 environment_id="", cpu=machine.text("cpu"), os=machine.text("os"), architecture=machine.text("arch"),
                 python=python, extra=labels({key: machine.get(key) for key in ("num_cpu", "ram")} | axes),
             ),
-            tags=document.left(),
+            tags=document.left() | {"params": {key: params[key] for key in further}},
         )  # fmt: skip
         return records
 
@@ -117,6 +116,7 @@ class _Entry:
     stats: dict[str, list[Any]] = field(default_factory=dict)  # by statistic, a value for each combination
     samples: list[Any] = field(default_factory=list)
     profile: Any = None
+    left: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, value: Any, columns: list[Any]) -> "_Entry":
@@ -126,18 +126,16 @@ class _Entry:
             stats = {key.removeprefix("stats_"): said.array(key) for key in said if key.startswith("stats_")}
         elif isinstance(value, Object):
             said = value
-            stats = {
-                key: [s.get(key) if isinstance(s, Object) else None for s in said.array("stats")]
-                for key in (*STATISTICS, "number", "repeat")
-            }
+            each = [one if isinstance(one, Object) else Object() for one in said.array("stats")]
+            stats = {key: [one.get(key) for one in each] for key in dict.fromkeys(key for one in each for key in one)}
+            pairs = stats.pop("ci_99", [])
             for index, key in enumerate(("ci_99_a", "ci_99_b")):
-                pairs = [s.get("ci_99") if isinstance(s, Object) else None for s in said.array("stats")]
                 stats[key] = [pair[index] if isinstance(pair, list) and len(pair) == 2 else None for pair in pairs]
         else:
             return cls(value)
         return cls(
             said.take("result"), said.array("params"), said.take("version"), said.moment("started_at"),
-            said.take("duration"), stats, said.array("samples"), said.take("profile"),
+            said.take("duration"), stats, said.array("samples"), said.take("profile"), said.left(),
         )  # fmt: skip
 
     def combinations(self) -> list[tuple[Any, ...]]:
@@ -150,7 +148,7 @@ class _Entry:
             raise BadRecord("params is no list of lists")
         count = math.prod(map(len, self.params))
         given = len(self.result) if isinstance(self.result, list) else 1
-        if count > MOST_COMBINATIONS or (count != given and (self.params or given > 1) and self.result is not None):
+        if count > MOST_COMBINATIONS or (self.result is not None and count != given):
             raise BadRecord(f"{given} results for {count} combinations of parameters")
         return list(itertools.product(*self.params))
 
@@ -161,6 +159,10 @@ class _Entry:
 
 def _result(case: Subject, entry: _Entry, index: int, unit: str | None) -> None:
     value = entry.result[index] if isinstance(entry.result, list) else entry.result
+    stats = {key: entry.at(values, index) for key, values in entry.stats.items()}
+    case.fields(entry.left | {key: said for key, said in stats.items() if key not in KNOWN})
+    if index == 0:
+        case.metric("benchmark_duration", entry.duration, "s", better=None)
     if value is None:
         case.outcome("fail_to_run", "asv has no result: it failed")
         return
@@ -168,7 +170,6 @@ def _result(case: Subject, entry: _Entry, index: int, unit: str | None) -> None:
         case.outcome("skipped", "asv wrote NaN: it was skipped")
         return
     metric = METRICS.get(unit or "", "value")
-    stats = {key: entry.at(values, index) for key, values in entry.stats.items()}
     measured = any(number(stats.get(key)) is not None for key in ("q_25", "ci_99_a", "repeat"))
     statistic = ("median" if measured else "estimate") if metric == "latency" else None
     better = None if metric == "value" else "lower"
@@ -182,8 +183,6 @@ def _result(case: Subject, entry: _Entry, index: int, unit: str | None) -> None:
     if isinstance(samples, list):
         calls = loops if type(loops) is int else None
         case.samples(samples, unit, loops=calls, metric=metric, better=better, recorded_at=entry.started_at)
-    if index == 0:
-        case.metric("benchmark_duration", entry.duration, "s", better=None)
 
 
 def _parameter(names: Any, place: int) -> str:

@@ -107,6 +107,7 @@ def test_units_come_from_benchmarks_json_or_the_prefix() -> None:
         ({"params": [list(range(1000))] * 4, "result": None}, "1 results for 1000000000000 combinations of parameters"),
         ({"params": ["ab"], "result": [1]}, "params is no list of lists"),
         ({"params": 5, "result": [1]}, "params is 5, not a list"),
+        ({"params": [], "result": []}, "0 results for 1 combinations of parameters"),
     ],
 )
 def test_results_that_fit_no_parameters_are_rejects(entry: object, reason: str) -> None:
@@ -114,6 +115,15 @@ def test_results_that_fit_no_parameters_are_rejects(entry: object, reason: str) 
     got = load(document({"time_a": entry, "time_b": 1}))
 
     assert (got.rejects(), got.accounting) == ([(1, reason)], (2, 1, 1))
+
+
+def test_no_field_is_dropped() -> None:
+    """What has no place is text of the case, or a tag of the run."""
+    entry = {"result": 1, "stats": [{"q_25": 1, "n": 7}], "note": "x"}
+    got = load(document({"time_a": entry}, params={**MACHINE, "compiler": "gcc"}, durations={"build": 2}))
+
+    assert json.loads(got.metrics()["fields"]) == {"n": 7, "note": "x"}
+    assert got.tags == {"params": {"compiler": "gcc"}, "durations": {"build": 2}, "version": 1}
 
 
 def test_what_describes_results_is_no_result(tmp_path: Path) -> None:
