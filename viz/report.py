@@ -120,10 +120,11 @@ def _figures(
     warehouse: "Warehouse", report: "Report", document: "Document"
 ) -> Iterator[tuple[str, Sequence["Figure"]]]:
     """By section, the charts of it; one that has nothing to draw is left out."""
-    from . import runtime_vs_tokens, speedups
+    from . import history, runtime_vs_tokens, speedups
 
     charts: dict[str, Callable[[], Figure]] = {
         "speedups": lambda: speedups.draw(warehouse, runs=[report.run_id]),
+        "history": lambda: history.draw(warehouse, configs=[report.config]),
         "scheduler": lambda: runtime_vs_tokens.draw(warehouse, configs=[report.config]),
     }
     for section in document.sections:

@@ -144,7 +144,7 @@ def _head(document: Document) -> str:
 
 def _section(section: Section, charts: Sequence[str]) -> str:
     inside = "".join(f"<p>{_text(sentence)}</p>" for sentence in section.sentences)
-    inside += "\n".join(map(_table, section.tables)) + "\n".join(charts)
+    inside += "\n".join(charts) + "\n".join(map(_table, section.tables))
     key, title = escape(section.key), _text(section.title)
     if section.folded and not charts:  # a chart in a closed fold would be drawn 0 pixels wide
         return f'<details class="section" id="{key}"><summary>{title}</summary>{inside}</details>'
