@@ -48,7 +48,7 @@ def test_files_hold_the_page_and_the_markdown(store: Path, tmp_path: Path) -> No
 
     assert (found.exit_code, found.stdout) == (0, "")
     assert text.read_text().startswith("## main: run aaaa-2\n")
-    assert page.read_bytes().count(b'class="chart"') == 2
+    assert page.read_bytes().count(b'class="chart"') == 3
 
 
 def test_a_name_without_a_format_is_refused_before_any_work(store: Path, tmp_path: Path) -> None:
