@@ -131,19 +131,28 @@ def _weighed(row: Row, verdicts: Mapping[tuple[Any, ...], Sequence[str]]) -> Row
 
 _STATISTICS = "SELECT * FROM regressions(?::VARCHAR[], last := ?::BIGINT, floor := ?::DOUBLE, fdr := ?::DOUBLE)"
 _FLAGGED = """
+    WITH
+    beyond AS (
+        SELECT flag.config, flag.case_id, metric, count(*) AS runs
+        FROM flags(min_speedup := $2, max_compile_seconds := $3, min_compression := $4) AS flag
+        JOIN case_summaries AS side ON flag.run_id = side.run_id AND flag.case_id = side.case_id
+        WHERE list_contains($1::VARCHAR[], flag.run_id) AND passing
+        GROUP BY ALL
+    ),
+    measured AS (
+        SELECT config, case_id, count(*) AS runs
+        FROM case_summaries
+        WHERE list_contains($1::VARCHAR[], run_id) AND passing
+        GROUP BY ALL
+    )
     SELECT
         config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, unit,
         CASE metric WHEN 'compile_latency' THEN 'lower' ELSE 'higher' END AS better, run_id,
         value_before AS baseline, value, value / nullif(value_before, 0) - 1 AS change, 'FLAGGED' AS verdict, why AS reason
-    FROM newly_flagged(min_speedup := $2, max_compile_seconds := $3, min_compression := $4) AS flag
-    WHERE list_contains($1::VARCHAR[], run_id) AND before = 'fine' AND value IS NOT NULL AND NOT EXISTS (
-        SELECT 1
-        FROM case_summaries AS other
-        ANTI JOIN flags(min_speedup := $2, max_compile_seconds := $3, min_compression := $4) AS too
-            ON other.run_id = too.run_id AND other.case_id = too.case_id AND flag.metric = too.metric
-        WHERE list_contains($1::VARCHAR[], other.run_id) AND other.passing
-            AND flag.config = other.config AND flag.case_id = other.case_id
-    )
+    FROM newly_flagged(min_speedup := $2, max_compile_seconds := $3, min_compression := $4)
+    JOIN beyond USING (config, case_id, metric)
+    JOIN measured USING (config, case_id)
+    WHERE list_contains($1::VARCHAR[], run_id) AND before = 'fine' AND value IS NOT NULL AND beyond.runs = measured.runs
 """
 _LOST = """
     SELECT * EXCLUDE (status, reason, before_run_id), 'LOST' AS verdict, concat_ws(': ', status, reason) AS reason

@@ -10,7 +10,7 @@ import sys
 
 from .figures import Figures
 
-MODULES = ("startup", "emit", "ingest", "warehouse", "charts")
+MODULES = ("startup", "emit", "ingest", "warehouse", "charts", "alarms")
 
 
 def main(names: list[str]) -> int:

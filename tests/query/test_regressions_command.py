@@ -86,11 +86,11 @@ def test_what_got_worse_is_told_worst_first(store: Store, bench: Bench) -> None:
         "| verdict | suite | name | mode | device | dtype | backend | batch | metric | before | now | change | since | why |",
         "|---|---|---|---|---|---|---|--:|---|---|---|---|---|---|",
         "| REGRESSED | builtin | cnn | inference | cpu | float32 | eager | 8 | latency | 1 ms (n=8) | 1.301 ms |"
-        " +30.1 % (95 % +28.6 to +31.5) | 1970-01-09 c8c8c8c8c | in each of 2 runs, q below 0.001 |",
+        " +30.1 % (95 % +27.3 to +32.9) | 1970-01-09 c8c8c8c8c | in each of 2 runs, q below 0.001 |",
         "| REGRESSED | builtin | mlp | inference | cpu | float32 | eager | 8 | latency | 1 ms (n=8) | 1.201 ms |"
-        " +20.1 % (95 % +18.7 to +21.4) | 1970-01-09 c8c8c8c8c | in each of 2 runs, q below 0.001 |",
+        " +20.1 % (95 % +17.5 to +22.7) | 1970-01-09 c8c8c8c8c | in each of 2 runs, q below 0.001 |",
         "| IMPROVED | builtin | lstm | inference | cpu | float32 | eager | 8 | latency | 1 ms (n=8) | 700.3 µs |"
-        " -30.0 % (95 % -30.7 to -29.2) | 1970-01-09 c8c8c8c8c | in each of 2 runs, q below 0.001 |",
+        " -30.0 % (95 % -31.5 to -28.4) | 1970-01-09 c8c8c8c8c | in each of 2 runs, q below 0.001 |",
     ]
     assert done.return_value == 1
     assert done.stderr.splitlines() == [
