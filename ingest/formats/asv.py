@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ UNITS = {
 METRICS = {"seconds": "latency", "bytes": "memory"}
 STATISTICS = {"q_25": "q1", "q_75": "q3", "min": "min", "max": "max", "mean": "mean", "std": "stddev"}
 KNOWN = {*STATISTICS, "ci_99_a", "ci_99_b", "repeat", "number"}
+SEPARATOR = re.compile(r"[/\\]")
 MOST_COMBINATIONS = 100_000
 
 
@@ -69,7 +71,8 @@ class Asv(JsonFormat):
         requirements = document.section("requirements")
         variables = document.section("env_vars")
         axes = {f"env.{name}": value for name, value in [*requirements.items(), *variables.items()] if value}
-        if python := document.text("python"):
+        python = document.text("python")
+        if python and not SEPARATOR.search(python):  # else it is the path of an interpreter that was there
             axes["env.python"] = python
         columns, versions = document.array("result_columns"), document.section("benchmark_version")
         further = params.keys() - MACHINE - requirements.keys() - {"python"}
@@ -79,7 +82,7 @@ class Asv(JsonFormat):
             started_at=document.moment("date"), git_commit=document.text("commit_hash"), host=machine.text("machine"),
             environment=Environment(
                 environment_id="", cpu=machine.text("cpu"), os=machine.text("os"), architecture=machine.text("arch"),
-                python=python, extra=labels({key: machine.get(key) for key in ("num_cpu", "ram")} | axes),
+                logical_cores=machine.count("num_cpu"), python=python, extra=labels({"ram": machine.get("ram")} | axes),
             ),
             tags=document.left() | {"params": {key: params[key] for key in further}},
         )  # fmt: skip
