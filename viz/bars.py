@@ -218,7 +218,7 @@ class Bars:
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """A line for each bar: its name, its series, the bar and the value with its doubt."""
         names, series = self.rows, self.legend.labels
-        many = len(series) > 1 and not self._crowded
+        many = len(series) > 1 and not all(bar.series in self._row(bar) for bar in self.bars)
         name_room = min(28, max(map(width, names.values())))
         series_room = min(16, max(map(width, series.values()))) if many else 0
         said_room = max(width(self._said(bar)) for bar in self.bars)

@@ -13,6 +13,7 @@ CHARTS = {
     "history": "Geometric mean, pass rate, compile time and memory over the last runs.",
     "latency-vs-batch": "Model run time of steps of about so many tokens, over their requests.",
     "compile-time": "How long each backend took to compile each case.",
+    "movers": "What changed between two sides: the worst and the best, with intervals.",
     "pass-rate": "How every case ended in each of the last runs.",
     "speedups": "Every case against its baseline, with 95 % intervals.",
     "step-breakdown": "Where the time of a scheduler step goes.",

@@ -84,7 +84,7 @@ def _case(
 
 MAKERS: dict[str, Callable[[], Builder]] = {
     "few": results,
-    "one": lambda: results(("only",), ("mlp",), ("inductor",), runs=1, blocks=1),
+    "one": lambda: results(("only",), ("mlp",), ("inductor",), runs=2, blocks=1),
     "many": lambda: results([f"config-{i}" for i in range(12)], runs=2, blocks=6),
     "outlier": lambda: results(outlier=1e-4),
     "long": lambda: results(("基线 配置", LONG), (LONG + "/a", "中文模型名称", "m"), runs=2),

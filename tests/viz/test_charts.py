@@ -11,13 +11,16 @@ import pytest
 from bench.viz import render
 from bench.viz.commands import CHARTS, viz
 from bench.viz.figure import Figure
-from bench.warehouse.errors import NothingToShow
+from bench.warehouse.errors import NothingToShow, UnknownName
 from click.testing import CliRunner
 
 from .stores import STATES, state
 
 GOLDEN = Path(__file__).parent / "golden"
-ARGUMENTS: dict[str, dict[str, Any]] = {"usage": {"x": "batch-size"}}  # what a chart must be told to draw any store
+ARGUMENTS: dict[str, dict[str, Any]] = {  # what a chart must be told to draw any store
+    "movers": {"base": "run-0-0", "candidate": "run-0-1"},
+    "usage": {"x": "batch-size"},
+}
 
 every_chart = pytest.mark.parametrize("name", CHARTS)
 every_state = pytest.mark.parametrize("of", STATES)
@@ -91,7 +94,7 @@ def test_the_embedded_query_gives_what_is_drawn(name: str, of: str) -> None:
 @every_chart
 def test_an_empty_store_is_told_how_to_fill_it(name: str) -> None:
     """Never a blank chart."""
-    with pytest.raises(NothingToShow, match="bench "):
+    with pytest.raises((NothingToShow, UnknownName), match="bench "):
         drawn(name, "none")
 
 
