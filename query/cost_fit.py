@@ -70,7 +70,7 @@ def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> Fitted:
     Args:
         tokens: Tokens of each step, above 0, at least two values; steps in order of time, LEAST_STEPS or more.
         batch_size: Requests of each step.
-        ms: Time of each step, above 0.
+        ms: Time of each step, between 1e-100 and 1e100: squares of ratios must be numbers.
     """
     import numpy as np
 
@@ -194,7 +194,7 @@ def _solve(g: "Floats", sums: "Floats", terms: str) -> "tuple[Floats, Floats]":
         [gw.sum(-1), (g * gw).sum(-1), (g * wb).sum(-1), (g * wt).sum(-1)],
         [wb.sum(-1) * one, (g * wb).sum(-1), wbb.sum(-1) * one, wtb.sum(-1) * one],
     ]
-    keep = [0, *(1 for _ in range("g" in terms)), *(2 for _ in range("b" in terms))]
+    keep = [i for i, term in enumerate("1gb") if term in "1" + terms]
     left = np.moveaxis(np.array([[rows[i][j] for j in keep] for i in keep]), (0, 1), (-2, -1))
     right = np.moveaxis(np.array([rows[i][3] for i in keep]), 0, -1)
     size = np.sqrt(np.maximum(np.diagonal(left, axis1=-2, axis2=-1), 1e-300))

@@ -172,7 +172,7 @@ def fit(
     query = """
         SELECT tokens::DOUBLE AS tokens, batch_size::DOUBLE AS batch_size, model_run_ms
         FROM runtime_vs_tokens(configs := [?], "trim" := ?, max_schedule_ms := ?, max_model_run_ms := ?)
-        WHERE tokens > 0 AND model_run_ms > 0 AND model_run_ms < 1e150
+        WHERE tokens > 0 AND batch_size > 0 AND model_run_ms > 1e-100 AND model_run_ms < 1e100
         ORDER BY batch_id, run_id, line
     """
     models = []
@@ -184,7 +184,7 @@ def fit(
 
 
 def model_of(config: str, tokens: "Floats", batch_size: "Floats", ms: "Floats") -> CostModel:
-    """The model of steps in order of time: tokens, requests and ms of each, all above 0."""
+    """The model of steps in order of time: tokens and requests of each, above 0, and ms, as `fit_steps` takes them."""
     import numpy as np
 
     steps = len(tokens)

@@ -1,7 +1,7 @@
 """`bench cost-model`: what a scheduler step costs, for people, programs and the record."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,32 +22,18 @@ SUITE = "step-cost"  # of the cases that `--record` makes, which the view step_c
 LOWER_IS_BETTER = {"floor_ms", "per_token_us", "per_request_us"}
 
 
+def _limit(flag: str, what: str) -> Callable[[Any], Any]:
+    told = f"Leave out steps whose {what} took this long or longer."
+    return click.option(flag, type=click.FloatRange(0), default=math.inf, show_default=True, metavar="MS", help=told)
+
+
 @click.command(cls=Command, name="cost-model")
 @configs_option
 @click.option(
-    "--trim",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    metavar="LINES",
-    help="Leave out the first and last lines of each file.",
+    "--trim", type=click.IntRange(0), default=10, show_default=True, help="First and last lines of a file to leave out."
 )
-@click.option(
-    "--max-schedule-ms",
-    type=click.FloatRange(0),
-    default=math.inf,
-    show_default=True,
-    metavar="MS",
-    help="Leave out steps whose scheduling took this long or longer.",
-)
-@click.option(
-    "--max-model-run-ms",
-    type=click.FloatRange(0),
-    default=math.inf,
-    show_default=True,
-    metavar="MS",
-    help="Leave out steps whose model run took this long or longer.",
-)
+@_limit("--max-schedule-ms", "scheduling")
+@_limit("--max-model-run-ms", "model run")
 @click.option("--line", is_flag=True, help="The fitted curve as rows to draw, rather than its parameters.")
 @click.option("--record", is_flag=True, help="Keep the models in the store, as a run of its own, for step_cost_models.")
 @format_option
@@ -69,7 +55,7 @@ def cost_model(
         bench cost-model --configs A B
         bench cost-model --configs A -o model.json
         bench cost-model --record
-    """  # fmt: skip
+    """
     from ..warehouse.database import Warehouse
 
     limits = {"trim": trim, "max_schedule_ms": max_schedule_ms, "max_model_run_ms": max_model_run_ms}

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -226,7 +227,7 @@ def test_too_little_to_fit_is_a_status(tokens: Any, status: str) -> None:
 
 
 numbers = st.integers(1, 5) | st.sampled_from([64, 2048, 2**40, 2**62])
-times = st.floats(1e-9, 1e9) | st.sampled_from([5e-324, 1.0, 1e149])
+times = st.floats(1e-9, 1e9) | st.sampled_from([1e-99, 1.0, 1e99])
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
@@ -317,6 +318,17 @@ def test_configs_are_fitted_apart_and_by_name(warehouse: Builder) -> None:
     assert fit(warehouse, configs=["B"], trim=0, max_model_run_ms=0)[0].steps == 0  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="'B'"):
         fit(warehouse, configs=["b"])  # type: ignore[arg-type]
+
+
+def test_steps_without_tokens_requests_or_time_are_not_fitted(warehouse: Builder) -> None:
+    """NULL, nothing, negative, infinite: none of them is a step of 0."""
+    odd: list[dict[str, Any]] = [{"model_run_ms": ms} for ms in (None, 0.0, -1.0, math.inf, math.nan)] + [
+        {"chunk_sizes": []}
+    ]
+    warehouse.add(run(), *(chunk(i, **fields) for i, fields in enumerate(odd, 1)))
+    warehouse.add(replace(chunk(7), chunk_sizes=None, total_tokens=5), chunk(8))
+
+    assert [model.steps for model in fit(warehouse, trim=0)] == [1]  # type: ignore[arg-type]
 
 
 def test_without_steps_there_is_nothing_to_show(warehouse: Builder) -> None:
