@@ -15,7 +15,10 @@ from .commands import backends_option, configs_option, models_option, output_opt
 from .explain_command import share_option
 
 if TYPE_CHECKING:
+    from .ask import Answer
     from .history import History
+
+PEOPLE = ("table", "markdown")
 
 
 @click.command(cls=Command)
@@ -69,10 +72,10 @@ def history(
             named = f" There is, if named with --metrics: {', '.join(unusual)}." if unusual else ""
             raise NothingToShow(f"nothing measured fits.{named} See what there is with: bench cases")
         if show_values:
-            write(past.values(warehouse, since), fmt, output)
+            _list(past.values(warehouse, since), fmt, output)
             return Exit.OK
         found = past.find(warehouse, series, fdr=fdr, min_magnitude=min_magnitude, since=since)
-    if fmt in ("table", "markdown"):
+    if fmt in PEOPLE:
         _tell(found, unusual, fmt, output)
     else:
         write_rows(past.COLUMNS, [list(row.values()) for row in found.rows], fmt, output)
@@ -87,13 +90,23 @@ def history(
     return Exit.OK
 
 
+def _list(answer: "Answer", fmt: str, output: Path | None) -> None:
+    """The values, for people without the columns that hold nothing."""
+    from .history_render import render_values
+
+    if fmt in PEOPLE:
+        write_rows(*render_values([dict(zip(answer.columns, row, strict=True)) for row in answer.rows]), fmt, output)
+    else:
+        write(answer, fmt, output)
+
+
 def _tell(found: "History", unusual: Sequence[str], fmt: str, output: Path | None) -> None:
     """The changes for people, one series with its chart."""
     from .history_render import chart, render, sentences
 
     if len(found.series) == 1 and fmt == "table" and output is None:
         click.echo("\n".join(chart(found.series[0], found.changes[0])))
-    if found.rows:
+    if found.rows or output is not None:
         write_rows(*render(found), fmt, output)
     if found.judged:
         for sentence in sentences(found, unusual):
@@ -107,7 +120,7 @@ def _summarize(store: Store, where: dict[str, Sequence[str]], k: int, fmt: str, 
 
     with Warehouse.open(store) as warehouse:
         found = select(warehouse, f"history(k := {k:d})", where, order=f"{', '.join(PANEL)}, position")
-        if fmt not in ("table", "markdown"):
+        if fmt not in PEOPLE:
             write(found, fmt, output)
             return
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]

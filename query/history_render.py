@@ -139,7 +139,27 @@ def render(history: History) -> tuple[list[str], list[list[Any]]]:
         ]
         for row in history.rows
     ]  # fmt: skip
-    told = [i for i in range(len(columns)) if any(row[i] is not None for row in rows)]
+    return _filled(columns, rows)
+
+
+def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
+    """What `history.values` gives as a table."""
+    columns = ["config", *AXES.values(), "metric", "began", "run", "commit", "value", "low", "high", "n", "status"]
+    shown = [
+        [
+            row["config"], *(row[axis] for axis in AXES), metric(row), row["began_at"], row["run_id"][:13],
+            row["git_commit"] and row["git_commit"][:DIGITS],
+            *(None if row[key] is None else amount(row[key], row["unit"]) for key in ("value", "low", "high")),
+            row["n"], row["status"],
+        ]
+        for row in rows
+    ]  # fmt: skip
+    return _filled(columns, shown)
+
+
+def _filled(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """The columns that hold anything."""
+    told = [i for i in range(len(columns)) if not rows or any(row[i] is not None for row in rows)]
     return [columns[i] for i in told], [[row[i] for i in told] for row in rows]
 
 
@@ -194,7 +214,7 @@ def sentences(history: History, unusual: Sequence[str]) -> Iterator[str]:
     if short := len(history.series) - history.judged:
         yield f"{short} series not judged: they have fewer than the {history.least} runs it takes"
     if new := sum(map(_ends_apart, history.series, history.changes)):
-        yield f"{new} series end in a value apart: too new to tell a spike from a step"
+        yield f"series that end in a value apart, too new to tell a spike from a step: {new}"
     if unusual:
         yield f"only if named with --metrics: {escape(', '.join(unusual))}"
     if history.rows:

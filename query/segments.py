@@ -116,13 +116,21 @@ def _division(x: "Floats", test: _Test) -> tuple[float, int, int]:
     y = (y - y.mean()) / y.std()
     (best,), first, last = _scan(y[np.newaxis], test.least)
     best = _discounted(best, n, test.rho, 0.0 if last == n else _penalty(n))
-    # Serfling, Ann. Stat. 2, 1974: sums of values drawn without replacement; once for every stretch that is looked at
-    looked_at = n * (1 + len(_lengths(n, test.least)))
-    bound = 2 * looked_at * math.exp(-2 * best * n / (n + 2) / np.ptp(y) ** 2)
+    bound = _bound(y, best, test.least)
     if bound < SURE:
         return bound, first, last
     size = last - first if last < n else first
     return max(_p(y, best, test), 2 / math.comb(n, size)), first, last  # no fewer orders than that look the same
+
+
+def _bound(y: "Floats", z2: float, least: int) -> float:
+    """What p cannot exceed: the inequality of Serfling (Ann. Stat. 2, 1974) for sums of values drawn without replacement.
+
+    Once for every stretch that is looked at, either way.
+    """
+    n = len(y)
+    looked_at = n * (1 + len(_lengths(n, least)))
+    return 2 * looked_at * math.exp(-2 * z2 * n / (n + 2) / float(y.max() - y.min()) ** 2)
 
 
 def _p(y: "Floats", observed: float, test: _Test) -> float:

@@ -1,0 +1,238 @@
+"""History: what becomes of series of runs, with their gaps, and how many false alarms are let pass."""
+
+import datetime
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from bench.query.history import Run, Series, _threshold, choose, find, read, values
+from bench.warehouse.errors import UnknownName
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ..builders import Builder, case, metric, outcome, run, timing
+
+DAY = 86_400_000_000
+AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "inductor"}
+QUIET = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.008, 0.992, 1.003, 0.997]
+
+
+def runs(*numbers: float | None, name: str = "m", config: str = "main", **fields: Any) -> Any:
+    """A run a day, in which the case took so many ms; None: it failed, and another case was measured."""
+    builder = Builder()
+    for day, number in enumerate(numbers):
+        run_id = f"{config}-{day:02}"
+        given = {key: value[day] if isinstance(value, list) else value for key, value in fields.items()}
+        one, other = case(name, run_id, **AXES), case("other", run_id, **AXES)
+        builder.add(run(run_id, config, started_at=day * DAY, **{"git_commit": f"c{day:02}", **given}), one, other)
+        builder.add(outcome(one, "OOM" if number is None else "ok"), timing(other, 10**6))
+        if number is not None:
+            builder.add(timing(one, round(number * 1e6)))
+    return builder
+
+
+def series(numbers: list[float | None], **labels: Any) -> Series:
+    """A series of nothing but numbers."""
+    known = {"config": "main", "case_id": "c", "name": "m", "metric": "latency", "unit": "ns", "better": "lower"}
+    names = ("suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters", "phase")
+    order = (
+        "config", "case_id", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length",
+        "parameters", "metric", "phase", "unit", "better",
+    )  # fmt: skip
+    given = {**dict.fromkeys(names), **known, **labels}
+    start = datetime.datetime(2026, 1, 1)
+    days = [Run(f"r{day}", start + datetime.timedelta(day), f"c{day}", "h", "e") for day in range(len(numbers))]
+    return Series({name: given[name] for name in order}, days, numbers)
+
+
+def found(warehouse: Any, **rules: Any) -> list[dict[str, Any]]:
+    """Rows of all series of model m."""
+    choose(warehouse, {"name": ["m"]})
+    return list(find(warehouse, read(warehouse), **rules).rows)
+
+
+def test_a_series_begins_with_its_first_value_and_has_gaps() -> None:
+    """A run that measured the suite but not the case is a gap; before the first value there is nothing to lack."""
+    warehouse = runs(None, 1.0, None, 2.0)
+    choose(warehouse, {"name": ["m"]})
+    (one,) = read(warehouse)
+
+    assert (list(one.values), one.n) == ([1e6, None, 2e6], 2)
+    assert [run.run_id for run in one.runs] == ["main-01", "main-02", "main-03"]
+    assert (one.labels["metric"], one.labels["backend"], one.labels["better"]) == ("latency", "inductor", "lower")
+
+
+def test_the_values_say_why_one_is_missing() -> None:
+    """NULL with the status of the case in that run."""
+    warehouse = runs(1.0, None, 2.0)
+    choose(warehouse, {"name": ["m"]})
+    answer = values(warehouse)
+    rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+
+    assert [(row["run_id"], row["value"], row["status"]) for row in rows] == [
+        ("main-00", 1e6, "ok"), ("main-01", None, "OOM"), ("main-02", 2e6, "ok"),
+    ]  # fmt: skip
+    later = values(warehouse, datetime.datetime(1970, 1, 3))
+    assert len(list(later.rows)) == 1
+
+
+def test_a_step_is_told_with_its_runs_commits_and_levels() -> None:
+    """Over a gap the commits between are those of the runs that have values."""
+    (row,) = found(runs(*QUIET, None, *(1.2 * value for value in QUIET[:6])))
+
+    assert (row["kind"], row["verdict"], row["metric"], row["name"]) == ("step", "SLOWER", "latency", "m")
+    assert (row["good_run_id"], row["since_run_id"], row["until_run_id"]) == ("main-09", "main-11", "main-11")
+    assert (row["good_commit"], row["since_commit"]) == ("c09", "c11")
+    assert (row["n_before"], row["n_after"]) == (10, 6)
+    assert row["change"] == pytest.approx(0.2, abs=0.002)
+    assert row["low"] < 0.2 < row["high"] and row["high"] - row["low"] < 0.03
+    assert 0 < row["p"] < 0.01 and row["note"] is None
+
+
+def test_the_interval_of_a_step_is_that_of_two_means() -> None:
+    """Welch's, of their ratio; by scipy where the change is small."""
+    rng = np.random.default_rng(0)
+    before, after = rng.uniform(99, 101, 30), rng.uniform(104, 107, 20)
+    ((row,),) = [find(Builder(), [series([*before, *after])]).rows]  # type: ignore[arg-type]
+    welch = stats.ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
+
+    assert (row["before"] * row["low"], row["before"] * row["high"]) == pytest.approx((welch.low, welch.high), abs=0.1)
+
+
+def test_levels_that_do_not_move_have_an_interval_without_width() -> None:
+    """A count that went from 3 to 5 did so by exactly two thirds."""
+    ((row,),) = [find(Builder(), [series([3.0] * 20 + [5.0] * 20, unit="count")]).rows]  # type: ignore[arg-type]
+
+    assert (row["verdict"], row["before"], row["after"]) == ("WORSE", 3.0, 5.0)
+    assert row["low"] == row["high"] == pytest.approx(2 / 3)
+
+
+def test_a_drift_has_a_first_and_a_last_run() -> None:
+    """And no interval, for its levels are ends of a line."""
+    noise = np.random.default_rng(1).normal(0, 0.5, 90)
+    drifting = 100 + noise + 12 * np.clip((np.arange(90) - 30) / 30, 0, 1)
+    ((row,),) = [find(Builder(), [series(list(drifting))]).rows]  # type: ignore[arg-type]
+
+    assert row["kind"] == "drift"
+    assert datetime.datetime(2026, 1, 28) < row["since_at"] < datetime.datetime(2026, 2, 4)
+    assert datetime.datetime(2026, 2, 24) < row["until_at"] < datetime.datetime(2026, 3, 6)
+    assert (row["low"], row["high"]) == (None, None)
+    assert row["change"] == pytest.approx(0.12, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("unit", "better", "verdict"),
+    [
+        ("ns", "lower", "SLOWER"), ("tokens/s", "higher", "FASTER"), ("bytes", "lower", "WORSE"), ("ratio", "higher", "BETTER"),
+        ("count", None, None),
+    ],
+)  # fmt: skip
+def test_the_verdict_is_in_the_words_of_compare(unit: str, better: str | None, verdict: str | None) -> None:
+    """Times and rates are faster or slower, the rest better or worse, what has no direction neither."""
+    one = series([*(10 * value for value in QUIET), *(12 * value for value in QUIET)], unit=unit, better=better)
+
+    assert [row["verdict"] for row in find(Builder(), [one]).rows] == [verdict]  # type: ignore[arg-type]
+
+
+def test_what_else_changed_is_said() -> None:
+    """Another host, another environment, or no other commit."""
+    numbers = [*QUIET, *(1.3 * value for value in QUIET)]
+    hosts, environments = ["a"] * 10 + ["b"] * 10, ["x"] * 10 + ["y"] * 10
+
+    assert [row["note"] for row in found(runs(*numbers, host=hosts))] == ["host a → b"]
+    assert [row["note"] for row in found(runs(*numbers, environment_id=environments))] == ["environment differs"]
+    assert [row["note"] for row in found(runs(*numbers, git_commit="same"))] == ["same commit"]
+
+
+def test_the_newest_change_comes_first_and_of_a_run_the_largest() -> None:
+    """Those before `since` are left out, though they were found."""
+    jumps = {"a": (10, 1.3), "b": (10, 1.5), "c": (20, 1.2)}
+    many = [
+        series([value * (factor if day >= at else 1) for day, value in enumerate(QUIET * 4)], name=name, case_id=name)
+        for name, (at, factor) in jumps.items()
+    ]
+
+    assert [row["name"] for row in find(Builder(), many).rows] == ["c", "b", "a"]  # type: ignore[arg-type]
+    since = find(Builder(), many, since=datetime.datetime(2026, 1, 15))  # type: ignore[arg-type]
+    assert [row["name"] for row in since.rows] == ["c"]
+
+
+def test_short_series_are_counted_and_not_judged() -> None:
+    """Nine runs are enough to judge, and gaps are no runs."""
+    history = find(Builder(), [series([1.0, None, *QUIET[:7]]), series(list(QUIET[:9]))])  # type: ignore[arg-type]
+
+    assert (len(history.series), history.judged, history.least, list(history.rows)) == (2, 1, 9, [])
+
+
+def test_a_small_change_can_be_passed_over() -> None:
+    """Though it is sure."""
+    one = series([*QUIET, *(1.05 * value for value in QUIET)])
+
+    assert len(find(Builder(), [one]).rows) == 1  # type: ignore[arg-type]
+    assert not find(Builder(), [one], min_magnitude=0.1).rows  # type: ignore[arg-type]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.sampled_from([0.01, 0.05, 0.2]))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_the_threshold_is_that_of_benjamini_and_hochberg(p: list[float], fdr: float) -> None:
+    """It lets pass what scipy lets pass."""
+    threshold = _threshold(p, fdr)
+    adjusted = stats.false_discovery_control(p)
+
+    clear = [i for i, value in enumerate(adjusted) if not math.isclose(value, fdr, rel_tol=1e-9)]
+    assert [p[i] <= threshold and threshold > 0 for i in clear] == [adjusted[i] <= fdr for i in clear]
+
+
+def test_many_quiet_series_raise_no_alarm() -> None:
+    """Each alone would raise one in 50 or so; of 200 together none is said to have changed, but the one that has."""
+    rng = np.random.default_rng(2)
+    quiet = [series(list(100 + rng.standard_normal(40)), case_id=str(i)) for i in range(200)]
+    loud = series([*(100 + rng.standard_normal(25)), *(106 + rng.standard_normal(15))], case_id="loud")
+
+    assert {row["case_id"] for row in find(Builder(), [*quiet, loud]).rows} == {"loud"}  # type: ignore[arg-type]
+
+
+def test_models_are_chosen_by_a_part_of_the_name_or_a_pattern() -> None:
+    """Whatever its case; what fits nothing names the nearest."""
+    warehouse = runs(1.0, 1.0, name="BERT [base] 100%_'x'")
+
+    def chosen(pattern: str) -> set[str]:
+        choose(warehouse, {}, pattern)
+        return {one.labels["name"] for one in read(warehouse)}
+
+    for pattern in ("bert", "[BASE]", "100%_'X'", "bert*", "*'x?"):
+        assert chosen(pattern) == {"BERT [base] 100%_'x'"}
+    assert chosen("*") == {"BERT [base] 100%_'x'", "other"}
+    with pytest.raises(UnknownName, match="Nearest: 'other'"):
+        chosen("otter")
+    with pytest.raises(UnknownName, match="no backend 'induktor'"):
+        choose(warehouse, {"backend": ["induktor"]})
+
+
+def test_phases_that_are_not_warm_are_left_out_unless_named() -> None:
+    """They are said; metrics of a run as a whole and those without direction belong to it."""
+    builder: Any = Builder()
+    for day in range(3):
+        run_id = f"r{day}"
+        one = case("m", run_id, **AXES)
+        builder.add(run(run_id, "main", started_at=day * DAY), one, timing(one, 10, phase="cold"), timing(one, 5))
+        builder.add(metric(one, "graph_breaks", 3.0, unit="count"))
+
+    builder.rows("SELECT 1")
+
+    assert choose(builder, {}) == ["latency (cold)"]
+    assert {(one.labels["metric"], one.labels["phase"]) for one in read(builder)} == {
+        ("latency", "steady"), ("graph_breaks", None),
+    }  # fmt: skip
+    assert choose(builder, {"metric": ["latency"]}) == []
+    assert {one.labels["phase"] for one in read(builder)} == {"cold", "steady"}
+
+
+def test_an_empty_store_has_no_series(warehouse: Any) -> None:
+    """And nothing breaks."""
+    choose(warehouse, {})
+
+    assert read(warehouse) == []
+    assert not find(warehouse, []).rows
