@@ -10,7 +10,7 @@ import sys
 
 from .figures import Figures
 
-MODULES = ("startup", "emit", "ingest", "warehouse", "charts", "alarms")
+MODULES = ("startup", "emit", "ingest", "warehouse", "charts", "alarms", "changepoints")
 
 
 def main(names: list[str]) -> int:
