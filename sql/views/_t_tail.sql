@@ -1,6 +1,8 @@
 -- One value: the probability that Student's t with `df` degrees of freedom (fractions too) exceeds t; NULL below df = 1.
--- Hill's normal transformation (Algorithm 395, Communications of the ACM 13, 1970). Its relative error for
--- probabilities down to 1e-12 is below 1 % from df = 3, 0.2 % from 5, and one in a thousand from 8; at 2 it is 5 %.
+-- Hill's normal transformation (Algorithm 395, Communications of the ACM 13, 1970). It errs on the small side where there
+-- are few degrees: of probabilities down to one in a million it lacks up to 6 % at df = 3, 1.1 % at 4, 0.3 % at 5 and less
+-- than one in a thousand from 6 up; down to 1e-12 it lacks 58 %, 24 %, 10 % and 4 %, and 0.8 % from 8 up. At df = 2 it
+-- lacks 5 % at 0.001 already.
 --
 -- arguments: t, df
 SELECT CASE WHEN df >= 1 THEN _normal_tail(sign(t) * z) END
@@ -9,6 +11,8 @@ FROM (
         y + 3 + ((((-0.4::DOUBLE * y - 3.3::DOUBLE) * y - 24) * y - 85.5::DOUBLE) / (0.8::DOUBLE * y * y + 100 + b))
     ) / b) AS z
     FROM (
-        SELECT (df - 0.5::DOUBLE) * ln(1 + t * t / df) AS y, 48 * (df - 0.5::DOUBLE) * (df - 0.5::DOUBLE) AS b
+        SELECT
+            (df - 0.5::DOUBLE) * ln(1 + least(t * t, 1e300::DOUBLE) / df) AS y,
+            48 * (df - 0.5::DOUBLE) * (df - 0.5::DOUBLE) AS b
     )
 )

@@ -1,0 +1,69 @@
+"""The tails of normal and t in SQL are those of scipy, as near as their comments say."""
+
+import functools
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm, t
+
+from ..builders import Builder
+
+Numbers = npt.NDArray[np.float64]
+
+
+@functools.cache
+def built() -> Builder:
+    """One empty warehouse: only its macros are asked."""
+    return Builder()
+
+
+def tails(expression: str, x: Numbers) -> Numbers:
+    """A macro at every x."""
+    rows = built().rows(f"SELECT {expression} FROM (SELECT unnest(?::DOUBLE[]) AS x)", [x.tolist()])
+    return np.array([value for (value,) in rows])
+
+
+def test_the_normal_tail_is_within_two_in_ten_million() -> None:
+    """Relatively, on both sides, down to the smallest probability a double holds in full."""
+    z = np.linspace(-37, 37, 7401)
+
+    assert tails("_normal_tail(x)", z) == pytest.approx(norm.sf(z), rel=2e-7, abs=0)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-37, 37), min_size=1))
+def test_the_normal_tail_at_any_point(z: list[float]) -> None:
+    """Also where the grid has none."""
+    assert tails("_normal_tail(x)", np.array(z)) == pytest.approx(norm.sf(z), rel=2e-7, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("df", "down_to", "lacks"),
+    [
+        (2, 1e-3, 0.05), (3, 1e-6, 0.06), (4, 1e-6, 0.011), (5, 1e-6, 0.003), (6, 1e-6, 1e-3), (29.3, 1e-6, 1e-3),
+        (3, 1e-12, 0.58), (4.5, 1e-12, 0.24), (5, 1e-12, 0.1), (6, 1e-12, 0.04), (8, 1e-12, 0.008), (1e6, 1e-12, 0.008),
+    ],
+)  # fmt: skip
+def test_the_t_tail_is_as_near_as_it_says(df: float, down_to: float, lacks: float) -> None:
+    """Relatively, fractions of degrees too; on the other side it is what is left of 1."""
+    x = t.isf(np.geomspace(down_to, 0.5, 500), df)
+    found = tails(f"_t_tail(x, {df!r}::DOUBLE)", x)
+
+    ratio = found / t.sf(x, df)
+    assert 1 - lacks <= ratio.min() and ratio.max() <= 1.0005
+    assert tails(f"_t_tail(-x, {df!r}::DOUBLE)", x) == pytest.approx(1 - found, rel=1e-6)
+
+
+@pytest.mark.parametrize("macro", ["_normal_tail(NULL)", "_t_tail(NULL, 5)", "_t_tail(2.0, NULL)", "_t_tail(2.0, 0.9)"])
+def test_what_has_no_tail_is_null(macro: str) -> None:
+    """No data, or too few: NULL and no error."""
+    assert built().rows(f"SELECT {macro}") == [(None,)]
+
+
+def test_beyond_all_bounds_there_is_nothing_left() -> None:
+    """An infinite z or t is no error."""
+    inf = "'inf'::DOUBLE"
+    assert built().rows(f"SELECT _normal_tail({inf}), _normal_tail(-{inf}), _t_tail({inf}, 5.0)") == [(0.0, 1.0, 0.0)]
