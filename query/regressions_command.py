@@ -29,7 +29,7 @@ from .regressions import (
     judge,
     judged_runs,
 )
-from .remeasure import command_for, commands_for, measure_again, obstacle
+from .remeasure import commands_for, measure_again, obstacle
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -109,24 +109,29 @@ def regressions(
     rule = Rule(last=last, floor=floor, fdr=fdr)
     limits = Limits(min_speedup=min_speedup, max_compile_seconds=max_compile_seconds, min_compression=min_compression)
     where = {"metric": metrics, "phase": phases, "suite": suites, "backend": backends, "name": models}
-    names = list(runs or ["latest"])
+
+    def look(warehouse: "Warehouse", names: Sequence[str]) -> tuple[list[str], list[Row]]:
+        judged = list(dict.fromkeys(run_id for name in names for run_id in judged_runs(warehouse, name)))
+        return judged, choose(judge(warehouse, judged, rule, limits), where)
+
+    names = runs or ["latest"]
+    if confirm:
+        with Warehouse.open(store) as warehouse:
+            names, rows = look(warehouse, names)
+            commands = list(_confirming(warehouse, doubtful(rows)))
+        for turn in range(confirm):
+            for run_id, command in commands:
+                say(f"looks worse, measuring again ({turn + 1} of {confirm}): {shlex.join(command)}")
+                measure_again(command, run_id)
     with Warehouse.open(store) as warehouse:
-        judged = [run_id for name in names for run_id in judged_runs(warehouse, name)]
-        rows = choose(judge(warehouse, judged, rule, limits), where)
-        commands = list(_confirming(warehouse, doubtful(rows))) if confirm else []
-    for turn in range(confirm or 0):
-        for run_id, command in commands:
-            say(f"looks worse, measuring again ({turn + 1} of {confirm}): {shlex.join(command)}")
-            measure_again(command, run_id)
-    with Warehouse.open(store) as warehouse:
-        if commands:
-            judged = [run_id for name in judged for run_id in judged_runs(warehouse, name)]
-            rows = choose(judge(warehouse, judged, rule, limits), where)
+        judged, rows = look(warehouse, names)
         shown = [row for row in rows if show_all or row["verdict"] in PROMINENT]
         if fmt in ("table", "markdown"):
             write_rows(*render(shown), fmt, output)
             for sentence in sentences(warehouse, rows, judged):
                 say(sentence)
+            if not confirm and any(row["verdict"] == "SUSPECTED" for row in rows):
+                say("SUSPECTED is the word of one run; let another confirm it with: bench regressions --confirm")
         else:
             write_rows(COLUMNS, [list(row.values()) for row in shown], fmt, output)
     return exit_code(rows)
@@ -204,8 +209,5 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     worst = failing[0]
     if worst["good_commit"] and worst["since_commit"]:
         yield f"the worst began with one of: git log {worst['good_commit'][:9]}..{worst['since_commit'][:9]}"
-    command = command_for(warehouse, worst["run_id"], [worst["case_id"]])
-    if not isinstance(command, str):
-        yield f"measure the worst again with: {shlex.join(command)}"
-    if any(row["verdict"] == "SUSPECTED" for row in failing):
-        yield "SUSPECTED is the word of one run; let another confirm it with: bench regressions --confirm"
+    if worst["case_id"] is not None:
+        yield f"see the worst with: bench explain {worst['case_id']} --run {worst['run_id']} --metric {worst['metric']}"

@@ -88,7 +88,7 @@ def _option(name: str, values: Sequence[Any]) -> list[str]:
 
 
 def _settings(words: Sequence[str]) -> list[str]:
-    kept = []
+    kept: list[str] = []
     for index, word in enumerate(words):
         name = word.partition("=")[0]
         if name in SETTINGS:

@@ -1,16 +1,20 @@
 -- One row per case × metric × phase that the runs under judgement measured: whether it got worse since the runs before.
--- `judged` is a list of run ids: one run, or a run and its repeats. Of each config, runs before the first of these are the
--- baseline: the last `last` that measured the series, on the same host (see _regression_runs for when there are too few).
--- The value of a run is ln(median), of a count ln(1 + median); cases that failed have none. Their median b is the level,
--- and their spread the median absolute deviation, · 1.4826 n / (n - 0.8) (Croux and Rousseeuw, Compstat 1992), which has the
--- efficiency, so the degrees of freedom, of 0.37 (n - 1) normal samples; where most values are equal, the mean absolute
--- deviation · 1.2533, and p no less than the share of them as far off; never below a tenth of the floor. A few runs say little of one case, so its variance is moderated
--- towards the median of the metric's cases, which weighs the more the more alike their variances are (Smyth, Statistical
--- Applications in Genetics and Molecular Biology 3, 2004), but stays above what its own spread denies by two standard errors.
--- A judged value differs from b with the error s √(1 + π / 2n), for it has noise of its own. Every judged run must show the
--- change: the one that shows it least counts. p is two-sided, by Student's t; squared where there are two runs or more, for
--- that is how often chance alone does it twice (more than two lower the hurdle no further: repeats of an hour share its
--- weather). q is p after Benjamini and Hochberg over all rows. accuracy_error is not judged: it has tolerances.
+-- `judged` is a list of run ids: one run, or a run and its repeats. Of each config, the last `last` runs before the first of
+-- these that measured the series are the baseline, on the same host (see _regression_runs for where these are too few).
+--
+-- The value of a run is x = ln(median), of a count ln(1 + median); a case that failed has none. The level of the baseline is
+-- the median b of its n values, their spread the median absolute deviation from it, · 1.4826 n / (n - 0.8) (Croux and
+-- Rousseeuw, Compstat 1992), never below a tenth of `floor`: it is worth 0.37 (n - 1) degrees of freedom. Where most values
+-- are equal it is the mean absolute deviation · 1.2533, and p is no less than the share of the values that are as far off.
+--
+-- A few runs say little of one case, so its variance is moderated towards the median of all cases of the metric. That counts
+-- the more the more alike their variances are (Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004),
+-- but takes none below what its own spread allows by two standard errors. The root is the noise, or, on a machine so busy
+-- that it is larger, the sampling error within a judged run. A judged value has that noise too: x - b has noise · √(1 + π / 2n).
+--
+-- Every judged run must show a change, so the one that shows it least counts. p is two-sided, by Student's t; with two runs
+-- or more it is squared, as often as chance does that twice (repeats of one hour share its weather: no higher power). q is p
+-- after Benjamini and Hochberg over all rows. accuracy_error is not judged, for it has tolerances of its own.
 --
 -- arguments: judged, last := 20, floor := 0.03, fdr := 0.05, least := 5
 --
@@ -35,7 +39,7 @@
 -- baseline          Their level.
 -- value             The judged runs' (geometric) mean.
 -- change            value / baseline - 1; NULL where the baseline is 0.
--- low               Lower end of its 95 % interval, by the noise or the differences of the judged runs, whichever is more.
+-- low               Lower end of its 95 % interval, by that error or the differences of the judged runs, whichever is more.
 -- high              Upper end.
 -- noise             Standard deviation of ln(value) from run to run, moderated.
 -- p                 Probability that runs without a change differ as much; NULL where that cannot be judged.
@@ -54,7 +58,8 @@ measured AS (
     SELECT
         run.config, place, is_judged, anywhere, cell.run_id, cell.case_id, metric, phase, unit, better,
         CASE WHEN unit = 'count' THEN 1 ELSE 0 END AS plus,
-        ln(greatest(median + plus, 1e-300)) AS x  -- zero is far below everything
+        ln(greatest(median + plus, 1e-300)) AS x,  -- zero is far below everything
+        CASE WHEN median_low > 0 THEN ln(median_high / median_low) / (2 * 1.959963984540054::DOUBLE) END AS sampling
     FROM _all_cells AS cell
     JOIN _regression_runs(judged, last, least) AS run ON cell.run_id = run.run_id
     LEFT JOIN failed ON cell.run_id = failed.run_id AND cell.case_id = failed.case_id
@@ -65,7 +70,7 @@ series AS (  -- newest first
         config, case_id, metric, phase, unit, any_value(plus) AS plus, bool_or(anywhere) AS anywhere,
         CASE min(better) WHEN 'higher' THEN -1 ELSE 1 END AS worse,
         arg_min(run_id, place) FILTER (is_judged) AS run_id, min(place) FILTER (is_judged) AS place,
-        list(x) FILTER (is_judged) AS now,
+        list(x) FILTER (is_judged) AS now, max(sampling) FILTER (is_judged) AS sampling,
         coalesce(arg_max(x, place, last) FILTER (NOT is_judged), []) AS before,
         coalesce(max(place, last) FILTER (NOT is_judged), []) AS places
     FROM measured
@@ -124,19 +129,20 @@ moderated AS (
         )) AS noise
     FROM weighed
 ),
+doubted AS (SELECT *, CASE WHEN noise IS NOT NULL THEN greatest(noise, sampling) END AS doubt FROM moderated),
 tested AS (
     SELECT
         *,
-        _t975(degrees) * greatest(noise, list_stddev_samp(now)) * sqrt(1 / runs + pi() / (2 * n)) AS reach,  -- half the interval
+        _t975(degrees) * greatest(doubt, list_stddev_samp(now)) * sqrt(1 / runs + pi() / (2 * n)) AS reach,  -- half the interval
         CASE
-            WHEN noise IS NULL THEN NULL
+            WHEN doubt IS NULL THEN NULL
             WHEN effect = 0 THEN 1
             ELSE least(1, pow(greatest(
-                2 * _t_tail(abs(effect) / noise / sqrt(1 + pi() / (2 * n)), degrees),
+                2 * _t_tail(abs(effect) / doubt / sqrt(1 + pi() / (2 * n)), degrees),
                 CASE WHEN mad = 0 THEN len(list_filter(deviations, lambda x: x >= abs(effect))) / n ELSE 0 END
             ), least(runs, 2)))
         END AS p
-    FROM moderated
+    FROM doubted
 ),
 ranked AS (
     SELECT *, count(p) OVER () AS tests, row_number() OVER (ORDER BY p NULLS LAST) AS rank
@@ -176,7 +182,7 @@ SELECT
         WHEN NOT has_ratio AND it.n >= least THEN 'a value of zero or less has no ratio'
         WHEN p IS NULL THEN it.n || ' runs before it on its host; ' || least || ' are needed'
         WHEN verdict = 'UNSURE' THEN format('chance alone does this to one of {}, q = {:.2g}', tests, q)
-        WHEN verdict = 'STEADY' AND NOT beyond AND runs > 1 AND most >= ln(1 + floor) THEN 'not in every run of ' || runs
+        WHEN verdict = 'STEADY' AND NOT beyond AND runs > 1 AND most >= ln(1 + floor) THEN 'only in some of the ' || runs || ' runs'
         WHEN verdict = 'STEADY' THEN
             format('no change found (smallest detectable: {:.1f} %)', 100 * greatest(floor, exp(reach) - 1))
         ELSE CASE WHEN runs > 1 THEN 'in each of ' || runs || ' runs' ELSE 'one run, not confirmed by another' END

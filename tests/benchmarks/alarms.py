@@ -48,7 +48,8 @@ def simulate(rng: np.random.Generator, runs: int) -> Array:
     shape = (runs, SERIES)
     bad = np.where(rng.random(shape) < 0.03, 1 + rng.uniform(0.1, 0.5, shape), 1)
     level = 1e6 * np.exp(rng.normal(0, 0.015, shape)) * bad
-    return level[..., None] * (1 + np.abs(rng.normal(0, 0.02, (*shape, SAMPLES))))
+    samples: Array = level[..., None] * (1 + np.abs(rng.normal(0, 0.02, (*shape, SAMPLES))))
+    return samples
 
 
 def _alarms(before: Array, now: Array, again: Array) -> Iterator[tuple[str, Array]]:

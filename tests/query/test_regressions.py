@@ -88,12 +88,12 @@ def told(warehouse: Any, runs: Sequence[str], **limits: float) -> list[tuple[Any
 
 def test_a_speedup_that_falls_below_its_limit_is_flagged(warehouse: Builder) -> None:
     """If it was within it in the run before; one that was beyond it already, or is new, is not. Limits can be moved."""
-    history(warehouse, ("r1", 0, "c0", {}), ("r2", 24, "c1", {}))
+    store = history(warehouse, ("r1", 0, "c0", {}), ("r2", 24, "c1", {}))
     warehouse.add(*measured("r1", {"falls": 1.2, "low": 0.8}), *measured("r2", {"falls": 0.9, "low": 0.8, "new": 0.5}))
 
     assert told(warehouse, ["r2"]) == [("FLAGGED", "falls", "speedup", "speedup 0.900 is below 0.95")]
     assert told(warehouse, ["r2"], min_speedup=0.85) == []
-    (row,) = (row for row in judge(warehouse, ["r2"], Rule(), Limits()) if row["verdict"] == "FLAGGED")
+    (row,) = (row for row in judge(store, ["r2"], Rule(), Limits()) if row["verdict"] == "FLAGGED")
     assert (row["finding"], row["baseline"], row["value"], row["better"]) == (
         "limit",
         1.2,
@@ -105,11 +105,11 @@ def test_a_speedup_that_falls_below_its_limit_is_flagged(warehouse: Builder) -> 
 def test_what_noise_takes_across_a_limit_fails_nobody(warehouse: Builder) -> None:
     """A speedup that always was about 0.96 ± 2 % is beyond 0.95 every other day: that is told, and no regression."""
     for number, speedup in enumerate((0.96, 0.98, 0.955, 0.97, 0.975, 0.96, 0.965, 0.94)):
-        history(warehouse, (f"r{number}", 24 * number, f"c{number}", {}))
-        warehouse.add(*measured(f"r{number}", {"m": speedup}))
-    warehouse.rows("SELECT 1")
+        store = history(warehouse, (f"r{number}", 24 * number, f"c{number}", {}))
+        store.add(*measured(f"r{number}", {"m": speedup}))
+    store.rows("SELECT 1")
 
-    rows = [row for row in judge(warehouse, ["r7"], Rule(), Limits()) if row["finding"] == "limit"]
+    rows = [row for row in judge(store, ["r7"], Rule(), Limits()) if row["finding"] == "limit"]
     assert [(row["verdict"], row["name"]) for row in rows] == [("BORDERLINE", "m")]
     assert exit_code([{**rows[0], "p": 0.5}]) == 0
 
@@ -156,7 +156,7 @@ def test_what_passed_and_does_not_now_is_lost(warehouse: Builder) -> None:
 
 def test_the_worst_come_first(warehouse: Builder) -> None:
     """Confirmed before suspected before lost before improved; the larger change before the smaller."""
-    runs = [(f"r{i}", 24 * i, f"c{i}", {}) for i in range(9)]
+    runs: list[tuple[str, int, str | None, dict[str, Any]]] = [(f"r{i}", 24 * i, f"c{i}", {}) for i in range(9)]
     history(warehouse, *runs)
     for index, (run_id, *_) in enumerate(runs):
         last = index == 8

@@ -96,8 +96,7 @@ def test_what_got_worse_is_told_worst_first(store: Store, bench: Bench) -> None:
     assert done.stderr.splitlines() == [
         "3 comparisons of runs run-8, again with runs before: 2 REGRESSED, 1 IMPROVED",
         "the worst began with one of: git log c7c7c7c7c..c8c8c8c8c",
-        "measure the worst again with: bench measure models --suite builtin --models cnn --backends eager --modes inference"
-        f" --batch-sizes 8 --dtypes float32 --devices cpu --repeat 5 --config main --store {store.root}",
+        f"see the worst with: bench explain {case('cnn', **AXES).case_id} --run run-8 --metric latency",
     ]
     assert [line.split()[0] for line in bench().stdout.splitlines()[2:]] == ["REGRESSED", "REGRESSED", "IMPROVED"]
 
@@ -206,7 +205,7 @@ def test_every_confirming_run_must_show_it(store: Store, bench: Bench, monkeypat
 
     done = bench("--confirm", "2", "--all")
     assert (len(commands), done.return_value) == (2, 0)
-    assert "not in every run of 3" in done.stdout
+    assert "only in some of the 3 runs" in done.stdout
     assert bench().return_value == 0
 
 
