@@ -67,6 +67,7 @@ class History:
     rows: Sequence[Row]  # COLUMNS, a row per step or drift; the newest first, of one run the largest first
     judged: int  # series of enough runs
     least: int  # runs that are enough
+    alone: int  # runs that a series needs to be the only one of all judged that has changed
     threshold: float  # p up to which a change counts
 
 
@@ -205,7 +206,8 @@ def find(
     rows.sort(
         key=lambda row: (row["since_at"] or first, row["since_run_id"], abs(row["change"] or math.inf)), reverse=True
     )
-    return History(series, found, rows, len(evidence), least, threshold)
+    alone = shortest(min(SIGNIFICANCE, fdr / max(1, len(evidence))))
+    return History(series, found, rows, len(evidence), least, alone, threshold)
 
 
 def _evidence(changes: Sequence[ChangePoint]) -> float:
@@ -213,12 +215,10 @@ def _evidence(changes: Sequence[ChangePoint]) -> float:
     return min((change.p for change in changes if change.p is not None), default=1.0)
 
 
-def _threshold(p: Sequence[float], significance: float) -> float:
-    """The largest p that Benjamini and Hochberg's procedure lets pass; 0 if it is none."""
-    ordered = enumerate(sorted(p), 1)
-    return max(
-        (significance * rank / len(p) for rank, one in ordered if one <= significance * rank / len(p)), default=0.0
-    )
+def _threshold(p: Sequence[float], fdr: float) -> float:
+    """The largest p that Benjamini and Hochberg's procedure lets pass; 0 if it lets none."""
+    limits = ((one, fdr * rank / len(p)) for rank, one in enumerate(sorted(p), 1))
+    return max((limit for one, limit in limits if one <= limit), default=0.0)
 
 
 def _rows(series: Series, changes: Sequence[ChangePoint], t975: Callable[[int], float]) -> Iterator[Row]:

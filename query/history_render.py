@@ -211,6 +211,8 @@ def sentences(history: History, unusual: Sequence[str]) -> Iterator[str]:
         yield f"{found} in {changed} of {history.judged} series judged; a change counts up to p = {history.threshold:.2g}"
     else:
         yield f"no change found in {history.judged} series judged"
+        if max(one.n for one in history.series) < history.alone:
+            yield f"to stand out alone among so many, a series needs {history.alone} runs: ask for fewer series"
     if short := len(history.series) - history.judged:
         yield f"{short} series not judged: they have fewer than the {history.least} runs it takes"
     if new := sum(map(_ends_apart, history.series, history.changes)):

@@ -194,6 +194,14 @@ def test_many_quiet_series_raise_no_alarm() -> None:
     assert {row["case_id"] for row in find(Builder(), [*quiet, loud]).rows} == {"loud"}  # type: ignore[arg-type]
 
 
+def test_the_more_are_judged_at_once_the_more_runs_one_alone_needs() -> None:
+    """A share of 5 % of the smallest p that so many runs can have, beside the 2 % that one series needs."""
+    many = [series(list(QUIET), case_id=str(i)) for i in range(100)]
+
+    assert find(Builder(), many[:1]).alone == 9  # type: ignore[arg-type]
+    assert find(Builder(), many).alone == next(n for n in range(99) if 2 / math.comb(n, n // 2) <= 0.05 / 100)  # type: ignore[arg-type]
+
+
 def test_models_are_chosen_by_a_part_of_the_name_or_a_pattern() -> None:
     """Whatever its case; what fits nothing names the nearest."""
     warehouse = runs(1.0, 1.0, name="BERT [base] 100%_'x'")
