@@ -10,9 +10,11 @@ from ..warehouse.errors import UnknownName
 # name -> short help. Each is a module of that name with `draw` and `command`; static, so that help imports none.
 CHARTS = {
     "runtime-vs-tokens": "Model run time of each scheduler step over its tokens.",
+    "distribution": "The samples of a case on several sides, with their medians.",
     "history": "Geometric mean, pass rate, compile time and memory over the last runs.",
     "latency-vs-batch": "Model run time of steps of about so many tokens, over their requests.",
     "compile-time": "How long each backend took to compile each case.",
+    "memory-timeline": "Memory in use over time, by source and case.",
     "movers": "What changed between two sides: the worst and the best, with intervals.",
     "pass-rate": "How every case ended in each of the last runs.",
     "speedups": "Every case against its baseline, with 95 % intervals.",

@@ -71,6 +71,7 @@ class Lines:
     columns: int = 1  # of panels
     dashed: bool = False
     marked: bool = True  # whether points are, rather than lines alone
+    joined: bool = True  # whether lines are drawn at all
     levels: Sequence[Level] = ()
     sparklines: bool = False  # in characters: a row for each line rather than a plot for each panel
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a point's `tips`
@@ -162,7 +163,12 @@ class Lines:
                 "encoding": {**axes, **looks, **alone, **({"tooltip": self._tooltip(panel)} if interactive else {})},
             },
         ]  # fmt: skip
-        wanted = [any(p.stretch for p in self.points), True, any(p.low is not None for p in self.points), self.marked]
+        wanted = [
+            any(p.stretch for p in self.points),
+            self.joined,
+            any(p.low is not None for p in self.points),
+            self.marked,
+        ]
         layers = [layer for layer, want in zip(marks, wanted, strict=True) if want]
         if not self.marked:  # the lines themselves are what one points at, and what the legend shows
             layers[-1] |= {"name": f"marks{place}"}
@@ -286,10 +292,16 @@ class Lines:
                 " · ".join(part for part in (panel.title, y_title) if part), *self._y_domain(place), log=self.log_y
             )
             lines += text.plot(
-                drawn, x, y, columns=columns, rows=max(5, rows // 2) if several else rows, colour=colour, joined=True
+                drawn,
+                x,
+                y,
+                columns=columns,
+                rows=max(5, rows // 2) if several else rows,
+                colour=colour,
+                joined=self.joined,
             )
             lines += [""]
-        return [*lines, *text.legend(drawn, colour)]
+        return [*lines, *text.legend(drawn, columns, colour)]
 
     def _sparklines(self, columns: int, colour: bool) -> list[str]:
         """A row for each line: its name, its course with gaps, its last value and the range of all."""

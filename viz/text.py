@@ -66,7 +66,7 @@ def scatter(
     axes = Axis(x_title, 0, x_end), Axis(y_title, 0, y_end)
     drawn = plot(series, *axes, columns=columns, rows=rows, colour=colour)
     head = [shorten(title, columns), shorten(subtitle, columns), ""]
-    return "\n".join([*head, *drawn, "", *legend(series, colour)])
+    return "\n".join([*head, *drawn, "", *legend(series, columns, colour)])
 
 
 def plot(
@@ -100,14 +100,15 @@ def plot(
     return lines
 
 
-def legend(series: Sequence[Series], colour: bool) -> list[str]:
+def legend(series: Sequence[Series], columns: int, colour: bool) -> list[str]:
     """A line for each series, with the mark `plot` gives it."""
     fine = _in_dots(series, colour)
-    return [
-        f"  {inked('⣿' if fine else _LETTERS[index % len(_LETTERS)], index, colour)} {shorten(one.label, 48)}"
-        f"{'  ' + one.note if one.note else ''}"
-        for index, one in enumerate(series)
-    ]
+    lines = []
+    for index, one in enumerate(series):
+        mark = inked("⣿" if fine else _LETTERS[index % len(_LETTERS)], index, colour)
+        note = f"  {one.note}" if one.note else ""
+        lines.append(f"  {mark} {shorten(one.label, max(8, min(48, columns - 4 - width(note))))}{note}")
+    return lines
 
 
 def sparkline(values: Sequence[float | None], low: float, high: float) -> str:

@@ -1,7 +1,6 @@
 """Timeline: the queue, the cache and the tokens per second of a scheduler, over time."""
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +14,13 @@ from .figure import Figure, compose, public
 from .labels import counted, shared, telling
 from .lines import Lines, Panel, Point
 from .options import chart_options, configs_option, runs_option
-from .units import Unit, suiting
+from .units import Unit, interval_of, suiting
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 NAME = "timeline"
 TITLE = "Scheduler over time"
-BINS = 200  # intervals that the longest run is divided into
 GAP = 3  # intervals without a step that make a gap
 PANELS = {  # column -> its panel
     "waiting": Panel(title="waiting requests, most in the interval", y_title="requests", unit=Unit(None)),
@@ -87,7 +85,7 @@ def draw(
         raise NothingToShow(
             "no scheduler step says when it was. Draw them over their tokens: bench viz runtime-vs-tokens"
         )
-    interval = _interval(max(span for *_, span in totals), max(timed for _, _, timed, _ in totals))
+    interval = interval_of(max(span for *_, span in totals), max(timed for _, _, timed, _ in totals))
     sql = f"""WITH steps AS (
   {steps}
 ),
@@ -136,13 +134,6 @@ ORDER BY config, run_id, place"""
 
 
 timeline = public(draw)
-
-
-def _interval(span: float, steps: int) -> float:
-    """Seconds of an interval: 1, 2 or 5 times a power of ten, so that there are BINS of them or fewer, with a few steps each."""
-    wanted = max(span / min(BINS, max(1, steps / 4)), 1e-3)
-    power = 10.0 ** math.floor(math.log10(wanted))
-    return float(f"{next(m * power for m in (1, 2, 5, 10) if m * power >= wanted * 0.999):.6g}")
 
 
 def _points(rows: Sequence[Row], unit: Unit) -> tuple[list[Point], list[Panel]]:

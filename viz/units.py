@@ -14,6 +14,7 @@ _LADDERS = (
     (1, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 7), (1, 1.5, 2, 3, 5, 7),
     (1, 2, 5), (1,),
 )  # fmt: skip
+_INTERVALS = 200
 _MOST, _NARROW = 9, 1.6  # ticks; end / beginning of an axis
 _ROOM = 2.0  # intervals may make an axis longer by so many times the range of the values, and are cut off beyond
 
@@ -97,3 +98,15 @@ def short(value: float) -> str:
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+
+
+def interval_of(span: float, count: int) -> float:
+    """An interval that a span of time is divided into, in its unit.
+
+    1, 2 or 5 times a power of ten, so that there are 200 of them or fewer, and no fewer than four of `count` things in each.
+    """
+    wanted = max(span / min(_INTERVALS, max(1, count / 4)), 1e-3)
+    decade = math.floor(math.log10(wanted))
+    return next(
+        float(f"{m}e{d}") for d in (decade, decade + 1) for m in (1, 2, 5) if float(f"{m}e{d}") >= wanted * 0.999
+    )

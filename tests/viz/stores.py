@@ -78,6 +78,12 @@ def _case(
     noise = [math.exp(generator.gauss(0, 0.02)) for _ in range(blocks)]
     builder.add(*(timing(one, round(each_ns * n), block=k, process=0) for k, n in enumerate(noise)))
     builder.add(memory(one, round(each_ns * 20), source="rss_growth"))
+    builder.add(
+        *(
+            memory(one, round(each_ns * (30 + 5 * (k % 3))), statistic="reading", recorded_at=DAY_US + k * 100_000)
+            for k in range(6)
+        )
+    )
     if backend != "eager":
         builder.add(metric(one, "compile_latency", each_ns * 300, unit="ns", better="lower"))
 

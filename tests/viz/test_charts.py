@@ -18,6 +18,7 @@ from .stores import STATES, state
 
 GOLDEN = Path(__file__).parent / "golden"
 ARGUMENTS: dict[str, dict[str, Any]] = {  # what a chart must be told to draw any store
+    "distribution": {"sides": ["run-0-0", "run-0-1"]},
     "movers": {"base": "run-0-0", "candidate": "run-0-1"},
     "usage": {"x": "batch-size"},
 }

@@ -76,7 +76,8 @@ def test_a_failure_is_a_pass_rate_and_no_speedup() -> None:
 
 def test_only_the_last_runs_are_drawn() -> None:
     """Ten unless told otherwise."""
-    store = opened(nights(*[{"a": 1.5}] * 12))
+    night: dict[str, float | None] = {"a": 1.5}
+    store = opened(nights(*[night] * 12))
 
     assert len(line(draw(store), 0, "a", "x")) == 10
     assert len(line(draw(store, last=3), 0, "a", "x")) == 3
