@@ -46,7 +46,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One number of one case, in the runs of its config that measured its suite, from the first that has it."""
+    """One number of one case, in the runs of its config that tried anything of its suite, from the first that has it."""
 
     labels: Row  # LABELS
     runs: Sequence[Run]
@@ -107,7 +107,7 @@ def choose(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], pattern: 
     return [name for (name,) in warehouse.rows(f"{unusual} WHERE {condition} AND NOT {usual} ORDER BY 1", parameters)]
 
 
-# One row per series × run of its config that measured anything of its suite, from the first run that has the number.
+# One row per series × run of its config that tried anything of its suite, from the first run that has the number.
 _CHOSEN = f"""
     CREATE OR REPLACE TEMP TABLE chosen AS
     WITH
@@ -118,15 +118,15 @@ _CHOSEN = f"""
         ORDER BY {", ".join(SERIES)}, position
     ),
     time AS (SELECT *, row_number() OVER (ORDER BY began_at NULLS FIRST, run_id) AS place FROM _run_times),
-    measured AS (SELECT DISTINCT config, suite, run_id FROM _all_cells)
+    tried AS (SELECT config, suite, run_id FROM _all_cells UNION SELECT config, suite, run_id FROM case_outcomes)
     SELECT
         named.*, place, time.run_id, time.began_at, time.git_commit, time.host, time.environment_id, wanted.n, value, low,
         high
     FROM named
-    JOIN measured ON named.config = measured.config AND named.suite IS NOT DISTINCT FROM measured.suite
-    JOIN time ON measured.run_id = time.run_id
+    JOIN tried ON named.config = tried.config AND named.suite IS NOT DISTINCT FROM tried.suite
+    JOIN time ON tried.run_id = time.run_id
     LEFT JOIN wanted
-        ON measured.run_id = wanted.run_id AND named.config = wanted.config
+        ON tried.run_id = wanted.run_id AND named.config = wanted.config
         AND named.case_id IS NOT DISTINCT FROM wanted.case_id AND named.metric = wanted.metric
         AND named.phase IS NOT DISTINCT FROM wanted.phase AND named.unit IS NOT DISTINCT FROM wanted.unit
     QUALIFY place >= min(CASE WHEN value IS NOT NULL THEN place END) OVER (PARTITION BY number)

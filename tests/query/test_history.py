@@ -64,6 +64,17 @@ def test_a_series_begins_with_its_first_value_and_has_gaps() -> None:
     assert (one.labels["metric"], one.labels["backend"], one.labels["better"]) == ("latency", "inductor", "lower")
 
 
+def test_a_run_in_which_everything_failed_is_a_gap() -> None:
+    """It measured nothing, but it tried."""
+    warehouse = runs(1.0, 1.0)
+    one = case("m", "failed", **AXES)
+    warehouse.add(run("failed", "main", started_at=2 * DAY), one, outcome(one, "timeout"))
+    choose(warehouse, {"name": ["m"]})
+
+    assert [list(one.values) for one in read(warehouse)] == [[1e6, 1e6, None]]
+    assert list(values(warehouse).rows)[-1][-1] == "timeout"
+
+
 def test_the_values_say_why_one_is_missing() -> None:
     """NULL with the status of the case in that run."""
     warehouse = runs(1.0, None, 2.0)
