@@ -48,7 +48,7 @@ WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the
     is_flag=False,
     flag_value=1,
     metavar="[N]",
-    help="Measure what looks worse again, N times (1), before it is said.",
+    help="Measure what looks worse again, N times (1), before it is said; RUNS go before it.",
 )
 @click.option(
     "--window",
@@ -194,7 +194,7 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     counts = Counter(row["verdict"] for row in rows)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     runs = f"run{'s' if len(judged) > 1 else ''} {', '.join(run_id[:13] for run_id in judged)}"
-    yield f"{len(tested)} comparisons of {runs} with runs before: {said or 'nothing'}"
+    yield f"{len(tested)} comparisons of {runs} with runs before: {said or 'nothing measured has a better and a worse'}"
     unjudged = Counter(row["reason"] for row in rows if row["verdict"] == "UNSURE" and row["p"] is None)
     yield from (f"{count} not judged: {reason}" for reason, count in unjudged.most_common())
     failing = [row for row in rows if row["verdict"] in FAILING]
@@ -209,5 +209,9 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     worst = failing[0]
     if worst["good_commit"] and worst["since_commit"]:
         yield f"the worst began with one of: git log {worst['good_commit'][:9]}..{worst['since_commit'][:9]}"
-    if worst["case_id"] is not None:
-        yield f"see the worst with: bench explain {worst['case_id']} --run {worst['run_id']} --metric {worst['metric']}"
+    ids = [worst["run_id"], worst["case_id"]]
+    if warehouse.rows(
+        "SELECT 1 FROM cases WHERE run_id = ? AND case_id = ? LIMIT 1", ids
+    ):  # steps are no announced cases
+        words = ["bench", "explain", worst["case_id"], "--run", worst["run_id"], "--metric", worst["metric"]]
+        yield f"see the worst with: {shlex.join(words)}"

@@ -237,4 +237,7 @@ def test_a_store_without_anything_to_judge(store: Store, bench: Bench) -> None:
     add(store, "empty-0", 9, {}, config="empty")
 
     done = bench("empty")
-    assert (done.return_value, done.stderr) == (4, "0 comparisons of run empty-0 with runs before: nothing\n")
+    assert (done.return_value, done.stderr) == (
+        4,
+        "0 comparisons of run empty-0 with runs before: nothing measured has a better and a worse\n",
+    )
