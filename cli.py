@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "explain": (".query.explain_command", "explain", "Trace a figure to its SQL, samples and files."),
     "env-diff": (".query.explain_command", "env_diff", "What differs between the environments of two sides."),
     "plan": (".query.explain_command", "plan", "How many runs it takes to see a change of a given size."),
-    "cost-model": (".query.cost_model_command", "cost_model", "Fit what a scheduler step costs by tokens and requests."),
+    "cost-model": (".query.cost_model_command", "cost_model", "Fit what a scheduler step costs by its tokens."),
     "viz": (".viz.commands", "viz", "Draw charts of queries."),
     "recover": (".warehouse.commands", "recover", "Seal the journals of processes that died."),
     "rebuild": (".warehouse.commands", "rebuild", "Build the warehouse anew from the event log."),

@@ -24,7 +24,7 @@ def day(number: int, *, factor: float = 1.0, models: tuple[str, ...] = ("bert", 
     found: list[Event] = [run(name, "main", started_at=Instant(number * DAY), git_commit=f"{number:040d}")]
     for model in models:
         for backend, ns in (("eager", 2_000_000), ("inductor", 1_000_000 * factor)):
-            one = case(model, name, backend=backend, **AXES)  # type: ignore[arg-type]
+            one = case(model, name, backend=backend, **AXES)
             found += [one, outcome(one)]
             found += [timing(one, int(ns * noise.lognormvariate(0, 0.002)), sample=sample) for sample in range(7)]
             found.append(metric(one, "compile_latency", 5e9, unit="ns", better="lower"))
