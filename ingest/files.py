@@ -38,8 +38,8 @@ def find_files(path: Path, kinds: Callable[[], Iterable[Format]], notes: list[st
     folders = []
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         target = Path(entry.path)
-        if entry.is_symlink() and target.resolve().parent != inside:
-            notes.append(f"{target} leads out of its folder; not followed")
+        if entry.is_symlink() and (way := _astray(target, inside, deep=False)):
+            notes.append(f"{target} leads {way}; not followed")
         elif entry.is_file():
             found.append(Place(target, entry.name))
         elif entry.is_dir():
@@ -59,10 +59,20 @@ def _below(path: Path, inside: Path, kinds: Iterable[Format], notes: list[str]) 
     for kind in kinds:
         targets = sorted({target for pattern in kind.places for target in path.glob(pattern)})
         for target in targets:
-            if not target.resolve().is_relative_to(inside):
-                notes.append(f"{target} leads out of its folder; not followed")
+            if way := _astray(target, inside, deep=True):
+                if (note := f"{target} leads {way}; not followed") not in notes:
+                    notes.append(note)
             elif target.is_file() and _is(kind, target):
                 yield Place(target, target.relative_to(path).as_posix(), kind)
+
+
+def _astray(path: Path, inside: Path, *, deep: bool) -> str | None:
+    """Where a path leads that does not end in the folder, or below it; None if it does."""
+    try:
+        end = path.resolve()
+    except (OSError, RuntimeError):
+        return "round in a circle"
+    return None if end.parent == inside or (deep and end.is_relative_to(inside)) else "out of its folder"
 
 
 def _is(kind: Format, path: Path) -> bool:

@@ -208,6 +208,17 @@ def test_a_thousand_files_of_one_first_line_are_not_compared_with_each_other(
     assert (len(known.rows()), known.by_head) == (20, {})
 
 
+def test_links_that_lead_round_in_a_circle_are_said(load: Load, tmp_path: Path) -> None:
+    """In the folder itself and where a format looks below it."""
+    lay(tmp_path, {"p/x.json": saved("a", "2024-05-06"), "p/sub/y.json": saved("b", "2024-05-06")})
+    (tmp_path / "p" / "self").symlink_to("self")
+    (tmp_path / "p" / "sub" / "back.json").symlink_to("back.json")
+    report = load(tmp_path / "p")
+
+    assert sum(line.loaded for line in report.lines) == 4
+    assert sorted(note.partition(" leads ")[2] for note in report.notes) == ["round in a circle; not followed"] * 2
+
+
 class Mine(Format):
     """A format of somebody else's."""
 
