@@ -1,8 +1,9 @@
--- One row per flag of a run (see flags, with the same arguments) that the run before it did not have.
--- The run before is the one of the same config that last judged the same suite, mode, dtype, device and backend; a run
--- without one has no rows. A case that the run before did not measure cannot have been fine there: `before` says so.
+-- One row per flag of a run (see flags, with the same limits) that the run before it did not have.
+-- Runs before are those of the same config that judged the same suite, mode, dtype, device and backend; a run without any
+-- has no rows. A case that the run before did not measure cannot have been fine there: `before` says so. How long a case
+-- was fine is followed over the `last` runs before.
 --
--- arguments: min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9
+-- arguments: min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9, last := 10
 --
 -- run_id            Run that flags it.
 -- config            Config of that run.
@@ -26,56 +27,64 @@
 -- previous_run      The run before.
 -- before            'fine' if the run before had the case, and this not against it; 'absent' if it did not have (or skipped) it.
 -- value_before      What the run before measured; NULL where nothing was.
--- fine_since        When the first of the runs began that had the case since it was last flagged; NULL where none did. UTC.
--- fine_runs         How many they are.
+-- fine_since        When the first run began of those before that had the case since it was last flagged; NULL where none did.
+-- fine_runs         How many they are; `last` may stand for more.
 WITH
-times AS (
-    SELECT run_id, began_at, row_number() OVER (PARTITION BY config ORDER BY began_at NULLS FIRST, run_id) AS place
-    FROM _run_times
+reports AS (
+    SELECT
+        run_id, suite, mode, dtype, device, backend, previous_run,
+        list({'run_id': run_id, 'position': position, 'began_at': began_at}) OVER (
+            PARTITION BY config, suite, mode, dtype, device, backend ORDER BY position
+            ROWS BETWEEN last PRECEDING AND 1 PRECEDING
+        ) AS others
+    FROM _reports
 ),
 flagged AS (  -- bundled by run, or DuckDB would take them for the larger side of every join
     SELECT run_id, unnest(list(flag)) AS flag
     FROM flags(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS flag
     GROUP BY run_id
 ),
-fresh AS (
-    SELECT
-        flagged.run_id, flag, flag.config AS config, flag.case_id AS case_id, flag.metric AS metric, previous_run, place,
-        CASE flag.metric
-            WHEN 'speedup' THEN side.speedup
-            WHEN 'compile_latency' THEN side.compile_ns / 1e9::DOUBLE
-            WHEN 'compression_ratio' THEN side.compression_ratio
-        END AS value_before
+followed AS (
+    SELECT flagged.run_id, flag, flag.case_id AS case_id, flag.metric AS metric, previous_run, unnest(others) AS other
     FROM flagged
-    JOIN times ON flagged.run_id = times.run_id
-    JOIN _reports AS report
+    JOIN reports AS report
         ON flagged.run_id = report.run_id
         AND flag.suite IS NOT DISTINCT FROM report.suite AND flag.mode IS NOT DISTINCT FROM report.mode
         AND flag.dtype IS NOT DISTINCT FROM report.dtype AND flag.device IS NOT DISTINCT FROM report.device
         AND flag.backend IS NOT DISTINCT FROM report.backend
-    ANTI JOIN flags(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS before
-        ON previous_run = before.run_id AND flag.case_id = before.case_id AND flag.metric = before.metric
-    LEFT JOIN case_summaries AS side ON previous_run = side.run_id AND flag.case_id = side.case_id
-    WHERE previous_run IS NOT NULL
 ),
-seen AS (
+measured AS (
+    SELECT run_id, case_id, speedup, compile_ns, compression_ratio
+    FROM case_summaries
+    WHERE status <> 'skipped'
+    UNION ALL
+    SELECT run_id, case_id, NULL, NULL, NULL
+    FROM case_outcomes
+    WHERE kind = 'accuracy' AND status <> 'skipped'
+),
+fresh AS (
     SELECT
-        fresh.run_id, fresh.case_id, fresh.metric, any_value(flag) AS flag, any_value(previous_run) AS previous_run,
-        any_value(value_before) AS value_before, bool_or(outcome.run_id = previous_run AND status <> 'skipped') AS was_there,
-        coalesce(max(times.place) FILTER (earlier.run_id IS NOT NULL AND times.place < fresh.place), 0) AS last_flagged,
-        list_distinct(list((times.place, began_at)) FILTER (status <> 'skipped' AND times.place < fresh.place)) AS runs,
-        list_filter(runs, lambda run: run[1] > last_flagged) AS fine
-    FROM fresh
-    JOIN case_outcomes AS outcome ON fresh.case_id = outcome.case_id AND fresh.config = outcome.config
-    JOIN times ON outcome.run_id = times.run_id
-    LEFT JOIN flags(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS earlier
-        ON outcome.run_id = earlier.run_id AND fresh.case_id = earlier.case_id AND fresh.metric = earlier.metric
-    GROUP BY fresh.run_id, fresh.case_id, fresh.metric
+        followed.run_id, followed.case_id, followed.metric, any_value(flag) AS flag, any_value(previous_run) AS previous_run,
+        coalesce(bool_or(measured.run_id = previous_run), false) AS was_there,
+        any_value(CASE followed.metric
+            WHEN 'speedup' THEN speedup
+            WHEN 'compile_latency' THEN compile_ns / 1e9::DOUBLE
+            WHEN 'compression_ratio' THEN compression_ratio
+        END) FILTER (measured.run_id = previous_run) AS value_before,
+        coalesce(max(other.position) FILTER (before.run_id IS NOT NULL), 0) AS last_flagged,
+        list_distinct(list(other) FILTER (measured.run_id IS NOT NULL)) AS there,
+        list_filter(there, lambda run: run.position > last_flagged) AS fine
+    FROM followed
+    LEFT JOIN measured ON other.run_id = measured.run_id AND followed.case_id = measured.case_id
+    LEFT JOIN flags(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS before
+        ON other.run_id = before.run_id AND followed.case_id = before.case_id AND followed.metric = before.metric
+    GROUP BY followed.run_id, followed.case_id, followed.metric
+    HAVING NOT coalesce(bool_or(before.run_id = previous_run), false)
 )
 
 SELECT
     run_id, flag.config, case_id, flag.suite, flag.name, flag.mode, flag.device, flag.dtype, flag.backend,
     flag.batch_size, flag.sequence_length, flag.parameters, metric, flag.unit, flag.value, flag.low, flag.high,
     flag.threshold, flag.why, previous_run, CASE WHEN was_there THEN 'fine' ELSE 'absent' END AS before, value_before,
-    list_min(list_transform(fine, lambda run: run[2])) AS fine_since, coalesce(len(fine), 0) AS fine_runs
-FROM seen
+    list_min(list_transform(fine, lambda run: run.began_at)) AS fine_since, coalesce(len(fine), 0) AS fine_runs
+FROM fresh

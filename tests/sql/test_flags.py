@@ -122,6 +122,21 @@ def test_a_flag_is_new_if_the_run_before_did_not_have_it(warehouse: Builder) -> 
     assert warehouse.rows(query) == [("4", "3", "fine", 1.2, 0.8, day(2), 2)]
 
 
+def test_how_long_it_was_fine_is_followed_over_the_last_runs(warehouse: Builder) -> None:
+    """Ten unless told otherwise: a question about today does not read the store's whole past."""
+    names = [f"{i:02}" for i in range(1, 14)]
+    warehouse.add(*nightly(*names))
+    for run_id in names:
+        warehouse.add(*result(run=run_id, speedup=0.5 if run_id == "13" else 2.0))
+
+    query = "SELECT fine_runs, epoch_us(fine_since) FROM newly_flagged(last := {})"
+    assert [warehouse.rows(query.format(last)) for last in (10, 2, 50)] == [
+        [(10, day(3))],
+        [(2, day(11))],
+        [(12, day(1))],
+    ]
+
+
 def test_metrics_are_flagged_apart(warehouse: Builder) -> None:
     """A case that was slow already and now needs memory too is newly flagged for memory alone."""
     warehouse.add(*nightly("1", "2"), *result(run="1", speedup=0.5, compression_ratio=1.0))
