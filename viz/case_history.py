@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..query.changepoints import ChangePoint, change_points, shortest
-from ..warehouse.errors import NothingToShow
+from ..warehouse.errors import NothingToShow, UnknownName
 from .data import Row, ask, found, keeping, texts
 from .figure import Figure, compose
 from .labels import CASE, counted, shared, telling
@@ -23,6 +23,7 @@ NAMED = 3  # changes that the subtitle names
 def draw(
     warehouse: "Warehouse",
     where: Mapping[str, Sequence[str]],
+    metrics: Sequence[str],
     *,
     last: int | None,
     title: str | None,
@@ -33,31 +34,36 @@ def draw(
     Args:
         warehouse: Where the runs are.
         where: Columns of `series` and the values to keep.
+        metrics: What to draw; latency, or all where there is none, unless given.
         last: How many runs of each series; None: all.
         title: Title instead of the default.
         size: Width and height in inches.
 
     Raises:
-        UnknownName: `series` holds no such value.
-        NothingToShow: No such case has such a number.
+        UnknownName: `series` holds no such value, or these cases no such metric.
+        NothingToShow: Nothing was measured of these cases.
     """
+    of_cases = f"coalesce(phase, 'steady') = 'steady' AND {keeping(warehouse, 'series', where)}"
+    known = [name for (name,) in warehouse.rows(f"SELECT DISTINCT metric FROM series WHERE {of_cases} ORDER BY metric")]
+    if not known:
+        raise NothingToShow("nothing was measured of these cases. See how they ended: bench cases")
+    for metric in metrics:
+        if metric not in known:
+            raise UnknownName("metric", metric, known, where="these cases")
+    metrics = metrics or (["latency"] if "latency" in known else known)
     series = "config, case_id, metric, phase, unit"
     newest = f"\nQUALIFY row_number() OVER (PARTITION BY {series} ORDER BY position DESC) <= {last:d}" if last else ""
     sql = f"""SELECT config, suite, name, mode, device, dtype, batch_size, sequence_length, parameters, backend, metric,
   phase, unit, position, run_id, began_at, git_commit, n, value, low, high, case_id
 FROM series
-WHERE coalesce(phase, 'steady') = 'steady' AND {keeping(warehouse, "series", where)}{newest}
+WHERE list_contains({texts(metrics)}, metric) AND {of_cases}{newest}
 ORDER BY {", ".join(CASE)}, metric, unit, backend, config, case_id, position"""
     rows = ask(warehouse, sql)
-    if not rows:
-        raise NothingToShow(
-            'no such case has such a number. See what there is: bench sql "SELECT DISTINCT metric FROM series"'
-        )
     axis = RunAxis.of(_runs(warehouse, rows))
     titles = telling(rows, (*CASE, "metric"), always="name")
     kept = list(dict.fromkeys(titles))[:MOST_PANELS]
     left_out = len(set(titles)) - len(kept)
-    names = telling(rows, ("backend", "config"), always="backend")
+    names = telling(rows, ("backend", "config"))
     lines = {
         (title, name): [row for row, a, b in zip(rows, titles, names, strict=True) if (a, b) == (title, name)]
         for title in kept for name in dict.fromkeys(names)
@@ -96,7 +102,7 @@ ORDER BY {", ".join(CASE)}, metric, unit, backend, config, case_id, position"""
         form=form,
         sql=sql,
         rows=rows,
-        parameters={**{key: list(values) for key, values in where.items()}, "last": last},
+        parameters={**{key: list(values) for key, values in where.items()}, "metrics": list(metrics), "last": last},
         counts=[
             {"case": f"{a} · {b}", "runs": len(line), "changes": len(changes[a, b])} for (a, b), line in lines.items()
         ],

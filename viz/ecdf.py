@@ -103,7 +103,7 @@ class Ecdf:
         low, high = self._domain
         scale = {"type": "log" if self.log else "linear", "domain": [low, high], "nice": False}
         ticks = {"values": log_ticks(low, high), "format": "~g"} if self.log else {}
-        title = f"{self.title.removesuffix(']')}, logarithmic]" if self.log and self.title.endswith("]") else self.title
+        title = f"{self.title.removesuffix(']')}, log]" if self.log and self.title.endswith("]") else self.title
         x = {"field": "value", "type": "quantitative", "title": title, "scale": scale, "axis": ticks}
         y = {
             "field": "share", "type": "quantitative", "title": "share of samples at or below",

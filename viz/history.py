@@ -41,7 +41,7 @@ PANEL = ("suite", "mode", "dtype", "device")  # one panel for each of them
 @click.option(
     "--metrics",
     cls=Values,
-    help=f"What to draw: {', '.join(METRICS)}; with --models, metrics such as latency.  [default: all; latency]",
+    help=f"What to draw: {', '.join(METRICS)}; with --models, metrics such as latency.  [default: all; latency, if there is any]",
 )
 @click.option(
     "--last",
@@ -87,7 +87,7 @@ def draw(
         suites: Suites to draw.
         backends: Backends to draw.
         models: Models whose cases to draw.
-        metrics: geomean, pass-rate, compile-time, memory; with `models` metrics of cases, latency unless given.
+        metrics: geomean, pass-rate, compile-time, memory; with `models` metrics of cases, latency if there is any unless given.
         last: How many runs of a config; 10 unless given, with `models` all.
         include_slowdowns: Whether slowdowns count as they are in the geometric mean, not as 1.
         title: Title instead of the default.
@@ -99,8 +99,8 @@ def draw(
     """
     where = {"config": configs, "suite": suites, "backend": backends}
     if models:
-        where = {**where, "name": models, "metric": metrics or ("latency",)}
-        return case_history.draw(warehouse, where, last=last, title=title, size=size)
+        cases = {**where, "name": models}
+        return case_history.draw(warehouse, cases, metrics, last=last, title=title, size=size)
     unknown = [metric for metric in metrics if metric not in METRICS]
     if unknown:
         raise UnknownName("metric", unknown[0], METRICS, cure="Metrics of single cases need --models")
@@ -150,7 +150,7 @@ history = public(draw)
 
 def _points(rows: Sequence[Row], axis: RunAxis, metrics: Sequence[str]) -> tuple[list[Point], list[Panel]]:
     """A panel for each metric and suite that any run has a value for, and the points in them."""
-    titles, series = telling(rows, PANEL), telling(rows, ("backend", "config"), always="backend")
+    titles, series = telling(rows, PANEL), telling(rows, ("backend", "config"))
     several = len(set(titles)) > 1
     points: list[Point] = []
     panels: list[Panel] = []

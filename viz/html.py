@@ -28,7 +28,7 @@ _STYLE = """
   --paper: #0d1117; } }
 body { margin: 0 auto; max-width: 1120px; padding: 24px; background: var(--paper); color: var(--ink);
   font: 14px/1.5 system-ui, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif; }
-.chart { width: 100%; }
+.chart { width: 100%; overflow-x: auto; }
 .controls { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; color: var(--soft); margin: 8px 0 20px; }
 select { font: inherit; max-width: 60ch; color: inherit; background: var(--paper); border: 1px solid var(--line);
   border-radius: 6px; padding: 3px 6px; }
@@ -61,11 +61,28 @@ _SCRIPT = """
       return datum;
     });
   };
+  const wrapped = (text, columns) => [text].flat().flatMap(line => line.split(" ").reduce((lines, word) => {
+    const longer = lines.at(-1) + " " + word;
+    return lines.length && longer.length <= columns ? [...lines.slice(0, -1), longer] : [...lines, word];
+  }, []));
+  const narrowed = node => {
+    if (node === null || typeof node !== "object") return;
+    if (node.legend?.orient === "right") Object.assign(node.legend, {orient: "bottom", columns: 2});
+    if (node.axis && "labelLimit" in node.axis) node.axis.labelLimit = 120;
+    Object.values(node).forEach(narrowed);
+  };
   const fitted = (spec, room) => {
+    if (room < 640) {
+      const across = room - (spec.usermeta?.margin ?? 0);
+      spec.title.text = wrapped(spec.title.text, (across - 50) / 9.5);
+      spec.title.subtitle = wrapped(spec.title.subtitle, across / 6.8);
+      narrowed(spec);
+    }
     if (!spec.concat) return;
-    const left = spec.usermeta.margin, between = spec.spacing.column;
+    const left = spec.usermeta.margin, between = spec.spacing.column, planned = spec.columns;
     const width = columns => Math.floor((room - left - between * (columns - 1)) / columns);
     while (spec.columns > 1 && width(spec.columns) < 180) spec.columns -= 1;
+    if (spec.columns < planned) spec.spacing.row += 20;
     for (const view of spec.concat) view.width = Math.max(120, width(spec.columns));
   };
   const charts = page.charts.map((chart, index) => {

@@ -80,7 +80,8 @@ CASE = ("name", "mode", "device", "dtype", "batch_size", "sequence_length", "par
 def telling(rows: Sequence[Mapping[str, Any]], axes: Sequence[str], always: str | None = None) -> list[str]:
     """What to call each row: its values on those axes that tell the rows apart, and on `always`.
 
-    An axis that tells nothing beyond those before it is left out. Rows that nothing tells apart are called by the first.
+    An axis that tells nothing beyond those before it is left out. Rows that nothing tells apart are called by the first
+    axis that is set.
     """
     chosen: list[str] = []
     told = 1
@@ -89,8 +90,9 @@ def telling(rows: Sequence[Mapping[str, Any]], axes: Sequence[str], always: str 
         if apart > told or axis == always:
             chosen.append(axis)
             told = apart
+    chosen = chosen or [next((axis for axis in axes if any(row[axis] is not None for row in rows)), axes[0])]
     return [
-        " · ".join(f"{_CALLED.get(a, '')}{_brief(a, row[a])}" for a in chosen or axes[:1] if row[a] is not None)
+        " · ".join(f"{_CALLED.get(a, '')}{_brief(a, row[a])}" for a in chosen if row[a] is not None) or "(none)"
         for row in rows
     ]
 

@@ -126,7 +126,7 @@ def draw(
     bars = [_bar(row, case, by) for row, case in zip(rows, cases_told, strict=True)]
     form = Bars(
         bars=bars,
-        title=f"{metric}, change [x, logarithmic; above 1 is better]"
+        title=f"{metric}, change [x, log; above 1 is better]"
         if by == "ratio"
         else unit.title(f"{metric}, candidate - base"),
         unit=Unit(None) if by == "ratio" else unit,

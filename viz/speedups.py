@@ -100,7 +100,7 @@ def draw(
     bars = _bars(rows)
     form = Bars(
         bars=bars,
-        title="speedup over eager [x, logarithmic]",
+        title="speedup over eager [x, log]",
         unit=Unit(None),
         ratio=True,
         tips=(("eager", None), ("backend", None), ("accuracy", None), ("look it up", None)),

@@ -77,6 +77,16 @@ class Page:
         """Make the window so large, in CSS pixels."""
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
+    def resize(self, width: int, height: int) -> None:
+        """Make the window that large, as a phone's is where it is narrow; 0 x 0 brings the usual one back."""
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=0 < width < 600,
+        )
+
     def ask(self, expression: str) -> Any:
         """Evaluate in the page."""
         return self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)[

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from bench.warehouse.database import Warehouse
+from bench.warehouse.events import Case, Event, ScheduleChunk
 
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 from .steps import opened
@@ -26,6 +27,7 @@ HOSTILE = (
 )
 DAY_US = 86_400_000_000
 MS = 1_000_000
+AXES = {"suite": "suite", "mode": "inference", "device": "cpu", "dtype": "float32", "batch_size": 8}
 LONG = "meta-llama/Llama-3.1-405B-Instruct-quantized-int4-awq-group128-and-some-more"
 
 
@@ -43,49 +45,45 @@ def results(
     Config number c is 10 % faster than number c - 1; the third run of each is 20 % slower than the others. `outlier` is
     a factor on the times of the first model by compiled backends.
     """
-    builder = Builder()
     generator = random.Random(1)
+    made: list[Event] = []
     for c, config in enumerate(configs):
         for r in range(runs):
             run_id = f"run-{c}-{r}"
-            builder.add(run(run_id, config, started_at=(r + 1) * DAY_US, git_commit=f"{c}{r}" * 20, host="host"))
+            made.append(run(run_id, config, started_at=(r + 1) * DAY_US, git_commit=f"{c}{r}" * 20, host="host"))
             for m, model in enumerate(models):
                 for b, backend in enumerate(("eager", *backends)):
-                    _case(builder, generator, run_id, model, backend, blocks=blocks,
-                          fails=len(models) > 1 < len(backends) and (m, b) == (len(models) - 1, len(backends)),
-                          each_ns=10 * MS * (m + 1) * 0.9**c * (1.2 if r == 2 else 1) / (1 if b == 0 else (0.8 + 0.5 * b))
-                          * (outlier if b and m == 0 else 1))  # fmt: skip
-            builder.add(
-                *(
-                    chunk(line, [(128 + 384 * (line % 2)) // (1 + line % 3)] * (1 + line % 3), run=run_id,
-                          model_run_ms=5 + line / 10 + c, schedule_ms=0.5, waiting=line % 7, running=1 + line % 3,
-                          kv_cache_usage=line / 60, clock_s=line * 0.02)
-                    for line in range(1, 51)
-                )
-            )  # fmt: skip
-    return builder
+                    slower = 1.2 if r == 2 else 1.0
+                    faster = 0.8 + 0.5 * b if b else 1.0
+                    each_ns = 10 * MS * (m + 1) * 0.9**c * slower / faster * (outlier if b and m == 0 else 1)
+                    fails = len(models) > 1 < len(backends) and (m, b) == (len(models) - 1, len(backends))
+                    one = case(model, run_id, backend=backend, **AXES)
+                    made += [one, outcome(one, "OOM" if fails else "ok")]
+                    made += [] if fails else _measured(generator, one, each_ns, blocks)
+            made += map(functools.partial(_step, run_id, c), range(1, 51))
+    return Builder().add(*made)
 
 
-def _case(
-    builder: Builder, generator: random.Random, run_id: str, model: str, backend: str, *, blocks: int, fails: bool,
-    each_ns: float,
-) -> None:  # fmt: skip
-    axes = {"suite": "suite", "mode": "inference", "device": "cpu", "dtype": "float32", "batch_size": 8}
-    one = case(model, run_id, backend=backend, **axes)
-    builder.add(one, outcome(one, "OOM" if fails else "ok"))
-    if fails:
-        return
+def _measured(generator: random.Random, one: Case, each_ns: float, blocks: int) -> list[Event]:
+    """Samples, memory and compile time of a case."""
     noise = [math.exp(generator.gauss(0, 0.02)) for _ in range(blocks)]
-    builder.add(*(timing(one, round(each_ns * n), block=k, process=0) for k, n in enumerate(noise)))
-    builder.add(memory(one, round(each_ns * 20), source="rss_growth"))
-    builder.add(
-        *(
-            memory(one, round(each_ns * (30 + 5 * (k % 3))), statistic="reading", recorded_at=DAY_US + k * 100_000)
-            for k in range(6)
-        )
-    )
-    if backend != "eager":
-        builder.add(metric(one, "compile_latency", each_ns * 300, unit="ns", better="lower"))
+    made: list[Event] = [timing(one, round(each_ns * n), block=k, process=0) for k, n in enumerate(noise)]
+    made.append(memory(one, round(each_ns * 20), source="rss_growth"))
+    for k in range(6):
+        size = round(each_ns * (30 + 5 * (k % 3)))
+        made.append(memory(one, size, statistic="reading", recorded_at=DAY_US + k * 100_000))
+    if one.backend != "eager":
+        made.append(metric(one, "compile_latency", each_ns * 300, unit="ns", better="lower"))
+    return made
+
+
+def _step(run_id: str, config: int, line: int) -> ScheduleChunk:
+    """One scheduler step, of about 128 or 512 tokens."""
+    requests = 1 + line % 3
+    return chunk(
+        line, [(128 + 384 * (line % 2)) // requests] * requests, run=run_id, model_run_ms=5 + line / 10 + config,
+        schedule_ms=0.5, waiting=line % 7, running=requests, kv_cache_usage=line / 60, clock_s=line * 0.02,
+    )  # fmt: skip
 
 
 MAKERS: dict[str, Callable[[], Builder]] = {

@@ -161,3 +161,17 @@ def test_hostile_names_are_only_text_in_every_chart(browser: Page, tmp_path: Pat
     assert "PWNED" not in browser.ask("document.title")
     assert browser.ask("document.querySelectorAll('img, iframe, link, object').length") == 0
     assert browser.marks() > 100
+
+
+@every_chart
+def test_every_chart_is_readable_on_a_phone(browser: Page, tmp_path: Path, name: str) -> None:
+    """390 pixels wide: nothing sticks out at the side, and there is something to see."""
+    browser.resize(390, 800)
+    try:
+        browser.open(write(drawn(name, "few"), tmp_path / "phone.html"))
+
+        assert quiet(browser)
+        assert browser.ask("document.documentElement.scrollWidth") <= 390
+        assert browser.marks() > 100
+    finally:
+        browser.resize(0, 0)

@@ -59,7 +59,7 @@ def test_an_outlier_makes_the_axis_logarithmic() -> None:
     """And the axis says so."""
     encoding = draw(opened(sampled(A=[1.0, 1.1, 900.0])), ["A"]).spec(False)["layer"][0]["encoding"]
 
-    assert (encoding["x"]["scale"]["type"], encoding["x"]["title"]) == ("log", "latency [ms, logarithmic]")
+    assert (encoding["x"]["scale"]["type"], encoding["x"]["title"]) == ("log", "latency [ms, log]")
 
 
 def test_backends_of_one_run_are_compared_too() -> None:

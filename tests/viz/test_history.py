@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from bench.viz.figure import Figure
 from bench.viz.history import draw
-from bench.warehouse.errors import NothingToShow, UnknownName
+from bench.warehouse.errors import UnknownName
 
 from ..builders import Builder, case, metric, outcome, run, timing
 from .steps import opened
@@ -147,11 +147,22 @@ def test_a_run_of_the_config_without_the_case_is_a_gap() -> None:
     assert line(figure, 0, "inductor", "x", "stretch") == [("01-02", 0), ("01-04", 1)]
 
 
-def test_a_case_without_the_metric_says_where_to_look() -> None:
+def test_a_case_without_latency_is_drawn_with_what_it_has() -> None:
+    """Every metric has a panel, unless some are chosen; one it lacks is named with the nearest."""
+    one = case("m", "main-01")
+    builder = Builder().add(
+        run("main-01"), one, metric(one, "graph_breaks", 1.0), metric(one, "score", 2.0, unit="ratio")
+    )
+
+    assert len(draw(opened(builder), models=["m"]).spec(False)["concat"]) == 2
+    with pytest.raises(UnknownName, match=r"no metric 'scores' in these cases.*'score'"):
+        draw(opened(builder), models=["m"], metrics=["scores"])
+
+
+def test_a_case_that_only_failed_says_where_to_look() -> None:
     """Neither a blank chart nor a wrong one."""
-    with pytest.raises(UnknownName, match="latency"):
-        draw(opened(values(10.0)), models=["m"], metrics=["latence"])
-    builder = values(10.0)
-    builder.add(one := case("n", "main-01", backend="eager"), metric(one, "graph_breaks", 1.0))
-    with pytest.raises(NothingToShow, match="DISTINCT metric"):
-        draw(opened(builder), models=["m"], metrics=["graph_breaks"])
+    one = case("n", "main-01")
+    builder = values(10.0).add(one, outcome(one, "OOM"))
+
+    with pytest.raises(UnknownName, match="'m'"):
+        draw(opened(builder), models=["n"])
