@@ -1,218 +1,49 @@
-"""`bench measure`: run things, and record every sample of them."""
+"""`bench measure`: one command for each thing to measure."""
 
-import importlib.util
-import shutil
-import sys
+import importlib
 
 import click
 
-from ..warehouse.errors import BenchError, Exit, MissingExtra
-from ..warehouse.options import Command, Values, store_option
-from ..warehouse.store import Store
-from . import backends as known_backends
-from .plan import BASELINE, DTYPES, MODES, Settings, Workload, product
-from .suites import models_of
+from ..warehouse.errors import UnknownName
 
-QUICK_PRECISION, QUICK_BUDGET_S = 0.03, 4.0
+# name -> (module with `command`, short help). Static, so that help imports none.
+COMMANDS = {
+    "models": ("models_command", "Every backend of every model against eager, with intervals."),
+}
 
 
-def share(text: str) -> float:
-    """Read `1%` or `0.01`.
+class Measures(click.Group):
+    """The group of what can be measured: knows it by name, and imports a command when it is called."""
 
-    Raises:
-        BenchError: It is no share between 0 and 1.
-    """
-    try:
-        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1:
-        raise BenchError(f"{text!r} is no share between 0 and 1. Write it as 1% or 0.01.")
-    return value
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the docs."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __package__).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command when there is none by that name."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UnknownName("thing to measure", args[0], COMMANDS, cure="List them with: bench measure --help")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the static one-line helps."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
 
 
-def device_name(text: str) -> str:
-    """A device as torch names it.
-
-    Raises:
-        BenchError: It is none of cpu, cuda and cuda:N.
-    """
-    kind, colon, index = text.partition(":")
-    if kind not in ("cpu", "cuda") or (colon and (kind == "cpu" or not index.isdecimal())):
-        raise BenchError(f"no device {text!r}. There are: cpu, cuda, cuda:N.")
-    return text
-
-
-@click.group()
+@click.group(cls=Measures)
 def measure() -> None:
-    """Measure models, and record every sample.
+    """Measure, and record every sample.
 
     \b
         bench measure models --backends eager inductor
     """
-
-
-@measure.command(cls=Command)
-@click.option("--suite", default="builtin", show_default=True, help="Set of models.")
-@click.option("--models", cls=Values, help="Models of the suite; all if left out.")
-@click.option(
-    "--backends",
-    cls=Values,
-    default=[BASELINE, "inductor"],
-    help="Backends, beside eager, the baseline. [default: eager inductor]",
-)
-@click.option(
-    "--modes",
-    cls=Values,
-    value_type=click.Choice(MODES),
-    default=["inference"],
-    help="inference, training. [default: inference]",
-)
-@click.option(
-    "--batch-sizes", cls=Values, value_type=click.IntRange(min=1), help="Batch sizes; each model's own if left out."
-)
-@click.option(
-    "--sequence-lengths",
-    cls=Values,
-    value_type=click.IntRange(min=1),
-    help="Sequence lengths, for models that have them.",
-)
-@click.option(
-    "--dtypes",
-    cls=Values,
-    value_type=click.Choice(DTYPES),
-    default=["float32"],
-    help=f"{', '.join(DTYPES)}. [default: float32]",
-)
-@click.option(
-    "--devices",
-    cls=Values,
-    value_type=click.types.FuncParamType(device_name),
-    default=["cpu"],
-    help="cpu, cuda, cuda:N. [default: cpu]",
-)
-@click.option("--config", help="Label to compare this run by; the git branch if left out.")
-@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Label of your own; may be repeated.")
-@click.option(
-    "--precision",
-    metavar="SHARE",
-    type=share,
-    help="Half-width of a speedup's 95 % interval at which to stop. [default: 1%]",
-)
-@click.option(
-    "--budget",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Most time to sample a workload. [default: 20]",
-)
-@click.option("--repeat", type=click.IntRange(min=1), help="Take exactly so many samples of each case instead.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=2000.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Most time for one workload's worker.",
-)
-@click.option("--threads", type=click.IntRange(min=1), help="Threads torch computes with; an axis of the case.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of weights, inputs and the order of samples.")
-@click.option(
-    "--quick", is_flag=True, help=f"Precision {QUICK_PRECISION:.0%} and a budget of {QUICK_BUDGET_S:g} s, unless given."
-)
-@click.option("--print", "print_only", is_flag=True, help="Print the cases and run nothing.")
-@store_option
-def models(
-    suite: str,
-    models: tuple[str, ...],
-    backends: tuple[str, ...],
-    modes: tuple[str, ...],
-    batch_sizes: tuple[int, ...],
-    sequence_lengths: tuple[int, ...],
-    dtypes: tuple[str, ...],
-    devices: tuple[str, ...],
-    config: str | None,
-    tags: tuple[str, ...],
-    precision: float | None,
-    budget: float | None,
-    repeat: int | None,
-    timeout: float,
-    threads: int | None,
-    seed: int,
-    quick: bool,
-    print_only: bool,
-    store: Store,
-) -> int:
-    """Measure models: every backend against eager, with intervals.
-
-    Each workload runs in a fresh process, its backends interleaved in random blocks, until the speedup is known as
-    precisely as asked. Ends with 1 if a case failed; what was measured is kept in any case.
-
-    \b
-        bench measure models --models mlp attention --backends eager inductor --batch-sizes 1 8 32
-    """
-    known_backends.check(backends)
-    plan = product(
-        suite, models_of(suite, models), backends=backends, modes=modes, devices=devices, dtypes=dtypes,
-        batch_sizes=batch_sizes, sequence_lengths=sequence_lengths,
-        parameters={"threads": threads} if threads else None,
-    )  # fmt: skip
-    if BASELINE not in backends:
-        _talk(f"{BASELINE} added: it is what speedups are measured against")
-    if print_only:
-        for workload in plan:
-            for backend in workload.backends:
-                click.echo(f"{workload} {backend}")
-        return Exit.OK
-    if importlib.util.find_spec("torch") is None:
-        raise MissingExtra("torch", "torch")
-    usual = Settings(precision=QUICK_PRECISION, budget_s=QUICK_BUDGET_S) if quick else Settings()
-    settings = Settings(
-        precision=precision or usual.precision,
-        budget_s=budget or usual.budget_s,
-        timeout_s=timeout,
-        repeat=repeat,
-        threads=threads,
-        seed=seed,
-    )
-    return _measure(plan, settings, store, config=config, suite=suite, tags=_tags(tags))
-
-
-def _measure(
-    plan: list[Workload], settings: Settings, store: Store, *, config: str | None, suite: str, tags: dict[str, str]
-) -> int:
-    from ..warehouse import recorder
-    from ..warehouse.database import Warehouse
-    from ..warehouse.output import write_rows
-    from .report import COLUMNS, results
-    from .runner import Runner
-
-    with recorder.run(config, suite=suite, store=store, source="measure", tags=tags) as run:
-        failed = Runner(run, settings, say=_progress).measure(plan)
-    _progress("")
-    with Warehouse.open(store) as warehouse:
-        found = results(warehouse, run.run_id)
-    write_rows(list(COLUMNS), [result.cells() for result in found], "table")
-    for note in filter(None, (result.note() for result in found)):
-        _talk(note)
-    _talk(f"recorded as run {run.run_id} in {store.root}. Ask again with: bench speedups")
-    return Exit.FAILED if failed else Exit.OK
-
-
-def _tags(pairs: tuple[str, ...]) -> dict[str, str]:
-    for pair in pairs:
-        if "=" not in pair:
-            raise BenchError(f"tag {pair!r} has no value. Write it as KEY=VALUE.")
-    return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
-
-
-def _talk(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def _progress(text: str) -> None:
-    """A line on stderr; on a terminal, each writes over the one before, and an empty one wipes it."""
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns - 1
-        click.echo(f"\r\x1b[K{text[:width]}", nl=False, err=True)
-    elif text:
-        _talk(text)
