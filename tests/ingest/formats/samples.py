@@ -128,3 +128,11 @@ sample("conbench", {"data": [{
     "run_id": "r", "timestamp": "2024-05-06T07:08:09Z", "tags": {"name": "n", "x": 1}, "github": {"commit": "abc"}, "error": None,
     "machine_info": {"name": "m", "memory_bytes": "5"}, "stats": {"data": [0.5], "times": [0.5], "unit": "s", "mean": 0.5},
 }], "metadata": {}})  # fmt: skip
+VLLM = {
+    "date": "20250227-024826", "endpoint_type": "vllm", "backend": "vllm", "label": "l", "model_id": "m", "tokenizer_id": "t",
+    "num_prompts": 2, "tp": "2", "request_rate": "inf", "burstiness": 1.0, "max_concurrency": None, "duration": 2.5, "completed": 1,
+    "failed": 1, "output_throughput": 3.0, "input_lens": [4, 6], "output_lens": [3, 0], "ttfts": [0.01, 0.0], "itls": [[0.5, 0.25], []],
+    "start_times": [1.5, 2.5], "generated_texts": ["a", ""], "errors": ["", "why"], "mean_ttft_ms": 10.0, "p99.9_itl_ms": 0.5,
+    "rates": [0.5], "run_number": 0, "max_num_seqs": 32,
+}  # fmt: skip
+sample("vllm", f"{json.dumps(VLLM)}\n{json.dumps(VLLM | {'request_rate': 4.0})}\n")

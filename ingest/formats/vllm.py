@@ -1,0 +1,149 @@
+"""vLLM: what `vllm bench serve`, `latency` and `throughput` write, and before them benchmarks/benchmark_*.py.
+
+Followed from v0.5 (2024) to 2026: results of one benchmark, several appended to a file (`--append-result`), and the folders of
+`vllm bench sweep serve`.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+from ...warehouse.events import Instant
+from .. import serving
+from ..document import BadRecord, Object, instant
+from ..format import Head
+from ..jsonformat import JsonFormat
+from ..results import Results
+
+DATE = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)", re.ASCII)
+AXES = (
+    "best_of", "use_beam_search", "num_prompts", "request_rate", "burstiness", "max_concurrency", "ramp_up_strategy",
+    "ramp_up_start_rps", "ramp_up_end_rps", "dataset_name",
+)  # fmt: skip
+RUN = re.compile(r"(commit|sha|version|host|time|date|id)(_|$)", re.ASCII)  # of --metadata: what is no axis
+
+
+class Vllm(JsonFormat):
+    """Results of vLLM."""
+
+    name = "vllm"
+    doc = "vLLM benchmark JSON: serving (one or several, also --save-detailed), latency, throughput, and folders of sweeps"
+    becomes = (
+        "a folder → a run, begun at its first date; a serving benchmark → a case named by the model, its load (request_rate, "
+        "max_concurrency …), texts of --metadata and what a sweep set its parameters; a latency or throughput benchmark, which "
+        "names no model → a case named by the file; mean_ttft_ms … → ttft_mean, tpot, itl, latency (e2el); ttfts, itls, "
+        "input_lens, output_lens, latencies → samples; throughputs → request_throughput, output_throughput, total_throughput; "
+        "requests that failed → samples NULL, texts of `error`, and the reason of the outcome, which is fail_to_run if none "
+        "completed"
+    )
+    lost = "generated texts (a note counts them)"
+    holds = (Object, list)
+    places = ("*/run=*.json", "*/*/run=*.json", "*/*.failure.json")
+    shapes = (
+        frozenset({"model_id", "num_prompts", "request_rate"}),
+        frozenset({"[].model_id", "[].num_prompts", "[].request_rate"}),
+        frozenset({"avg_latency", "latencies", "percentiles"}),
+        frozenset({"elapsed_time", "num_requests", "requests_per_second", "tokens_per_second"}),
+        frozenset({"error_type", "error", "serve_overrides"}),
+    )
+
+    def left_out(self, head: Head) -> str | None:
+        """A summary says again what the runs of a sweep beside it say."""
+        if "[].model_id" in head.paths and (head.path.parent / "run=0.json").is_file():
+            return "repeats what run=0.json and others beside it say"
+        return None
+
+    def parse(self, text: str) -> Any:
+        """One result, a list of them, or one a line."""
+        return serving.records_of(text)
+
+    def open(self, document: Any, results: Results) -> Iterator[Any]:
+        """The run is the folder's: a sweep has many files."""
+        dates = [_date(record.get("date")) for record in document if isinstance(record, Object)]
+        if began := min((date for date in dates if date is not None), default=None):
+            results.run(started_at=began)
+        yield from document
+
+    def load(self, record: Object, results: Results) -> None:
+        """One benchmark."""
+        if "latencies" in record and "avg_latency" in record:
+            _latency(record, results)
+        elif "requests_per_second" in record and "model_id" not in record:
+            _throughput(record, results)
+        elif "error_type" in record and "model_id" not in record:
+            _failure(record, results)
+        else:
+            _serving(record, results)
+
+
+def _serving(record: Object, results: Results) -> None:
+    moment = _date(record.get("date"))
+    if moment is not None:
+        record.take("date")
+    endpoint = record.text("backend") or record.text("endpoint_type")
+    label = record.text("label") or endpoint
+    if record.get("endpoint_type") == endpoint:
+        record.take("endpoint_type")
+    name, tokenizer = record.name("model_id"), record.text("tokenizer_id")
+    axes = {axis: serving.plain(record.take(axis)) for axis in AXES} | dict(_settings(record))
+    axes |= {
+        "endpoint": endpoint if endpoint != label else None,
+        "tokenizer_id": tokenizer if tokenizer != name else None,
+    }
+    parameters = {key: value for key, value in axes.items() if value is not None}
+    case = results.case(name, suite="serving", backend=label, parameters=parameters)
+    serving.aggregates(case, record)
+    serving.requests(results, case, record, moment)
+    serving.counters(case, record)
+    case.fields(record.left())
+
+
+def _settings(record: Object) -> Iterator[tuple[str, Any]]:
+    """What a sweep set, which follows the number of its run, and what the user said of the benchmark, which is text."""
+    for field in serving.after(record, "run_number"):
+        yield field, serving.plain(record.take(field))
+    for field, value in record.left().items():
+        if isinstance(value, str) and not RUN.search(field) and len(value) < 200:
+            yield field, record.take(field)
+
+
+def _latency(record: Object, results: Results) -> None:
+    case = results.case(_stem(results), suite="latency")
+    case.samples(record.array("latencies"), "s")
+    case.metric("latency", record.take("avg_latency"), "s", statistic="mean")
+    case.metric("latency", record.take("std_latency"), "s", statistic="stddev")
+    percentiles = record.section("percentiles")
+    for key in percentiles:
+        if not re.fullmatch(r"\d{1,2}(\.\d+)?", key, re.ASCII):
+            raise BadRecord(f"{key[:60]!r} is no percentile")
+        case.metric("latency", percentiles.take(key), "s", statistic=f"p{key}")
+    case.fields(record.left())
+
+
+def _throughput(record: Object, results: Results) -> None:
+    case = results.case(_stem(results), suite="throughput")
+    serving.aggregates(case, record)
+    serving.counters(case, record)
+    case.fields(record.left())
+
+
+def _failure(record: Object, results: Results) -> None:
+    """A combination of a sweep that gave no result."""
+    axes = dict(record.section("serve_overrides")) | dict(record.section("bench_overrides"))
+    name = axes.pop("model", None)
+    case = results.case(name if isinstance(name, str) and name else _stem(results), suite="serving", parameters=axes)
+    message = record.text("error")
+    kind = record.text("error_type")
+    case.outcome("fail_to_run", f"{kind}: {message}"[:500], exception=kind, message=message)
+    case.fields(record.left())
+
+
+def _stem(results: Results) -> str:
+    """The name of the file, where nothing else says what was measured."""
+    return PurePath(results.part.name).name.removesuffix(".json")
+
+
+def _date(value: Any) -> Instant | None:
+    match = DATE.fullmatch(value) if isinstance(value, str) else None
+    return instant("{}-{}-{} {}:{}:{}".format(*match.groups()) if match else value)

@@ -1,0 +1,179 @@
+"""What benchmarks of LLM servers measure, under one name whatever tool says it.
+
+latency  from sending a request to its last token     ttft  to its first token     ttst  from first to second
+itl      between two tokens (chunks) of a response    tpot  time per output token after the first
+request_throughput, input_throughput, output_throughput, total_throughput          of the whole benchmark, a second
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..warehouse.events import Instant
+from .document import BadRecord, Object, decode, lines_of
+from .jsonformat import Broken
+from .results import Results, Subject, number
+
+METRICS = {
+    "e2el": "latency", "e2e_latency": "latency", "request_latency": "latency", "end_to_end_latency": "latency",
+    "time_to_first_token": "ttft", "time_to_second_token": "ttst", "time_per_output_token": "tpot",
+    "inter_token_latency": "itl", "total_token_throughput": "total_throughput", "requests_per_second": "request_throughput",
+    "tokens_per_second": "total_throughput", "output_tokens_per_second": "output_throughput",
+    "output_token_throughput": "output_throughput", "total_throughput": "total_throughput",
+    "input_sequence_length": "input_tokens", "output_sequence_length": "output_tokens",
+    "number_input_tokens": "input_tokens", "number_output_tokens": "output_tokens",
+    "prompt_token_count": "input_tokens", "output_token_count": "output_tokens", "total_token_count": "total_tokens",
+}  # fmt: skip
+STATISTICS = {"avg": "mean", "average": "mean", "std": "stddev", "std_dev": "stddev", "stdev": "stddev"}
+AGGREGATE = re.compile(r"(mean|median|std|min|max|p\d+(?:\.\d+)?)_(\w+?)_(ms|s)")  # p99_ttft_ms
+PLAIN: dict[str, tuple[str, str | None, str | None]] = {  # metric, unit, statistic
+    "duration": ("benchmark_duration", "s", None),
+    "elapsed_time": ("benchmark_duration", "s", None),
+    "request_throughput": ("request_throughput", "requests/s", None),
+    "requests_per_second": ("request_throughput", "requests/s", None),
+    "request_goodput": ("request_goodput", "requests/s", None),
+    "input_throughput": ("input_throughput", "tokens/s", None),
+    "output_throughput": ("output_throughput", "tokens/s", None),
+    "output_throughput_retokenized": ("output_throughput_retokenized", "tokens/s", None),
+    "total_throughput": ("total_throughput", "tokens/s", None),
+    "total_throughput_retokenized": ("total_throughput_retokenized", "tokens/s", None),
+    "total_token_throughput": ("total_throughput", "tokens/s", None),
+    "tokens_per_second": ("total_throughput", "tokens/s", None),
+    "max_output_tokens_per_s": ("output_throughput", "tokens/s", "max"),
+    "max_concurrent_requests": ("concurrency", "count", "max"),
+    "concurrency": ("concurrency", "count", "mean"),
+    "total_input_tokens": ("total_input_tokens", "tokens", None),
+    "total_output_tokens": ("total_output_tokens", "tokens", None),
+    "total_num_tokens": ("total_tokens", "tokens", None),
+    "completed": ("completed", "count", None),
+    "failed": ("failed", "count", None),
+    "num_requests": ("completed", "count", None),
+}
+REQUESTS = {  # lists with an entry a request: metric, unit, and whether a request that failed has one
+    "ttfts": ("ttft", "s", False), "latencies": ("latency", "s", False), "queue_times": ("client_queue_time", "s", True),
+    "input_lens": ("input_tokens", "tokens", True), "output_lens": ("output_tokens", "tokens", False),
+}  # fmt: skip
+MOST_REASONS = 3
+
+
+def statistic(name: str) -> str:
+    """An aggregate by the name it has in our tables."""
+    return STATISTICS.get(name, name)
+
+
+def records_of(text: str) -> list[Any]:
+    """The records of a text: one document, a list of them, or one a line, of which some may be broken.
+
+    Raises:
+        BadRecord: It is one document that cannot be read.
+    """
+    try:
+        document = decode(text)
+    except BadRecord:
+        lines = lines_of(text)
+        if len(lines) < 2:
+            raise
+        return [_line(line) for line in lines]
+    return document if isinstance(document, list) else [document]
+
+
+def _line(line: str) -> Any:
+    try:
+        return decode(line)
+    except BadRecord as error:
+        return Broken(line, error)
+
+
+def aggregates(case: Subject, record: Object) -> None:
+    """Add every field that is an aggregate by its name, such as p99_ttft_ms, or a number of the benchmark as a whole.
+
+    Where no request completed, a tool that says 0 ms has measured nothing: such fields are left.
+    """
+    for field in list(record):
+        match = AGGREGATE.fullmatch(field) if len(field) < 100 else None
+        if is_void(record, field):
+            continue
+        if field in PLAIN:
+            metric, unit, kind = PLAIN[field]
+            case.metric(metric, record.take(field), unit, statistic=kind, **_direction(unit, metric))
+        elif match is not None and number(record[field]) is not None:
+            kind, metric = statistic(match[1]), METRICS.get(match[2], match[2])
+            case.metric(metric, record.take(field), match[3], statistic=kind)
+
+
+def is_void(record: Object, field: str) -> bool:
+    """Whether a field is about requests that completed, of which there is none."""
+    return record.get("completed") == 0 and ("throughput" in field or AGGREGATE.fullmatch(field[:100]) is not None)
+
+
+def _direction(unit: str | None, metric: str) -> dict[str, Any]:
+    """What the unit alone does not say: how long a benchmark took is neither good nor bad."""
+    return {"better": "lower" if metric == "failed" else None} if unit in ("s", "count", "tokens") else {}
+
+
+def counters(case: Subject, record: Object) -> None:
+    """Add the numbers that nobody asked for, each as a metric of its name."""
+    for field in list(record.left()):
+        if type(record[field]) in (int, float) and not is_void(record, field):
+            case.metric(field, record.take(field), better=None)
+
+
+def requests(results: Results, case: Subject, record: Object, moment: Instant | None) -> None:
+    """Add what a record says of each request: samples in the order of requests, NULL where one failed; and the outcome.
+
+    Raises:
+        BadRecord: Some list has another length than others, or holds no lists where it should.
+    """
+    errors = record.array("errors")
+    failed = {index for index, error in enumerate(errors) if error}
+    lengths = {
+        field: len(record.get(field) or ()) for field in (*REQUESTS, "itls", "errors") if _is_list(record, field)
+    }
+    if len(sizes := {length for length in lengths.values() if length}) > 1:
+        raise BadRecord(f"its lists are of {' and '.join(map(str, sorted(sizes)))} requests")
+    for field, (metric, unit, always) in REQUESTS.items():
+        if _is_list(record, field):
+            values = record.array(field)
+            values = [None if index in failed and not always else value for index, value in enumerate(values)]
+            case.samples(values, unit, metric=metric, recorded_at=moment, better="lower" if unit == "s" else None)
+    case.samples(record.array("start_times"), "s", loops=None, metric="start_time", better=None)
+    gaps = [[] if index in failed else each for index, each in enumerate(record.array("itls"))]
+    if any(not isinstance(each, list) for each in gaps):
+        raise BadRecord("itls is no list of lists")
+    case.samples([gap for each in gaps for gap in each], "s", metric="itl", recorded_at=moment)
+    case.samples([len(each) for each in gaps], "count", metric="itl_count")  # says which request a sample of itl is of
+    if texts := record.array("generated_texts"):
+        results.note(f"{len(texts)} generated texts are left out")
+    outcome(case, record, [error for error in errors if error], len(errors))
+
+
+def _is_list(record: Object, field: str) -> bool:
+    return isinstance(record.get(field), list)
+
+
+def outcome(case: Subject, record: Object, errors: list[Any], total: int) -> None:
+    """Add how a benchmark ended some of whose requests failed: ok with the reason, unless none completed."""
+    for error in errors:
+        case.text("error", error)
+    completed, failed = record.whole("completed"), record.whole("failed") or len(errors)
+    if not failed and completed != 0:
+        return
+    total = total or (completed or 0) + failed
+    said = list(dict.fromkeys(str(error).strip()[-200:] for error in errors))[:MOST_REASONS]
+    reason = f"{failed or 'none'} of {total} requests {'failed' if failed else 'completed'}"
+    none = completed == 0 or (completed is None and failed == total)
+    case.outcome("fail_to_run" if none else "ok", reason + (f": {'; '.join(said)}" if said else ""))
+
+
+def after(record: Object, key: str) -> Iterator[str]:
+    """The fields that follow one in the text: where tools append what a sweep set."""
+    found = False
+    for field in record:
+        if found:
+            yield field
+        found |= field == key
+
+
+def plain(value: Any) -> Any:
+    """The value of an axis: a number JSON has no word for as the tools write it as text."""
+    return "inf" if value == float("inf") else value
