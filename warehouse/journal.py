@@ -14,7 +14,8 @@ written, so a full disk is an error and not a SIGBUS.
 A string definition (kind STRING) has the payload u32 id, UTF-8 bytes. A VOID record holds nothing. Any other kind is
 the index of a layout in the header; its payload is a u32 mask of the nullable fields present, then the present fields
 in the layout's order: integers i64 (u16 where it says so), instants i64 (ns), floats f64, booleans u8, strings u32
-ids, lists a u32 count and their items. The trailer is written last and equals the length; a record longer than a page
+ids, lists a u32 count and their items. Integers and floats that a layout calls optional always have their place; where
+there is none it holds ABSENT. The trailer is written last and equals the length; a record longer than a page
 has the CRC-32 of the rest there, because after power loss its first and last page may be on disk without those
 between. A reader stops at the first record that is not whole.
 
@@ -61,12 +62,19 @@ CODES: dict[Any, str] = {
     list[int]: "*q",
     list[str]: "*I",
 }
-TYPES = {code: kind for kind, code in CODES.items()} | {"*H": list[int]}
-STRUCT_CODES = {"I": "I", "q": "q", "H": "H", "n": "q", "d": "d", "?": "?"}
+TYPES = {code: kind for kind, code in CODES.items()} | {"*H": list[int], "Q": int, "D": float}
+STRUCT_CODES = {"I": "I", "q": "q", "H": "H", "n": "q", "d": "d", "?": "?", "Q": "q", "D": "d"}
+NUMPY_CODES = {"I": "<u4", "q": "<i8", "H": "<u2", "n": "<i8", "d": "<f8", "?": "?", "Q": "<i8", "D": "<f8"}
 KINDS: dict[type[Event], int] = {event: index for index, event in enumerate(EVENTS)}
 HEAD = struct.Struct("<IB")
 U32 = struct.Struct("<I")
 U64 = struct.Struct("<Q")
+
+# What stands for no number (codes Q and D). The float is a NaN that no arithmetic gives: a measured NaN is another.
+ABSENT_INT = -(1 << 63)
+ABSENT_BITS = 0x7FF8_0000_BE2C_4A11
+(ABSENT_FLOAT,) = struct.unpack("<d", U64.pack(ABSENT_BITS))
+ABSENT = {"Q": struct.pack("<q", ABSENT_INT), "D": U64.pack(ABSENT_BITS)}
 
 
 class StoreFull(BenchError):
@@ -121,12 +129,23 @@ def layouts() -> list[Layout]:
 
 LAYOUTS = layouts()
 
-# Steps of a scheduler whose chunks fit 16 bits, as they do, are the bulk of a server's events: half the bytes.
+# The bulk of a server's events are scheduler steps: with chunks of 16 bits they take half the bytes, and with a place for
+# every field that a server may know nobody needs to look which are there.
 NARROW_CHUNK = len(LAYOUTS)
+_SERVERS = ("batch_id", "schedule_ms", "model_run_ms", "step_ms", "waiting", "running", "prefill", "decode", "token_budget",
+            "kv_cache_usage")  # fmt: skip
+
+
+def _narrow(name: str, code: str, nullable: bool) -> tuple[str, str, bool]:
+    if name in _SERVERS:
+        return name, code.upper(), False
+    return name, "*H" if name == "chunk_sizes" else code, nullable
+
+
 LAYOUTS.append(
     dataclasses.replace(
         LAYOUTS[KINDS[ScheduleChunk]],
-        fields=tuple((n, "*H" if n == "chunk_sizes" else c, o) for n, c, o in LAYOUTS[KINDS[ScheduleChunk]].fields),
+        fields=tuple(_narrow(*field) for field in LAYOUTS[KINDS[ScheduleChunk]].fields),
     )
 )
 
@@ -465,7 +484,7 @@ class _Reader:
                 offset += 4
                 shape = f"({count},)"
             names.append(name)
-            dtype = np.dtype(shape + {"I": "<u4", "q": "<i8", "H": "<u2", "n": "<i8", "d": "<f8", "?": "?"}[code[-1]])
+            dtype = np.dtype(shape + NUMPY_CODES[code[-1]])
             formats.append(dtype)
             offsets.append(offset)
             offset += dtype.itemsize
@@ -484,6 +503,10 @@ class _Reader:
                 columns[name] += [self.strings[number] for number in rows[name].tolist()]
             elif code == "*I":
                 columns[name] += [[self.strings[number] for number in row] for row in rows[name].tolist()]
+            elif code in "QD":
+                values = rows[name].astype(object)
+                values[rows[name].copy().view("<i8") == (ABSENT_INT if code == "Q" else ABSENT_BITS)] = None
+                columns[name] += values.tolist()
             else:
                 columns[name] += (rows[name] // 1000 if code == "n" else rows[name]).tolist()
         return len(rows)
@@ -536,6 +559,8 @@ class _Reader:
                 offset += packer.size
                 if code[-1] == "I":
                     items = tuple(self.strings[item] for item in items)
+                if code in ABSENT and data[offset - packer.size : offset] == ABSENT[code]:
+                    items = (None,)
                 value = list(items) if code[0] == "*" else items[0] // 1000 if code == "n" else items[0]
             columns[name].append(value)
         return True

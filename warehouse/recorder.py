@@ -32,7 +32,7 @@ from .. import __version__
 from . import environment, events
 from .errors import BenchError
 from .events import Event, Instant, Json
-from .journal import KINDS, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
+from .journal import ABSENT_FLOAT, ABSENT_INT, KINDS, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -228,18 +228,18 @@ class Run:
         self,
         chunk_sizes: Sequence[int],
         *,
-        schedule_ms: float | None = None,
-        model_run_ms: float | None = None,
-        batch_id: int | None = None,
-        step_ms: float | None = None,
-        waiting: int | None = None,
-        running: int | None = None,
-        prefill: int | None = None,
-        decode: int | None = None,
-        token_budget: int | None = None,
-        kv_cache_usage: float | None = None,
+        schedule_ms: float | None = ABSENT_FLOAT,
+        model_run_ms: float | None = ABSENT_FLOAT,
+        batch_id: int | None = ABSENT_INT,
+        step_ms: float | None = ABSENT_FLOAT,
+        waiting: int | None = ABSENT_INT,
+        running: int | None = ABSENT_INT,
+        prefill: int | None = ABSENT_INT,
+        decode: int | None = ABSENT_INT,
+        token_budget: int | None = ABSENT_INT,
+        kv_cache_usage: float | None = ABSENT_FLOAT,
     ) -> None:
-        """Record one scheduler step, in a microsecond or two.
+        """Record one scheduler step, in a microsecond or two. What is left out, or None, is NULL; left out is faster.
 
         Args:
             chunk_sizes: Tokens scheduled for each request.
@@ -254,43 +254,10 @@ class Run:
             token_budget: Most tokens a step may schedule.
             kv_cache_usage: Share of the KV cache in use, 0 to 1.
         """
-        shape = 0  # which of the optional fields are there, one bit each
-        values: list[Any] = []
-        if batch_id is not None:
-            shape = 512
-            values.append(batch_id)
-        if schedule_ms is not None:
-            shape |= 1
-            values.append(schedule_ms)
-        if model_run_ms is not None:
-            shape |= 2
-            values.append(model_run_ms)
-        if step_ms is not None:
-            shape |= 4
-            values.append(step_ms)
-        if waiting is not None:
-            shape |= 8
-            values.append(waiting)
-        if running is not None:
-            shape |= 16
-            values.append(running)
-        if prefill is not None:
-            shape |= 32
-            values.append(prefill)
-        if decode is not None:
-            shape |= 64
-            values.append(decode)
-        if token_budget is not None:
-            shape |= 128
-            values.append(token_budget)
-        if kv_cache_usage is not None:
-            shape |= 256
-            values.append(kv_cache_usage)
-        count = len(chunk_sizes)
         try:
-            pack, head, length = _chunk_packers[shape][count]
+            pack, head, length = _chunk_packers[len(chunk_sizes)]
         except KeyError:
-            pack, head, length = _chunk_packer(shape, count)
+            pack, head, length = _chunk_packer(len(chunk_sizes))
         now = _now()
         self._steps = line = self._steps + 1
         journal = self._journal
@@ -299,14 +266,26 @@ class Run:
         if end <= journal.limit:
             journal.end = end
             try:
-                pack(journal.map, offset, head, *chunk_sizes, *values, now, line, length)
+                pack(journal.map, offset, head, *chunk_sizes, batch_id, schedule_ms, model_run_ms, step_ms, waiting,
+                     running, prefill, decode, token_budget, kv_cache_usage, now, line, length)  # fmt: skip
                 return
             except BaseException as error:  # a value that does not fit, or another thread closed this journal
                 journal.void(offset, length)
                 if not isinstance(error, Exception):
                     raise
-        row = [count, *chunk_sizes, *values, now, line]
-        self._write(lambda current: current.append(_CHUNK_KIND, _chunk_mask(shape), (count,), row))
+        fields = {
+            "batch_id": batch_id, "schedule_ms": schedule_ms, "model_run_ms": model_run_ms, "step_ms": step_ms,
+            "waiting": waiting, "running": running, "prefill": prefill, "decode": decode, "token_budget": token_budget,
+            "kv_cache_usage": kv_cache_usage,
+        }  # fmt: skip
+        given: dict[str, Any] = {
+            name: value for name, value in fields.items() if value is not ABSENT_FLOAT and value is not ABSENT_INT
+        }
+        self.emit(
+            events.ScheduleChunk(
+                run_id=self.run_id, chunk_sizes=list(chunk_sizes), recorded_at=Instant(now // 1000), line=line, **given
+            )
+        )
 
     def flush(self) -> None:
         """Return when everything recorded so far would survive power loss."""
@@ -523,39 +502,27 @@ class _Span:
             self._case.timing(duration, metric=self._metric, phase=self._phase, loops=self._loops)
 
 
-def _bits(event: type[Event]) -> dict[str, int]:
-    nullable = [name for name, _, null in LAYOUTS[KINDS[event]].fields if null]
+def _bits(kind: int) -> dict[str, int]:
+    nullable = [name for name, _, null in LAYOUTS[kind].fields if null]
     return {name: 1 << index for index, name in enumerate(nullable)}
 
 
 _TIMING_KIND = KINDS[events.Timing]
-_PLAIN_MASK = _bits(events.Timing)["sample"] | _bits(events.Timing)["recorded_at"]
-_CHUNK_KIND = KINDS[events.ScheduleChunk]
-_CHUNK = _bits(events.ScheduleChunk)
-_CHUNK_OPTIONAL = (
-    "schedule_ms", "model_run_ms", "step_ms", "waiting", "running", "prefill", "decode", "token_budget", "kv_cache_usage",
-    "batch_id",
-)  # fmt: skip
+_PLAIN_MASK = _bits(_TIMING_KIND)["sample"] | _bits(_TIMING_KIND)["recorded_at"]
+
+# For scheduler steps by their number of chunks: packer, what the row begins with, its length.
+_CHUNK_MASK = sum(bit for name, bit in _bits(NARROW_CHUNK).items() if name in ("chunk_sizes", "recorded_at", "line"))
 _CHUNK_HEAD = struct.Struct("<IBII")  # length, kind, mask, number of chunks
-
-# For scheduler steps by their shape and number of chunks: packer, what the row begins with, its length.
-_chunk_packers: list[dict[int, tuple[Callable[..., None], bytes, int]]] = [{} for _ in range(1 << len(_CHUNK_OPTIONAL))]
+_chunk_packers: dict[int, tuple[Callable[..., None], bytes, int]] = {}
 
 
-def _chunk_mask(shape: int) -> int:
-    names = {name for index, name in enumerate(_CHUNK_OPTIONAL) if shape >> index & 1}
-    return sum(_CHUNK[name] for name in names | {"chunk_sizes", "recorded_at", "line"})
-
-
-def _chunk_packer(shape: int, count: int) -> tuple[Callable[..., None], bytes, int]:
-    mask = _chunk_mask(shape)
-    layout = LAYOUTS[NARROW_CHUNK].format(mask, (count,))
+def _chunk_packer(count: int) -> tuple[Callable[..., None], bytes, int]:
+    layout = LAYOUTS[NARROW_CHUNK].format(_CHUNK_MASK, (count,))
     length = struct.calcsize(layout)
     if length > PAGE:  # the careful way ends it with a checksum; no journal has so much room
         return struct.pack_into, b"", sys.maxsize
     packer = struct.Struct(f"<{_CHUNK_HEAD.size}s" + layout.removeprefix(_CHUNK_HEAD.format))
-    head = _CHUNK_HEAD.pack(length, NARROW_CHUNK, mask, count)
-    made = _chunk_packers[shape][count] = packer.pack_into, head, length
+    made = _chunk_packers[count] = packer.pack_into, _CHUNK_HEAD.pack(length, NARROW_CHUNK, _CHUNK_MASK, count), length
     return made
 
 

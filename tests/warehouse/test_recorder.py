@@ -1,6 +1,7 @@
 """Recording: every event that a call returned from is there, whichever thread, process or signal handler made the call."""
 
 import collections
+import math
 import os
 import signal
 import subprocess
@@ -93,6 +94,21 @@ def test_a_run_in_brief(store: Store) -> None:
     assert rows(store, "SELECT size_bytes, statistic FROM memory_samples") == [(1 << 20, "peak")]
     assert rows(store, "SELECT metric, value, better FROM metrics") == [("graph_breaks", 2.0, "lower")]
     assert rows(store, "SELECT status, case_id IS NULL FROM outcomes ORDER BY ALL") == [("ok", False), ("ok", True)]
+
+
+@pytest.mark.parametrize("repeats", [1, 50], ids=["alone", "alike"])
+def test_a_step_knows_what_it_was_not_told(store: Store, repeats: int) -> None:
+    """Left out and None are NULL; a zero, a negative number and a measured NaN are none of these."""
+    with bench.run("config", store=store) as run:
+        for _ in range(repeats):
+            run.schedule_chunk([1], step_ms=math.nan, waiting=0, running=-1)
+        for _ in range(repeats):
+            run.schedule_chunk([1], step_ms=None, waiting=None, decode=2)
+
+    assert rows(
+        store,
+        "SELECT isnan(step_ms), model_run_ms, waiting, running, decode, batch_id FROM schedule_chunks ORDER BY line",
+    ) == [*[(True, None, 0, -1, None, None)] * repeats, *[(None, None, None, None, 2, None)] * repeats]
 
 
 def test_a_run_that_raises_says_why(store: Store) -> None:
