@@ -215,6 +215,7 @@ class MemorySample(Event):
         int | None, Column("How far below the truth it may lie; NULL unknown.", unit="bytes")
     ] = None
     device_index: Annotated[int | None, Column("GPU it was read from.")] = None
+    place: Annotated[str | None, Column("Source line that had run, as FILE:LINE; NULL where nobody looked.")] = None
     recorded_at: RecordedAt = None
     source_id: SourceId = None
     line: Line = None
@@ -235,8 +236,23 @@ class MemoryLine(Event):
     text: Annotated[str | None, Column("Source text of the line.")] = None
     hits: Annotated[int, Column("Times the line ran.", unit="count")]
     start_bytes: Annotated[int, Column("Memory before the line, at its largest peak.", unit="bytes")]
-    peak_bytes: Annotated[int, Column("Highest memory while the line ran.", unit="bytes")]
-    end_bytes: Annotated[int, Column("Memory after the line.", unit="bytes")]
+    peak_bytes: Annotated[int, Column("Highest memory while the line ran, and what it called.", unit="bytes")]
+    end_bytes: Annotated[int, Column("Memory after the line, at its largest peak.", unit="bytes")]
+    transient_bytes: Annotated[
+        int | None, Column("Most that a run of it took and gave back: peak above both start and end.", unit="bytes")
+    ] = None
+    increase_bytes: Annotated[
+        int | None,
+        Column("Sum of what memory rose by at the line, outside other traced lines it called.", unit="bytes"),
+    ] = None
+    decrease_bytes: Annotated[int | None, Column("Sum of what memory fell by there, not negative.", unit="bytes")] = (
+        None
+    )
+    source: Annotated[str | None, Column("Memory it is about: rss, cuda_allocated …; NULL means rss.")] = None
+    device_index: Annotated[int | None, Column("GPU it was read from.")] = None
+    error_bound_bytes: Annotated[
+        int | None, Column("How far below the truth each of them may lie; NULL unknown.", unit="bytes")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
