@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..warehouse.events import Instant
-from .document import BadRecord, Object, decode, lines_of
+from .document import BadRecord, Object, decode, lines_of, read_text, repeated_key
+from .format import GZIP, Part, encoding
 from .jsonformat import Broken
 from .results import Results, Subject, number
 
@@ -82,6 +83,36 @@ def _line(line: str) -> Any:
         return decode(line)
     except BadRecord as error:
         return Broken(line, error)
+
+
+def lines(part: Part) -> Iterator[tuple[int, str]]:
+    """The lines of a part with their numbers, as they are read: a file of any size, unless it is packed or UTF-16.
+
+    Raises:
+        BadRecord: It cannot be unpacked or decoded. Bytes of a line that are no UTF-8 stand as \\xNN.
+    """
+    with part.path.open("rb") as file:
+        start = file.read(2)
+    if start == GZIP or encoding(start) == "utf-16":
+        yield from list(enumerate(lines_of(read_text(part)), 1))[part.first_line - 1 :]
+        return
+    for at, line in part.lines():
+        text = line.removesuffix(b"\r").decode("utf-8", "backslashreplace")
+        yield at, text.removeprefix("\ufeff") if at == 1 else text
+
+
+def object_of(line: str) -> Object:
+    """The JSON object a line is.
+
+    Raises:
+        BadRecord: It is none, or repeats a key, so that nobody can say which value was meant.
+    """
+    record = decode(line)
+    if not isinstance(record, Object):
+        raise BadRecord("not an object")
+    if (key := repeated_key(record)) is not None:
+        raise BadRecord(f"repeats the key {key!r}")
+    return record
 
 
 def aggregates(case: Subject, record: Object) -> None:

@@ -136,3 +136,10 @@ VLLM = {
     "rates": [0.5], "run_number": 0, "max_num_seqs": 32,
 }  # fmt: skip
 sample("vllm", f"{json.dumps(VLLM)}\n{json.dumps(VLLM | {'request_rate': 4.0})}\n")
+SGLANG = {
+    "tag": None, "backend": "sglang", "dataset_name": "random", "request_rate": float("inf"), "max_concurrency": 4, "random_input_len": 8,
+    "random_output_len": 8, "random_range_ratio": 0.5, "server_info": {"model_path": "m", "tp_size": 2, "version": "1"}, "duration": 2.5,
+    "completed": 1, "total_output_tokens_retokenized": 3, "output_throughput": 1.5, "mean_e2e_latency_ms": 7.5, "p99_itl_ms": 0.5,
+    "ttfts": [0.01, 0.0], "itls": [[0.5], []], "output_lens": [2, 0], "errors": ["", "why"], "accept_length": 1.5,
+}  # fmt: skip
+sample("sglang", f"{json.dumps(SGLANG)}\n{json.dumps(SGLANG | {'request_rate': 4.0})}\n", name="m.jsonl")
