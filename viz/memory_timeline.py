@@ -97,15 +97,15 @@ def draw(
   {readings}
 ),
 timed AS (
-  SELECT *, floor((at_s - min(at_s) OVER (PARTITION BY run_id)) / {interval})::BIGINT AS place
+  SELECT *, floor((at_s - min(at_s) OVER (PARTITION BY run_id)) / {interval})::BIGINT AS slot
   FROM readings
   WHERE at_s IS NOT NULL AND statistic = '{statistic}'
 )
-SELECT config, run_id, case_id, name, backend, source, place * {interval} AS seconds, max(size_bytes) AS most_bytes,
+SELECT config, run_id, case_id, name, backend, source, slot * {interval} AS seconds, max(size_bytes) AS most_bytes,
   count(*) AS readings
 FROM timed
-GROUP BY config, run_id, case_id, name, backend, source, place
-ORDER BY config, run_id, source, name, backend, case_id, place"""
+GROUP BY config, run_id, case_id, name, backend, source, slot
+ORDER BY config, run_id, source, name, backend, case_id, slot"""
     rows = ask(warehouse, sql)
     clock, unit = suiting((row["seconds"] for row in rows), "s"), suiting((row["most_bytes"] for row in rows), "bytes")
     form = Lines(

@@ -67,7 +67,10 @@ def sentence(counts: dict[str, Any]) -> str:
     from .labels import printable
 
     (_, whose), *numbers = counts.items()
-    parts = [f"{key.replace('_', ' ')} {value:,}" for key, value in numbers]
+    parts = [
+        f"{key.replace('_', ' ')} {f'{value:,}' if isinstance(value, int) else printable(str(value))}"
+        for key, value in numbers
+    ]
     return f"{printable(str(whose))}: {' · '.join(parts)}"
 
 

@@ -23,6 +23,7 @@ class Series:
     x: Sequence[float]
     y: Sequence[float]
     note: str = ""  # said after the label in the legend
+    mark: str = ""  # a character that draws it as a line; such series lie over the others and have no colour
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +48,6 @@ class Axis:
         if self.log:
             return short(math.exp(math.log(self.low) + at * (math.log(self.high) - math.log(self.low))))
         return short(self.low + at * (self.high - self.low))
-
-
-def scatter(
-    series: Sequence[Series],
-    *,
-    title: str,
-    subtitle: str,
-    x_title: str,
-    y_title: str,
-    columns: int,
-    rows: int,
-    colour: bool,
-) -> str:
-    """Points from the origin up and right, with title and legend."""
-    x_end = max((value for one in series for value in one.x), default=0) or 1
-    y_end = max((value for one in series for value in one.y), default=0) or 1
-    axes = Axis(x_title, 0, x_end), Axis(y_title, 0, y_end)
-    drawn = plot(series, *axes, columns=columns, rows=rows, colour=colour)
-    head = [shorten(title, columns), shorten(subtitle, columns), ""]
-    return "\n".join([*head, *drawn, "", *legend(series, columns, colour)])
 
 
 def plot(
@@ -105,7 +86,7 @@ def legend(series: Sequence[Series], columns: int, colour: bool) -> list[str]:
     fine = _in_dots(series, colour)
     lines = []
     for index, one in enumerate(series):
-        mark = inked("⣿" if fine else _LETTERS[index % len(_LETTERS)], index, colour)
+        mark = one.mark or inked("⣿" if fine else _LETTERS[index % len(_LETTERS)], index, colour)
         note = f"  {one.note}" if one.note else ""
         lines.append(f"  {mark} {shorten(one.label, max(8, min(48, columns - 4 - width(note))))}{note}")
     return lines
@@ -127,7 +108,7 @@ def inked(text: str, index: int | None, colour: bool) -> str:
 
 
 def _in_dots(series: Sequence[Series], colour: bool) -> bool:
-    return colour or len(series) == 1
+    return colour or sum(not one.mark for one in series) == 1
 
 
 def _cells(
@@ -137,11 +118,12 @@ def _cells(
     wide, high = (2, 4) if fine else (1, 1)
     bits: dict[tuple[int, int], int] = {}
     owner: dict[tuple[int, int], int] = {}
+    over: dict[tuple[int, int], tuple[str, int | None]] = {}
     for index, one in enumerate(series):
-        dots = [
-            (_dot(x.place(a), across * wide), rows * high - 1 - _dot(y.place(b), rows * high))
-            for a, b in zip(one.x, one.y, strict=True)
-        ]
+        if one.mark:
+            over |= dict.fromkeys(_joined(_dots(one, x, y, across, rows)), (one.mark, None))
+            continue
+        dots = _dots(one, x, y, across * wide, rows * high)
         for column, row in _joined(dots) if joined and fine else dots:
             cell = (column // wide, row // high)
             bits[cell] = bits.get(cell, 0) | _DOTS[row % high][column % wide]
@@ -149,7 +131,12 @@ def _cells(
     letter: Callable[[tuple[int, int]], str] = (
         (lambda cell: chr(0x2800 + bits[cell])) if fine else (lambda cell: _LETTERS[owner[cell] % len(_LETTERS)])
     )
-    return {cell: (letter(cell), owner[cell]) for cell in bits}
+    return {cell: (letter(cell), owner[cell]) for cell in bits} | over
+
+
+def _dots(one: Series, x: Axis, y: Axis, across: int, rows: int) -> list[tuple[int, int]]:
+    """Columns, and rows from the top, of the points."""
+    return [(_dot(x.place(a), across), rows - 1 - _dot(y.place(b), rows)) for a, b in zip(one.x, one.y, strict=True)]
 
 
 def _dot(place: float, dots: int) -> int:

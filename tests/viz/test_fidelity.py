@@ -20,7 +20,7 @@ def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -
     reduced = pixels(draw(opened(builder)))
     monkeypatch.setattr(reduce, "DRAW_ALL_BELOW", 10**9)
     whole = draw(opened(builder))
-    monkeypatch.setattr("bench.viz.runtime_vs_tokens._area", lambda rows: 7)
+    monkeypatch.setattr("bench.viz.scatter._area", lambda rows: 7)
 
     assert len(whole.rows) > 99_000
     assert psnr(reduced, pixels(whole)) >= 40

@@ -2,9 +2,9 @@ import itertools
 import random
 
 import pytest
-from bench.viz import fonts, labels, palette
+from bench.viz import fonts, labels, palette, text
 from bench.viz.legend import Legend
-from bench.viz.text import Series, scatter
+from bench.viz.text import Series
 
 NAMES = [f"config-{number}" for number in range(40)]
 
@@ -108,7 +108,8 @@ def test_a_legend_of_many_names_makes_the_figure_taller() -> None:
 
 
 def draw(series: list[Series], colour: bool = False) -> str:
-    return scatter(series, title="T", subtitle="S", x_title="x", y_title="y", columns=60, rows=10, colour=colour)
+    axes = text.Axis("x", 0, max(max(one.x) for one in series)), text.Axis("y", 0, max(max(one.y) for one in series))
+    return "\n".join(text.plot(series, *axes, columns=60, rows=10, colour=colour) + text.legend(series, 60, colour))
 
 
 def test_one_series_is_drawn_in_braille() -> None:
@@ -134,6 +135,15 @@ def test_with_colour_every_series_has_its_own() -> None:
 
     assert "\x1b[34m⣿\x1b[0m A" in picture
     assert "\x1b[31m⣿\x1b[0m B" in picture
+
+
+def test_a_line_with_a_mark_of_its_own_lies_over_the_points() -> None:
+    """And leaves them in dots, as if it were not there."""
+    picture = draw([Series("A", [0, 5, 10], [0, 9, 10]), Series("fit", [0, 10], [0, 10], mark="━")])
+
+    assert any(0x2800 < ord(char) < 0x2900 for char in picture)
+    assert picture.count("━") > 40
+    assert "  ━ fit" in picture
 
 
 def test_latin_text_needs_no_font_but_the_bundled() -> None:

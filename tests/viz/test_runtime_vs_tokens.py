@@ -1,11 +1,13 @@
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.viz.figure import Figure
-from bench.viz.runtime_vs_tokens import draw, runtime_vs_tokens, token_ticks
+from bench.viz.runtime_vs_tokens import draw, runtime_vs_tokens
+from bench.viz.scatter import token_ticks
 from bench.warehouse.errors import NothingToShow, UnknownName
 
 from ..builders import Builder, chunk, run, source
@@ -52,7 +54,7 @@ def test_many_steps_are_reduced_and_the_subtitle_says_so() -> None:
     assert figure.provenance.total == total
     assert len(figure.rows) < total
     subtitle = figure.spec(False)["title"]["subtitle"]
-    assert subtitle == f"{len(figure.rows):,} of {total:,} steps drawn (grid 900×600)"
+    assert subtitle == [f"{len(figure.rows):,} of {total:,} steps drawn (grid 900×600)"]
     assert sum(n for (n,) in rows(figure, "steps")) == total
 
 
@@ -60,7 +62,7 @@ def test_few_steps_are_drawn_as_they_are() -> None:
     """Nothing is reduced that need not be."""
     figure = draw(opened(few()))
 
-    assert figure.spec(False)["title"]["subtitle"] == "A · all 3 steps drawn"
+    assert figure.spec(False)["title"]["subtitle"] == ["A · all 3 steps drawn"]
 
 
 @pytest.mark.parametrize("count", [2_000, 30_000])
@@ -184,3 +186,59 @@ def test_the_spec_is_the_one_looked_at(name: str) -> None:
         path.write_text(json.dumps(spec, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     assert json.loads(path.read_text(encoding="utf-8")) == spec
+
+
+def costly(floor_ms: float = 10.0, knee: int = 500, steps: int = 1000, config: str = "A") -> list[tuple[int, float]]:
+    """Steps that take a floor, and from a knee on as much more as they have more tokens."""
+    tokens = [1 + (7919 * step) % 2000 for step in range(steps)]
+    return [(n, floor_ms * max(1, n / knee) * (1 + 0.01 * ((31 * i) % 7 - 3))) for i, n in enumerate(tokens)]
+
+
+def test_the_cost_model_is_drawn_over_the_steps_and_told() -> None:
+    """A curve, a ring at the knee, and in the subtitle the parameters with their doubt and R²."""
+    figure = draw(opened(few("A", [*costly()])), fit=True, max_model_run_ms=1e9)
+    spec = figure.spec(True)
+    said = " ".join(spec["title"]["subtitle"])
+    knee = spec["layer"][-1]["data"]["values"][0]
+
+    assert re.search(r"(9\.99|10\.0)\d*±0\.\d+ ms, .* µs/token from (49\d|50\d)\S* tokens, R² 0\.9", said)
+    assert knee["x"] == pytest.approx(500, rel=0.05) and knee["y"] == pytest.approx(10, rel=0.05)
+    assert len(spec["layer"][1]["data"]["values"]) == 200
+    assert figure.provenance.counts[0]["fit"] in said
+    assert "━ cost model of A" in figure.text(80, 12, False)
+    pytest.importorskip("altair").Chart.from_dict(figure.interactive())
+
+
+def test_each_step_has_its_fitted_time() -> None:
+    """As a column of the table, from the query in the file."""
+    builder = few("A", [*costly()])
+    figure = draw(opened(builder), fit=True, max_model_run_ms=1e9)
+    pairs = rows(figure, "model_run_ms", "fitted_ms")
+
+    assert all(fitted == pytest.approx(ms, rel=0.05) for ms, fitted in pairs)
+    cursor = builder.connection.execute(figure.provenance.sql)
+    place = [column[0] for column in cursor.description].index("fitted_ms")
+    assert [row[place] for row in cursor.fetchall()] == [fitted for _, fitted in pairs]
+
+
+def test_what_cannot_be_fitted_says_why() -> None:
+    """The steps are drawn all the same."""
+    builder = add_few(few("A"), "B", [*costly()])
+
+    figure = draw(opened(builder), fit=True)
+
+    assert "A: no fit: 3 steps are too few, it takes 200" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert figure.provenance.counts[0]["fit"] == "no fit: 3 steps are too few, it takes 200"
+    assert {row["of"] for row in figure.spec(False)["layer"][1]["data"]["values"]} == {"B"}
+
+
+def test_of_many_models_the_subtitle_says_how_many_there_are() -> None:
+    """A sentence for each would be a wall; the counts have them."""
+    builder = Builder()
+    for number in range(5):
+        add_few(builder, f"c{number}", [*costly(10.0 + number)] if number else [(1, 1.0)])
+
+    figure = draw(opened(builder), fit=True, color_by="batch")
+
+    assert "lines: cost models of 4 of 5 configs" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert all("fit" in count for count in figure.provenance.counts)
