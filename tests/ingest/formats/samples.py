@@ -143,3 +143,29 @@ SGLANG = {
     "ttfts": [0.01, 0.0], "itls": [[0.5], []], "output_lens": [2, 0], "errors": ["", "why"], "accept_length": 1.5,
 }  # fmt: skip
 sample("sglang", f"{json.dumps(SGLANG)}\n{json.dumps(SGLANG | {'request_rate': 4.0})}\n", name="m.jsonl")
+sample(
+    "torch-compile",
+    "dev,name,batch_size,speedup,abs_latency,compilation_latency\ncuda,a,4,1.5,20.5,30.25\ncuda,b,0,0.0000\n"
+    'cpu,d,"[1, 2]",1.25,1e2,3\n',
+    name="inductor_torchbench_amp_training_cuda_performance.csv",
+)
+sample(
+    "torch-compile-expected",
+    "name,accuracy,graph_breaks\n\n\n\na,pass,0\n# why\nb,fail_accuracy,5\n",
+    name="cpu_inductor_timm_inference.csv",
+)
+GENAI_REQUEST = {
+    "timestamp": 1714979289000000000, "request_inputs": {"payload": '{"model": "m"}'},
+    "response_timestamps": [1714979289000001000, 1714979289000002000, 1714979289000004000],
+    "response_outputs": [{"response": 'data: {"choices": [{"delta": {"content": "a"}}]}'}, {"response": "data: [DONE]"}, {"response": "x"}],
+}  # fmt: skip
+GENAI_SUMMARY = {
+    "request_latency": {"unit": "ms", "avg": 1.5, "p99": 2}, "request_throughput": {"unit": "requests/sec", "avg": 2},
+    "telemetry_stats": {"gpu_power_usage": {"unit": "W", "gpu0": {"avg": 1}}},
+    "input_config": {"model": ["m"], "concurrency": 1, "input": {"x": [1]}},
+}  # fmt: skip
+sample("genai-perf", {"experiments": [
+    {"experiment": {"mode": "concurrency", "value": 1}, "requests": [GENAI_REQUEST, GENAI_REQUEST], "window_boundaries": [1]},
+], "version": "2", "service_kind": "openai", "endpoint": "v1/chat"}, name="profile_export.json",
+    profile_export_genai_perf_dot_json=GENAI_SUMMARY,
+)  # fmt: skip

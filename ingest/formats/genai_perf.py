@@ -1,0 +1,312 @@
+"""GenAI-Perf: what it writes as *_genai_perf.json and .csv, and the export of its Perf Analyzer, request by request.
+
+Followed from 0.0.1 (2024) to 0.0.16 (2025), whose settings are nested. Of a request's responses those without text are left out,
+as GenAI-Perf does: the first and last chunk of a chat only say who speaks and why it ends.
+"""
+
+import csv
+import functools
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from ...warehouse.log import Batch
+from .. import serving
+from ..document import BadRecord, Object, decode_companion, instant, lines_of, read_text
+from ..files import read_head
+from ..format import Head, Part, Tally
+from ..jsonformat import Broken, JsonFormat, reject_file
+from ..results import LONGEST_NAME, Results, Subject
+
+SUFFIX = "_genai_perf"
+HEADER = re.compile(r"Metric,(GPU,)?(avg,min,max,p99\b.*|Value)")
+METRIC = re.compile(r"(.+?)(?: \(([^()]{1,30})\))?")
+FLAT = {  # settings that are axes, as arguments (until 0.0.11)
+    name: name
+    for name in (
+        "concurrency", "request_rate", "synthetic_input_tokens_mean", "synthetic_input_tokens_stddev", "output_tokens_mean",
+        "output_tokens_stddev", "batch_size", "batch_size_text", "endpoint_type", "streaming", "num_prompts",
+    )
+}  # fmt: skip
+NESTED = {  # and since then
+    "perf_analyzer.stimulus.concurrency": "concurrency", "perf_analyzer.stimulus.request_rate": "request_rate",
+    "input.synthetic_tokens.mean": "synthetic_input_tokens_mean",
+    "input.synthetic_tokens.stddev": "synthetic_input_tokens_stddev", "input.output_tokens.mean": "output_tokens_mean",
+    "input.output_tokens.stddev": "output_tokens_stddev", "input.batch_size": "batch_size", "endpoint.type": "endpoint_type",
+    "endpoint.streaming": "streaming",
+}  # fmt: skip
+
+
+class GenaiPerf(JsonFormat):
+    """Results of GenAI-Perf."""
+
+    name = "genai-perf"
+    doc = "GenAI-Perf JSON or CSV (profile_export_genai_perf), and Perf Analyzer's profile export"
+    becomes = (
+        "a folder → a run; a JSON → a case named by the model, concurrency, request rate, lengths and endpoint its parameters; "
+        "a CSV, which names no model and is left out beside its JSON → a case named by its folder below the one given, or by "
+        "itself; avg, p99, min … → latency_mean, ttft_p99 …; throughputs → request_throughput, output_throughput; telemetry → "
+        "metrics of each GPU; a request of a profile export → samples of latency, ttft, ttst and itl (between responses with "
+        "text) of the same case, NULL where nothing came"
+    )
+    lost = "texts of requests and responses of a profile export"
+    places = ("*/*_genai_perf.json", "*/*_genai_perf.csv", "*/*profile_export*.json")
+    shapes = (
+        frozenset({"request_latency.unit", "request_latency.avg"}),
+        frozenset({"experiments[].experiment.mode", "experiments[].requests[].timestamp"}),
+    )
+
+    def recognise(self, head: Head) -> bool:
+        """Whether it has the keys of a JSON, or a table of metrics in which one has a unit."""
+        if super().recognise(head):
+            return True
+        rows = [line for line in lines_of(head.text)[:20] if line.strip()]
+        return len(rows) > 1 and HEADER.fullmatch(rows[0]) is not None and " (" in rows[1]
+
+    def left_out(self, head: Head) -> str | None:
+        """A CSV says rounded what its JSON says."""
+        beside = head.path.with_suffix(".json")
+        if beside != head.path and head.path.suffix == ".csv" and beside.is_file():
+            return f"says rounded what {beside.name} beside it says"
+        return None
+
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """A document, or two or more tables."""
+        if read_head(part.path).text.lstrip().startswith("{"):
+            return super().read(part, batch)
+        results = Results(part, batch)
+        try:
+            _tables(results, lines_of(read_text(part)))
+        except BadRecord as error:
+            reject_file(results, error)
+        return results.close()
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """One record of a summary; as many as there were requests of an export."""
+        return _experiments(document, results) if "experiments" in document else [document]
+
+    def load(self, record: Object, results: Results) -> None:
+        """A summary, or a request."""
+        if "request" in record:
+            _request(record, results)
+            return
+        config = _config(record)
+        case = results.case(_model(config) or _place(results), suite="serving", parameters=_axes(config))
+        for key in list(record):
+            value = record[key]
+            if isinstance(value, Object) and key not in ("input_config", "telemetry_stats"):
+                record.take(key)
+                _statistics(case, key, value)
+        _telemetry(case, record.get("telemetry_stats"))
+        record.take("telemetry_stats")
+        case.fields(record.left())
+
+
+def _statistics(case: Subject, name: str, said: Object, suffix: str = "") -> None:
+    """One metric; what has only an average is of the benchmark as a whole."""
+    unit = said.text("unit")
+    keys = [key for key in said if key != "unit"]
+    for key in keys:
+        kind = None if keys == ["avg"] and "throughput" in name else serving.statistic(key)
+        _metric(case, name, said.take(key), unit, kind, suffix)
+
+
+def _metric(case: Subject, name: str, value: Any, unit: str | None, kind: str | None, suffix: str = "") -> None:
+    if unit is not None and unit.strip() in ("per sec", "/sec"):
+        unit = "tokens/s" if "token" in name else "requests/s"
+    unit = "tokens" if unit is None and "length" in name else unit
+    if isinstance(value, int | float | str):
+        case.metric(f"{serving.METRICS.get(name, name)}{suffix}", value, unit, statistic=kind)
+    else:
+        case.text(f"{name}{suffix}", value)
+
+
+def _telemetry(case: Subject, said: Any) -> None:
+    """Power, memory and use of each GPU: by GPU and statistic, or in early versions the other way round."""
+    for name, metric in said.items() if isinstance(said, Object) else ():
+        if not isinstance(metric, Object):
+            case.text(name, metric)
+            continue
+        unit = metric.text("unit")
+        for key, values in metric.items():
+            if isinstance(values, Object):
+                gpus = key.lower().startswith("gpu") or key.isdigit()
+                for inner, value in values.items():
+                    gpu, kind = (key, inner) if gpus else (inner, key)
+                    _metric(case, name, value, unit, serving.statistic(kind), f"_{gpu}")
+            elif key != "unit":
+                _metric(case, name, values, unit, None, f"_{key}")
+
+
+def _model(config: Object) -> str | None:
+    """The models, whether there is one or several."""
+    said = config.get("model") or config.get("model_names")
+    names = [said] if isinstance(said, str) else said if isinstance(said, list) else []
+    return ",".join(name for name in names if isinstance(name, str) and len(name) < LONGEST_NAME) or None
+
+
+def _axes(config: Object) -> dict[str, Any]:
+    axes: dict[str, Any] = {}
+    for path, axis in (FLAT | NESTED).items():
+        value: Any = config
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is not None and not isinstance(value, dict | list):
+            axes.setdefault(axis, serving.plain(value))
+    return axes
+
+
+def _place(results: Results) -> str:
+    """What was measured, where no model is named: the folder below the one given, or the file."""
+    name = PurePath(results.part.name)
+    return name.parent.name or name.name.partition(".")[0].removesuffix(SUFFIX)
+
+
+def _tables(results: Results, lines: list[str]) -> None:
+    """Rows below their headers; a blank line and a header are no records."""
+    columns: list[str] = []
+    for at, line in enumerate(lines, 1):
+        if HEADER.fullmatch(line):
+            columns = line.split(",")
+        elif line.strip():
+            results.record(functools.partial(_row, results, columns, line), line, at)
+
+
+def _row(results: Results, columns: list[str], line: str) -> None:
+    try:
+        cells = next(csv.reader([line], strict=True), [])
+    except csv.Error as error:
+        raise BadRecord(f"not valid CSV: {error}") from None
+    if len(cells) != len(columns) or len(cells) < 2:
+        raise BadRecord(f"{len(cells)} columns under a header of {len(columns)}")
+    match = METRIC.fullmatch(cells[0])
+    if match is None:
+        raise BadRecord("no name of a metric")
+    name, unit = match[1].strip().lower().replace(" ", "_"), match[2]
+    case = results.case(_place(results), suite="serving")
+    gpu = f"_{cells[1]}" if columns[1] == "GPU" else ""
+    for column, cell in zip(columns[1:], cells[1:], strict=True):
+        if column != "GPU":
+            kind = None if column == "Value" else serving.statistic(column)
+            _metric(case, name, cell.strip().replace(",", ""), unit, kind, gpu)
+
+
+def _experiments(document: Object, results: Results) -> Iterator[Any]:
+    """Describe the run of an export; gives its requests one by one, with the case they are of."""
+    experiments = document.array("experiments")
+    requests = [request for each in experiments if isinstance(each, Object) for request in _list(each, "requests")]
+    starts = [instant(request.get("timestamp")) for request in requests if isinstance(request, Object)]
+    windows = [each.get("window_boundaries") for each in experiments if isinstance(each, Object)]
+    results.run(
+        started_at=min((start for start in starts if start is not None), default=None),
+        tags=document.left() | {"window_boundaries": [each for each in windows if each]},
+    )
+    stem = PurePath(results.part.name).name.partition(".")[0]
+    try:
+        summary = decode_companion(results.part.path.parent, f"{stem}{SUFFIX}.json")
+    except BadRecord as error:
+        results.note(f"what lies beside it does not say how it was measured: {error}")
+        summary = None
+    return _requests(experiments, _config(summary) if isinstance(summary, Object) else Object(), results)
+
+
+def _requests(experiments: list[Any], config: Object, results: Results) -> Iterator[Any]:
+    for each in experiments:
+        said = each.get("experiment") if isinstance(each, Object) else None
+        mode = said.get("mode") if isinstance(said, Object) else None
+        if not isinstance(said, Object) or not isinstance(mode, str):
+            yield Broken(each, BadRecord("an experiment that does not say its load"))
+            continue
+        asked = _list(each, "requests")
+        name = _model(config) or next(filter(None, map(_asked_of, asked)), None) or _place(results)
+        axes = _axes(config) | {mode: said.get("value")}
+        for index, request in enumerate(asked):
+            yield Object([("request", request), ("index", index), ("name", name), ("axes", axes)])
+
+
+def _config(summary: Object) -> Object:
+    config = summary.get("input_config")
+    return config if isinstance(config, Object) else Object()
+
+
+def _list(record: Object, key: str) -> list[Any]:
+    value = record.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _asked_of(request: Any) -> str | None:
+    """The model a request's payload names."""
+    inputs = request.get("request_inputs") if isinstance(request, Object) else None
+    payload = inputs.get("payload") if isinstance(inputs, Object) else None
+    try:
+        said = json.loads(payload) if isinstance(payload, str) else None
+    except (ValueError, RecursionError):
+        return None
+    model = said.get("model") if isinstance(said, dict) else None
+    return model if isinstance(model, str) and len(model) < LONGEST_NAME else None
+
+
+def _request(record: Object, results: Results) -> None:
+    request, index = record.section("request"), record.get("index")
+    start, times, outputs = (
+        request.whole("timestamp"),
+        request.array("response_timestamps"),
+        request.array("response_outputs"),
+    )
+    if start is None or any(type(time) is not int for time in times):
+        raise BadRecord("no times of a request and its responses")
+    if len(outputs) == len(times):
+        times = [time for time, output in zip(times, outputs, strict=True) if _has_text(output)]
+    case = results.case(record["name"], suite="serving", parameters=record["axes"])
+    when = instant(start)
+    for metric, value in (
+        ("latency", times[-1] - start if times else None),
+        ("ttft", times[0] - start if times else None),
+        ("ttst", times[1] - times[0] if len(times) > 1 else None),
+    ):
+        if value is not None or metric != "ttst":
+            case.samples([value], "ns", metric=metric, sample=index, recorded_at=when)
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    case.samples(gaps, "ns", metric="itl", recorded_at=when)
+    case.samples([len(gaps)], "count", metric="itl_count")
+    request.take("request_inputs")
+    case.fields(request.left())
+
+
+def _has_text(output: Any) -> bool:
+    """Whether a response says something: a chunk of OpenAI's that has content, or anything that is no chunk."""
+    said = output.get("response") if isinstance(output, Object) else output
+    if not isinstance(said, str):
+        return bool(output)
+    for line in said.split("\n"):
+        data = line.strip().removeprefix("data:").strip()
+        if data and data != "[DONE]":
+            try:
+                chunk = json.loads(data)
+            except (ValueError, RecursionError):
+                return True
+            if (
+                not isinstance(chunk, dict)
+                or not isinstance(chunk.get("choices"), list)
+                or _has_content(chunk["choices"])
+            ):
+                return True
+    return False
+
+
+def _has_content(choices: list[Any]) -> bool:
+    for choice in choices:
+        if isinstance(choice, dict):
+            inner = [choice, choice.get("delta"), choice.get("message")]
+            texts = [
+                part.get(key)
+                for part in inner
+                if isinstance(part, dict)
+                for key in ("text", "content", "reasoning_content")
+            ]
+            if any(texts):
+                return True
+    return False
