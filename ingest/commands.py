@@ -9,17 +9,20 @@ from ..warehouse.errors import BenchError
 from ..warehouse.options import Command, store_option
 from ..warehouse.output import write_rows
 from ..warehouse.store import Store
-from .format import Options
+from .format import Format, Options
 from .load import Progress, Report
 from .load import ingest as ingest_files
+from .mapped import Mapped
+from .mapping import fields_for_people, parse_mapping
 from .plan import NewPart, Plan, Said
 
 SHOWN_NOTES = 20
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, epilog=f"\b\nFields of --map:\n{fields_for_people()}")
 @click.argument("paths", nargs=-1, metavar="[PATH | NAME:PATH]...")
 @click.option("--format", "format_name", metavar="NAME", help="Read as this format, whatever the files look like.")
+@click.option("--map", "maps", multiple=True, metavar="FIELD=COLUMN,…", help="Read any table: what its columns are.")
 @click.option("--config", metavar="LABEL", help="Config to load as; else NAME of NAME:PATH, else the folder's name.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Label the new runs; may be repeated.")
 @click.option(
@@ -31,6 +34,7 @@ SHOWN_NOTES = 20
 def ingest(
     paths: tuple[str, ...],
     format_name: str | None,
+    maps: tuple[str, ...],
     config: str | None,
     tags: tuple[str, ...],
     metric: str | None,
@@ -45,11 +49,21 @@ def ingest(
 
     \b
         bench ingest A:profiles/a B:profiles/b
+
+    Any table (CSV, JSON, JSON lines, Parquet) is read by a mapping of its columns. FIELD=COLUMN is what a column says,
+    FIELD:=TEXT a text for all rows; words that can be nothing else (ms, lower, mean) need no colon. What describes a
+    value follows it, or comes before the first and is said of all. @FILE holds the same in TOML.
+
+    \b
+        bench ingest results.csv --map name=model,value=result,unit=ms
+        bench ingest r.csv --map "name=op,unit=us,value=mean,statistic=mean,value=p99,statistic=p99,value=peak,unit=MB"
+        bench ingest nightly.jsonl --map name=test,value=seconds,unit=s,commit=sha,time=date,status=result,reason=error
+        bench ingest any.parquet --map @mapping.toml --map suite:=nightly
     """
     report = ingest_files(
         store,
         list(paths),
-        said=Said(format=format_name, config=config),
+        said=Said(format=format_name, config=config, own=_own(maps, format_name, paths)),
         options=Options(metric=metric),
         tags=dict(_pair(tag) for tag in tags),
         dry_run=dry_run,
@@ -61,6 +75,15 @@ def ingest(
         _show_plan(report)
     else:
         _show(report, store)
+
+
+def _own(maps: tuple[str, ...], format_name: str | None, paths: tuple[str, ...]) -> Format | None:
+    """The format that the user's own words make."""
+    if not maps:
+        return None
+    if format_name or not paths:
+        raise BenchError(f"--map {'says what --format says' if format_name else 'is about a file'}. Give FILE --map …")
+    return Mapped(parse_mapping(maps))
 
 
 def _pair(tag: str) -> tuple[str, str]:

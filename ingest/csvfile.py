@@ -30,7 +30,7 @@ class Row:
         return not self.text.strip()
 
 
-def rows(lines: Iterable[tuple[int, bytes]]) -> Iterator[Row]:
+def rows(lines: Iterable[tuple[int, bytes]], separator: str = ",") -> Iterator[Row]:
     """The records of numbered lines; a quoted cell may span several."""
     first, pending = 0, b""
     held = 0
@@ -42,17 +42,19 @@ def rows(lines: Iterable[tuple[int, bytes]]) -> Iterator[Row]:
         held += 1
         if pending.count(b'"') % 2 and held < LONGEST_RECORD:
             continue
-        yield _row(first, pending)
+        yield _row(first, pending, separator)
         held = 0
     if held:
-        yield _row(first, pending)
+        yield _row(first, pending, separator)
 
 
-def _row(line: int, data: bytes) -> Row:
+def _row(line: int, data: bytes, separator: str) -> Row:
     text = as_text(data).removeprefix("\ufeff") if line == 1 else as_text(data)
     try:
-        data.decode("utf-8-sig")
-        cells = next(csv.reader([text], strict=True), [])
+        if not data.isascii():
+            data.decode("utf-8-sig")
+        plain = text and '"' not in text and "\r" not in text  # most are, and need no parser
+        cells = text.split(separator) if plain else next(csv.reader([text], delimiter=separator, strict=True), [])
     except UnicodeDecodeError:
         return Row(line, [], text, "not UTF-8")
     except csv.Error as error:

@@ -78,6 +78,10 @@ class Options:
     metric: str | None = None  # 'time' or 'memory': what the numbers of a file are that does not say so
 
 
+def _no_database() -> "duckdb.DuckDBPyConnection":
+    raise RuntimeError("a look at a file needs no database")
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """What is to be read of one file: its bytes from `start_byte` to `end_byte`, whole lines all."""
@@ -94,6 +98,11 @@ class Part:
     format: str = ""
     name: str = ""  # of the file, within its result set
     claim: Callable[[str], bool] = lambda run_id: True  # whether a run is new, and now the caller's to fill
+
+    @classmethod
+    def alone(cls, path: Path) -> "Part":
+        """A whole file, to look at outside of any run."""
+        return cls(path, "", "", 0, path.stat().st_size, 1, Options(), _no_database)
 
     @property
     def size_bytes(self) -> int:
@@ -156,14 +165,14 @@ class Tally:
 class Format(ABC):
     """One kind of file."""
 
-    name: ClassVar[str]
+    name: str
     doc: ClassVar[str]  # one line, for people
     becomes: ClassVar[str] = "see [ingest](ingest.md)"  # what its records are in the tables, for docs/formats.md
     lost: ClassVar[str] = "nothing"  # what of a file is not in the tables afterwards
     grows: ClassVar[bool] = False  # whether writers append lines to a file that may have been loaded before
     unpacks: ClassVar[bool] = False  # whether it also reads what gzip packed
     runs: ClassVar[str] = FOLDER  # what is a run where a file describes none: a folder's files together, or each file
-    histories: ClassVar[bool] = False  # whether a file may hold runs that are in the store already, from another file
+    histories: bool = False  # whether a file may hold runs that are in the store already, from another file
     places: ClassVar[tuple[str, ...]] = ()  # patterns of paths below a folder where its files lie too
 
     @abstractmethod
@@ -177,6 +186,10 @@ class Format(ABC):
     def whole(self, line: bytes) -> bool:
         """Whether a last line without line feed is a whole record; else its writer is still at it."""
         return True
+
+    def unfit(self, path: Path) -> str | None:
+        """Why a file cannot be of it that the user says is, in words that follow its name; None if it can."""
+        return None
 
     def left_out(self, head: Head) -> str | None:
         """Why a recognised file holds nothing to load, in words that follow its name; None for a file that does."""

@@ -75,6 +75,7 @@ class Said:
 
     format: str | None = None
     config: str | None = None
+    own: Format | None = None  # made of the user's own words, and no other counts
 
 
 @dataclass(slots=True)
@@ -85,11 +86,12 @@ class _File:
     kind: str  # name of its format
     match: Known | None  # the file, or its beginning, as it is known
     also: str | None = None  # config under which the same content is known, where the user wants another
+    forced: Format | None = None
 
     @property
     def format(self) -> Format:
         """Its format; looking it up imports all of them, which a file that is known does not need."""
-        return find_format(self.kind)
+        return self.forced or find_format(self.kind)
 
     def is_unchanged(self) -> bool:
         """Whether all of it is in the store."""
@@ -125,7 +127,7 @@ def make_plan(
     """
     plan = Plan()
     for want in wanted:
-        if is_store(want.path):
+        if said.own is None and is_store(want.path):
             plan.stores.append(want.path)
         else:
             _plan_set(want, said, known, plan, tell)
@@ -141,7 +143,7 @@ def is_store(path: Path) -> bool:
 
 def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: Callable[[int], None] | None) -> None:
     """Plan the files of one PATH: one result set, one run for each format in it."""
-    forced = find_format(said.format) if said.format else None
+    forced = said.own or (find_format(said.format) if said.format else None)
     folder = (want.path if want.path.is_dir() else want.path.absolute().parent).resolve()
     before = len(plan.notes)
     unknown: dict[str, str] = {}
@@ -158,6 +160,8 @@ def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: C
     if unknown and not found and len(plan.notes) == before:
         looks = "\n".join(f"  {name} {look}" for name, look in list(unknown.items())[:10])
         more = f"\n  … and {len(unknown) - 10} more" if len(unknown) > 10 else ""
+        if said.own is not None:
+            raise BenchError(f"nothing in {want.path} can be read as you say:\n{looks}{more}")
         names = "\n".join(f"  {each.name}: {each.doc}" for each in formats().values())
         raise BenchError(
             f"nothing in {want.path} is recognised:\n{looks}{more}\nFormats:\n{names}\n"
@@ -222,7 +226,10 @@ def _look(
     mine = [row for row in same if label is None or row.config == _join(label, _group(row.format, place.name))]
     if mine:
         match = max(mine, key=lambda row: (row.end_byte, row.part))
-        return _File(path, place.name, print_, match.format, match)
+        return _File(path, place.name, print_, match.format, match, forced=forced)
+    if forced and (reason := forced.unfit(path)):
+        unknown[place.name] = reason
+        return None
     head = read_head(path)
     kind = forced or place.below or _recognise(head)
     if kind is None and b"\n" not in head.data and head.data[:1] == b"{":
@@ -235,7 +242,9 @@ def _look(
     if reason:
         plan.notes.append(f"{path} {reason}; left out")
         return None
-    return _File(path, place.name, print_, kind.name, None, same[0].config if same else None)
+    if forced and (others := sorted({row.format for row in candidates} - {forced.name})):
+        plan.notes.append(f"{path} is in the store already, read as {', '.join(others)}; now it is there once more")
+    return _File(path, place.name, print_, kind.name, None, same[0].config if same else None, forced)
 
 
 def _same_file(row: Known, place: Place, print_: Fingerprint, forced: Format | None) -> bool:
@@ -251,7 +260,8 @@ def _same_file(row: Known, place: Place, print_: Fingerprint, forced: Format | N
         return False
     if row.end_byte == print_.size_bytes:
         return True
-    if row.format not in formats() or not formats()[row.format].grows:
+    kind = forced or formats().get(row.format)
+    if kind is None or not kind.grows:
         return False
     with path.open("rb") as file:  # a part ends at a line's end: else what follows is no growth but another file
         file.seek(row.end_byte - 1)

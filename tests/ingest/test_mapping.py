@@ -1,0 +1,456 @@
+"""`bench ingest --map`: the words of a mapping, and what the rows of any table become by them."""
+
+import gzip
+import json
+import math
+import random
+import string
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from bench.ingest.commands import ingest as command
+from bench.ingest.load import Report
+from bench.ingest.mapped import Mapped
+from bench.ingest.mapping import FIELDS, parse_mapping
+from bench.ingest.plan import Said
+from bench.warehouse.errors import BenchError
+from bench.warehouse.events import Case, Metric, Timing
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .conftest import Rows
+from .formats import fuzz
+from .formats.reading import Read, lay, read_file
+
+RESULTS = "model,batch_size,result\nresnet,8,12.5\nresnet,8,12.75\nbert,4,3\n"
+
+
+def read(tmp_path: Path, content: Any, *maps: str, name: str = "t.csv") -> Read:
+    """What a table becomes by a mapping."""
+    lay(tmp_path, {name: content})
+    kind = Mapped(parse_mapping(maps))
+    assert kind.unfit(tmp_path / name) is None
+    return read_file(kind, tmp_path / name)
+
+
+def axes(read: Read) -> list[tuple[Any, ...]]:
+    """Name, batch size, sequence length and parameters of each case."""
+    return [
+        (c.name, c.batch_size, c.sequence_length, json.loads(c.parameters) if c.parameters else None)
+        for c in read.of(Case)
+    ]
+
+
+# -- the words
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        (["name=model,value=result,unit=ms"], "name=model,value=result,unit:=ms"),
+        (["name=m", "value=v"], "name=m,value=v"),
+        ([" name = m , value = v "], "name=m,value=v"),
+        ([r"name=m,value=Throughput\, tok/s,unit=tok/s"], r"name=m,value=Throughput\, tok/s,unit:=tok/s"),
+        (["value=a=b,name:=x"], "name:=x,value=a=b"),
+        (["name=m,value=v,unit=u,better=higher,statistic=p99,phase=cold"],
+         "name=m,value=v,better:=higher,phase:=cold,statistic:=p99,unit=u"),
+        (["unit=s,name=m,value=a,value=b"], "name=m,value=a,unit:=s,value=b,unit:=s"),
+        (["name=m,value=a,unit=s,value=b,unit=MB"], "name=m,value=a,unit:=s,value=b,unit:=MB"),
+    ],
+)  # fmt: skip
+def test_a_mapping_is_understood(said: list[str], means: str) -> None:
+    """Columns, texts, words that can be nothing else; what describes a value follows it or comes before the first."""
+    assert str(parse_mapping(said)) == means
+    assert str(parse_mapping([means])) == means
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("nam=model,value=x", "no field 'nam' in the mapping. Nearest: 'name'"),
+        ("model", "no FIELD=COLUMN"),
+        ("name=", "no FIELD=COLUMN"),
+        ("name=a,name=b,value=c", "says name twice"),
+        ("name=a,value=c,unit=s,unit=ms", "says unit twice"),
+        ("value=a", "does not say what is measured"),
+        ("name=a", "names no value"),
+        ("name=a,value:=5", "value is a column"),
+        ("name=a,value=b,rest=away", "no rest 'away'"),
+        ("@/nowhere.toml", "cannot read the mapping"),
+    ],
+)
+def test_a_mapping_that_cannot_be_understood_says_why(said: str, error: str) -> None:
+    """With the cure."""
+    with pytest.raises(BenchError, match=error):
+        parse_mapping([said])
+
+
+def test_a_mapping_in_toml_is_the_same_mapping(tmp_path: Path) -> None:
+    """It has the same digest, so what one has loaded the other knows."""
+    file = tmp_path / "m.toml"
+    file.write_text(
+        'value = "b"\nname = "model"\nunit = "ms"\nsuite = {text = "nightly"}\nparameters = ["tp", "pp"]\nrest = "out"\n'
+    )
+    same = parse_mapping(["unit=ms,name=model,suite:=nightly,value=b,parameters=pp,parameters=tp,rest=out"])
+    assert parse_mapping([f"@{file}"]).digest == same.digest
+
+    file.write_text('name = "m"\n[[value]]\ncolumn = "a"\nunit = "s"\n[[value]]\ncolumn = "b"\nstatistic = "p99"\n')
+    assert str(parse_mapping([f"@{file}"])) == "name=m,value=a,unit:=s,value=b,statistic:=p99"
+
+
+@pytest.mark.parametrize(
+    "text", ["name = 5", "name = {txt='a'}", "name = ", "[name]\na=1", "[[value]]\nunit='s'", "\xff"]
+)
+def test_a_broken_file_of_a_mapping_is_an_error(tmp_path: Path, text: str) -> None:
+    """Which names the file."""
+    (tmp_path / "m.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(BenchError, match=r"the mapping .*m\.toml"):
+        parse_mapping([f"@{tmp_path / 'm.toml'}"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_is_a_mapping_or_an_error(text: str) -> None:
+    """Nothing else comes of it."""
+    try:
+        mapping = parse_mapping([f"name=a,value=b,{text}"])
+    except BenchError:
+        return
+    assert parse_mapping([str(mapping)]).digest == mapping.digest
+
+
+def test_the_help_names_every_field() -> None:
+    """And the page does."""
+    said = CliRunner().invoke(command, ["--help"]).output
+    page = (Path(__file__).parents[2] / "docs" / "ingest.md").read_text(encoding="utf-8")
+    assert all(name in said and f"`{name}`" in page for name in FIELDS)
+
+
+# -- the rows
+
+
+def test_a_row_is_a_sample_of_a_case(tmp_path: Path) -> None:
+    """Durations are timings; a column that has the name of an axis is that axis."""
+    found = read(tmp_path, RESULTS, "name=model,value=result,unit=ms")
+
+    assert axes(found) == [("resnet", 8, None, None), ("bert", 4, None, None)]
+    assert found.samples() == [(12_500_000, 1), (12_750_000, 1), (3_000_000, 1)]
+    assert [timing.sample for timing in found.of(Timing)] == [0, 1, 0]
+    assert found.accounting == (3, 3, 0)
+
+
+ROWS: list[dict[str, Any]] = [{"m": "a", "v": 1.5, "tp": 8, "note": "x"}, {"m": "b", "v": 2.5, "tp": 1.25}]
+
+
+def _parquet() -> bytes:
+    sink = pa.BufferOutputStream()
+    rows = [{**row, "tp": str(row["tp"])} for row in ROWS]
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return bytes(sink.getvalue())
+
+
+CSV = "m,v,tp,note\na,1.5,8,x\nb,2.5,1.25,\n"
+KINDS: Mapping[str, bytes] = {
+    "csv": CSV.encode(),
+    "semicolons": CSV.replace(",", ";").encode(),
+    "tabs": CSV.replace(",", "\t").encode(),
+    "crlf": CSV.replace("\n", "\r\n").encode(),
+    "mark": b"\xef\xbb\xbf" + CSV.encode(),
+    "utf-16": CSV.encode("utf-16"),
+    "gzip": gzip.compress(CSV.encode()),
+    "no end": CSV.rstrip("\n").encode(),
+    "comment": b"# made by hand\n\n" + CSV.encode(),
+    "json": json.dumps(ROWS, indent=1).encode(),
+    "json lines": "\n".join(map(json.dumps, ROWS)).encode(),
+    "json in utf-16": json.dumps(ROWS).encode("utf-16"),
+    "lines in utf-16": "\n".join(map(json.dumps, ROWS)).encode("utf-16"),
+    "parquet": _parquet(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_table_in_any_dress_is_the_same(tmp_path: Path, kind: str) -> None:
+    """Cases and values are equal, be it text or typed: 8 and "8" are one axis."""
+    found = read(tmp_path, KINDS[kind], "name=m,value=v,unit=tokens/s")
+
+    assert axes(found) == [("a", None, None, {"tp": 8, "note": "x"}), ("b", None, None, {"tp": 1.25})]
+    assert [(m.metric, m.value, m.unit, m.better) for m in found.of(Metric)] == [
+        ("v", 1.5, "tokens/s", "higher"), ("v", 2.5, "tokens/s", "higher"),
+    ]  # fmt: skip
+    assert found.accounting == (2, 2, 0)
+
+
+def test_other_columns_are_parameters_or_left_out_and_said(tmp_path: Path) -> None:
+    """Both are in the notes."""
+    text = "m,v,seed\na,1,7\n"
+    found = read(tmp_path, text, "name=m,value=v")
+    assert axes(found) == [("a", None, None, {"seed": 7})]
+    assert any("became parameters; rest=out leaves such out: seed" in note for note in found.tally.notes)
+
+    found = read(tmp_path, text, "name=m,value=v,rest=out")
+    assert axes(found) == [("a", None, None, None)]
+    assert any("are left out: seed" in note for note in found.tally.notes)
+
+
+def test_several_values_of_a_row(tmp_path: Path) -> None:
+    """Each with its unit and statistic; those that only their columns tell apart are named by them."""
+    text = "m,mean,p99,peak,kv_a,kv_b\nx,1,2,3,4,5\n"
+    said = "name=m,value=mean,unit=ms,statistic=mean,value=p99,unit=ms,statistic=p99,value=peak,unit=MB,value=kv_a,value=kv_b"
+    assert read(tmp_path, text, said).metrics() == {
+        "latency_mean": (1e6, "ns"), "latency_p99": (2e6, "ns"), "peak": (3e6, "bytes"), "kv_a": (4, None), "kv_b": (5, None),
+    }  # fmt: skip
+
+
+def test_a_long_table_names_metric_and_unit_by_row(tmp_path: Path) -> None:
+    """As databases export them."""
+    text = "m,what,v,in,dir\nx,latency,1,s,\nx,goodput,2,req/s,higher\nx,loss,3,,lower\n"
+    found = read(tmp_path, text, "name=m,value=v,metric=what,unit=in,better=dir")
+    assert found.samples() == [(10**9, 1)]
+    assert found.metrics() == {"goodput": (2, "req/s"), "loss": (3, None)}
+    assert found.better() == {"goodput": "higher", "loss": "lower"}
+
+
+def test_objects_and_lists(tmp_path: Path) -> None:
+    """A way through objects is a column; a list is samples; the keys of an object are axes."""
+    rows = {
+        "runs": {"items": [{"op": {"name": "mm", "dims": [2, 3]}, "t": [1.0, 2.0], "cfg": {"tp": 2, "ep": {"n": 1}}}]}
+    }
+    found = read(tmp_path, rows, "name=op.name,value=t,unit=s,records=runs.items,parameters=cfg")
+    assert found.samples() == [(10**9, 1), (2 * 10**9, 1)]
+    assert axes(found) == [("mm", None, None, {"op.dims": [2, 3], "tp": 2, "ep": {"n": 1}})]
+
+
+def test_statuses_are_outcomes(tmp_path: Path) -> None:
+    """A failure keeps its reason, and its 0 is no measurement; words nobody knows fail and are said."""
+    text = "m,v,s,e\na,1,PASS,\nb,0.0,Timed out,too slow\nc,,OOM,\nd,,skip,no gpu\ne,5,odd,\nf,7,,\n"
+    found = read(tmp_path, text, "name=m,value=v,unit=s,status=s,reason=e")
+    assert found.outcomes() == [
+        ("ok", None), ("timeout", "too slow"), ("OOM", None), ("skipped", "no gpu"), ("odd", None), ("ok", None),
+    ]  # fmt: skip
+    assert [duration for duration, _ in found.samples()] == [10**9, 5 * 10**9, 7 * 10**9]
+    assert any("count as failures: odd" in note for note in found.tally.notes)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("a,x,1,2026-01-01", 'v is "x", not a number'),
+        ("a,1_0,1,2026-01-01", 'v is "1_0", not a number'),
+        ("a,1,1.5,2026-01-01", 'batch_size is "1.5", not a whole number'),
+        ("a,1,-1,2026-01-01", 'batch_size is "-1", not a whole number'),
+        ("a,1,1,someday", 'at is "someday", which is no time'),
+        (",1,1,2026-01-01", "no m"),
+        ("a,1,1", "3 columns under a header of 4"),
+        ('a,"1,1,2026-01-01', "not valid CSV"),
+        ("", "blank line"),
+    ],
+)
+def test_a_bad_row_is_a_reject_with_its_line(tmp_path: Path, row: str, reason: str) -> None:
+    """The rows around it load."""
+    good = "b,1,1,2026-01-01"
+    tail = "" if '"' in row else f"{good}\n"
+    found = read(tmp_path, f"m,v,batch_size,at\n{good}\n{row}\n{tail}", "name=m,value=v,time=at")
+    ((line, said),) = found.rejects()
+    assert line == 3
+    assert said.startswith(reason)
+    assert found.tally.loaded == (1 if '"' in row else 2)
+
+
+@pytest.mark.parametrize("text", ["nan", "NaN", "inf", "-Infinity", "N/A", "null"])
+def test_a_value_that_is_none_keeps_its_text(tmp_path: Path, text: str) -> None:
+    """It is no reject, and never 0."""
+    (metric,) = read(tmp_path, f"m,v\na,{text}\n", "name=m,value=v,unit=ms").of(Metric)
+    assert (metric.value, metric.original_value) == (None, text)
+
+
+def test_a_huge_number_is_no_number_of_ours(tmp_path: Path) -> None:
+    """1e999 is beyond double precision: a reject; 1e308 ms is beyond it in ns: NULL with its text."""
+    found = read(tmp_path, "m,v\na,1e999\nb,1e308\n", "name=m,value=v,unit=ms")
+    assert found.rejects() == [(2, 'v is "1e999", not a number')]
+    assert [(m.value, m.original_value) for m in found.of(Metric)] == [(None, "1e308")]
+
+
+def test_hostile_names_are_only_names(tmp_path: Path) -> None:
+    """Columns and cases may be called anything."""
+    name = "'; DROP TABLE runs; --\u202e"
+    found = read(tmp_path, [{name: name, "v": 1, "\x00": "\ud800"}], f"name={name},value=v")
+    assert axes(found)[0][0] == name
+
+
+def test_a_wrong_column_names_the_nearest(tmp_path: Path) -> None:
+    """And those there are."""
+    lay(tmp_path, {"t.csv": RESULTS})
+    said = Mapped(parse_mapping(["name=model,value=reslt"])).unfit(tmp_path / "t.csv")
+    assert said == "has no column 'reslt'. Nearest: 'result'. The columns are: 'model', 'batch_size', 'result'."
+
+
+def test_a_field_of_json_may_be_anywhere_or_only_in_failures(tmp_path: Path) -> None:
+    """What no row has is a mistake, but not of status and reason, which a good day does not say."""
+    lines = [{"m": "a", "v": 1}] * 2000
+    lay(tmp_path, {"t.jsonl": "\n".join(map(json.dumps, [*lines, {"m": "a", "v": 1, "late": 2}]))})
+
+    def unfit(said: str) -> str | None:
+        return Mapped(parse_mapping([said])).unfit(tmp_path / "t.jsonl")
+
+    assert unfit("name=m,value=late") is None
+    assert unfit("name=m,value=v,status=state,reason=why") is None
+    assert (unfit("name=m,value=never") or "").startswith("has no column 'never'")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("\n\n", "has no header"),
+        ("a,a,b\n1,2,3\n", "has the column 'a' twice"),
+        ('{\n"rows": [{"a": 1}]}', "Say where with records=PATH: rows"),
+        ("[1, 2", "not valid JSON"),
+        (b"PAR1 and then nothing", "cannot be read as Parquet"),
+        (b"\x1f\x8b garbage", "cannot be unpacked"),
+    ],
+)
+def test_what_is_no_table_says_so(tmp_path: Path, content: Any, reason: str) -> None:
+    """Before anything is loaded."""
+    lay(tmp_path, {"t": content})
+    assert reason in (Mapped(parse_mapping(["name=a,value=b"])).unfit(tmp_path / "t") or "")
+
+
+# -- the store
+
+
+def ingest(load: Any, path: Path, *maps: str) -> Report:
+    """Load a file by a mapping."""
+    report: Report = load(path, said=Said(own=Mapped(parse_mapping(maps))))
+    return report
+
+
+def test_known_by_content_and_mapping(load: Any, rows: Rows, tmp_path: Path) -> None:
+    """The same again is known; another mapping of the same file is another reading, and said so."""
+    lay(tmp_path, {"x/t.csv": RESULTS})
+    assert ingest(load, tmp_path / "x", "name=model,value=result,unit=ms").lines[0].loaded == 3
+    again = ingest(load, tmp_path / "x", "value=result,unit=ms", "name=model").lines[0]
+    assert (again.loaded, again.known) == (0, 3)
+    other = ingest(load, tmp_path / "x", "name=model,value=result,unit=s")
+    assert other.lines[0].loaded == 3
+    assert any("is in the store already, read as map-" in note for note in other.notes)
+    assert rows("SELECT name, round(median) FROM cells WHERE run_id = (SELECT min(run_id) FROM cells) ORDER BY 1")
+    assert rows("SELECT count(DISTINCT run_id), count(DISTINCT case_id) FROM cells") == [(2, 2)]
+
+
+def test_rows_of_a_history_are_runs(load: Any, rows: Rows, tmp_path: Path) -> None:
+    """By commit, which begin with their first row; of a table that grew only new runs load, and broken rows are counted."""
+    said = "name=m,value=v,unit=s,commit=sha,time=at"
+    text = "sha,at,m,v\nabc,2026-01-01 02:00,x,1\nabc,2026-01-01 01:00,y,2\ndef,2026-01-02,x,3\n"
+    lay(tmp_path, {"x/t.csv": text})
+    ingest(load, tmp_path / "x", said)
+    began = rows("SELECT git_commit, began_at::VARCHAR, cases FROM run_summaries ORDER BY began_at")
+    assert began == [("abc", "2026-01-01 01:00:00", 2), ("def", "2026-01-02 00:00:00", 1)]
+
+    lay(tmp_path, {"x/t.csv": f"{text}ghi,2026-01-03,x,4\nghi,someday,x,5\nghi\n"})
+    (line,) = ingest(load, tmp_path / "x", said).lines
+    assert (line.lines, line.loaded, line.rejected, line.known) == (6, 1, 2, 3)
+    assert len(rows("FROM runs")) == 3
+    assert rows("SELECT lines = loaded + rejected + known FROM source_files") == [(True,)] * len(
+        rows("FROM source_files")
+    )
+
+
+def test_parquet_that_is_no_log_needs_a_mapping(load: Any, rows: Rows, tmp_path: Path) -> None:
+    """With one it is a table like any other; moments of Parquet are moments."""
+    table = pa.table({
+        "m": ["a"], "v": pa.array([1.5]), "at": pa.array([1767225600 * 10**9 + 7], pa.timestamp("ns")),
+    })  # fmt: skip
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(BenchError, match="not of an event log"):
+        load(tmp_path / "t.parquet")
+    ingest(load, tmp_path / "t.parquet", "name=m,value=v,unit=s,time=at")
+    assert rows("SELECT recorded_at::VARCHAR, duration_ns FROM timings") == [("2026-01-01 00:00:00", 1_500_000_000)]
+    assert rows("SELECT began_at::VARCHAR FROM run_summaries") == [("2026-01-01 00:00:00",)]
+
+
+def test_a_folder_of_which_some_files_fit(load: Any, tmp_path: Path) -> None:
+    """The others are left out and said; where none fits it is an error with the reasons."""
+    lay(tmp_path, {"x/a.csv": RESULTS, "x/b.csv": RESULTS.replace("resnet", "vit"), "x/README": "hello"})
+    report = ingest(load, tmp_path / "x", "name=model,value=result")
+    assert len(report.lines) == 2
+    assert any("x/README has no column" in note for note in report.notes)
+    with pytest.raises(BenchError, match=r"nothing in .* can be read as you say:\n  README has no column 'mod'"):
+        ingest(load, tmp_path / "x", "name=mod,value=result")
+
+
+def test_the_command_shows_what_it_understood(tmp_path: Path) -> None:
+    """The accounting on stdout; the mapping and what became of other columns on stderr."""
+    (tmp_path / "r.csv").write_text("model,result,seed\nresnet,12.5,1\nbert,x,1\n")
+    arguments = [str(tmp_path / "r.csv"), "--map", "name=model,value=result,unit=ms", "--config", "A"]
+    result = CliRunner().invoke(command, [*arguments, "--store", str(tmp_path / "s")], catch_exceptions=False)
+
+    assert result.stdout.splitlines()[2].split() == ["A", "map-c2c466d6", "1", "2", "1", "1", "0"]
+    assert result.stderr == (
+        "note: r.csv: read by the mapping name=model,value=result,unit:=ms\n"
+        "note: r.csv: columns that the mapping does not name became parameters; rest=out leaves such out: seed\n"
+        "Rejected records are kept with file, line and reason; see them with: bench rejects\n"
+    )
+
+
+@pytest.mark.parametrize("more", [["--format", "scheduler"], []], ids=["with a format", "without a path"])
+def test_a_mapping_is_of_files_and_no_format(tmp_path: Path, more: list[str]) -> None:
+    """Else it would be ignored."""
+    paths = [str(tmp_path)] if more else []
+    with pytest.raises(BenchError, match="--map"):
+        CliRunner().invoke(
+            command, [*paths, *more, "--map", "name=a,value=b", "--store", str(tmp_path / "s")], catch_exceptions=False
+        )
+
+
+# -- damage
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(TEXT, st.floats(allow_nan=True, allow_infinity=True), st.integers(0, 2**53)), max_size=6))
+def test_what_is_said_is_what_is_read(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, float, int]]
+) -> None:
+    """Of any names and numbers, as JSON lines: every row with a name is loaded, its finite value unchanged."""
+    text = "".join(json.dumps({"n": n, "v": v, "b": b}) + "\n" for n, v, b in rows) or '{"n": "", "v": 1, "b": 1}\n'
+    found = read(tmp_path_factory.mktemp("x"), text, "name=n,value=v,batch_size=b", name="t.jsonl")
+    named = [row for row in rows if row[0]]
+    assert found.tally.loaded == len(named)
+    assert [m.value for m in found.of(Metric)] == [v if math.isfinite(v) else None for _, v, _ in named]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_table_is_accounted_for(tmp_path: Path, kind: str) -> None:
+    """A hundred ways each: nothing is raised, and loaded and rejected are all there is."""
+    for seed in range(100):
+        rng = random.Random(f"{kind} {seed}")
+        data = rng.choice(fuzz.MUTATIONS)(KINDS[kind], rng) or b" "
+        maps = ["name=m,value=v,unit=s", "name=m,value=v,unit=note,commit=tp,time=v", "name=m,status=note,parameters=v"]
+        (tmp_path / "t").write_bytes(data)
+        for said in maps:
+            mapped = Mapped(parse_mapping([said]))
+            assert isinstance(mapped.unfit(tmp_path / "t"), str | None)
+            fuzz.check(mapped, tmp_path / "t", "t")
+
+
+def test_a_cut_table(tmp_path: Path) -> None:
+    """At every byte, of every kind."""
+    for data in KINDS.values():
+        for end in range(1, len(data), 1 + len(data) // 60):
+            (tmp_path / "t").write_bytes(data[:end])
+            fuzz.check(Mapped(parse_mapping(["name=m,value=v"])), tmp_path / "t", "t")
+
+
+def test_a_column_may_have_any_name(tmp_path: Path) -> None:
+    """Of printable ASCII, commas escaped."""
+    for character in string.punctuation.replace('"', ""):
+        name = f"a{character}b"
+        column = name.replace(",", "\\,")
+        if character not in "#":
+            found = read(tmp_path, [{name: 1, "m": "x"}], f"name=m,value={column}", name="t.json")
+            assert [m.metric for m in found.of(Metric)] == [name]
