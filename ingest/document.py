@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..warehouse.events import Instant, Json
-from .format import GZIP, MAX_TEXT, Part, encoding
+from .format import GZIP, MAX_TEXT, Part, encoding, split_lines
 
 MAX_BYTES = 128 << 20  # of a document, unpacked
 MAX_CONTAINERS = 4_000_000  # lists and objects of a document: each takes a hundred bytes, however short its text
@@ -170,6 +170,18 @@ def read_text(part: Part) -> str:
         return data.decode(encoding(data))
     except UnicodeDecodeError as error:
         raise BadRecord(f"not {error.encoding} at byte {error.start + 1}") from None
+
+
+def read_lines(part: Part) -> list[tuple[int, bytes]]:
+    """The lines of a whole file in UTF-8, with their numbers; a line that is no UTF-8 is given as it is.
+
+    Raises:
+        BadRecord: It cannot be unpacked, or is UTF-16 and broken.
+    """
+    data = read_bytes(part)
+    if encoding(data) == "utf-16":
+        data = read_text(part).encode("utf-8", "surrogatepass")
+    return list(enumerate(split_lines(data), 1))
 
 
 def lines_of(text: str) -> list[str]:

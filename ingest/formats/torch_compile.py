@@ -1,25 +1,30 @@
-"""Results of PyTorch's torch.compile benchmarks (benchmarks/dynamo): performance, accuracy and compilation metrics.
+"""Results of PyTorch's torch.compile benchmarks (benchmarks/dynamo): performance, accuracy, coverage, compilation metrics.
 
-A folder is one report. What was measured stands partly in the rows and partly in the file's name,
-`<compiler>_<suite>_<dtype>_<mode>_<device>_<performance|accuracy>[_compilation_metrics].csv`.
+A folder is one report; an archive is a folder of them, named by their day (`day_001_01_01_23_performance_amp_179`, in
+2022 `08_05_22_Performance_19942`). What was measured stands partly in the rows and partly in the file's name,
+`<compiler>_<suite>_<dtype>_<mode>_<device>_<performance|accuracy>[_compilation_metrics].csv`; in 2022 without the kind,
+and `<compiler>_<suite>_<dtype>_coverage_<device>.csv`.
 
 A failed model is a short row such as `cuda,gat,0,0.0000`, in accuracy files too: it becomes an outcome, never a value.
 """
 
+import functools
 import json
 import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
-from ...warehouse.events import Case, Json, Metric, Outcome
+from ...warehouse.events import Case, Json, Metric, Outcome, Run
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ..csvfile import BadRow, Row, reject, rows, whole
+from ..document import BadRecord, instant, labels, lines_of, read_lines
 from ..format import Format, Head, Part, Tally, split_lines
 
-PERFORMANCE, ACCURACY, COMPILATION, SUMMARY = "performance", "accuracy", "compilation metrics", "summary"
+PERFORMANCE, ACCURACY, COVERAGE, COMPILATION = "performance", "accuracy", "coverage", "compilation metrics"
 LOOK = 1 << 14  # bytes by which a file is recognised
 LEADING = ["dev", "name", "batch_size"]
 COLUMNS = [  # of a performance file, in the order they were added over the years; older files have fewer
@@ -27,6 +32,9 @@ COLUMNS = [  # of a performance file, in the order they were added over the year
     "calls_captured", "unique_graphs", "graph_breaks", "unique_graph_breaks", "autograd_captures", "autograd_compiles",
     "cudagraph_skips",
 ]  # fmt: skip
+BEFORE_LATENCY = [column for column in COLUMNS[:7] if column != "abs_latency"]  # of rows without header, until 2022
+COVERED = ["graphs", "graph_calls", "captured_ops", "total_ops", "pct_ops", "pct_time", "start_latency"]
+KINDS = {"speedup": PERFORMANCE, "accuracy": ACCURACY, "graphs": COVERAGE}  # by the first column after LEADING
 DEVICES = {"cpu", "cuda", "xpu", "mps", "hpu", "npu", "rocm", "hip", "xla", "tpu", "mtia", "maia"}
 
 # column -> metric, its unit, what one of the file's is in it, the file's unit, and which direction is better
@@ -45,6 +53,13 @@ METRICS: dict[str, tuple[str, str | None, float, str | None, str | None]] = {
     "autograd_captures": ("autograd_captures", "count", 1.0, "count", None),
     "autograd_compiles": ("autograd_compiles", "count", 1.0, "count", None),
     "cudagraph_skips": ("cudagraph_skips", "count", 1.0, "count", "lower"),
+    "graphs": ("graphs", "count", 1.0, "count", None),
+    "graph_calls": ("graph_calls", "count", 1.0, "count", None),
+    "captured_ops": ("captured_ops", "count", 1.0, "count", "higher"),
+    "total_ops": ("total_ops", "count", 1.0, "count", None),
+    "pct_ops": ("captured_ops_share", "ratio", 1.0, "ratio", "higher"),  # called percent, and is 0 to 1
+    "pct_time": ("captured_time_share", "ratio", 1.0, "ratio", "higher"),
+    "start_latency": ("start_latency", "ns", 1e9, "s", "lower"),
 }
 # On a CPU the benchmark multiplies psutil's percentage (0 to 100) by the size of memory: its "GB" are hundredths, and
 # they are the resident size after the loop, no peak.
@@ -54,49 +69,85 @@ CPU_MEMORY = (
     "they are loaded divided by 100"
 )
 
+SUITES = "torchbench|huggingface|timm_models"
+AXES = r"(?P<dtype>(?:amp|autocast)_(?:bf16|fp16|[^_]*float16)|[^_]+)_(?:(?P<mode>inference|training)|coverage)_(?P<device>[^_]+)"
 NAME = re.compile(
-    r"(?P<backend>.+?)_(?P<suite>torchbench|huggingface|timm_models|[^_]+)_(?P<dtype>(?:amp|autocast)_(?:bf16|fp16|[^_]*float16)|[^_]+)_"
-    r"(?P<mode>inference|training)_(?P<device>[^_]+)_(?P<kind>performance|accuracy)(?P<metrics>_compilation_metrics)?"
+    rf"(?P<backend>.+?)_(?P<suite>{SUITES}|[^_]+)_{AXES}"
+    r"(?:_(?P<kind>performance|accuracy)(?P<metrics>_compilation_metrics)?)?"
+    rf"|expected_ci_perf_(?P<expected>[^_]+)_(?P<expected_suite>{SUITES})"
 )
+SIDE_BY_SIDE = re.compile(
+    rf"(?:sorted_)?(?:{SUITES})_{AXES}(?:_\w+)?"
+)  # a table of what other files hold, a compiler a column
+FOLDER = re.compile(
+    r"(?:day_\d{3}_(?P<day>\d\d)_(?P<month>\d\d)|(?P<first_month>\d\d)_(?P<first_day>\d\d))_(?P<year>\d\d)_\w+",
+    re.ASCII,
+)
+FOLDERS = ("day_[0-9][0-9][0-9]_*/*.csv", "[0-9][0-9]_[0-9][0-9]_[0-9][0-9]_*/*.csv")
+LOOKUP = re.compile(r"\d{3},(?:performance|accuracy|coverage),\w+,[^,/]+")
 
 
 class TorchCompile(Format):
     """Report of the torch.compile benchmarks."""
 
     name = "torch-compile"
-    doc = "torch.compile benchmark results: performance, accuracy and compilation_metrics CSVs of one folder"
+    doc = (
+        "torch.compile benchmark results: performance, accuracy, coverage and compilation_metrics CSVs of one folder, of any "
+        "age, or an archive of such folders by day; its expected-performance CSV"
+    )
+    becomes = (
+        "a folder → a run, of its day where its name says one; a row → a case with its outcome, speedup, absolute_latency, "
+        "compile_latency, peak memories and counters, compile_phase:…; see [ingest](ingest.md#torch-compile)"
+    )
+    lost = "nothing; summaries and lookup.csv, which say the same again, are left out with a note"
+    places = FOLDERS
+    unpacks = True
 
     def recognise(self, head: Head) -> bool:
         """Whether the first records are of such a file, with its header or without."""
-        if _is_summary(head):
+        if _said_elsewhere(head):
             return True
         first = next((row for row in _first_rows(head) if not row.is_blank()), None)
         if first is None or not (
             _is_result(first) or first.text.lstrip().startswith("#") or first.cells[:1] == LEADING[:1]
         ):
             return False
-        return _Table.of(list(_first_rows(head)), head.path.name) is not None
+        return (
+            _Table.of([first], head.path.name) is not None
+            or _Table.of(list(_first_rows(head)), head.path.name) is not None
+        )
 
     def left_out(self, head: Head) -> str | None:
-        """The summaries a report was published with are derived data."""
-        return "is a published summary, which the views derive from the results" if _is_summary(head) else None
+        """What says again what other files say."""
+        return _said_elsewhere(head)
 
     def identity(self, name: str) -> str:
-        """The axes a name says: two compilers that pass the same models write the same accuracy file."""
+        """The axes a name says, and the day: two compilers that pass the same models write the same accuracy file."""
         match = NAME.fullmatch(_stem(name))
-        return " ".join(group or "" for group in match.groups()) if match else ""
+        said = " ".join(group or "" for group in match.groups()) if match else ""
+        return f"{said} {place}" if (place := self.result_set(name)) else said
+
+    def result_set(self, name: str) -> str:
+        """The day's folder in an archive."""
+        return PurePath(name).parent.as_posix() if "/" in name else ""
 
     def read(self, part: Part, batch: Batch) -> Tally:
         """One case with its outcome and metrics a line."""
         tally = Tally()
-        records = list(rows(part.lines()))
+        tally.runs.append(_run(part))
+        tally.shares[part.run_id] = tally
+        try:
+            records = list(rows(read_lines(part)))
+        except BadRecord as error:
+            tally.lines += 1
+            reject(part, batch, tally, Row(1, [], "", ""), str(error))
+            return tally
         table = _Table.of(records, part.path.name)
         if table is None:
             tally.notes.append(f"{part.path.name} holds no row of results")
             table = _Table(PERFORMANCE, COLUMNS, 0)
-        match = NAME.fullmatch(_stem(part.path.name))
-        axes: dict[str, Any] = match.groupdict() if match else {}
-        if match is None:
+        axes = _axes(part.path.name)
+        if not axes:
             tally.notes.append(f"the name {part.path.name} says no compiler, suite, dtype and mode; they are NULL")
         reader = _Reader(part, table, axes)
         announced: set[str] = set()
@@ -124,17 +175,53 @@ class TorchCompile(Format):
         return tally
 
 
+def _run(part: Part) -> Run:
+    """The run of a part, of the day that the folder's name says; archives of 2022 wrote the month first."""
+    folder = part.path.absolute().parent.name
+    match = FOLDER.fullmatch(folder)
+    moment = None
+    if match:
+        month, day = match["month"] or match["first_month"], match["day"] or match["first_day"]
+        moment = instant(f"20{match['year']}-{month}-{day}")
+    tags = labels({"folder": folder if match else None})
+    return Run(run_id=part.run_id, config=part.config, source=part.format, started_at=moment, tags=tags)
+
+
 def _stem(name: str) -> str:
-    return name.removesuffix(".csv")
+    return PurePath(name.removesuffix(".gz")).stem
+
+
+def _axes(name: str) -> dict[str, Any]:
+    """What a file's name says was measured; empty if it says nothing."""
+    match = NAME.fullmatch(_stem(name))
+    said: dict[str, Any] = match.groupdict() if match else {}
+    if said.get("expected"):
+        said |= {"backend": said["expected"], "suite": said["expected_suite"]}
+    return said
 
 
 def _first_rows(head: Head) -> Iterator[Row]:
-    return rows(enumerate(split_lines(head.data[:LOOK]), 1))
+    return rows(enumerate(split_lines(head.text[:LOOK].encode("utf-8", "replace")), 1))
 
 
-def _is_summary(head: Head) -> bool:
+def _said_elsewhere(head: Head) -> str | None:
+    """Why a file is left out that says what others say: a summary of a report, an index of an archive; None for results."""
     first = next(_first_rows(head), None)
-    return first is not None and len(first.cells) > 2 and first.cells[:2] == ["", "Compiler"]
+    cells = first.cells if first is not None else []
+    if (len(cells) > 2 and cells[:2] == ["", "Compiler"]) or cells[:3] == ["dev", "suite", "name"]:
+        return "is a published summary, which the views derive from the results"
+    if (
+        len(cells) > 3
+        and cells[:3] == LEADING
+        and cells[3] not in KINDS
+        and SIDE_BY_SIDE.fullmatch(_stem(head.path.name))
+    ):
+        return "shows side by side what the compilers' own files hold"
+    if first is not None and LOOKUP.fullmatch(first.text):
+        folders = [line.rpartition(",")[2] for line in lines_of(head.text) if LOOKUP.fullmatch(line)]
+        missing = sum(not (head.path.parent / folder).is_dir() for folder in folders)
+        return f"is an index of {len(folders)} reports" + (f", {missing} of which are not here" if missing else "")
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +240,23 @@ class _Table:
             return None
         cells = [cell.removeprefix("#").strip() for cell in records[first].cells]
         if cells[:3] == LEADING and len(cells) > 3:
-            kind = {"speedup": PERFORMANCE, "accuracy": ACCURACY}.get(cells[3], COMPILATION)
-            return cls(kind, cells, first + 1)
+            return cls(KINDS.get(cells[3], COMPILATION), cells, first + 1)
         data = [row for row in records[first:] if _is_result(row)]
         if not data or (not _is_result(records[first]) and not records[first].text.lstrip().startswith("#")):
             return None
-        if _stem(name).endswith("_compilation_metrics"):
-            kind = COMPILATION
-        elif max(len(row.cells) for row in data) > 4:
-            kind = PERFORMANCE
-        else:
-            said = NAME.fullmatch(_stem(name))
-            numbers = all(_is_number(row.cells[3]) for row in data)
-            kind = said["kind"] if said else PERFORMANCE if numbers else ACCURACY
-        columns = [*LEADING, "accuracy"] if kind == ACCURACY else LEADING if kind == COMPILATION else COLUMNS
-        return cls(kind, columns, first)
+        stem = _stem(name)
+        width = max(len(row.cells) for row in data)
+        if stem.endswith("_compilation_metrics"):
+            return cls(COMPILATION, LEADING, first)
+        if "_coverage_" in stem:
+            return cls(COVERAGE, [*LEADING, *COVERED], first)
+        if width == 4 and (_axes(name).get("kind") or _kind_of(data)) == ACCURACY:
+            return cls(ACCURACY, [*LEADING, "accuracy"], first)
+        return cls(PERFORMANCE, BEFORE_LATENCY if width == len(BEFORE_LATENCY) else COLUMNS, first)
+
+
+def _kind_of(data: list[Row]) -> str:
+    return PERFORMANCE if all(_is_number(row.cells[3]) for row in data) else ACCURACY
 
 
 def _is_result(row: Row) -> bool:
@@ -219,8 +308,8 @@ class _Reader:
         yield Case(**case, run_id=self.part.run_id, source_id=self.part.source_id, line=row.line)
         if self.table.kind == ACCURACY:
             yield _accuracy(row, place)
-        elif self.table.kind == PERFORMANCE:
-            outcome = _performance(row, place)
+        elif self.table.kind != COMPILATION:
+            outcome = _performance(row, place, self.table.kind)
             yield outcome
             if outcome.status != "ok":
                 return
@@ -236,7 +325,7 @@ class _Reader:
                 f"{have - 3} phase times under {len(columns) - 3} phases: which are missing or added is unknown"
             )
         if have > len(columns):
-            if columns != COLUMNS[: len(columns)] or have > len(COLUMNS):
+            if len(columns) < 4 or columns != COLUMNS[: len(columns)] or have > len(COLUMNS):
                 raise BadRow(f"{have} columns under a header of {len(columns)}")
             return COLUMNS[:have]
         return columns
@@ -256,7 +345,7 @@ class _Reader:
             "device": cells["dev"].lower() or None,
             "batch_size": size,
         }
-        case_id, work_hash = case_ids(**axes, parameters=further or None)
+        case_id, work_hash = _case_ids(tuple(axes.items()), tuple(further.items()))
         said = Json(json.dumps(further, sort_keys=True)) if further else None
         return {**axes, "case_id": case_id, "work_hash": work_hash, "parameters": said}
 
@@ -277,13 +366,19 @@ class _Reader:
         )  # fmt: skip
 
 
-def _performance(row: Row, place: dict[str, Any]) -> Outcome:
+@functools.lru_cache(maxsize=1 << 14)
+def _case_ids(axes: tuple[tuple[str, Any], ...], further: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+    """Ids of a case, which is the same in every report of an archive."""
+    return case_ids(**dict(axes), parameters=dict(further) or None)
+
+
+def _performance(row: Row, place: dict[str, Any], kind: str) -> Outcome:
     speedup = row.cells[3]
     if not _is_number(speedup):
         if len(row.cells) == 4 and re.fullmatch(r"\w+", speedup):
             return Outcome(status=speedup, reason=f"the speedup column reads {speedup!r}", **place)
         raise BadRow(f"speedup is {speedup!r}, not a number")
-    if float(speedup) > 0:
+    if float(speedup) > 0 or (kind == COVERAGE and len(row.cells) > 4):  # no graph, yet it ran
         return Outcome(status="ok", **place)
     return Outcome(status="fail_to_run", reason=f"the row has no measurement: {row.text}", **place)
 

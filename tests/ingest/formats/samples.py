@@ -169,3 +169,20 @@ sample("genai-perf", {"experiments": [
 ], "version": "2", "service_kind": "openai", "endpoint": "v1/chat"}, name="profile_export.json",
     profile_export_genai_perf_dot_json=GENAI_SUMMARY,
 )  # fmt: skip
+GUIDELLM_SUMMARY = {"mean": 1.5, "median": 1, "variance": 2, "count": 1, "percentiles": {"p001": 1, "p99": 2}, "pdf": [[1, 1]]}
+sample("guidellm", {
+    "metadata": {"version": 1, "guidellm_version": "0.6.0", "python_version": "3", "platform": "L"}, "args": {"rate": [1], "api_key": "k"},
+    "benchmarks": [{
+        "type_": "generative_benchmark", "run_id": "r", "config": {
+            "strategy": {"type_": "concurrent", "streams": 8}, "profile": {"type_": "concurrent"}, "backend": {"model": "m"},
+            "requests": {"data": ["x"]},
+        },
+        "metrics": {
+            "request_totals": {"successful": 1, "incomplete": 0, "errored": 1, "total": 2}, "text": {"tokens": {"input": None}},
+            "time_to_first_token_ms": {"successful": GUIDELLM_SUMMARY, "errored": {"count": 0, "mean": 0.0}},
+        },
+        "requests": {"successful": [{"request_latency": 1.5, "output": "t", "prompt_tokens": 4, "request_start_time": 1714979289.5}],
+                     "incomplete": [], "errored": [{"info": {"error": "why"}, "request_latency": None}]},
+        "start_time": 1714979289.5, "duration": 2.5, "extras": {"a": 1},
+    }],
+})  # fmt: skip

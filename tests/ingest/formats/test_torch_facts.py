@@ -1,0 +1,141 @@
+"""Every number of the real files of PyTorch and its profilers that an independent reader computed comes out by a query."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.ingest.load import ingest
+from bench.warehouse.database import Warehouse
+from bench.warehouse.store import Store
+
+FOLDERS = ("dynamo_dashboard", "dynamo_misc", "dynamo_expected_accuracy")
+DAY = "day_001_01_01_23_performance_amp_179"
+FILE = "source_id IN (SELECT source_id FROM sources WHERE ends_with(path, ?))"
+OF_DAY = "run_id IN (SELECT run_id FROM runs WHERE config = 'dynamo_dashboard')"
+Ask = Callable[..., list[tuple[Any, ...]]]
+Facts = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def facts(shared_data: Path) -> Facts:
+    """What the independent reader found."""
+    found: Facts = json.loads((shared_data / "facts.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def ask(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    """Questions to a store that holds the real files; `{file}` in one stands for the rows of a source of that name,
+    `{day}` for those of the dashboard."""
+    store = Store(tmp_path_factory.mktemp("facts") / "store")
+    ingest(store, [str(shared_data / folder) for folder in FOLDERS])
+    warehouse = Warehouse.open(store)
+    return lambda query, *parameters: warehouse.rows(query.replace("{file}", FILE).replace("{day}", OF_DAY), parameters)
+
+
+def one(rows: list[tuple[Any, ...]]) -> Any:
+    """The value of an answer of one row and column."""
+    ((value,),) = rows
+    return value
+
+
+def near(left: Any, right: Any) -> bool:
+    """Equal but for the last digits."""
+    return math.isclose(left, right, rel_tol=1e-9)
+
+
+def of(facts: Facts, folder: str) -> list[tuple[str, Facts]]:
+    """The facts of the files of a folder."""
+    return [(path, said) for path, said in facts.items() if path.startswith(f"{folder}/")]
+
+
+def test_every_byte_was_read(ask: Ask, facts: Facts) -> None:
+    """The size of each file is that of its source."""
+    sizes = [(path, said["size"]) for path, said in facts.items() if "size" in said and path.startswith(FOLDERS)]
+    for path, size in sizes:
+        assert ask("SELECT bytes FROM source_files WHERE ends_with(path, ?)", path) == [(size,)], path
+    assert len(sizes) >= 4
+
+
+def test_a_day_of_the_dashboard(ask: Ask, facts: Facts) -> None:
+    """Found below its archive, at its day; each cell has the rows, statuses and figures that were published."""
+    assert ask("SELECT started_at::DATE::VARCHAR FROM runs WHERE config = 'dynamo_dashboard'") == [("2023-01-01",)]
+    for cell, said in facts[f"dynamo_dashboard/{DAY}"]["cells"].items():
+        axes = tuple(cell.split("/"))
+        statuses = ask("""
+            SELECT kind, CASE WHEN reason LIKE 'the accuracy column reads%' THEN '0.0000' ELSE status END
+            FROM outcomes JOIN cases USING (run_id, source_id, case_id, line) WHERE {day} AND backend = ? AND suite = ?
+        """, *axes)  # fmt: skip
+        assert said["acc_status"] == Counter(status for kind, status in statuses if kind == "accuracy"), cell
+        performance = [status for kind, status in statuses if kind == "performance"]
+        assert (len(performance), performance.count("ok")) == (said["perf_rows"], said["speedup_pos"]["n"])
+        unmatched = (
+            "SELECT speedup FROM geomean_speedups(matched := false, include_slowdowns := {}) "
+            "WHERE {day} AND backend = ? AND suite = ?"
+        )
+        assert near(one(ask(unmatched.replace("{}", "false"), *axes)), said["geomean_passing_clip1"])
+        assert near(one(ask(unmatched.replace("{}", "true"), *axes)), said["geomean_passing_unclipped"])
+        assert (
+            one(ask("SELECT rate FROM pass_rates WHERE {day} AND backend = ? AND suite = ?", *axes)) == said["passrate"]
+        )
+        for metric, key, unit, passing in (
+            ("speedup", "speedup_pos", 1, False), ("absolute_latency", "mean_abs_latency", 1e6, True),
+            ("compile_latency", "mean_compilation_latency", 1e9, True), ("compression_ratio", "mean_compression_ratio", 1, True),
+        ):  # fmt: skip
+            fact = said[key]
+            n, *row, geomean = ask(FIGURES, metric, *axes, passing)[0]
+            assert n == fact["n"], (cell, metric)
+            assert all(
+                near(value / unit, fact[name])
+                for value, name in zip(row, ("mean", "median", "min", "max"), strict=True)
+            )
+            assert passing or near(geomean, said["geomean_all_positive"])
+
+
+FIGURES = """
+    WITH axes AS (SELECT DISTINCT run_id, case_id, backend, suite, name FROM cases WHERE {day}),
+    good AS (
+        SELECT axes.backend, axes.suite, axes.name FROM case_outcomes JOIN axes USING (run_id, case_id)
+        WHERE kind = 'accuracy' AND status IN ('pass', 'pass_due_to_skip')
+    )
+    SELECT count(*), avg(value), median(value), min(value), max(value), exp(avg(ln(value)))
+    FROM metrics JOIN axes USING (run_id, case_id)
+    WHERE metric = ? AND backend = ? AND suite = ? AND value > 0 AND (NOT ? OR (backend, suite, name) IN (FROM good))
+"""
+
+
+def test_expected_performance(ask: Ask, facts: Facts) -> None:
+    """Speedups, of each row."""
+    for path, said in of(facts, "dynamo_misc"):
+        (row,) = ask("""
+            SELECT count(*), avg(value), exp(avg(ln(value))), exp(avg(ln(greatest(value, 1)))) FROM metrics
+            WHERE metric = 'speedup' AND {file}
+        """, path)  # fmt: skip
+        assert row[0] == said["rows"] - said["zero_speedup"]
+        assert (
+            near(row[1], said["mean_pos"]) and near(row[2], said["geomean_pos"]) and near(row[3], said["geomean_clip1"])
+        )
+        sizes: Counter[str] = Counter(str(size) for (size,) in ask("SELECT batch_size FROM cases WHERE {file}", path))
+        assert all(sizes[size] == count for size, count in said["batch_kinds"].items())
+        repeated = "SELECT count(*) - count(DISTINCT (name, batch_size)) FROM cases WHERE {file}"
+        assert one(ask(repeated, path)) == said["dup_name_batch"]
+        columns = one(ask("SELECT count(DISTINCT metric) FROM metrics WHERE {file}", path))
+        assert columns == len(said["header"]) - len(["dev", "name", "batch_size"])
+
+
+def test_expected_accuracy(ask: Ask, facts: Facts) -> None:
+    """Statuses by dtype; a comment is a note."""
+    for path, said in of(facts, "dynamo_expected_accuracy"):
+        statuses = dict(
+            ask("SELECT status, count(*) FROM outcomes WHERE kind = 'accuracy' AND {file} GROUP BY 1", path)
+        )
+        assert statuses == said["status"]
+        lines, notes = ask("SELECT lines, notes FROM source_files WHERE ends_with(path, ?)", path)[0]
+        assert lines + said["comment_rows"] == said["rows"]
+        assert f"{said['comment_rows']} comments" in notes
+        dtypes = {dtype for (dtype,) in ask("SELECT DISTINCT dtype FROM cases WHERE {file}", path)}
+        assert {"name", *dtypes} == set(said["header"])
