@@ -1,8 +1,9 @@
 """What benchmarks of LLM servers measure, under one name whatever tool says it.
 
-latency  from sending a request to its last token     ttft  to its first token     ttst  from first to second
-itl      between two tokens (chunks) of a response    tpot  time per output token after the first
-request_throughput, input_throughput, output_throughput, total_throughput          of the whole benchmark, a second
+- latency: from sending a request to its last token; ttft: to its first token; ttst: from its first to its second.
+- itl: between two tokens (chunks) of a response; tpot: its mean over a response; time_per_output_token: latency over the
+  number of tokens, the first included.
+- request_throughput, input_throughput, output_throughput, total_throughput: of the whole benchmark, a second.
 """
 
 import re
@@ -17,12 +18,13 @@ from .results import Results, Subject, number
 
 METRICS = {
     "e2el": "latency", "e2e_latency": "latency", "request_latency": "latency", "end_to_end_latency": "latency",
-    "time_to_first_token": "ttft", "time_to_second_token": "ttst", "time_per_output_token": "tpot",
+    "time_to_first_token": "ttft", "time_to_second_token": "ttst",
     "inter_token_latency": "itl", "total_token_throughput": "total_throughput", "requests_per_second": "request_throughput",
     "tokens_per_second": "total_throughput", "output_tokens_per_second": "output_throughput",
-    "output_token_throughput": "output_throughput", "total_throughput": "total_throughput",
+    "output_token_throughput": "output_throughput",
     "input_sequence_length": "input_tokens", "output_sequence_length": "output_tokens",
     "number_input_tokens": "input_tokens", "number_output_tokens": "output_tokens",
+    "prompt_tokens_per_second": "input_throughput", "request_concurrency": "concurrency", "prompt_tokens": "input_tokens",
     "prompt_token_count": "input_tokens", "output_token_count": "output_tokens", "total_token_count": "total_tokens",
 }  # fmt: skip
 STATISTICS = {"avg": "mean", "average": "mean", "std": "stddev", "std_dev": "stddev", "stdev": "stddev"}

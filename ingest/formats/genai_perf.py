@@ -89,9 +89,16 @@ class GenaiPerf(JsonFormat):
         return _experiments(document, results) if "experiments" in document else [document]
 
     def load(self, record: Object, results: Results) -> None:
-        """A summary, or a request."""
+        """A summary, a level of load, or one of its requests."""
         if "request" in record:
             _request(record, results)
+            return
+        if "experiment" in record:
+            case = results.case(record["name"], suite="serving", parameters=record["axes"])
+            counts = Object([("completed", record["asked"] - record["silent"]), ("failed", record["silent"])])
+            serving.aggregates(case, counts)
+            serving.outcome(case, counts, [], record["asked"])
+            case.fields(record.section("experiment"))
             return
         config = _config(record)
         case = results.case(_model(config) or _place(results), suite="serving", parameters=_axes(config))
@@ -199,10 +206,9 @@ def _experiments(document: Object, results: Results) -> Iterator[Any]:
     experiments = document.array("experiments")
     requests = [request for each in experiments if isinstance(each, Object) for request in _list(each, "requests")]
     starts = [instant(request.get("timestamp")) for request in requests if isinstance(request, Object)]
-    windows = [each.get("window_boundaries") for each in experiments if isinstance(each, Object)]
     results.run(
         started_at=min((start for start in starts if start is not None), default=None),
-        tags=document.left() | {"window_boundaries": [each for each in windows if each]},
+        tags=document.left(),
     )
     stem = PurePath(results.part.name).name.partition(".")[0]
     try:
@@ -222,9 +228,12 @@ def _requests(experiments: list[Any], config: Object, results: Results) -> Itera
             continue
         asked = _list(each, "requests")
         name = _model(config) or next(filter(None, map(_asked_of, asked)), None) or _place(results)
-        axes = _axes(config) | {mode: said.get("value")}
+        place = [("name", name), ("axes", _axes(config) | {mode: said.get("value")})]
+        silent = sum(isinstance(request, Object) and not _list(request, "response_timestamps") for request in asked)
+        boundaries = Object([("window_boundaries", each.get("window_boundaries"))])
+        yield Object([("experiment", boundaries), ("asked", len(asked)), ("silent", silent), *place])
         for index, request in enumerate(asked):
-            yield Object([("request", request), ("index", index), ("name", name), ("axes", axes)])
+            yield Object([("request", request), ("index", index), *place])
 
 
 def _config(summary: Object) -> Object:
@@ -261,6 +270,7 @@ def _request(record: Object, results: Results) -> None:
     if len(outputs) == len(times):
         times = [time for time, output in zip(times, outputs, strict=True) if _has_text(output)]
     case = results.case(record["name"], suite="serving", parameters=record["axes"])
+    case.has_outcome = True  # that of the level of load
     when = instant(start)
     for metric, value in (
         ("latency", times[-1] - start if times else None),

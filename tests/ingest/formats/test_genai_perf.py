@@ -138,24 +138,24 @@ def test_responses_without_text_are_no_tokens() -> None:
         [(1_000_000, 1)],
     )
     assert (got.names, got.of(Case)[0].parameters) == (["llama"], '{"concurrency": 10}')
-    assert (got.runs[0].started_at, got.tags) == (
-        1_700_000_000_000_000, {"version": "2.59", "window_boundaries": [[1, 9]]},
-    )  # fmt: skip
+    assert (got.runs[0].started_at, got.tags) == (1_700_000_000_000_000, {"version": "2.59"})
+    assert (got.metrics()["fields"], got.outcomes()) == ('{"window_boundaries": [1, 9]}', [("ok", None)])
 
 
 def test_a_request_without_response_is_null() -> None:
-    """It stands among the samples."""
-    got = read("genai-perf", export(request("a"), request(None)))
+    """It stands among the samples; the outcome counts those to which nothing came at all."""
+    got = read("genai-perf", export(request("a"), request(None), request()))
 
     assert got.samples() == [(1_000_000, 1)]
-    assert [m.value for m in got.of(Metric) if m.metric == "latency"] == [None]
+    assert [m.value for m in got.of(Metric) if m.metric == "latency"] == [None, None]
+    assert got.outcomes() == [("ok", "1 of 3 requests failed")]
 
 
 def test_a_broken_request_is_a_reject() -> None:
     """The others load."""
     got = read("genai-perf", export(request("a"), request("a") | {"response_timestamps": ["x"]}, request("b")))
 
-    assert (got.accounting, got.rejects()) == ((3, 2, 1), [(2, "no times of a request and its responses")])
+    assert (got.accounting, got.rejects()) == ((4, 3, 1), [(3, "no times of a request and its responses")])
 
 
 def test_files_of_one_benchmark_are_one_case(tmp_path: Path, load: Callable[..., Report], rows: Rows) -> None:

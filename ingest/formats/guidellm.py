@@ -1,0 +1,236 @@
+"""GuideLLM: its report in JSON (benchmarks.json), of versions 0.2 (2025) to 0.7 (2026).
+
+Its time_per_output_token counts the first token too. Its inter_token_latency is a mean over a request's tokens, which others call
+tpot: so it is named for single requests; its distribution, weighted by tokens, is that of itl.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...warehouse.events import Environment
+from .. import serving
+from ..document import Object, instant
+from ..format import FILE
+from ..jsonformat import JsonFormat
+from ..results import LONGEST_NAME, Results, Subject
+
+STATUSES = ("successful", "incomplete", "errored", "total")
+TAILS = {"p001": "p0.1", "p01": "p1", "p05": "p5", "p999": "p99.9"}
+REQUEST = {  # of one request: metric and unit
+    "request_latency": ("latency", "s"), "time_to_first_token_ms": ("ttft", "ms"), "inter_token_latency_ms": ("tpot", "ms"),
+    "time_per_output_token_ms": ("time_per_output_token", "ms"),
+    "time_to_first_output_token_ms": ("time_to_first_output_token", "ms"),
+    "prompt_tokens": ("input_tokens", "tokens"), "output_tokens": ("output_tokens", "tokens"),
+}  # fmt: skip
+TEXTS = ("prompt", "output", "reasoning_output", "request_args", "tool_calls")
+SECRETS = ("api_key", "authorization", "headers")
+LOAD = ("rate", "streams", "max_concurrency", "num_conversations")
+MODELS = (  # where the model is named, by version
+    ("config", "backend", "model"), ("benchmarker", "backend", "model"), ("worker", "backend_model"), ("args", "model"),
+    ("args", "backend_kwargs", "model"), ("config", "spec", "backend", "model"), ("args", "processor"),
+)  # fmt: skip
+DATA = (
+    ("config", "requests", "data"), ("benchmarker", "requests", "data"), ("request_loader", "data"), ("args", "data"),
+    ("config", "spec", "data"),
+)  # fmt: skip
+TOTALS = (
+    ("metrics", "request_totals"), ("request_totals",), ("scheduler_metrics", "requests_made"), ("run_stats", "requests_made"),
+)  # fmt: skip
+STRATEGIES = (("config", "strategy"), ("scheduler", "strategy"), ("args", "strategy"))
+PROFILES = (("config", "profile", "type_"), ("benchmarker", "profile", "type_"), ("args", "profile", "type_"))
+
+
+class Guidellm(JsonFormat):
+    """Results of GuideLLM."""
+
+    name = "guidellm"
+    doc = "GuideLLM report in JSON (benchmarks.json)"
+    becomes = (
+        "a file → a run, begun with its first benchmark; a benchmark → a case named by the model, its strategy, rate, streams "
+        "and data its parameters (of a sweep, which finds its rates itself, the number of the step); distributions over "
+        "successful requests → ttft_mean, latency_p99, request_throughput_mean …, over others with _incomplete, _errored and "
+        "_total in the name, unless they are of no request; a request → samples of latency, ttft, tpot, input_tokens, "
+        "output_tokens, those of incomplete and errored ones apart; errors → the outcome and its reason"
+    )
+    lost = "texts of requests and responses; API keys and headers"
+    runs = FILE
+    shapes = (
+        frozenset({"metadata.guidellm_version", "benchmarks"}),
+        frozenset({"benchmarks[].type_", "benchmarks[].run_id"}),
+        frozenset({"benchmarks[].metrics.requests_per_second.successful.mean"}),
+    )
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """One run a file; a benchmark is a record, and each of its requests."""
+        benchmarks: list[Any] = document.array("benchmarks")
+        starts = [instant(_start(each)) for each in benchmarks if isinstance(each, Object)]
+        metadata = document.get("metadata")
+        about = metadata if isinstance(metadata, Object) else Object()
+        python, platform = about.get("python_version"), about.get("platform")
+        results.run(
+            started_at=min((start for start in starts if start is not None), default=None),
+            environment=Environment(
+                environment_id="", python=python if isinstance(python, str) else None,
+                os=platform if isinstance(platform, str) else None,
+            ),
+            tags=_public(document.left()),
+        )  # fmt: skip
+        return _records(benchmarks, document)
+
+    def load(self, record: Object, results: Results) -> None:
+        """A benchmark, or one of its requests."""
+        case = results.case(record["name"], suite="serving", parameters=record["axes"])
+        if "request" in record:
+            _request(case, record.section("request"), record["status"], record["number"])
+            return
+        benchmark = record.section("benchmark")
+        _metrics(case, benchmark.section("metrics"), "")
+        case.metric("benchmark_duration", benchmark.take("duration"), "s", better=None)
+        _outcome(case, benchmark)
+        benchmark.take("requests")
+        case.fields(_public(benchmark.left()))
+
+
+def _records(benchmarks: list[Any], document: Object) -> Iterator[Any]:
+    """Each benchmark, and then its requests, with the case they are of."""
+    for index, benchmark in enumerate(benchmarks):
+        if not isinstance(benchmark, Object):
+            yield benchmark
+            continue
+        place = [("name", _model(benchmark, document)), ("axes", _axes(benchmark, document, index))]
+        yield Object([("benchmark", benchmark), *place])
+        requests = benchmark.get("requests")
+        for status in STATUSES[:3]:
+            several = requests.get(status) if isinstance(requests, Object) else None
+            for number, request in enumerate(several if isinstance(several, list) else ()):
+                yield Object([("request", request), ("status", status), ("number", number), *place])
+
+
+def _at(document: Object, path: tuple[str, ...]) -> Any:
+    value: Any = document
+    for key in path:
+        value = value.get(key) if isinstance(value, Object) else None
+    return value
+
+
+def _first(paths: tuple[tuple[str, ...], ...], *documents: Object) -> Any:
+    """What stands at the first of the paths that any of the documents has."""
+    found = (_at(document, path) for document in documents for path in paths)
+    return next((value for value in found if value), None)
+
+
+def _model(benchmark: Object, document: Object) -> str:
+    name = _first(MODELS, benchmark, document)
+    return name if isinstance(name, str) and len(name) < LONGEST_NAME else "guidellm"
+
+
+def _axes(benchmark: Object, document: Object, index: int) -> dict[str, Any]:
+    strategy, data = _first(STRATEGIES, benchmark), _first(DATA, benchmark, document)
+    axes: dict[str, Any] = {"data": data}
+    if isinstance(strategy, Object):
+        axes["strategy"] = strategy.get("type_")
+        if _first(PROFILES, benchmark) == "sweep":
+            axes["step"] = index
+        else:
+            axes |= {key: serving.plain(strategy.get(key)) for key in LOAD}
+    return {key: value for key, value in axes.items() if value is not None}
+
+
+def _start(benchmark: Object) -> Any:
+    return benchmark.get("start_time") or _at(benchmark, ("run_stats", "start_time"))
+
+
+def _metrics(case: Subject, said: Object, above: str) -> None:
+    """Distributions by status, and groups of them."""
+    for name in list(said):
+        inner = said[name]
+        if not isinstance(inner, Object):
+            continue
+        said.take(name)
+        if not any(status in inner for status in STATUSES):
+            _metrics(case, inner, f"{above}{name}_")
+            continue
+        for status in STATUSES:
+            summary = inner.get(status)
+            suffix = "" if status == "successful" else f"_{status}"
+            if isinstance(summary, Object):
+                inner.take(status)
+                _distribution(case, f"{above}{name}", summary, suffix)
+            elif type(summary) is int:
+                case.metric(f"requests_{status}", inner.take(status), "count")
+
+
+def _distribution(case: Subject, name: str, summary: Object, suffix: str) -> None:
+    name, unit = _named(name)
+    if summary.get("count") == 0:  # zeros that nothing was measured for
+        for key in summary:
+            summary.take(key)
+        return
+    percentiles = summary.get("percentiles")
+    if isinstance(percentiles, Object):
+        for key in percentiles:
+            case.metric(name + suffix, percentiles.take(key), unit, statistic=TAILS.get(key, key))
+    for key in list(summary):
+        if type(summary[key]) in (int, float):
+            value = summary.take(key)
+            if key == "count":
+                case.metric(f"{name}{suffix}_count", value, "count")
+            else:
+                squared = key == "variance"  # its unit is the square of that of the others
+                kind = serving.statistic(key)
+                case.metric(
+                    name + suffix, value, f"{unit}²" if squared and unit else unit, statistic=kind, **_direction(kind)
+                )
+
+
+def _direction(kind: str) -> dict[str, Any]:
+    return {"better": None} if kind in ("mode", "total_sum", "variance") else {}
+
+
+def _named(name: str) -> tuple[str, str | None]:
+    """Our name and the unit of one of its metrics."""
+    plain = name.removesuffix("_ms")
+    unit = "ms" if plain != name else None
+    if name == "request_latency":
+        unit = "s"
+    elif "per_second" in name:
+        unit = "requests/s" if name.startswith("request") else "tokens/s" if "token" in name else "1/s"
+    elif name.endswith(("token_count", "_tokens")):
+        unit = "tokens"
+    return serving.METRICS.get(plain, plain), unit
+
+
+def _outcome(case: Subject, benchmark: Object) -> None:
+    totals = _first(TOTALS, benchmark)
+    if isinstance(totals, Object):
+        errored = _at(benchmark, ("requests", "errored"))
+        said = [_error(each) for each in errored if isinstance(each, Object)] if isinstance(errored, list) else []
+        counts = Object([("completed", totals.get("successful")), ("failed", totals.get("errored"))])
+        serving.outcome(case, counts, [error for error in said if error], totals.whole("total") or 0)
+
+
+def _error(request: Object) -> Any:
+    return request.get("error") or _at(request, ("info", "error")) or _at(request, ("scheduler_info", "error"))
+
+
+def _request(case: Subject, request: Object, status: str, number: int) -> None:
+    """One request; what one that was cut short or failed took is no latency."""
+    case.has_outcome = True  # the benchmark's
+    suffix = "" if status == "successful" else f"_{status}"
+    when = instant(request.get("request_start_time") or request.get("start_time"))
+    for field, (metric, unit) in REQUEST.items():
+        if field in request:
+            case.samples(
+                [request.take(field)], unit, metric=metric + suffix, sample=number, recorded_at=when,
+                better="lower" if unit != "tokens" and not suffix else None,
+            )  # fmt: skip
+    for field in TEXTS:
+        request.take(field)
+    case.fields(_public(request.left()))
+
+
+def _public(said: Any) -> Any:
+    """Without what must not be in a store."""
+    if isinstance(said, dict):
+        return {key: _public(value) for key, value in said.items() if key.lower() not in SECRETS}
+    return [_public(value) for value in said] if isinstance(said, list) else said
