@@ -17,6 +17,7 @@ CHARTS = {
     "memory-timeline": "Memory in use over time, by source and case.",
     "movers": "What changed between two sides: the worst and the best, with intervals.",
     "pass-rate": "How every case ended in each of the last runs.",
+    "query": "The rows of any query as points, lines, bars, or in a Vega-Lite spec of your own.",
     "speedups": "Every case against its baseline, with 95 % intervals.",
     "step-breakdown": "Where the time of a scheduler step goes.",
     "timeline": "Queue, cache use and tokens per second of a scheduler over time.",

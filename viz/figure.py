@@ -23,6 +23,7 @@ SIZE = (6.0, 4.0)  # inches, where neither the user nor the rows want another
 HEAD = 3  # lines of title and subtitle that forms reckon with
 _PER_INCH, _MARGIN = 15.0, 0.9  # characters of a subtitle; inches it cannot use
 _PAGE, _NOTEBOOK = 130, 105  # pixels to the inch of height
+_SEVERAL = {"concat", "hconcat", "vconcat", "facet", "repeat"}  # keys of specs whose views have sizes of their own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +49,10 @@ class Figure:
         frame = {"width": width, "height": height, "autosize": {"type": "fit", "contains": "padding"}, "padding": 6}
         return {
             "$schema": theme.SCHEMA,
-            **(frame if "concat" not in spec else {}),
+            **(frame if not _SEVERAL & spec.keys() else {}),
             "data": {"values": self._values(self.drawn_fields)},
             **spec,
-            "config": theme.print_config(font),
+            "config": {**theme.print_config(font), **spec.get("config", {})},
         }
 
     def interactive(self, font: str = "sans-serif") -> dict[str, Any]:
@@ -61,10 +62,10 @@ class Figure:
         return {
             "$schema": theme.SCHEMA,
             "usermeta": {**spec.pop("usermeta", {}), embedding.KEYWORD: json.loads(self.provenance.json())},
-            **(frame if "concat" not in spec else {}),
+            **(frame if not _SEVERAL & spec.keys() else {}),
             "data": {"values": self._values(tuple(self.fields))},
             **spec,
-            "config": theme.screen_config(font, dark=False),
+            "config": {**theme.screen_config(font, dark=False), **spec.get("config", {})},
         }
 
     def altair(self) -> "altair.Chart":
@@ -86,7 +87,7 @@ class Figure:
         frame = {"width": "container", "height": height, "autosize": {"type": "fit", "contains": "padding"}}
         return html.Block(
             title=self.provenance.title,
-            spec={"$schema": theme.SCHEMA, **(frame if "concat" not in spec else {}), **spec},
+            spec={"$schema": theme.SCHEMA, **(frame if not _SEVERAL & spec.keys() else {}), **spec},
             columns=[_coded(name, values) for name, values in self.fields.items()],
             names=self.names,
         )

@@ -36,8 +36,8 @@ def brief(model: CostModel) -> str:
         )
     )  # fmt: skip
     slope = f"{token} from {knee}" if token and knee else token
-    status = [model.status] if model.status != "ok" else []
-    return ", ".join([*filter(None, (floor, slope)), *status, *([] if model.r2 is None else [f"R² {model.r2:.3f}"])])
+    told = [part for part in (floor, slope) if part] + ([model.status] if model.status != "ok" else [])
+    return ", ".join(told + ([] if model.r2 is None else [f"R² {model.r2:.3f}"]))
 
 
 def _doubtful(estimate: Estimate) -> str:

@@ -47,6 +47,7 @@ _HINT = "Scroll to zoom, drag to move, double-click to reset."
 _HINT_OF_MANY = "Click a name in the legend to see it alone."
 
 # Rows come as columns, texts among them as codes into a list: a third of the size. `show` is the spec's own parameter.
+# Tooltips are only text: Vega's own would load what a field called `image` names.
 # Panels beside each other are as wide as the page lets them; where that is too narrow they go below each other.
 _SCRIPT = """
 "use strict";
@@ -61,6 +62,11 @@ _SCRIPT = """
       return datum;
     });
   };
+  const escaped = value => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value))
+    .replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`);
+  const told = value => value === null || typeof value !== "object" ? escaped(value) : "<table>" + Object.entries(value)
+    .map(([key, text]) => `<tr><td class="key">${escaped(key)}</td><td class="value">${escaped(text)}</td></tr>`)
+    .join("") + "</table>";
   const wrapped = (text, columns) => [text].flat().flatMap(line => line.split(" ").reduce((lines, word) => {
     const longer = lines.at(-1) + " " + word;
     return lines.length && longer.length <= columns ? [...lines.slice(0, -1), longer] : [...lines, word];
@@ -78,7 +84,7 @@ _SCRIPT = """
       spec.title.subtitle = wrapped(spec.title.subtitle, across / 6.8);
       narrowed(spec);
     }
-    if (!spec.concat) return;
+    if (!spec.concat || !spec.usermeta?.margin) return;
     const left = spec.usermeta.margin, between = spec.spacing.column, planned = spec.columns;
     const width = columns => Math.floor((room - left - between * (columns - 1)) / columns);
     while (spec.columns > 1 && width(spec.columns) < 180) spec.columns -= 1;
@@ -97,10 +103,11 @@ _SCRIPT = """
       if (view) view.finalize();
       const spec = structuredClone(chart.spec);
       spec.data = {values: rows};
-      spec.config = dark.matches ? page.dark : page.light;
+      spec.config = {...(dark.matches ? page.dark : page.light), ...spec.config};
       fitted(spec, box.clientWidth);
       const result = await vegaEmbed(box, spec, {
-        ast: true, renderer: "canvas", tooltip: {theme: dark.matches ? "dark" : "light"}, downloadFileName: "chart",
+        ast: true, renderer: "canvas", downloadFileName: "chart",
+        tooltip: {theme: dark.matches ? "dark" : "light", formatTooltip: told},
         actions: {export: {png: true, svg: true}, source: false, compiled: false, editor: false},
       });
       view = result.view;

@@ -66,6 +66,7 @@ class Lines:
     x_title: str
     x_names: tuple[str, ...] = ()  # of the places 0, 1, 2 … on an axis of names
     x_zero: bool = False  # whether the x axis begins at 0, where it is not logarithmic
+    x_time: bool = False  # whether x is milliseconds since 1970, UTC
     log_x: bool = False
     log_y: bool = False
     columns: int = 1  # of panels
@@ -195,7 +196,9 @@ class Lines:
         return int(self.size[0] / self.grid.columns * 11)
 
     def _tooltip(self, panel: Panel) -> list[dict[str, Any]]:
-        tips: list[Tip] = [("whose", "series", None), ("x", self.x_title, None if self.x_names else ",~g")]
+        tips: list[Tip] = [("whose", "series", None)]
+        if not self.x_time:  # which is told as text among the others
+            tips += [("x", self.x_title, None if self.x_names else ",~g")]
         tips += [("y", panel.unit.title(panel.y_title), ",.4~g")]
         return tooltip([*tips, *((f"t{i}", title, form) for i, (title, form) in enumerate(self.tips))])
 
@@ -232,6 +235,9 @@ class Lines:
             scale = {"type": "point", "domain": self._places, "padding": 0.4}
             return {"field": "x", "type": "ordinal", "title": title, "sort": None, "scale": scale, "axis": axis}
         low, high = self._x_domain
+        if self.x_time:
+            scale = {"type": "utc", "domain": [low, high], "nice": False}
+            return {"field": "x", "type": "temporal", "title": title, "scale": scale, "axis": {"labelOverlap": "greedy"}}
         present = sorted({point.x for point in self.points})
         few = {"values": present, "labelOverlap": "greedy"} if len(present) <= _TICKS else {}
         ticks = few or ({"values": log_ticks(low, high)} if self.log_x else {})
@@ -286,7 +292,7 @@ class Lines:
                 drawn.append(text.Series(label, [p.x for p in mine], [p.y / panel.unit.size for p in mine]))
             x = text.Axis(self.x_title, 0, max(1, len(self._places) - 1), names=tuple(self._places))
             if not self.x_names:
-                x = text.Axis(self.x_title, *self._x_domain, log=self.log_x)
+                x = text.Axis(self.x_title, *self._x_domain, log=self.log_x, time=self.x_time)
             y_title = panel.unit.title(panel.y_title)
             y = text.Axis(
                 " · ".join(part for part in (panel.title, y_title) if part), *self._y_domain(place), log=self.log_y

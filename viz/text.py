@@ -35,6 +35,7 @@ class Axis:
     high: float
     log: bool = False
     names: tuple[str, ...] = ()  # of the places 0, 1, 2 … where they are no numbers
+    time: bool = False  # whether it counts milliseconds since 1970, UTC
 
     def place(self, value: float) -> float:
         """Where a value stands, 0 to 1."""
@@ -45,9 +46,21 @@ class Axis:
         """The number, or name, that stands at 0 to 1."""
         if self.names:
             return self.names[round(at * (len(self.names) - 1))]
+        if self.time:
+            return instant(self.low + at * (self.high - self.low))[:16]
         if self.log:
             return short(math.exp(math.log(self.low) + at * (math.log(self.high) - math.log(self.low))))
         return short(self.low + at * (self.high - self.low))
+
+
+def instant(ms: float) -> str:
+    """An instant in UTC as ISO 8601, from milliseconds since 1970; years beyond 9999 as they can be."""
+    import datetime
+
+    try:
+        return str(datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=ms))
+    except OverflowError:
+        return f"{ms:.0f} ms"
 
 
 def plot(

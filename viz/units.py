@@ -6,10 +6,16 @@ from dataclasses import dataclass
 
 _UNITS = {
     "ns": (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)),
+    "µs": (("µs", 1.0), ("ms", 1e3), ("s", 1e6)),
     "ms": (("ms", 1.0), ("s", 1e3)),
     "s": (("s", 1.0), ("min", 60.0), ("h", 3600.0)),
     "bytes": (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30)),
 }
+_ENDINGS = {  # what a column's name ends in -> the unit of its values
+    "_ns": "ns", "_us": "µs", "_ms": "ms", "_s": "s", "_seconds": "s", "_bytes": "bytes", "_kib": "KiB", "_mib": "MiB",
+    "_gib": "GiB", "_mb": "MB", "_gb": "GB", "_percent": "%", "_pct": "%", "_hz": "Hz", "_mhz": "MHz", "_watts": "W",
+    "_celsius": "°C",
+}  # fmt: skip
 _LADDERS = (
     (1, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 7), (1, 1.5, 2, 3, 5, 7),
     (1, 2, 5), (1,),
@@ -33,6 +39,13 @@ class Unit:
     def title(self, what: str) -> str:
         """An axis title: `latency [ms]`."""
         return f"{what} [{self.name}]".lstrip() if self.name else what
+
+
+def named(column: str) -> tuple[str, str | None]:
+    """What a column is called on an axis, and its unit, by what its name ends in: `compile_ns` is `compile`, in `ns`."""
+    ending = next((end for end in _ENDINGS if column.lower().endswith(end) and len(column) > len(end)), "")
+    stem = column[: len(column) - len(ending)]
+    return stem.replace("_", " ").strip() or column, _ENDINGS.get(ending)
 
 
 def suiting(values: Iterable[float | None], unit: str | None) -> Unit:

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench.viz import files
+from bench.viz import files, query
 from bench.viz.figure import Figure
 from bench.viz.runtime_vs_tokens import draw
 
 from ..builders import Builder
 from .browser import PROGRAM, Page
 from .steps import add_few, many, opened
-from .stores import HOSTILE
+from .stores import HOSTILE, state
 from .test_charts import drawn, every_chart
 
 pytest.importorskip("vl_convert")
@@ -157,6 +157,30 @@ def test_hostile_names_are_only_text_in_every_chart(browser: Page, tmp_path: Pat
     """As config, model and backend: something is drawn, and nothing of them runs."""
     browser.open(write(drawn(name, "hostile"), tmp_path / "hostile.html"))
 
+    assert quiet(browser)
+    assert "PWNED" not in browser.ask("document.title")
+    assert browser.ask("document.querySelectorAll('img, iframe, link, object').length") == 0
+    assert browser.marks() > 100
+
+
+def test_hostile_rows_are_only_text_in_a_spec_of_ones_own(browser: Page, tmp_path: Path) -> None:
+    """Drawn as text, coloured by, put into tooltips as they are: nothing of them runs."""
+    text = {"field": "name", "type": "nominal"}
+    spec = {
+        "mark": {"type": "bar", "tooltip": {"content": "data"}},
+        "encoding": {
+            "y": text,
+            "color": text,
+            "x": {"field": "n", "type": "quantitative"},
+            "tooltip": [text, {"field": "image"}],
+        },
+    }
+    hostile = "SELECT name, count(*) AS n, name AS image FROM cases GROUP BY ALL ORDER BY ALL"
+    browser.open(write(query.draw(state("hostile"), hostile, spec=spec), tmp_path / "spec.html"))
+
+    x, y = browser.first_mark()
+    for step in (-1, 0):
+        browser.mouse("mouseMoved", x + step, y + 3)
     assert quiet(browser)
     assert "PWNED" not in browser.ask("document.title")
     assert browser.ask("document.querySelectorAll('img, iframe, link, object').length") == 0
