@@ -184,18 +184,26 @@ def _is_list(record: Object, field: str) -> bool:
     return isinstance(record.get(field), list)
 
 
-def outcome(case: Subject, record: Object, errors: list[Any], total: int) -> None:
-    """Add how a benchmark ended some of whose requests failed: ok with the reason, unless none completed."""
+def outcome(case: Subject, record: Object, errors: list[Any], total: int, *, said: str = "") -> None:
+    """Add how a benchmark ended some of whose requests failed: ok with the reason, unless none completed.
+
+    Args:
+        case: Which.
+        record: Says how many requests are `completed` and `failed`.
+        errors: What those that failed said.
+        total: Requests in all; 0 where nobody knows.
+        said: Why they failed, where there are no single errors.
+    """
     for error in errors:
         case.text("error", error)
     completed, failed = record.whole("completed"), record.whole("failed") or len(errors)
     if not failed and completed != 0:
         return
     total = total or (completed or 0) + failed
-    said = list(dict.fromkeys(str(error).strip()[-200:] for error in errors))[:MOST_REASONS]
+    said = said or "; ".join(list(dict.fromkeys(str(error).strip()[-200:] for error in errors))[:MOST_REASONS])
     reason = f"{failed or 'none'} of {total} requests {'failed' if failed else 'completed'}"
     none = completed == 0 or (completed is None and failed == total)
-    case.outcome("fail_to_run" if none else "ok", reason + (f": {'; '.join(said)}" if said else ""))
+    case.outcome("fail_to_run" if none else "ok", reason + (f": {said}" if said else ""))
 
 
 def after(record: Object, key: str) -> Iterator[str]:

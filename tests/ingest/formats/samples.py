@@ -186,3 +186,13 @@ sample("guidellm", {
         "start_time": 1714979289.5, "duration": 2.5, "extras": {"a": 1},
     }],
 })  # fmt: skip
+LLMPERF = {
+    "version": "2023-08-31", "name": "m_summary", "model": "m", "mean_input_tokens": 550, "num_concurrent_requests": 5, "tp": "2",
+    "results_ttft_s_quantiles_p99": 0.5, "results_ttft_s_mean": 0.25, "results_num_requests_started": 3, "results_number_errors": 1,
+    "results_error_code_frequency": "{429: 1}", "results_num_completed_requests": 2, "results_odd": [1], "timestamp": 1703135943,
+}  # fmt: skip
+sample("llmperf", [
+    {"error_code": None, "error_msg": "", "inter_token_latency_s": 0.5, "ttft_s": 0.25, "end_to_end_latency_s": 2.5,
+     "request_output_throughput_token_per_s": 50.0, "number_output_tokens": 5, "number_input_tokens": 6, "start_time": 1.5},
+    {"error_code": 429, "error_msg": "busy", "ttft_s": 0, "number_output_tokens": 0},
+], name="m_individual_responses.json", m_summary_dot_json=LLMPERF)  # fmt: skip

@@ -9,7 +9,7 @@ from bench.ingest.format import find_format
 
 from . import fuzz
 from .reading import lay, read_file, recognised
-from .samples import GENAI_SUMMARY
+from .samples import GENAI_SUMMARY, LLMPERF
 
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # format and files, the one to read first
     "vllm latency": ("vllm", {"a.json": {"avg_latency": 1.5, "latencies": [1.0, 2.0], "percentiles": {"10": 1.1, "99": 1.9}}}),
@@ -25,6 +25,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # format and files, the one to
         "Metric,Value\nRequest Count (count),40.00\n\n"
         "Metric,GPU,Value\nTotal GPU Memory (GB),gpu0,85.02\n",
     }),
+    "llmperf summary": ("llmperf", {"m_summary.json": LLMPERF}),
 }  # fmt: skip
 
 
