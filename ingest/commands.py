@@ -14,6 +14,7 @@ from .load import Progress, Report
 from .load import ingest as ingest_files
 from .mapped import Mapped
 from .mapping import fields_for_people, parse_mapping
+from .pattern import Pattern
 from .plan import NewPart, Plan, Said
 
 SHOWN_NOTES = 20
@@ -23,6 +24,9 @@ SHOWN_NOTES = 20
 @click.argument("paths", nargs=-1, metavar="[PATH | NAME:PATH]...")
 @click.option("--format", "format_name", metavar="NAME", help="Read as this format, whatever the files look like.")
 @click.option("--map", "maps", multiple=True, metavar="FIELD=COLUMN,…", help="Read any table: what its columns are.")
+@click.option(
+    "--pattern", metavar="REGEX", help="Read any text: a line that matches is a row, its named groups are columns."
+)
 @click.option("--config", metavar="LABEL", help="Config to load as; else NAME of NAME:PATH, else the folder's name.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Label the new runs; may be repeated.")
 @click.option(
@@ -35,6 +39,7 @@ def ingest(
     paths: tuple[str, ...],
     format_name: str | None,
     maps: tuple[str, ...],
+    pattern: str | None,
     config: str | None,
     tags: tuple[str, ...],
     metric: str | None,
@@ -59,11 +64,18 @@ def ingest(
         bench ingest r.csv --map "name=op,unit=us,value=mean,statistic=mean,value=p99,statistic=p99,value=peak,unit=MB"
         bench ingest nightly.jsonl --map name=test,value=seconds,unit=s,commit=sha,time=date,status=result,reason=error
         bench ingest any.parquet --map @mapping.toml --map suite:=nightly
+
+    So is any text, by a regular expression (RE2's syntax): the named groups of a line that matches are its columns; one
+    that has the name of a field is that field. Other lines are counted. Of a log that grew only the new lines are read.
+
+    \b
+        bench ingest train.log --pattern '(?P<name>\\w+) took (?P<value>[\\d.]+) ?(?P<unit>ms|s)'
+        bench ingest train.log --pattern 'loss=(?P<loss>\\S+)' --map name:=train,value=loss,better=lower
     """
     report = ingest_files(
         store,
         list(paths),
-        said=Said(format=format_name, config=config, own=_own(maps, format_name, paths)),
+        said=Said(format=format_name, config=config, own=_own(maps, pattern, format_name, paths)),
         options=Options(metric=metric),
         tags=dict(_pair(tag) for tag in tags),
         dry_run=dry_run,
@@ -77,13 +89,18 @@ def ingest(
         _show(report, store)
 
 
-def _own(maps: tuple[str, ...], format_name: str | None, paths: tuple[str, ...]) -> Format | None:
+def _own(
+    maps: tuple[str, ...], pattern: str | None, format_name: str | None, paths: tuple[str, ...]
+) -> Format | None:  # fmt: skip
     """The format that the user's own words make."""
-    if not maps:
+    if not maps and pattern is None:
         return None
     if format_name or not paths:
-        raise BenchError(f"--map {'says what --format says' if format_name else 'is about a file'}. Give FILE --map …")
-    return Mapped(parse_mapping(maps))
+        what = "--map" if pattern is None else "--pattern"
+        raise BenchError(
+            f"{what} {'says what --format says' if format_name else 'is about a file'}. Give FILE {what} …"
+        )
+    return Mapped(parse_mapping(maps)) if pattern is None else Pattern(pattern, maps)
 
 
 def _pair(tag: str) -> tuple[str, str]:

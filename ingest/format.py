@@ -169,7 +169,7 @@ class Format(ABC):
     doc: ClassVar[str]  # one line, for people
     becomes: ClassVar[str] = "see [ingest](ingest.md)"  # what its records are in the tables, for docs/formats.md
     lost: ClassVar[str] = "nothing"  # what of a file is not in the tables afterwards
-    grows: ClassVar[bool] = False  # whether writers append lines to a file that may have been loaded before
+    grows: bool = False  # whether writers append lines to a file that may have been loaded before
     unpacks: ClassVar[bool] = False  # whether it also reads what gzip packed
     runs: ClassVar[str] = FOLDER  # what is a run where a file describes none: a folder's files together, or each file
     histories: bool = False  # whether a file may hold runs that are in the store already, from another file

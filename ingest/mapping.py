@@ -125,9 +125,10 @@ def parse_mapping(texts: Iterable[str], groups: Sequence[str] = ()) -> Mapping:
     pairs = [pair for text in texts for pair in (_of_file(text[1:]) if text.startswith("@") else _of_text(text))]
     mapping = _build([*pairs, *_of_groups(groups, pairs)])
     if "name" not in mapping.fields:
-        raise BenchError("the mapping does not say what is measured: name=COLUMN, or name:=TEXT for all rows")
+        group = ", or a group (?P<name>…)" if groups else ""
+        raise BenchError(f"nothing says what is measured. Map name=COLUMN, or name:=TEXT for all rows{group}")
     if not mapping.values and "status" not in mapping.fields:
-        raise BenchError("the mapping names no value=COLUMN, and no status=COLUMN either")
+        raise BenchError("nothing is measured. Map value=COLUMN, or at least status=COLUMN")
     return mapping
 
 
