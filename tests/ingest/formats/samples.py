@@ -196,3 +196,19 @@ sample("llmperf", [
      "request_output_throughput_token_per_s": 50.0, "number_output_tokens": 5, "number_input_tokens": 6, "start_time": 1.5},
     {"error_code": 429, "error_msg": "busy", "ttft_s": 0, "number_output_tokens": 0},
 ], name="m_individual_responses.json", m_summary_dot_json=LLMPERF)  # fmt: skip
+OPTIMUM = {
+    "name": "e", "backend": {"name": "pytorch", "version": "2", "_target_": "x", "model": "m", "device": "cuda", "task": "t", "seed": 4},
+    "scenario": {"name": "inference", "_target_": "x", "input_shapes": {"batch_size": 1, "n": 2}}, "launcher": {"_target_": "x"},
+    "environment": {"cpu": " c", "cpu_count": 4, "cpu_ram_mb": 1.5, "gpu": ["g"], "platform": "p"},
+}  # fmt: skip
+OPTIMUM_REPORT = {
+    "load_model": {
+        "memory": {"unit": "MB", "max_ram": 5.5, "max_allocated": None}, "throughput": None,
+        "latency": {"unit": "s", "values": [1.5], "count": 1, "total": 1.5, "mean": 1.5, "p50": 1.5, "stdev": 0, "stdev_": 0},
+    },
+    "decode": {
+        "memory": None, "latency": {"unit": "s", "values": [1.5, 2.5], "mean": 2}, "throughput": {"unit": "tokens/s", "value": 4},
+        "energy": {"unit": "kWh", "cpu": 1},
+    },
+}  # fmt: skip
+sample("optimum-benchmark", OPTIMUM_REPORT, name="benchmark_report.json", benchmark_config_dot_json=OPTIMUM)

@@ -9,7 +9,7 @@ from bench.ingest.format import find_format
 
 from . import fuzz
 from .reading import lay, read_file, recognised
-from .samples import GENAI_SUMMARY, LLMPERF
+from .samples import GENAI_SUMMARY, LLMPERF, OPTIMUM, OPTIMUM_REPORT
 
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # format and files, the one to read first
     "vllm latency": ("vllm", {"a.json": {"avg_latency": 1.5, "latencies": [1.0, 2.0], "percentiles": {"10": 1.1, "99": 1.9}}}),
@@ -26,6 +26,13 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # format and files, the one to
         "Metric,GPU,Value\nTotal GPU Memory (GB),gpu0,85.02\n",
     }),
     "llmperf summary": ("llmperf", {"m_summary.json": LLMPERF}),
+    "optimum-benchmark config": ("optimum-benchmark", {"benchmark_config.json": OPTIMUM}),
+    "optimum-benchmark both": ("optimum-benchmark", {"benchmark.json": {"config": OPTIMUM, "report": OPTIMUM_REPORT}}),
+    "optimum-benchmark csv": ("optimum-benchmark", {
+        "a.csv": "config.name,config.backend.model,report.decode.memory.max_ram,report.decode.latency.unit,"
+        "report.decode.latency.values\n"
+        'e,m,5.5,s,"[1.5, 2.5]"\n',
+    }),
 }  # fmt: skip
 
 
