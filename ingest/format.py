@@ -203,6 +203,10 @@ class Format(ABC):
         """What the place of a file below its folder (`name` is its path there) adds to the folder's name as config."""
         return ""
 
+    def result_set(self, name: str) -> str:
+        """Which of several result sets below its folder a file belongs to, each a run of the same config."""
+        return ""
+
     def order(self, names: Iterable[str]) -> list[str]:
         """The order of the files of a result set."""
         return sorted(names)

@@ -147,7 +147,7 @@ def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: C
     folder = (want.path if want.path.is_dir() else want.path.absolute().parent).resolve()
     before = len(plan.notes)
     unknown: dict[str, str] = {}
-    found: dict[tuple[str, str], list[_File]] = {}
+    found: dict[tuple[str, str, str], list[_File]] = {}
     places = find_files(want.path, lambda: [forced] if forced else formats().values(), plan.notes)
     for place, print_of in zip(places, _fingerprints([place.path for place in places], known, tell), strict=True):
         try:
@@ -156,7 +156,7 @@ def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: C
             unknown[place.name] = f"cannot be read ({error.strerror})"
             continue
         if file is not None:
-            found.setdefault((file.kind, _group(file.kind, file.name)), []).append(file)
+            found.setdefault((file.kind, _group(file.kind, file.name), _set(file.kind, file.name)), []).append(file)
     if unknown and not found and len(plan.notes) == before:
         looks = "\n".join(f"  {name} {look}" for name, look in list(unknown.items())[:10])
         more = f"\n  … and {len(unknown) - 10} more" if len(unknown) > 10 else ""
@@ -168,7 +168,7 @@ def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: C
             "Name one with --format if the file is of it."
         )
     plan.notes += [f"{want.path.name}/{name} {look}; left out" for name, look in unknown.items()]
-    for (_, group), files in found.items():
+    for (_, group, _), files in found.items():
         label = _join(want.config, group) if want.config else None
         default = _join(folder.name or folder.anchor, group)
         _plan_run(files, label, default, known, plan)
@@ -177,6 +177,11 @@ def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: C
 def _group(kind: str, name: str) -> str:
     """What its place adds to the config of a file; only one below the folder given has a place in it."""
     return formats()[kind].group(name) if "/" in name and kind in formats() else ""
+
+
+def _set(kind: str, name: str) -> str:
+    """The result set below the folder given that a file belongs to; "" where the folder itself is one."""
+    return formats()[kind].result_set(name) if "/" in name and kind in formats() else ""
 
 
 def _join(config: str, group: str) -> str:
@@ -308,11 +313,12 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
 
 
 def _run_of_most(files: list[_File], config: str, known: KnownSources) -> str | None:
-    """The run of this config that holds most of these files; of several the one whose id comes first."""
+    """The run of this config and result set that holds most of these files; of several the one whose id comes first."""
     held: Counter[str] = Counter()
     for file in files:
         rows = [*([file.match] if file.match is not None else []), *known.by_sha256.get(file.print.sha256, ())]
-        held.update({row.run_id for row in rows if row.config == config and row.format == file.format.name})
+        mine = (config, file.kind, _set(file.kind, file.name))
+        held.update({row.run_id for row in rows if (row.config, row.format, _set(row.format, row.name)) == mine})
     return min(held, key=lambda run_id: (-held[run_id], run_id), default=None)
 
 
@@ -320,7 +326,8 @@ def _content(file: _File) -> list[str]:
     """What makes the run that a file begins."""
     if file.format.runs != FOLDER:
         return [file.print.sha256, file.format.identity(file.name)]
-    return [file.print.head_sha256 if file.format.grows else file.print.sha256]
+    place = _set(file.kind, file.name)
+    return [file.print.head_sha256 if file.format.grows else file.print.sha256, *([place] if place else [])]
 
 
 def _differs(file: _File, earlier: dict[str, str]) -> bool:
