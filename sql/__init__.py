@@ -9,8 +9,9 @@ A file begins with a comment of paragraphs, parted by empty `--` lines:
     -- speedup   eager median / backend median; > 1 is faster,               the columns, in order;
     --           NULL where either failed.                                   more indented lines continue one
 
-and the rest is one SELECT. A file without columns whose doc begins "One value" is a scalar macro: its SELECT gives that
-value. A name that begins with `_` is a step which only other views read.
+and the rest is one SELECT. A file without columns whose doc begins "One value" is a scalar macro: the rest is an
+expression. What it needs more than once it names by a lambda over a list of one; a subquery would be joined back row by
+row, at ten times the price. A name that begins with `_` is a step which only other views read.
 """
 
 import functools
@@ -32,18 +33,23 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One SQL file: what it is called, what it means, what it selects."""
+    """One SQL file: what it is called, what it means, what it gives."""
 
     name: str
     doc: str  # the grain first
     columns: dict[str, str]  # name -> meaning, in order
     arguments: tuple[Argument, ...] | None  # None: no macro
-    body: str  # the SELECT, without comment and semicolon
+    body: str  # the SELECT, or a scalar macro's expression, without comment and semicolon
 
     @property
     def scalar(self) -> bool:
         """Whether it is a macro that gives one value rather than rows."""
         return self.arguments is not None and not self.columns
+
+    @property
+    def query(self) -> str:
+        """The body as a query of its own."""
+        return f"SELECT {self.body}" if self.scalar else self.body
 
 
 @functools.cache
@@ -83,7 +89,7 @@ def parse(name: str, text: str) -> View:
     paragraphs = [paragraph for paragraph in re.split(r"\n\s*\n", header) if paragraph.strip()]
     body = "\n".join(lines[count:]).strip().removesuffix(";")
     if not paragraphs or not paragraphs[0].startswith("One ") or not body:
-        raise ValueError(f"{name}.sql: want a comment that begins with the grain ('One row per …'), then a SELECT")
+        raise ValueError(f"{name}.sql: want a comment that begins with the grain ('One row per …'), then SQL")
     arguments = _arguments(paragraphs)
     columns = _columns(name, paragraphs.pop()) if not paragraphs[0].startswith("One value") else {}
     return View(name, " ".join(" ".join(paragraphs).split()), columns, arguments, body)

@@ -73,7 +73,7 @@ def _in_order(connection: "duckdb.DuckDBPyConnection", files: Iterable[str]) -> 
     wanted, reads = list(files), dict[str, set[str]]()
     while wanted:
         if (name := wanted.pop()) not in reads:
-            reads[name] = reads_of(connection, known[name].body) & known.keys()
+            reads[name] = reads_of(connection, known[name].query) & known.keys()
             wanted += reads[name]
     return [name for name in graphlib.TopologicalSorter(reads).static_order() if name in set(files)]
 

@@ -3,12 +3,14 @@
 -- df = 3 and 0.2 % from 5, for p down to 0.00025 within 1 % from 5.
 --
 -- arguments: p, df
-SELECT CASE WHEN df >= 3 THEN z * (1 + (
-    (z2 + 1) / 4 + (
-        ((5 * z2 + 16) * z2 + 3) / 96 + (
-            (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384
-            + ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160 / df
+CASE WHEN df >= 3 THEN list_transform(
+    [_normal_quantile(p)],
+    lambda z: z * (1 + (
+        (z * z + 1) / 4 + (
+            ((5 * z * z + 16) * z * z + 3) / 96 + (
+                (((3 * z * z + 19) * z * z + 17) * z * z - 15) / 384
+                + ((((79 * z * z + 776) * z * z + 1482) * z * z - 1920) * z * z - 945) / 92160 / df
+            ) / df
         ) / df
-    ) / df
-) / df) END
-FROM (SELECT _normal_quantile(p) AS z, _normal_quantile(p) * _normal_quantile(p) AS z2)
+    ) / df)
+)[1] END

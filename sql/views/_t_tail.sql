@@ -5,14 +5,15 @@
 -- lacks 5 % at 0.001 already.
 --
 -- arguments: t, df
-SELECT CASE WHEN df >= 1 THEN _normal_tail(sign(t) * z) END
-FROM (
-    SELECT sqrt(y) * (1 + (
-        y + 3 + ((((-0.4::DOUBLE * y - 3.3::DOUBLE) * y - 24) * y - 85.5::DOUBLE) / (0.8::DOUBLE * y * y + 100 + b))
-    ) / b) AS z
-    FROM (
-        SELECT
-            (df - 0.5::DOUBLE) * ln(1 + least(t * t, 1e300::DOUBLE) / df) AS y,
-            48 * (df - 0.5::DOUBLE) * (df - 0.5::DOUBLE) AS b
-    )
-)
+CASE WHEN df >= 1 THEN list_transform(
+    [{
+        'sign': sign(t), 'y': (df - 0.5::DOUBLE) * ln(1 + least(t * t, 1e300::DOUBLE) / df),
+        'b': 48 * (df - 0.5::DOUBLE) * (df - 0.5::DOUBLE)
+    }],
+    lambda its: _normal_tail(its.sign * sqrt(its.y) * (1 + (
+        its.y + 3 + (
+            (((-0.4::DOUBLE * its.y - 3.3::DOUBLE) * its.y - 24) * its.y - 85.5::DOUBLE)
+            / (0.8::DOUBLE * its.y * its.y + 100 + its.b)
+        )
+    ) / its.b))
+)[1] END

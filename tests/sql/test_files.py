@@ -66,7 +66,7 @@ def test_whatever_a_derived_table_reads_has_it_computed_anew(warehouse: Builder)
     while wanted:
         name = wanted.pop()
         if name not in seen and name in known:
-            wanted += reads_of(warehouse.connection, known[name].body)
+            wanted += reads_of(warehouse.connection, known[name].query)
         seen.add(name)
 
     assert {event.TABLE for event in DERIVING} == seen & TABLES.keys()
