@@ -9,6 +9,7 @@ from ..warehouse.errors import UnknownName
 # name -> (module with `command`, short help). Static, so that help imports none.
 COMMANDS = {
     "models": ("models_command", "Every backend of every model against eager, with intervals."),
+    "memory": ("memory_command", "Where a program's memory goes, line by line."),
 }
 
 

@@ -1,0 +1,236 @@
+"""The line trace: tells the ledgers which source line begins, in every thread, for the modules it is asked to follow.
+
+By `sys.monitoring` where Python has it (3.12): code that is not followed is looked at once and then runs as if nobody
+traced. By `sys.settrace` before that, which Python itself makes slower for all Python code, followed or not.
+
+A generator or coroutine that yields leaves its line, and opens it again when it goes on, which is no new hit.
+"""
+
+import fnmatch
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from .line_ledger import ELSEWHERE, Lane, Ledger, Places, Read, Source
+from .line_meters import gpus, host
+
+OWN = str(Path(__file__).parents[1]) + os.sep
+INSTALLED = ("site-packages", "dist-packages")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which code to follow: modules by name (`pkg` covers `pkg.sub`, `*` all), else what lies in `folders`."""
+
+    folders: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+
+    def holds(self, file: str, module: Mapping[str, Any]) -> bool:
+        """Whether to follow code of this file, in a module with these globals."""
+        spec = module.get("__spec__")
+        names = {module.get("__name__") or "", getattr(spec, "name", "") or ""}
+        if _any(names, self.excluded):
+            return False
+        if self.modules:
+            return _any(names, self.modules)
+        if file.startswith("<"):  # made by exec: it goes with the module that made it
+            file = module.get("__file__") or ""
+        path = os.path.abspath(file)
+        return path.startswith(self.folders) and not (
+            path.startswith((OWN, sysconfig.get_path("stdlib") + os.sep))
+            or any(f"{os.sep}{x}{os.sep}" in path for x in INSTALLED)
+        )
+
+
+def _any(names: set[str], patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, form) for name in names for x in patterns for form in (x, f"{x}.*"))
+
+
+class LineTrace:
+    """The trace of one process; `start` it, and `stop` it before reading the ledger."""
+
+    def __init__(self, folder: Path, scope: Scope, meter: tuple[Source, Read] | None = None) -> None:
+        """Prepare to write into `folder`; `meter` is the host's unless given."""
+        self._folder = folder
+        self._scope = scope
+        self._places = Places(folder)
+        self._lines: dict[str, dict[int, int] | None] = {}  # of each file, its lines' places; None: not followed
+        self._host = Ledger(folder, 0, *(meter or host()))
+        self._host.on_move = self._look_for_gpus
+        self._gpus: list[Ledger] = []
+        self._threads: dict[int, list[Lane]] = {}
+        self._hooks = _Monitoring(self) if hasattr(sys, "monitoring") else _SetTrace(self)
+
+    def start(self) -> None:
+        """Follow this thread from its next call on, and the threads it starts."""
+        os.register_at_fork(after_in_child=self.stop)  # a child's lines are not this process's
+        self._hooks.start()
+
+    def stop(self) -> bool:
+        """Follow nothing any more; whether until now nobody had taken the trace away."""
+        return self._hooks.stop()
+
+    def lines_of(self, code: CodeType, frame: FrameType) -> dict[int, int] | None:
+        """The places of the lines of this code's file, by number; None if it is not to be followed."""
+        file = code.co_filename
+        try:
+            return self._lines[file]
+        except KeyError:
+            followed = self._scope.holds(file, frame.f_globals)
+        if file.startswith("<"):  # as many modules may share that name
+            return self._lines.setdefault(f"{file} in {frame.f_globals.get('__name__')}", {}) if followed else None
+        self._lines[file] = {} if followed else None
+        return self._lines[file]
+
+    def place(self, lines: dict[int, int], code: CodeType, line: int) -> int:
+        """The place of a line met for the first time."""
+        place = lines[line] = self._places.new(code.co_filename, line, code.co_qualname)
+        return place
+
+    def lanes(self) -> list[Lane]:
+        """This thread's lanes, the host's first; a thread that follows a dead one may get its number and its lanes."""
+        number = threading.get_ident()
+        lanes = self._threads.get(number)
+        if lanes is None:
+            lanes = self._threads[number] = [Lane(ledger) for ledger in (self._host, *self._gpus)]
+        return lanes
+
+    def _look_for_gpus(self) -> None:
+        """Open the ledgers of the GPUs once torch uses them; until then, all of their memory was free."""
+        for number, (source, read) in enumerate(gpus(), start=1):
+            ledger = Ledger(self._folder, number, source, read, first=0)
+            self._gpus.append(ledger)
+            for lanes in list(self._threads.values()):
+                lanes.append(Lane(ledger, tuple(place for place, _, _ in lanes[0].open)))
+            self._host.on_move = None
+
+
+class _SetTrace:
+    """By `sys.settrace`."""
+
+    def __init__(self, trace: LineTrace) -> None:
+        self._trace = trace
+        self._set: Any = None  # what the thread that started it has as its trace function
+
+    def start(self) -> None:
+        threading.settrace(self._begin)
+        self._set = self._functions(self._trace.lanes())
+        sys.settrace(self._set)
+
+    def stop(self) -> bool:
+        kept = sys.gettrace() is self._set
+        threading.settrace(None)
+        sys.settrace(None)
+        return kept
+
+    def _begin(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """The first call of a thread: from here on it has functions of its own, that need not look for its lanes."""
+        on_call = self._functions(self._trace.lanes())
+        sys.settrace(on_call)
+        return on_call(frame, event, arg)
+
+    def _functions(self, lanes: list[Lane]) -> Callable[[FrameType, str, Any], Any]:
+        lines_of, new_place = self._trace.lines_of, self._trace.place
+        local: dict[int, Callable[[FrameType, str, Any], Any]] = {}  # by the identity of the file's places
+
+        def on_call(frame: FrameType, event: str, arg: Any) -> Any:
+            code = frame.f_code
+            lines = lines_of(code, frame)
+            if lines is None:
+                return None
+            number, place = frame.f_lineno, ELSEWHERE
+            if number > code.co_firstlineno:  # it goes on after a yield
+                place = lines.get(number) or new_place(lines, code, number)
+            for lane in lanes:
+                lane.enter(place)
+            return local.get(id(lines)) or local.setdefault(id(lines), follow(lines))
+
+        def follow(lines: dict[int, int]) -> Callable[[FrameType, str, Any], Any]:
+            def on_event(frame: FrameType, event: str, arg: Any) -> Any:
+                if event == "line":
+                    number = frame.f_lineno
+                    place = lines.get(number) or new_place(lines, frame.f_code, number)
+                    for lane in lanes:
+                        lane.line(place)
+                elif event == "return":
+                    for lane in lanes:
+                        lane.leave()
+                return on_event
+
+            return on_event
+
+        return on_call
+
+
+class _Monitoring:
+    """By `sys.monitoring`: a function's first start decides whether it is followed."""
+
+    def __init__(self, trace: LineTrace) -> None:
+        self._trace = trace
+        self._monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
+        self._frame = getattr(self._monitoring, "frame", sys._getframe)  # a test's own has frames of its own
+        self._tool = self._monitoring.PROFILER_ID
+
+    def start(self) -> None:
+        monitoring, events = self._monitoring, self._monitoring.events
+        monitoring.use_tool_id(self._tool, "bench measure memory")
+        own = events.LINE | events.PY_RETURN | events.PY_YIELD  # of followed code only
+        new_place, lanes_here = self._trace.place, self._trace.lanes
+
+        def followed(code: CodeType) -> dict[int, int] | None:
+            return self._trace.lines_of(code, self._frame(2))
+
+        def starts(code: CodeType, offset: int) -> Any:
+            if followed(code) is None:
+                return monitoring.DISABLE
+            if not monitoring.get_local_events(self._tool, code):
+                monitoring.set_local_events(self._tool, code, own)
+            for lane in lanes_here():
+                lane.enter(ELSEWHERE)
+            return None
+
+        def goes_on(code: CodeType, offset: int, error: BaseException | None = None) -> Any:
+            lines = followed(code)
+            if lines is None:
+                return None if error else monitoring.DISABLE  # a throw cannot be disabled
+            number = self._frame(1).f_lineno
+            place = lines.get(number) or new_place(lines, code, number)
+            for lane in lanes_here():
+                lane.enter(place)
+            return None
+
+        def line(code: CodeType, number: int) -> None:
+            lines = followed(code)
+            assert lines is not None
+            place = lines.get(number) or new_place(lines, code, number)
+            for lane in lanes_here():
+                lane.line(place)
+
+        def leaves(code: CodeType, offset: int, value: Any) -> None:
+            for lane in lanes_here():
+                lane.leave()
+
+        def unwinds(code: CodeType, offset: int, error: BaseException) -> None:
+            if followed(code) is not None:
+                leaves(code, offset, error)
+
+        for event, callback in (
+            (events.PY_START, starts), (events.PY_RESUME, goes_on), (events.PY_THROW, goes_on), (events.LINE, line),
+            (events.PY_RETURN, leaves), (events.PY_YIELD, leaves), (events.PY_UNWIND, unwinds),
+        ):  # fmt: skip
+            monitoring.register_callback(self._tool, event, callback)
+        monitoring.set_events(self._tool, events.PY_START | events.PY_RESUME | events.PY_THROW | events.PY_UNWIND)
+
+    def stop(self) -> bool:
+        kept = self._monitoring.get_tool(self._tool) is not None
+        if kept:
+            self._monitoring.set_events(self._tool, 0)
+            self._monitoring.free_tool_id(self._tool)
+        return kept

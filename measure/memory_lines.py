@@ -1,0 +1,268 @@
+"""Memory line by line: run a program under the line trace, and record what every line did."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..warehouse.errors import BenchError
+from ..warehouse.events import Instant, MemoryLine, MemorySample
+from ..warehouse.recorder import Case, Run
+from .line_ledger import Reader
+from .line_trace import Scope
+from .line_worker import Job
+from .runner import End
+from .worker import TAIL_BYTES, clean
+
+GRACE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to run: a script's path, a module's name, or `module:callable`."""
+
+    kind: str  # script, module or callable
+    target: str
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where its own code is taken to lie."""
+        return Path(self.target).resolve().parent if self.kind == "script" else Path.cwd()
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """How a trace ended: the outcome's status and reason, and what a person should know beside it."""
+
+    run_id: str
+    case_id: str
+    name: str
+    status: str
+    reason: str | None
+    notes: list[str]
+
+
+def program_of(target: str, arguments: tuple[str, ...], *, module: bool = False) -> Program:
+    """Understand what was asked for.
+
+    Raises:
+        BenchError: There is no such script, or a callable was given arguments.
+    """
+    if module:
+        return Program("module", target, arguments)
+    if os.path.exists(target) or ":" not in target:
+        if not os.path.isfile(target):
+            raise BenchError(f"no script {target!r}. A module is run with -m, a function named as module:callable.")
+        return Program("script", target, arguments)
+    if arguments:
+        raise BenchError(f"{target} is called without arguments; leave out: {' '.join(arguments)}")
+    return Program("callable", target)
+
+
+def trace(
+    run: Run, program: Program, scope: Scope, *, timeout_s: float | None = None,
+    beside: Callable[[int, Case], contextlib.AbstractContextManager[Any]] = lambda pid, case: contextlib.nullcontext(),
+) -> Traced:  # fmt: skip
+    """Run a program, and record its lines however it ends.
+
+    Args:
+        run: Run to record into; closed by the caller.
+        program: What to run. What it prints goes to stderr.
+        scope: Which lines to follow.
+        timeout_s: Most time it may take.
+        beside: Gives a context to hold while it runs, from its process id and the case, such as a sampler's.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; what was measured is recorded then, too.
+    """
+    case = run.case(program.target, parameters={"arguments": list(program.arguments)} if program.arguments else None)
+    with tempfile.TemporaryDirectory(prefix="bench-lines-", ignore_cleanup_errors=True) as folder:
+        job = Job(folder, program.kind, program.target, program.arguments, scope)
+        with _Worker(job) as worker, beside(worker.pid, case):
+            worker.wait(timeout_s)
+        reader = Reader(Path(folder))
+        _record(run, case, reader)
+        status, reason, details = worker.outcome(timeout_s)
+        case.outcome(status, phase="steady", reason=reason, **details)
+        if worker.interrupted:
+            raise KeyboardInterrupt
+        return Traced(run.run_id, case.case_id, program.target, status, reason, [*worker.notes(), *_notes(reader)])
+
+
+class _Worker:
+    """The process that runs the program, from its start to its end."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._tail = bytearray()
+        self._said: dict[str, Any] = {}
+        self._started: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._over: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._timed_out = False
+        self.interrupted = False
+
+    def __enter__(self) -> "_Worker":
+        reports, reporting = os.pipe()
+        command = [sys.executable, "-m", f"{__package__}.line_worker", self._job.text(), str(reporting)]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(reporting,),
+        )  # fmt: skip
+        os.close(reporting)
+        self._threads = [
+            threading.Thread(target=target, args=args, daemon=True)
+            for target, args in ((self._listen, (reports,)), (self._pass_on, ()), (self._await_end, ()))
+        ]
+        for thread in self._threads:
+            thread.start()
+        self._started.get()
+        return self
+
+    @property
+    def pid(self) -> int:
+        """The process that runs the program; of the worker itself where that never got so far."""
+        return int(self._said.get("pid", self._process.pid))
+
+    def wait(self, timeout_s: float | None) -> None:
+        """Sleep until it ends, or its time is over, or Ctrl-C."""
+        try:
+            self._over.get(timeout=timeout_s)
+        except queue.Empty:
+            self._timed_out = True
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self._process.send_signal(signal.SIGTERM)  # which it passes on as Ctrl-C: not everyone has a terminal
+            with contextlib.suppress(queue.Empty, KeyboardInterrupt):
+                self._over.get(timeout=GRACE_SECONDS)
+
+    def __exit__(self, *error: object) -> None:
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self._process.kill()
+        self._process.wait()
+        for thread in self._threads:
+            thread.join(timeout=1.0)  # a grandchild may hold a pipe open: not our concern
+
+    def outcome(self, timeout_s: float | None) -> tuple[str, str | None, dict[str, Any]]:
+        """Status, reason and details of how the program ended."""
+        tail = clean(bytes(self._tail).decode("utf-8", "replace"))
+        if self.interrupted:
+            return "interrupted", "Ctrl-C", {}
+        if not self._timed_out and "code" in self._said:
+            details = {k: v for k, v in self._said.items() if k in ("exception", "message", "stderr_tail")}
+            code = self._said["code"]
+            if "status" in self._said:
+                return self._said["status"], self._said["reason"], {**details, "exit_code": code}
+            if code == 0:
+                return "ok", None, {"exit_code": 0}
+        code = self._process.returncode
+        end = End(
+            exit_code=code if code >= 0 and not self._timed_out else None,
+            signal=-code if code < 0 and not self._timed_out else None,
+            timed_out=self._timed_out,
+            stderr_tail=tail,
+        )
+        status, reason = end.details(timeout_s or 0.0)
+        said = {"exit_code": end.exit_code, "signal": end.signal, "stderr_tail": tail or None}
+        return status, reason.replace("worker", "the program"), said
+
+    def notes(self) -> list[str]:
+        """What the trace could not follow."""
+        if self._said.get("kept", True):
+            return []
+        return ["the program set a trace function of its own (a debugger, coverage?): later lines are not measured"]
+
+    def _listen(self, reports: int) -> None:
+        with open(reports, "rb") as lines:
+            for line in lines:
+                self._said |= json.loads(line)
+                self._started.put(None)
+        self._started.put(None)  # it died before it could say anything
+
+    def _pass_on(self) -> None:
+        assert self._process.stdout is not None
+        while chunk := self._process.stdout.read1(1 << 16):  # type: ignore[attr-defined]
+            sys.stderr.buffer.write(chunk)
+            sys.stderr.flush()
+            self._tail.extend(chunk)
+            del self._tail[:-TAIL_BYTES]
+
+    def _await_end(self) -> None:
+        os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        self._over.put(None)
+
+
+def _record(run: Run, case: Case, reader: Reader) -> None:
+    """Record the lines, every reading in which memory moved, and the peak of it all."""
+    names = {"run_id": run.run_id, "case_id": case.case_id}
+    hits = 0
+    for line in reader.lines():
+        hits += line.hits if line.source.device_index is None else 0
+        run.emit(
+            MemoryLine(
+                **names, file=_short(line.file), line=line.line, function=line.function or None, text=_text(line.file, line.line),
+                hits=line.hits, start_bytes=line.start, peak_bytes=line.peak, end_bytes=line.end,
+                transient_bytes=line.transient, increase_bytes=line.increase, decrease_bytes=line.decrease,
+                source=line.source.source, device_index=line.source.device_index,
+                error_bound_bytes=line.source.error_bound_bytes,
+            )
+        )  # fmt: skip
+    highest: dict[Any, MemorySample] = {}
+    for number, sample in enumerate(_readings(names, reader), start=1):
+        run.emit(sample(number, "reading"))
+        peak = sample(None, "peak")
+        key = (peak.source, peak.device_index)
+        if key not in highest or peak.size_bytes > highest[key].size_bytes:
+            highest[key] = peak
+    for peak in highest.values():
+        run.emit(peak)
+    case.metric("line_events", hits, unit="count")
+
+
+def _readings(names: dict[str, str], reader: Reader) -> Iterator[Callable[[int | None, str], MemorySample]]:
+    """Memory after each step, and before it the peak within, where that is gone by then."""
+    for step in reader.steps():
+        sizes = [step.peak, step.end] if step.peak > max(step.start, step.end) else [step.end]
+        for size in sizes:
+
+            def sample(number: int | None, statistic: str, size: int = size, step: Any = step) -> MemorySample:
+                return MemorySample(
+                    **names, source=step.source.source, size_bytes=size, statistic=statistic, phase="steady",
+                    error_bound_bytes=step.source.error_bound_bytes, device_index=step.source.device_index,
+                    place=f"{_short(step.file)}:{step.line}" if step.line else step.file,
+                    recorded_at=Instant(step.at_ns // 1000), line=number,
+                )  # fmt: skip
+
+            yield sample
+
+
+def _notes(reader: Reader) -> list[str]:
+    from .report import size
+
+    names = {"elsewhere": "while no traced line ran", "no room": "at lines beyond the first million"}
+    return [
+        f"{names[where]}, memory rose by {size(rose)} and fell by {size(fell)}"
+        for where, (rose, fell) in reader.elsewhere().items()
+    ]
+
+
+def _short(file: str) -> str:
+    """A path as seen from here where it lies below, so that the same program is the same elsewhere."""
+    below = os.path.relpath(file) if os.path.isabs(file) else file
+    return file if below.startswith("..") else below
+
+
+def _text(file: str, line: int) -> str | None:
+    import linecache
+
+    return linecache.getline(file, line).strip() or None

@@ -1,0 +1,214 @@
+"""`bench measure memory`: a real program in a process of its own, however it ends, and what is recorded of it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.cli import cli
+from bench.measure.line_meters import host
+from bench.measure.memory import error_bound_bytes
+from bench.warehouse.database import Warehouse, load
+from bench.warehouse.store import Store
+from click.testing import CliRunner, Result
+
+MB = 1 << 20
+
+PROGRAM = """
+import sys
+
+def used_for_a_moment():
+    return len(bytearray(64 << 20))
+
+def main():
+    size = used_for_a_moment()
+    kept = bytearray(32 << 20)
+    del kept
+    print("printed", sys.argv[1:], __name__)
+
+main()
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs lie in a folder, which is the present one; the store is another."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("BENCH_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    return folder
+
+
+def measure(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["measure", "memory", *arguments], standalone_mode=False)
+
+
+def rows(query: str) -> list[tuple[Any, ...]]:
+    with Warehouse.open(Store.find(None)) as warehouse:
+        return warehouse.rows(query)
+
+
+def test_lines_of_a_script_have_exact_sizes(here: Path) -> None:
+    """Within the kernel's bound: the transient on the line that called, what was kept and given back on its lines."""
+    if host()[0].source != "rss":
+        pytest.skip("the kernel does not let this process reset its high-water mark")
+    (here / "program.py").write_text(PROGRAM)
+
+    result = measure("program.py", "--epochs", "1")
+
+    assert result.return_value == 0, result.output
+    found = {line: sizes for line, *sizes in rows("SELECT line, transient_bytes, growth_bytes, hits FROM line_memory")}
+    bound = error_bound_bytes()
+    assert abs(found[8][0] - 64 * MB) <= bound + MB // 2
+    assert abs(found[9][1] - 32 * MB) <= bound
+    assert abs(found[10][1] + 32 * MB) <= bound
+    assert found[8][2] == 1
+    assert rows("SELECT status, exit_code FROM case_outcomes") == [("ok", 0)]
+    assert rows("SELECT name, parameters FROM cases") == [("program.py", '{"arguments": ["--epochs", "1"]}')]
+    assert [text for (text,) in rows("SELECT text FROM memory_lines WHERE line = 9")] == ["kept = bytearray(32 << 20)"]
+    (peak,) = rows("SELECT peak_bytes, peak_place FROM memory_totals")
+    assert peak[1] == "program.py:5"
+    assert rows("SELECT max(size_bytes) FROM memory_samples WHERE statistic = 'peak'") == [(peak[0],)]
+
+
+def test_a_large_parent_lends_the_program_nothing(here: Path) -> None:
+    """getrusage would report what the parent had: the worker starts small."""
+    (here / "program.py").write_text("a = 1\n")
+    ballast = bytearray(b"x") * (200 * MB)
+
+    assert measure("program.py").return_value == 0
+    assert len(ballast) == 200 * MB
+    assert rows("SELECT start_bytes < 60000000 FROM memory_totals") == [(True,)]
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        ("raise RuntimeError('no kernel\\nsecond line')", ("fail_to_run", "no kernel", 1, None, "RuntimeError")),
+        ("raise MemoryError('all of it')", ("OOM", "all of it", 1, None, "MemoryError")),
+        ("import sys; sys.exit(3)", ("fail_to_run", "the program ended with exit code 3", 3, None, None)),
+        ("import os; os.kill(os.getpid(), 9)", ("killed", None, None, signal.SIGKILL, None)),
+        ("import ctypes; ctypes.string_at(0)", ("crashed", "the program ended by SIGSEGV", None, signal.SIGSEGV, None)),
+        ("import time; time.sleep(60)", ("timeout", "longer than the 2 s allowed", None, None, None)),
+        ("def (", ("fail_to_run", None, 1, None, "SyntaxError")),
+    ],
+)
+def test_what_was_measured_before_a_failure_is_kept(here: Path, last: str, expected: tuple[Any, ...]) -> None:
+    """With the outcome's reason; the command ends with 1."""
+    (here / "program.py").write_text(f"kept = bytearray(8 << 20)\n{last}\n")
+
+    result = measure("--timeout", "2", "program.py")
+
+    assert result.return_value == 1
+    ((status, reason, *rest),) = rows("SELECT status, reason, exit_code, signal, exception FROM case_outcomes")
+    assert (status, *rest) == (expected[0], *expected[2:])
+    assert expected[1] in (None, reason)
+    if "def (" not in last:
+        assert rows("SELECT growth_bytes > 7000000 FROM line_memory WHERE line = 1") == [(True,)]
+
+
+def test_modules_and_callables_are_run_too(here: Path) -> None:
+    """A package by its `__main__`, a function or coroutine function by module:callable; both traced from their import."""
+    (here / "package").mkdir()
+    (here / "package" / "__init__.py").write_text("")
+    (here / "package" / "__main__.py").write_text(
+        "import sys\nkept = bytearray(4 << 20)\nsys.exit(len(sys.argv) - 1)\n"
+    )
+    (here / "functions.py").write_text("async def main():\n    kept = bytearray(4 << 20)\n")
+
+    assert measure("-m", "package").return_value == 0
+    assert measure("functions:main").return_value == 0
+    found = rows("SELECT name, file, line, hits FROM line_memory WHERE line = 2 ORDER BY name DESC")
+    assert found == [("package", "package/__main__.py", 2, 1), ("functions:main", "functions.py", 2, 1)]
+
+
+def test_modules_can_be_chosen_and_excluded(here: Path) -> None:
+    """Comma-separated; a library too."""
+    (here / "other.py").write_text("import json\ndef f():\n    return json.loads('[1]')\n")
+    (here / "program.py").write_text("import other\nother.f()\n")
+
+    measure("--exclude", "other", "--config", "without", "program.py")
+    measure("--modules", "other,json", "--config", "chosen", "program.py")
+
+    files = rows("SELECT config, parse_filename(file) FROM line_memory GROUP BY ALL ORDER BY ALL")
+    assert [file for config, file in files if config == "without"] == ["program.py"]
+    assert {file for config, file in files if config == "chosen"} >= {"other.py", "decoder.py"}
+    assert ("chosen", "program.py") not in files
+
+
+def test_a_forked_child_is_not_counted(here: Path) -> None:
+    """Its lines are another process's, and it leaves no outcome."""
+    (here / "program.py").write_text(
+        "import os\ndef child():\n    return 1\npid = os.fork()\nif pid == 0:\n    child()\n    raise SystemExit(3)\n"
+        "os.waitpid(pid, 0)\n"
+    )
+
+    assert measure("program.py").return_value == 0
+    assert rows("SELECT line FROM line_memory WHERE line IN (3, 6, 7)") == []
+    assert rows("SELECT status FROM case_outcomes") == [("ok",)]
+
+
+def test_a_program_that_takes_the_trace_away_is_said(here: Path) -> None:
+    """A debugger or coverage would."""
+    (here / "program.py").write_text(
+        "import sys\nif hasattr(sys, 'monitoring'):\n    sys.monitoring.free_tool_id(2)\nsys.settrace(None)\nb = 1\n"
+    )
+
+    assert "a trace function of its own" in measure("program.py").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing.py"], "no script 'nothing.py'"),
+        (["functions:main", "3"], "is called without arguments; leave out: 3"),
+        (["-o", "x.pdf", "program.py"], "written as .html or .txt"),
+    ],
+)
+def test_what_cannot_be_run_is_said_before_anything_is(arguments: list[str], words: str) -> None:
+    """With the cure."""
+    result = measure(*arguments)
+
+    assert result.exit_code != 0
+    assert words in str(result.exception)
+
+
+def test_steps_and_annotated_source(here: Path) -> None:
+    """Memory in sequence; and the source with what its lines did, as text and as a page in which nothing runs."""
+    (here / "program.py").write_text(PROGRAM + "hostile = '<script>alert(1)</script>'\n")
+
+    steps = measure("--show", "steps", "--format", "csv", "-o", "a.html", "-o", "a.txt", "program.py").stdout
+    source = measure("--show", "source", "program.py").stdout
+
+    assert "program.py:9," in steps
+    assert "kept = bytearray(32 << 20)" in source
+    assert "64.0 MiB     8      size = used_for_a_moment()" in source.replace("63.9", "64.0")
+    page = (here / "a.html").read_text()
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "default-src 'none'" in page
+    assert "+32.0 MiB" in (here / "a.txt").read_text()
+
+
+def test_ctrl_c_keeps_what_was_measured(here: Path) -> None:
+    """The program gets it, too, terminal or not; the command ends as any interrupted one."""
+    (here / "program.py").write_text(
+        "import time\nkept = bytearray(8 << 20)\nprint('ready', flush=True)\ntime.sleep(60)\n"
+    )
+    command = [sys.executable, "-m", "bench", "measure", "memory", "program.py"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "ready" in process.stderr.readline()
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+
+    load(Store.find(None))
+    assert rows("SELECT status, reason FROM case_outcomes") == [("interrupted", "Ctrl-C")]
+    assert rows("SELECT growth_bytes > 7000000 FROM line_memory WHERE line = 2") == [(True,)]

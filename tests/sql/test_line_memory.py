@@ -1,0 +1,70 @@
+"""Views of a line trace: ranks, totals, the order of steps."""
+
+from typing import Any
+
+from bench.warehouse import events
+
+from ..builders import Builder, case, memory, run
+
+CASE = case("train.py")
+
+
+def line(number: int, *, increase: int = 0, decrease: int = 0, transient: int = 0, **fields: Any) -> events.MemoryLine:
+    """A line of train.py; 100 bytes were in use before it."""
+    sizes = {"start_bytes": 100, "peak_bytes": 100 + increase + transient, "end_bytes": 100 + increase - decrease}
+    return events.MemoryLine(
+        run_id="run", case_id=CASE.case_id, file="train.py", line=number, hits=1, transient_bytes=transient,
+        **{**sizes, "increase_bytes": increase, "decrease_bytes": decrease, **fields},
+    )  # fmt: skip
+
+
+def step(number: int, size: int, place: str | None = "train.py:1", **fields: Any) -> events.MemorySample:
+    """A reading of the trace."""
+    return memory(CASE, size, statistic="reading", place=place, line=number, **fields)
+
+
+def test_lines_are_ranked_by_growth_and_by_transient(warehouse: Builder) -> None:
+    """Both ends of growth; a line without a transient has no rank among them."""
+    warehouse.add(run(), CASE, line(1, increase=50), line(2, decrease=40), line(3, transient=30), line(4, increase=9))
+
+    found = warehouse.rows(
+        "SELECT line, growth_bytes, growth_rank, shrink_rank, transient_rank FROM line_memory ORDER BY 1"
+    )
+
+    assert found == [(1, 50, 1, 4, None), (2, -40, 4, 1, None), (3, 0, 3, 2, 1), (4, 9, 2, 3, None)]
+
+
+def test_each_kind_of_memory_is_ranked_by_itself(warehouse: Builder) -> None:
+    """A GPU's lines do not push the host's away; a line without source is the host's."""
+    gpu = {"source": "cuda_allocated", "device_index": 0}
+    warehouse.add(run(), CASE, line(1, increase=5), line(1, increase=50, **gpu), line(2, increase=40, **gpu))
+
+    found = warehouse.rows("SELECT source, device_index, line, growth_rank FROM line_memory ORDER BY source, line")
+
+    assert found == [("cuda_allocated", 0, 1, 1), ("cuda_allocated", 0, 2, 2), ("rss", None, 1, 1)]
+
+
+def test_a_line_of_another_writer_grew_from_start_to_end(warehouse: Builder) -> None:
+    """It said no sums."""
+    warehouse.add(run(), CASE, line(1, increase_bytes=None, decrease_bytes=None, start_bytes=10, end_bytes=13))
+
+    assert warehouse.rows("SELECT growth_bytes FROM line_memory") == [(3,)]
+
+
+def test_steps_are_in_order_with_their_changes(warehouse: Builder) -> None:
+    """Readings that no trace made are none."""
+    warehouse.add(run(), CASE, step(2, 30), step(1, 10), step(3, 25), step(4, 99, place=None))
+
+    assert warehouse.rows("SELECT step, size_bytes, change_bytes FROM memory_steps ORDER BY step") == [
+        (1, 10, None), (2, 30, 20), (3, 25, -5),
+    ]  # fmt: skip
+
+
+def test_totals_hold_the_whole_trace(warehouse: Builder) -> None:
+    """Also of a trace in which no line ran."""
+    warehouse.add(run(), CASE, step(1, 10), step(2, 30, "train.py:7"), step(3, 25), line(1, increase=50, decrease=4))
+    names = "start_bytes, peak_bytes, end_bytes, peak_place, increase_bytes, decrease_bytes"
+
+    assert warehouse.rows(f"SELECT {names} FROM memory_totals") == [(10, 30, 25, "train.py:7", 50, 4)]
+    none = Builder().add(run(), CASE, step(1, 10))
+    assert none.rows(f"SELECT {names} FROM memory_totals") == [(10, 10, 10, "train.py:1", None, None)]
