@@ -212,3 +212,15 @@ OPTIMUM_REPORT = {
     },
 }  # fmt: skip
 sample("optimum-benchmark", OPTIMUM_REPORT, name="benchmark_report.json", benchmark_config_dot_json=OPTIMUM)
+MLPERF = {
+    "loadgen_version": "4.0", "test_datetime": "2024-06-01T14:48:08Z", "sut_name": "S", "effective_scenario": "Server",
+    "effective_test_mode": "PerformanceOnly", "effective_target_latency_ns": 5, "generic_message": "m", "loaded_qsl_set": [1, 2],
+    "result_validity": "INVALID", "result_invalid_reason": "why", "result_samples_per_second": 0.5, "result_mean_latency_ns": 7,
+    "result_99.00_percentile_latency_ns": 9,
+}  # fmt: skip
+sample("mlperf", "".join(
+    f":::MLLOG {json.dumps({'key': key, 'value': value, 'time_ms': 0.5, 'metadata': {'is_error': False, 'pid': 1}})}\n"
+    for key, value in MLPERF.items()
+), name="mlperf_log_detail.txt", measurements_dot_json={
+    "starting_weights_filename": "w", "retraining": "no", "weight_data_types": "fp16",
+})  # fmt: skip

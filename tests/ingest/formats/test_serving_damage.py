@@ -33,6 +33,15 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # format and files, the one to
         "report.decode.latency.values\n"
         'e,m,5.5,s,"[1.5, 2.5]"\n',
     }),
+    "mlperf summary": ("mlperf", {
+        "a.txt": "======\nMLPerf Results Summary\n======\nSUT name : S\nScenario : Offline\nMode     : PerformanceOnly\n"
+        "Samples per second: 0.5\nResult is : INVALID\n  Min duration satisfied : Yes\nRecommendations:\n * Run longer.\n\n"
+        "Min latency (ns)                : 5\n99.00 percentile latency (ns)   : 7\n\nmin_duration (ms): 0\n"
+        "No warnings encountered during test.\n",
+    }),
+    "mlperf submission": ("mlperf", {
+        "measurements.json": {"starting_weights_filename": "w", "retraining": "no", "weight_data_types": "fp16"},
+    }),
 }  # fmt: skip
 
 
