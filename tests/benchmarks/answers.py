@@ -1,13 +1,14 @@
 """How soon a store of ten million timings answers: a report's questions, a compare of two runs, and the shell's first word.
 
-The store holds 200 nightly runs of 4 suites × 160 models × 5 backends, each case timed 16 times, with its compile time, its
-memory and its accuracy. Questions are asked warm, in one process, all rows fetched; beside them pandas (if it is there)
-computes the same from the raw rows, which it holds in memory as categories and numbers already. `bench sql` is cold.
+The store holds 200 nightly runs of 4 suites × 160 models × 5 backends, each case timed 16 times; for the report then its
+compile time, its memory and its accuracy, too. Questions are asked warm, in one process, all rows fetched; beside them
+pandas (if it is there) computes the same from the raw rows, which it reads from Parquet as a script does: only the columns
+it needs, texts as categories, all runs. (Told which runs to read, it compares in a fifth less.) `bench sql` is cold.
 """
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ RUNS, SAMPLES = 200, 16
 AT_ONCE = 20  # runs written at a time
 DAY = 86_400_000_000
 ROUNDS = 5
+AXES = ("suite", "name", "mode", "device", "dtype", "backend", "batch_size")
 NEWEST, BEFORE = f"run-{RUNS - 1:05}", f"run-{RUNS - 2:05}"
 REPORT = (
     f"FROM executive_summary() WHERE run_id = '{NEWEST}'",
@@ -51,19 +53,26 @@ print(connection.execute("select 1").fetchall())
 
 def measure(figures: Figures) -> None:
     """Fill a store, then ask."""
+    against = "pandas from raw rows"
     with tempfile.TemporaryDirectory() as name:
         store = Store.find(Path(name) / "store").create()
-        _fill(store, np.random.default_rng(1))
-        load(store)
-        with Warehouse.open(store) as warehouse:
-            report = _best(lambda: [warehouse.rows(query) for query in REPORT])
-            compare = _best(lambda: warehouse.rows(COMPARE))
-        references = _pandas(store) if find_spec("pandas") else {}
-        for what, seconds, most in (("a report's questions", report, 300), ("a compare of two runs", compare, 50)):
-            figures.add(
-                f"{what}, 10M timings", seconds * 1000, "ms", most=most, ratio_least=10,
-                reference=references[what] * 1000 if references else None, against="pandas from raw rows",
-            )  # fmt: skip
+        nights = _Nights(store, np.random.default_rng(1))
+        nights.time()
+        reports, compares = _pandas(store) if find_spec("pandas") else (None, None)
+
+        def ask(
+            what: str, queries: tuple[str, ...], reference: Callable[[], object] | None, most: float | None
+        ) -> None:
+            load(store)
+            with Warehouse.open(store) as warehouse:
+                took = _best(lambda: [warehouse.rows(query) for query in queries])
+            figures.add(f"{what}, 10M timings", took * 1000, "ms", most=most, ratio_least=most and 10, against=against,
+                        reference=_best(reference) * 1000 if reference else None)  # fmt: skip
+
+        ask("a compare of two runs of 3,200 cases", (COMPARE,), compares, 50)
+        nights.judge()
+        ask("a report's questions", REPORT, reports, 300)
+        ask("a compare of two runs, with compile times and memory", (COMPARE,), None, None)
         first = min(weigh([*BENCH, "sql", "select 1", "--store", str(store.root)]).seconds for _ in range(ROUNDS))
         bare = min(python(ATTACH, str(store.database)).seconds for _ in range(ROUNDS))
         figures.add('bench sql "select 1", 10M timings', first * 1000, "ms", most=300, reference=bare * 1000,
@@ -81,8 +90,8 @@ def _best(ask: Callable[[], object]) -> float:
     return min(took)
 
 
-def _pandas(store: Store) -> dict[str, float]:
-    """Seconds pandas takes for the same, from raw rows in memory. Its speedups are plain ratios of medians, its intervals none."""
+def _pandas(store: Store) -> tuple[Callable[[], object], Callable[[], object]]:
+    """The same in pandas, from Parquet: a report, a compare. Its speedups are plain ratios of medians, without intervals."""
     import pandas as pd
     import pyarrow.parquet as pq
 
@@ -91,19 +100,17 @@ def _pandas(store: Store) -> dict[str, float]:
         table = pq.read_table(store.events / event.TABLE, columns=list(columns), read_dictionary=texts)
         return table.unify_dictionaries().to_pandas()
 
-    timings = raw(Timing, "run_id", "case_id", "duration_ns")
-    compiles = raw(Metric, "run_id", "case_id", "value")
-    peaks = raw(MemorySample, "run_id", "case_id", "size_bytes")
-    outcomes = raw(Outcome, "run_id", "case_id", "kind", "status")
-    cases = raw(Case, "case_id", "suite", "name", "backend").drop_duplicates("case_id").set_index("case_id")
-
     def wide(rows: Any, column: str) -> Any:
         """One row per run, in order, and one column per case."""
         table = rows.groupby(["run_id", "case_id"], observed=True)[column].median().unstack("case_id")
         return table.set_axis(table.index.astype(str)).set_axis(table.columns.astype(str), axis=1).sort_index()
 
     def report() -> list[Any]:
-        medians, compile_ns, peak = wide(timings, "duration_ns"), wide(compiles, "value"), wide(peaks, "size_bytes")
+        outcomes = raw(Outcome, "run_id", "case_id", "kind", "status")
+        cases = raw(Case, "case_id", "suite", "name", "backend").drop_duplicates("case_id").set_index("case_id")
+        medians = wide(raw(Timing, "run_id", "case_id", "duration_ns"), "duration_ns")
+        compile_ns = wide(raw(Metric, "run_id", "case_id", "value"), "value")
+        peak = wide(raw(MemorySample, "run_id", "case_id", "size_bytes"), "size_bytes")
         eager = cases[cases["backend"] == "eager"].reset_index().set_index(["suite", "name"])["case_id"]
         keys = cases.loc[medians.columns, ["suite", "name"]]
         base = eager.loc[pd.MultiIndex.from_frame(keys)].to_numpy()
@@ -124,94 +131,109 @@ def _pandas(store: Store) -> dict[str, float]:
         return [*summaries, *fresh, *fine_since]
 
     def compare() -> Any:
-        last = timings[timings["run_id"].isin([f"run-{number:05}" for number in range(RUNS - 50, RUNS)])]
-        logs = np.log(wide(last, "duration_ns"))
-        noise = 1.4826 / np.sqrt(2) * logs.diff().abs().median()
-        effect = logs.loc[BEFORE] - logs.loc[NEWEST]
-        return pd.DataFrame({"ratio": np.exp(effect), "z": effect / noise})
+        last, sides = [f"run-{number:05}" for number in range(RUNS - 50, RUNS)], [BEFORE, NEWEST]
+        timings = raw(Timing, "run_id", "case_id", "duration_ns")
+        logs = np.log(wide(timings[timings["run_id"].isin(last)], "duration_ns"))
+        own, runs = 1.4826 / np.sqrt(2) * logs.diff().abs().median(), logs.count()
+        noise = np.sqrt(((runs - 1) * own**2 + 8 * (own**2).median()) / (runs + 7))
+        effect, error = logs.loc[BEFORE] - logs.loc[NEWEST], np.sqrt(2) * noise
+        low, high, margin = effect - 1.96 * error, effect + 1.96 * error, np.log(1.02)
+        found = pd.DataFrame({"ratio": np.exp(effect), "low": np.exp(low), "high": np.exp(high), "z": effect / error})
+        found["verdict"] = np.select(
+            [(low >= -margin) & (high <= margin), (low > 0) & (effect >= margin), (high < 0) & (effect <= -margin)],
+            ["SAME", "FASTER", "SLOWER"], "UNSURE",
+        )  # fmt: skip
+        axes = raw(Case, "case_id", *AXES).drop_duplicates("case_id").set_index("case_id")
+        ended = raw(Outcome, "run_id", "case_id", "status")
+        ended = ended[ended["run_id"].isin(sides)].astype(str).set_index(["case_id", "run_id"])
+        return axes.join(found).join(ended["status"].unstack("run_id"))
 
-    return {"a report's questions": _best(report), "a compare of two runs": _best(compare)}
+    return report, compare
 
 
-def _fill(store: Store, rng: np.random.Generator) -> None:
-    """Write the events of all runs, many runs to a file."""
-    axes = [
-        {"suite": f"suite-{suite}", "name": f"model-{model}", "mode": "inference", "device": "cpu", "dtype": "float32",
-         "backend": backend, "batch_size": 8}
-        for suite in range(SUITES) for model in range(MODELS) for backend in BACKENDS
-    ]  # fmt: skip
-    ids = [case_ids(**each) for each in axes]  # type: ignore[arg-type]
-    eager = np.arange(len(axes)) % len(BACKENDS) == 0
-    works = SUITES * MODELS
+class _Nights:
+    """The nightly runs of the store, many runs to a file."""
 
-    def gained(mean: float, spread: float) -> npt.NDArray[np.float64]:  # by each case over its baseline
-        return np.where(eager, 1.0, rng.lognormal(mean, spread, len(axes)))
+    def __init__(self, store: Store, rng: np.random.Generator) -> None:
+        """Announce the runs."""
+        self.log, self.rng = EventLog(store), rng
+        self.axes = [
+            {"suite": f"suite-{suite}", "name": f"model-{model}", "mode": "inference", "device": "cpu",
+             "dtype": "float32", "backend": backend, "batch_size": 8}
+            for suite in range(SUITES) for model in range(MODELS) for backend in BACKENDS
+        ]  # fmt: skip
+        self.ids = [case_ids(**each) for each in self.axes]  # type: ignore[arg-type]
+        self.good = rng.random((RUNS, len(self.axes))) > 0.01
+        self.names = [f"run-{number:05}" for number in range(RUNS)]
+        self.log.write(
+            Run,
+            [
+                Run(run_id=name, config="nightly", source="measure", host="host", started_at=Instant(DAY * number),
+                    git_commit=f"{number:040x}")
+                for number, name in enumerate(self.names)
+            ],
+            "runs",
+        )  # fmt: skip
 
-    each_ns = np.repeat(rng.lognormal(14, 1.5, works), len(BACKENDS)) / gained(0.25, 0.2)
-    each_bytes = np.repeat(rng.lognormal(17, 1, works), len(BACKENDS)) / gained(0.2, 0.15)
-    compile_ns = rng.lognormal(24, 0.7, len(axes))
-    names = [f"run-{number:05}" for number in range(RUNS)]
-    log = EventLog(store)
-    log.write(
-        Run,
-        [
-            Run(
-                run_id=name,
-                config="nightly",
-                source="measure",
-                host="host",
-                started_at=Instant(DAY * number),
-                git_commit=f"{number:040x}",
+    def time(self) -> None:
+        """Write cases, how they ended, and their timings."""
+        works = SUITES * MODELS
+        each_ns = np.repeat(self.rng.lognormal(14, 1.5, works), len(BACKENDS)) / self._gained(0.25, 0.2)
+        drift = self.rng.normal(0, 0.015, RUNS)
+        for first, run, case, good in self._stretches():
+            self._write(
+                Case, first, run, case, work_hash=[self.ids[i][1] for i in case],
+                **{key: [self.axes[i][key] for i in case] for key in self.axes[0]},
+            )  # fmt: skip
+            status = np.where(good, "ok", "fail_to_run")
+            self._write(Outcome, f"performance{first}", run, case, kind="performance", status=status)
+            run, case = run[good], case[good]
+            noise = self.rng.lognormal(0, 0.01, len(run)) * np.exp(drift[run])
+            median, block = np.repeat(each_ns[case] * noise, SAMPLES), np.tile(np.arange(SAMPLES), len(run))
+            self._write(
+                Timing, first, np.repeat(run, SAMPLES), np.repeat(case, SAMPLES), metric="latency", phase="steady", loops=1,
+                duration_ns=(median * self.rng.lognormal(0, 0.02, len(median))).astype("int64"), block=block, sample=block,
+                process=0,
+            )  # fmt: skip
+
+    def judge(self) -> None:
+        """Write how accurate the same cases were, how long they took to compile, and their memory."""
+        works = SUITES * MODELS
+        each_bytes = np.repeat(self.rng.lognormal(17, 1, works), len(BACKENDS)) / self._gained(0.2, 0.15)
+        compile_ns = self.rng.lognormal(24, 0.7, len(self.axes))
+        for first, run, case, good in self._stretches():
+            accuracy = np.where(self.rng.random(len(run)) > 0.01, "pass", "fail_accuracy")
+            self._write(Outcome, f"accuracy{first}", run, case, kind="accuracy", status=accuracy)
+            run, case = run[good], case[good]
+            values = compile_ns[case] * self.rng.lognormal(0, 0.05, len(run))
+            self._write(Metric, first, run, case, metric="compile_latency", unit="ns", better="lower", value=values)
+            sizes = (each_bytes[case] * self.rng.lognormal(0, 0.03, len(run))).astype("int64")
+            self._write(MemorySample, first, run, case, source="rss_growth", statistic="peak", size_bytes=sizes)
+
+    def _gained(self, mean: float, spread: float) -> npt.NDArray[np.float64]:
+        """By each case over its baseline."""
+        eager = np.arange(len(self.axes)) % len(BACKENDS) == 0
+        return np.where(eager, 1.0, self.rng.lognormal(mean, spread, len(self.axes)))
+
+    def _stretches(self) -> Iterator[tuple[str, Any, Any, Any]]:
+        """As many runs as go into one file: their name, and for each case its run, itself and whether it went well."""
+        for first in range(0, RUNS, AT_ONCE):
+            run = np.repeat(np.arange(first, first + AT_ONCE), len(self.axes))
+            yield (
+                str(first),
+                run,
+                np.tile(np.arange(len(self.axes)), AT_ONCE),
+                self.good[first : first + AT_ONCE].ravel(),
             )
-            for number, name in enumerate(names)
-        ],
-        "runs",
-    )
-    for first in range(0, RUNS, AT_ONCE):
-        run = np.repeat(np.arange(first, first + AT_ONCE), len(axes))
-        case = np.tile(np.arange(len(axes)), AT_ONCE)
-        good = rng.random(len(run)) > 0.01
-        drift = rng.normal(0, 0.015, RUNS)
 
-        def write(event: type[Event], run: Any, case: Any, stem: str = str(first), /, **given: Any) -> None:
-            columns: dict[str, pa.Array] = {
-                "run_id": pa.array(names).take(pa.array(run)), "case_id": pa.array([i for i, _ in ids]).take(pa.array(case)),
-                **{key: _repeated(value, len(run)) for key, value in given.items()},
-            }  # fmt: skip
-            wanted = schema.arrow_schema(event)
-            filled = [columns.get(field.name, pa.nulls(len(run), field.type)) for field in wanted]
-            log.write(event, pa.Table.from_arrays(filled, schema=wanted), stem)
-
-        write(
-            Case,
-            run,
-            case,
-            work_hash=[ids[i][1] for i in case],
-            **{key: [axes[i][key] for i in case] for key in axes[0]},
-        )
-        write(Outcome, run, case, kind="performance", status=np.where(good, "ok", "fail_to_run"))
-        accuracy = np.where(rng.random(len(run)) > 0.01, "pass", "fail_accuracy")
-        write(Outcome, run, case, f"accuracy{first}", kind="accuracy", status=accuracy)
-        run, case = run[good], case[good]
-        noise = {
-            key: rng.lognormal(0, spread, len(run))
-            for key, spread in (("run", 0.01), ("compile", 0.05), ("memory", 0.03))
-        }
-        write(
-            Metric,
-            run,
-            case,
-            metric="compile_latency",
-            unit="ns",
-            better="lower",
-            value=compile_ns[case] * noise["compile"],
-        )
-        sizes = (each_bytes[case] * noise["memory"]).astype("int64")
-        write(MemorySample, run, case, source="rss_growth", statistic="peak", size_bytes=sizes)
-        median = np.repeat(each_ns[case] * noise["run"] * np.exp(drift[run]), SAMPLES)
-        block = np.tile(np.arange(SAMPLES), len(run))
-        write(Timing, np.repeat(run, SAMPLES), np.repeat(case, SAMPLES), metric="latency", phase="steady", loops=1,
-              duration_ns=(median * rng.lognormal(0, 0.02, len(median))).astype("int64"), block=block, sample=block, process=0)  # fmt: skip
+    def _write(self, event: type[Event], stem: str, run: Any, case: Any, **given: Any) -> None:
+        columns: dict[str, pa.Array] = {
+            "run_id": pa.array(self.names).take(pa.array(run)), "case_id": pa.array([i for i, _ in self.ids]).take(pa.array(case)),
+            **{key: _repeated(value, len(run)) for key, value in given.items()},
+        }  # fmt: skip
+        wanted = schema.arrow_schema(event)
+        filled = [columns.get(field.name, pa.nulls(len(run), field.type)) for field in wanted]
+        self.log.write(event, pa.Table.from_arrays(filled, schema=wanted), stem)
 
 
 def _repeated(value: Any, rows: int) -> pa.Array:
