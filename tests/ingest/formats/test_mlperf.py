@@ -137,9 +137,7 @@ def test_a_summary_says_what_to_do() -> None:
     got = read("mlperf", text)
 
     assert got.outcomes() == [("invalid", "Increase the target QPS. Run longer.")]
-    assert "Much." in {
-        metric.original_value for metric in got.events if getattr(metric, "metric", "") == "recommendations"
-    }
+    assert "Much." in {metric.original_value for metric in got.of(Metric) if metric.metric == "recommendations"}
 
 
 def test_the_percentile_that_is_scored_stands_apart() -> None:
