@@ -44,6 +44,7 @@ class Bars:
     unit: Unit  # of the axis
     ratio: bool  # hung from 1 on a logarithmic axis; otherwise standing on 0
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a bar's `tips`
+    known: Sequence[str] = ()  # configs of the store, whose looks are settled
     given: tuple[float, float] | None = None  # inches the user wants
 
     @cached_property
@@ -57,7 +58,7 @@ class Bars:
     def legend(self) -> Legend:
         """One entry for each series."""
         beside_rows = (self.given or (WIDTH,))[0] * 0.62
-        return Legend.fitting(list(dict.fromkeys(bar.series for bar in self.bars)), beside_rows)
+        return Legend.fitting(list(dict.fromkeys(bar.series for bar in self.bars)), beside_rows, known=self.known)
 
     @cached_property
     def _crowded(self) -> bool:

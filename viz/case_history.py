@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ..query.changepoints import ChangePoint, change_points, shortest
 from ..warehouse.errors import NothingToShow, UnknownName
-from .data import Row, ask, found, keeping, texts
+from .data import Row, ask, found, keeping, known_configs, texts
 from .figure import Figure, compose
 from .labels import CASE, counted, shared, telling
 from .lines import Level, Lines, Panel, Point
@@ -86,6 +86,7 @@ ORDER BY {", ".join(CASE)}, metric, unit, backend, config, case_id, position"""
             for level in _levels(line, changes[key], kept.index(key[0]), key[1], axis)
         ],
         tips=(("run", None), ("began", None), ("commit", None), ("samples", ",d"), ("look it up", None)),
+        known=known_configs(warehouse),
         given=size,
     )
     told = _told(changes, lines, axis, several=len(kept) > 1)

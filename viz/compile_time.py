@@ -11,7 +11,7 @@ from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command
 from .bars import Bar, Bars
-from .data import Row, ask, ends_of, found, keeping
+from .data import Row, ask, ends_of, found, keeping, known_configs
 from .figure import Figure, compose, public
 from .labels import CASE, counted, shared, telling
 from .options import backends_option, chart_options, configs_option, models_option, runs_option, suites_option
@@ -98,7 +98,7 @@ def draw(
     unit = suiting((bar.value for bar in bars), "ns")
     form = Bars(
         bars=bars, title=unit.title("compile time"), unit=unit, ratio=False,
-        tips=(("reason", None), ("look it up", None)), given=size,
+        tips=(("reason", None), ("look it up", None)), known=known_configs(warehouse), given=size,
     )  # fmt: skip
     failed = sum(row["compile_ns"] is None for row in rows)
     drawn = (

@@ -58,6 +58,12 @@ def keeping(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]
     return " AND ".join(conditions) or "true"
 
 
+def known_configs(warehouse: "Warehouse") -> tuple[str, ...]:
+    """The configs of the store, from the oldest on: what each looks like follows from this order."""
+    rows = warehouse.rows("SELECT config FROM runs GROUP BY config ORDER BY min(started_at) NULLS LAST, config")
+    return tuple(str(config) for (config,) in rows)
+
+
 def ask(warehouse: "Warehouse", statement: str) -> list[Row]:
     """All rows of a statement, with values that JSON and JavaScript can hold."""
     cursor = warehouse.connection.execute(statement)

@@ -10,7 +10,7 @@ from ..query.compare_render import amount
 from ..query.names import resolve_run
 from ..warehouse.errors import BenchError, NothingToShow
 from ..warehouse.options import Command
-from .data import Row, ask, keeping, text
+from .data import Row, ask, keeping, known_configs, text
 from .ecdf import Ecdf, Sample, Summary
 from .figure import Figure, compose, public
 from .labels import CASE, counted, shared, shorten, telling
@@ -115,6 +115,7 @@ def draw(
         ],
         title=unit.title(metric),
         unit=unit,
+        known=known_configs(warehouse),
         given=size,
     )
     total = sum(row["n"] for row in first.values())

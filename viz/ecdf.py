@@ -46,13 +46,14 @@ class Ecdf:
     summaries: Sequence[Summary]
     title: str  # of the x axis
     unit: Unit
+    known: Sequence[str] = ()  # configs of the store, whose looks are settled
     given: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("series", "value", "share", "strip"), init=False)
 
     @cached_property
     def legend(self) -> Legend:
         """One entry for each series."""
-        return Legend.fitting([summary.series for summary in self.summaries], (self.given or SIZE)[0])
+        return Legend.fitting([summary.series for summary in self.summaries], (self.given or SIZE)[0], known=self.known)
 
     @cached_property
     def size(self) -> tuple[float, float]:

@@ -42,8 +42,8 @@ class Figure:
     said: str  # all text of the figure, for its choice of fonts
     notes: list[str] = field(default_factory=list)  # warnings
 
-    def still(self, font: str) -> dict[str, Any]:
-        """The spec for an image of exactly `size`."""
+    def still(self, font: str, look: str = "paper") -> dict[str, Any]:
+        """The spec for an image of exactly `size`, in one of `theme.THEMES`."""
         spec = self.spec(False)
         width, height = (round(inches * theme.POINTS_PER_INCH, 2) for inches in self.size)
         frame = {"width": width, "height": height, "autosize": {"type": "fit", "contains": "padding"}, "padding": 6}
@@ -52,7 +52,7 @@ class Figure:
             **(frame if not _SEVERAL & spec.keys() else {}),
             "data": {"values": self._values(self.drawn_fields)},
             **spec,
-            "config": {**theme.print_config(font), **spec.get("config", {})},
+            "config": {**theme.image_config(font, look), **spec.get("config", {})},
         }
 
     def interactive(self, font: str = "sans-serif") -> dict[str, Any]:
@@ -92,9 +92,9 @@ class Figure:
             names=self.names,
         )
 
-    def page(self, font: str, bundle: bytes) -> bytes:
-        """The offline HTML page."""
-        return html.page(self.block(), self.provenance, font=font, bundle=bundle)
+    def page(self, font: str, bundle: bytes, look: str = "screen") -> bytes:
+        """The offline HTML page, in one of `theme.THEMES`."""
+        return html.page(self.block(), self.provenance, font=font, bundle=bundle, look=look)
 
     def _values(self, names: Sequence[str]) -> list[dict[str, Any]]:
         columns = [self.fields[name] for name in names]

@@ -64,9 +64,12 @@ def renderer_for(wanted: Sequence[Target]) -> Renderer | None:
 
 
 def write(
-    figure: Figure, wanted: Sequence[Target], renderer: Renderer | None, *, ppi: float = 300, font: str | None = None
-) -> None:
+    figure: Figure, wanted: Sequence[Target], renderer: Renderer | None, *, ppi: float = 300, font: str | None = None,
+    look: str | None = None,
+) -> None:  # fmt: skip
     """Write every file, replacing what was there; files appear whole or not at all.
+
+    Without a look of `theme.THEMES` images are on white, and pages as the reader's system is.
 
     Raises:
         BenchError: A file cannot be written, or the renderer failed.
@@ -78,13 +81,13 @@ def write(
         )
     if warning and any(target.format in IMAGES for target in wanted):
         click.echo(f"warning: {warning}", err=True)
-    rendered = _render(figure, wanted, renderer, ppi, family)
+    rendered = _render(figure, wanted, renderer, ppi, family, look or "paper")
     for target in wanted:
         with replacing(target.path) as half:
             if target.format in TABLES:
                 write_rows(figure.columns, figure.rows, target.format, half)
             else:
-                half.write_bytes(_content(figure, target.format, rendered, family))
+                half.write_bytes(_content(figure, target.format, rendered, family, look or "screen"))
             size = half.stat().st_size
         width, height = figure.size
         extent = f"{width:g}x{height:g} in, {ppi:g} DPI, " if target.format == "png" else ""
@@ -92,7 +95,7 @@ def write(
 
 
 def _render(
-    figure: Figure, wanted: Sequence[Target], renderer: Renderer | None, ppi: float, family: str
+    figure: Figure, wanted: Sequence[Target], renderer: Renderer | None, ppi: float, family: str, look: str
 ) -> dict[str, bytes]:
     """Everything the renderer has to make, in one go, by format."""
     kinds = [kind for kind in IMAGES if any(target.format == kind for target in wanted)]
@@ -100,7 +103,7 @@ def _render(
     rendered = {} if kept is None else {BUNDLE: kept}
     if renderer is None:
         return rendered
-    spec = figure.still(family) if kinds else None
+    spec = figure.still(family, look) if kinds else None
     jobs = [Job(kind, spec, ppi) for kind in kinds]
     if kept is None and any(target.format == "html" for target in wanted):
         jobs.append(Job(BUNDLE))
@@ -125,7 +128,7 @@ def bundle() -> bytes:
     return found
 
 
-def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str) -> bytes:
+def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str, look: str) -> bytes:
     if fmt == "png":
         return embedding.embed_png(rendered[fmt], figure.provenance)
     if fmt == "svg":
@@ -133,7 +136,7 @@ def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str) 
     if fmt == "pdf":
         return embedding.embed_pdf(rendered[fmt], figure.provenance)
     if fmt == "html":
-        return figure.page(family, rendered[BUNDLE])
+        return figure.page(family, rendered[BUNDLE], look)
     return _json(figure, family).encode()
 
 

@@ -10,7 +10,7 @@ import click
 from ..warehouse.errors import NothingToShow, UnknownName
 from ..warehouse.options import Command, Values
 from . import case_history
-from .data import Row, ask, keeping
+from .data import Row, ask, keeping, known_configs
 from .figure import Figure, compose, public
 from .labels import counted, shared, telling
 from .lines import Lines, Panel, Point
@@ -124,6 +124,7 @@ ORDER BY suite, mode, dtype, device, backend, config, position"""
         columns=min(3, len(set(telling(rows, PANEL)))),
         sparklines=True,
         tips=(("run", None), ("began", None), ("commit", None), ("passing", None)),
+        known=known_configs(warehouse),
         given=size,
     )
     return compose(

@@ -24,8 +24,11 @@ from .provenance import KEYWORD, Provenance
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d8dee4; --wash: #f6f8fa; --paper: #fff; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9198a1; --line: #30363d; --wash: #161b22;
-  --paper: #0d1117; } }
+@media (prefers-color-scheme: dark) { :root:not([data-look=paper]) { --ink: #e6edf3; --soft: #9198a1; --line: #30363d;
+  --wash: #161b22; --paper: #0d1117; } }
+:root[data-look=paper] { color-scheme: light; }
+:root[data-look=dark] { color-scheme: dark; --ink: #e6edf3; --soft: #9198a1; --line: #30363d; --wash: #161b22;
+  --paper: #0d1117; }
 body { margin: 0 auto; max-width: 1120px; padding: 24px; background: var(--paper); color: var(--ink);
   font: 14px/1.5 system-ui, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif; }
 .chart { width: 100%; overflow-x: auto; }
@@ -53,7 +56,8 @@ _SCRIPT = """
 "use strict";
 (async () => {
   const page = JSON.parse(document.getElementById("chart-data").textContent);
-  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const preferred = matchMedia("(prefers-color-scheme: dark)"), look = document.documentElement.dataset.look;
+  const isDark = () => look === "dark" || (look !== "paper" && preferred.matches);
   const unpacked = columns => {
     const length = Math.max(0, ...columns.map(column => (column.codes || column.values).length));
     return Array.from({length}, (_, row) => {
@@ -103,11 +107,11 @@ _SCRIPT = """
       if (view) view.finalize();
       const spec = structuredClone(chart.spec);
       spec.data = {values: rows};
-      spec.config = {...(dark.matches ? page.dark : page.light), ...spec.config};
+      spec.config = {...(isDark() ? page.dark : page.light), ...spec.config};
       fitted(spec, box.clientWidth);
       const result = await vegaEmbed(box, spec, {
         ast: true, renderer: "canvas", downloadFileName: "chart",
-        tooltip: {theme: dark.matches ? "dark" : "light", formatTooltip: told},
+        tooltip: {theme: isDark() ? "dark" : "light", formatTooltip: told},
         actions: {export: {png: true, svg: true}, source: false, compiled: false, editor: false},
       });
       view = result.view;
@@ -120,7 +124,7 @@ _SCRIPT = """
     for (const chart of charts) drawn += await chart();
     document.documentElement.dataset.drawn = drawn;
   };
-  dark.addEventListener("change", draw);
+  preferred.addEventListener("change", draw);
   await draw();
 })();
 """
@@ -148,12 +152,12 @@ class Block:
         )
 
 
-def page(block: Block, provenance: Provenance, *, font: str, bundle: bytes) -> bytes:
-    """The page of one chart, with its counts and what it comes from."""
+def page(block: Block, provenance: Provenance, *, font: str, bundle: bytes, look: str = "screen") -> bytes:
+    """The page of one chart, with its counts and what it comes from; in a look of `theme.THEMES`."""
     body = f"""{block.element(0)}
 <details open><summary>Counts</summary><div class="scroll">{_table(provenance.counts)}</div></details>
 <details><summary>Where this comes from</summary><pre tabindex="0">{escape(provenance.explain())}</pre></details>"""
-    return document(provenance.title, body, [block], font=font, bundle=bundle, embedded=provenance.json())
+    return document(provenance.title, body, [block], font=font, bundle=bundle, embedded=provenance.json(), look=look)
 
 
 def document(
@@ -166,6 +170,7 @@ def document(
     embedded: str | None = None,
     style: str = "",
     script: str = "",
+    look: str = "screen",
 ) -> bytes:
     """A page of any number of charts.
 
@@ -178,6 +183,7 @@ def document(
         embedded: Provenance as JSON.
         style: CSS beside that of every page.
         script: JavaScript that runs before the charts are drawn.
+        look: One of `theme.THEMES`; `screen` is light or dark as the reader's system is.
     """
     own = f"{script}{_SCRIPT}".encode()
     bundle = re.sub(rb"</(?=script)", rb"<\\/", bundle, flags=re.IGNORECASE)
@@ -190,7 +196,7 @@ def document(
     data = json.dumps({"charts": charts, "light": light, "dark": dark}, allow_nan=False, separators=(",", ":"))
     carried = f'<script type="application/json" id="{KEYWORD}">{_block(embedded)}</script>\n' if embedded else ""
     head = f"""<!DOCTYPE html>
-<html lang="en">
+<html lang="en" data-look="{look}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">

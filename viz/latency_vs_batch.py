@@ -9,7 +9,7 @@ import click
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command, Values
 from . import steps
-from .data import ask, number
+from .data import ask, known_configs, number
 from .figure import Figure, compose, public
 from .labels import counted, shared
 from .lines import Lines, Panel, Point
@@ -120,6 +120,7 @@ ORDER BY target_tokens, config, batch_size"""
         x_zero=True,
         columns=2,
         tips=(("steps", ",d"), ("their mean tokens", ",.0f")),
+        known=known_configs(warehouse),
         given=size,
     )
     for config, count in became.items():

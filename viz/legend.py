@@ -19,18 +19,21 @@ class Legend:
     orient: str
     columns: int
     labels: dict[str, str]  # by config, in drawing order
+    known: Sequence[str] = ()  # configs of the store from the oldest on, whose looks are settled
 
     @classmethod
-    def fitting(cls, configs: Sequence[str], inches: float, *, below: bool = False) -> "Legend":
+    def fitting(
+        cls, configs: Sequence[str], inches: float, *, below: bool = False, known: Sequence[str] = ()
+    ) -> "Legend":
         """The legend for these configs in a figure that wide; where `below`, in no case beside the plot."""
         across = inches * _PER_INCH
         longest = max((width(printable(config)) for config in configs), default=0)
         if longest <= across * 0.25 and len(configs) <= 18 and not below:
-            return cls("right", 1, labels(configs, max(8, int(across * 0.25))))
+            return cls("right", 1, labels(configs, max(8, int(across * 0.25))), known)
         columns = int(max(1, min(8 if below else 4, len(configs), across // (longest + 5))))
         if len(configs) > _MOST_ROWS * columns:
             columns = max(1, min(4, int(across // 20)))
-        return cls("bottom", columns, labels(configs, max(8, int(across / columns) - 5)))
+        return cls("bottom", columns, labels(configs, max(8, int(across / columns) - 5)), known)
 
     @property
     def inches(self) -> float:
@@ -40,7 +43,7 @@ class Legend:
 
     def encodings(self, field: str, *, colour: bool = True) -> dict[str, Any]:
         """Vega-Lite colour and shape for that field; one legend for both, none for a single config."""
-        looks = styles(list(self.labels))
+        looks = styles(list(self.labels), self.known)
         domain = list(self.labels.values())
         legend = (
             {"title": None, "orient": self.orient, "columns": self.columns, "labelLimit": 0}

@@ -76,6 +76,7 @@ class Lines:
     levels: Sequence[Level] = ()
     sparklines: bool = False  # in characters: a row for each line rather than a plot for each panel
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a point's `tips`
+    known: Sequence[str] = ()  # configs of the store, whose looks are settled
     given: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("panel", "series", "x", "y", "low", "high", "stretch"), init=False)
 
@@ -88,7 +89,7 @@ class Lines:
     def legend(self) -> Legend:
         """One entry for each series."""
         names = list(dict.fromkeys(point.series for point in self.points))
-        return Legend.fitting(names, (self.given or SIZE)[0], below=len(self.panels) > 1)
+        return Legend.fitting(names, (self.given or SIZE)[0], below=len(self.panels) > 1, known=self.known)
 
     @cached_property
     def size(self) -> tuple[float, float]:
@@ -237,7 +238,13 @@ class Lines:
         low, high = self._x_domain
         if self.x_time:
             scale = {"type": "utc", "domain": [low, high], "nice": False}
-            return {"field": "x", "type": "temporal", "title": title, "scale": scale, "axis": {"labelOverlap": "greedy"}}
+            return {
+                "field": "x",
+                "type": "temporal",
+                "title": title,
+                "scale": scale,
+                "axis": {"labelOverlap": "greedy"},
+            }
         present = sorted({point.x for point in self.points})
         few = {"values": present, "labelOverlap": "greedy"} if len(present) <= _TICKS else {}
         ticks = few or ({"values": log_ticks(low, high)} if self.log_x else {})

@@ -9,7 +9,7 @@ import click
 from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command, Values
-from .data import ask, keeping, number
+from .data import ask, keeping, known_configs, number
 from .figure import Figure, compose, public
 from .labels import counted, shared, telling
 from .lines import Lines, Panel, Point
@@ -125,6 +125,7 @@ ORDER BY config, run_id, source, name, backend, case_id, slot"""
         joined=statistic == "reading",
         marked=statistic == "peak" or len(rows) <= 60,
         tips=(("case", None), (f"{statistic}s", ",d")),
+        known=known_configs(warehouse),
         given=size,
     )
     return compose(

@@ -11,7 +11,7 @@ from ..query.sides import Side, find_sides
 from ..warehouse.errors import NothingToShow, UnknownName
 from ..warehouse.options import Command
 from .bars import Bar, Bars
-from .data import Row, ask, ends_of, keeping, text, texts
+from .data import Row, ask, ends_of, keeping, known_configs, text, texts
 from .figure import Figure, compose, public
 from .labels import CASE, counted, shared, telling
 from .options import backends_option, chart_options, models_option, suites_option
@@ -132,6 +132,7 @@ def draw(
         unit=Unit(None) if by == "ratio" else unit,
         ratio=by == "ratio",
         tips=(("base", None), ("candidate", None), ("verdict", None), ("why", None)),
+        known=known_configs(warehouse),
         given=size,
     )
     names = [side.name for side in sides]

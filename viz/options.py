@@ -10,6 +10,7 @@ import click
 from ..warehouse.options import Values, store_option
 from ..warehouse.store import Store
 from .files import FORMATS
+from .theme import THEMES
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -47,9 +48,10 @@ def chart_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(
-        output: tuple[str, ...], fmt: str | None, ppi: float, font: str | None, store: Store, **options: Any
-    ) -> None:
-        _deliver(command(**options), store, output, fmt, ppi, font)
+        output: tuple[str, ...], fmt: str | None, ppi: float, font: str | None, look: str | None, store: Store,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        _deliver(command(**options), store, output, fmt, ppi, font, look)
 
     for option in reversed(
         (
@@ -61,6 +63,13 @@ def chart_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--ppi", type=click.FloatRange(36, 1200), default=300, show_default=True, help="Dots per inch of PNG."
             ),
             click.option("--font", help="Font family for all text."),
+            click.option(
+                "--theme",
+                "look",
+                type=click.Choice(THEMES),
+                help="paper: on white. dark: on dark. screen: images without a ground, read on either; pages as the reader's"
+                " system is.  [default: paper for images, screen for pages]",
+            ),
             click.option("-o", "--output", multiple=True, metavar="FILE", help="File to write; several may be given."),
             click.option(
                 "--format",
@@ -82,6 +91,7 @@ def _deliver(
     fmt: str | None,
     ppi: float,
     font: str | None,
+    look: str | None,
 ) -> None:
     """Start the renderer, ask the warehouse, write every file; without files draw on standard output."""
     import contextlib
@@ -103,6 +113,6 @@ def _deliver(
         for note in figure.notes:
             click.echo(f"warning: {note}", err=True)
         if wanted:
-            files.write(figure, wanted, renderer, ppi=ppi, font=font)
+            files.write(figure, wanted, renderer, ppi=ppi, font=font, look=look)
         else:
             files.show(figure, fmt)

@@ -1,10 +1,10 @@
 """Colours and markers: the same config looks the same in every chart."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 
-# Okabe-Ito without its black and yellow (lost on dark and on white paper), then four that stay apart from it
-# under the common colour-vision deficiencies.
+# Okabe-Ito without its black and yellow (lost on dark and on white paper), then six that a search found farthest from these
+# and from each other: any two differ by 12 or more (CIEDE2000), with and without red or green cones (Machado 2009).
 COLOURS = (
     "#0072B2",  # blue
     "#D55E00",  # vermillion
@@ -12,10 +12,12 @@ COLOURS = (
     "#CC79A7",  # reddish purple
     "#E69F00",  # orange
     "#56B4E9",  # sky blue
-    "#8F2D56",  # wine
-    "#8C8B2A",  # olive
-    "#6A5ACD",  # violet
-    "#7A7A7A",  # grey
+    "#783000",  # brown
+    "#184878",  # navy
+    "#D8A8A8",  # pale pink
+    "#906078",  # mauve
+    "#786048",  # taupe
+    "#484848",  # charcoal
 )
 # Vega's own shapes, then an eight-pointed star and a hexagon as paths in the unit square -1..1.
 MARKERS = (
@@ -35,17 +37,36 @@ FIRST_COLOURS = 6
 FIRST_MARKERS = 5
 
 
-def styles(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+def styles(names: Sequence[str], known: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
     """A colour and a marker for each name.
 
-    Each name asks for the slots its hash points to, so it keeps its look from chart to chart. Where two ask for the
-    same, the one whose hash is lower gets it and the other takes the next free slot: the answer does not depend on
-    the order of `names`. No two names share both while there are fewer than 90.
+    Each name asks for the slots its hash points to, so it looks alike in stores that have nothing else in common. Of the
+    known names, those of a store from the oldest on, the older gets what two ask for and keeps it in every chart; of
+    others the one whose hash is lower. The answer does not depend on the order of `names`. No two share both while there
+    are fewer than 108, nor a colour while there are 12.
+
+    Args:
+        names: What a chart shows.
+        known: What may be shown in other charts, too.
     """
-    digests = {name: hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest() for name in names}
-    order = sorted(digests, key=lambda name: digests[name])
-    colours = _slots([(name, digests[name][0]) for name in order], len(COLOURS), FIRST_COLOURS)
-    markers = _slots([(name, digests[name][1]) for name in order], len(MARKERS), FIRST_MARKERS)
+    settled = _looks(list(dict.fromkeys(known)), {})
+    others = sorted(set(names) - settled.keys(), key=_digest)
+    looks = _looks([name for name in settled if name in names] + others, settled)
+    return {name: (COLOURS[looks[name][0]], MARKERS[looks[name][1]]) for name in names}
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+
+
+def _looks(order: Sequence[str], settled: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Places of colour and marker for each name, the first choosing first; what is settled is what is asked for."""
+    wishes = [
+        (name, settled.get(name) or (_digest(name)[0] % FIRST_COLOURS, _digest(name)[1] % FIRST_MARKERS))
+        for name in order
+    ]
+    colours = _slots([(name, colour) for name, (colour, _) in wishes], len(COLOURS), FIRST_COLOURS)
+    markers = _slots([(name, marker) for name, (_, marker) in wishes], len(MARKERS), FIRST_MARKERS, settled)
     taken: set[tuple[int, int]] = set()
     for name in order:
         for _ in MARKERS:
@@ -53,17 +74,21 @@ def styles(names: Sequence[str]) -> dict[str, tuple[str, str]]:
                 break
             markers[name] = (markers[name] + 1) % len(MARKERS)
         taken.add((colours[name], markers[name]))
-    return {name: (COLOURS[colours[name]], MARKERS[markers[name]]) for name in names}
+    return {name: (colours[name], markers[name]) for name in order}
 
 
-def _slots(wishes: list[tuple[str, int]], slots: int, first: int) -> dict[str, int]:
-    """Give every name the slot it wishes for among the first, or the next one used as seldom as any."""
+def _slots(wishes: list[tuple[str, int]], slots: int, first: int, settled: Container[str] = ()) -> dict[str, int]:
+    """Give every name the slot it wishes for, or the next one, first of the first, used as seldom as any.
+
+    What is settled gets what it wishes for, however often that is used.
+    """
     used = [0] * slots
     chosen = {}
     for name, wish in wishes:
         fewest = min(used)
-        preferred = [(wish + step) % first for step in range(first)]
-        slot = next(slot for slot in (*preferred, *range(first, slots)) if used[slot] == fewest)
+        preferred = [wish, *((wish + step) % first for step in range(first))]
+        free = (slot for slot in (*preferred, *range(first, slots)) if used[slot] == fewest)
+        slot = wish if name in settled else next(free)
         used[slot] += 1
         chosen[name] = slot
     return chosen

@@ -12,7 +12,7 @@ from ..warehouse.options import Command
 from . import asked, own_spec, units
 from .asked import Columns, Counts
 from .bars import Bar, Bars
-from .data import Row
+from .data import Row, known_configs
 from .figure import Figure, Form, compose, public
 from .labels import counted, printable
 from .lines import Lines, Panel, Point
@@ -119,7 +119,8 @@ def draw(
             rows, counts, sql = answer.first(columns, MOST_BARS, MOST_SERIES, log_y=log_y)
         else:
             rows, counts, sql = answer.reduced(columns, MOST_SERIES, log_x=log_x, log_y=log_y, size=size)
-    form = _bars(rows, columns, log_y, size) if kind == "bars" else _lines(rows, columns, kind, log_x, log_y, size)
+    look = (size, known_configs(warehouse))
+    form = _bars(rows, columns, log_y, *look) if kind == "bars" else _lines(rows, columns, kind, log_x, log_y, *look)
     if not rows or (kind == "bars" and not any(row["y"] is not None for row in rows)):
         raise NothingToShow(
             f"none of {counted(counts['read'], 'row')} can be drawn: {_reasons(counts) or 'no numbers'}."
@@ -176,7 +177,9 @@ def _notes(counts: Counts) -> list[str]:
     return notes
 
 
-def _bars(rows: Sequence[Row], columns: Columns, log: bool, size: tuple[float, float] | None) -> Form:
+def _bars(
+    rows: Sequence[Row], columns: Columns, log: bool, size: tuple[float, float] | None, known: Sequence[str]
+) -> Form:
     """A bar for each row; a row beside the same name and series gets a number."""
     name, base = units.named(columns.y)
     values = [row["y"] for row in rows if row["y"] is not None]
@@ -198,13 +201,15 @@ def _bars(rows: Sequence[Row], columns: Columns, log: bool, size: tuple[float, f
         )
     return Bars(
         bars=bars, title=unit.title(name), unit=unit, ratio=log, tips=tuple((_tip(t), None) for t in columns.tips.values()),
+        known=known,
         given=size,
     )  # fmt: skip
 
 
 def _lines(
-    rows: Sequence[Row], columns: Columns, kind: str, log_x: bool, log_y: bool, size: tuple[float, float] | None
-) -> Form:
+    rows: Sequence[Row], columns: Columns, kind: str, log_x: bool, log_y: bool, size: tuple[float, float] | None,
+    known: Sequence[str],
+) -> Form:  # fmt: skip
     x_name, x_base = units.named(columns.x)
     y_name, y_base = units.named(columns.y)
     names = list(dict.fromkeys(row["x"] for row in rows)) if columns.x_kind == "name" else []
@@ -215,7 +220,8 @@ def _lines(
     return Lines(
         points=[
             Point(
-                panel=0, series=row["series"] if columns.color else y_name, x=places[row["x"]] if names else row["x"] / across.size, y=row["y"],
+                panel=0, series=row["series"] if columns.color else y_name,
+                x=places[row["x"]] if names else row["x"] / across.size, y=row["y"],
                 tips=(*([instant(row["x"])] if when else []), *(row[tip] for tip in columns.tips), row["n"]),
             )
             for row in rows
@@ -230,6 +236,7 @@ def _lines(
         joined=kind == "line",
         marked=kind == "points" or len(rows) <= 200,
         tips=(*when, *((_tip(title), None) for title in columns.tips.values()), ("rows here", ",d")),
+        known=known,
         given=size,
     )  # fmt: skip
 

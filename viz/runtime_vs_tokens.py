@@ -8,7 +8,7 @@ import click
 
 from ..warehouse.options import Command
 from . import fitted, reduce, steps
-from .data import Row, ask
+from .data import Row, ask, known_configs
 from .figure import SIZE, Figure, compose, public
 from .labels import printable, shorten
 from .options import chart_options
@@ -97,7 +97,8 @@ def draw(
     drawn = [config for config, count in counts.items() if count["drawn"]]
     form = Steps(
         rows=rows, notes={config: f"{counts[config]['kept']:,} steps" for config in drawn}, color_by=color_by,
-        budget=steps.budget(warehouse, question), models={config: models[config] for config in drawn if fit}, given=size,
+        budget=steps.budget(warehouse, question), models={config: models[config] for config in drawn if fit},
+        known=known_configs(warehouse), given=size,
     )  # fmt: skip
     total = sum(row["n"] for row in rows)
     return compose(

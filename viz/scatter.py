@@ -26,12 +26,13 @@ class Steps:
     color_by: str
     budget: int | None
     models: fitted.Models
+    known: Sequence[str]  # configs of the store, whose looks are settled
     given: tuple[float, float] | None
 
     @cached_property
     def legend(self) -> Legend:
         """One entry for each config."""
-        return Legend.fitting(list(self.notes), (self.given or SIZE)[0])
+        return Legend.fitting(list(self.notes), (self.given or SIZE)[0], known=self.known)
 
     @property
     def size(self) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command
 from .bars import Bar, Bars
-from .data import Row, ask, ends_of, found, keeping
+from .data import Row, ask, ends_of, found, keeping, known_configs
 from .figure import Figure, compose, public
 from .labels import CASE, counted, shared, telling
 from .options import backends_option, chart_options, configs_option, models_option, runs_option, suites_option
@@ -104,6 +104,7 @@ def draw(
         unit=Unit(None),
         ratio=True,
         tips=(("eager", None), ("backend", None), ("accuracy", None), ("look it up", None)),
+        known=known_configs(warehouse),
         given=size,
     )
     return compose(

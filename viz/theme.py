@@ -1,24 +1,31 @@
-"""The look of every chart: quiet axes, thin grid, sizes for print and for the screen, light and dark."""
+"""The look of every chart: quiet axes, thin grid, sizes for print and for the screen, on white, on black and on either."""
 
 from typing import Any
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 POINTS_PER_INCH = 72
-_INK, _SOFT, _GRID = "#1f2328", "#59636e", "#e4e7eb"
-_INK_DARK, _SOFT_DARK, _GRID_DARK, _PAPER_DARK = "#e6edf3", "#9198a1", "#2a3038", "#0d1117"
+_LOOKS = {
+    "paper": {"ink": "#1f2328", "soft": "#59636e", "grid": "#e4e7eb", "ground": "white"},
+    "screen": {"ink": "#75797f", "soft": "#7b8087", "grid": "rgba(127, 127, 127, 0.25)", "ground": "transparent"},
+    "dark": {"ink": "#e6edf3", "soft": "#9198a1", "grid": "#2a3038", "ground": "#0d1117"},
+}
 FAILED = "#d1553f"  # on white and on black
 
 
-def print_config(font: str) -> dict[str, Any]:
-    """Vega-Lite config for images: sizes in points, as a figure in a paper wants them."""
-    return _config(font, scale=1.0, ink=_INK, soft=_SOFT, grid=_GRID, paper="white")
+THEMES = ("paper", "screen", "dark")
+
+
+def image_config(font: str, theme: str = "paper") -> dict[str, Any]:
+    """Vega-Lite config for images: sizes in points, as a figure in a paper wants them.
+
+    `paper` is white; `dark` is dark; `screen` has no ground, and inks that are read on a light page as on a dark one.
+    """
+    return _config(font, scale=1.0, **_LOOKS[theme])
 
 
 def screen_config(font: str, *, dark: bool) -> dict[str, Any]:
     """Vega-Lite config for a page: larger, on the page's own background."""
-    if dark:
-        return _config(font, scale=1.45, ink=_INK_DARK, soft=_SOFT_DARK, grid=_GRID_DARK, paper=_PAPER_DARK)
-    return _config(font, scale=1.45, ink=_INK, soft=_SOFT, grid=_GRID, paper="white")
+    return _config(font, scale=1.45, **_LOOKS["dark" if dark else "paper"])
 
 
 def heading_points(titles: int, subtitles: int) -> float:
@@ -32,12 +39,12 @@ def panel_title(*, larger: bool) -> dict[str, Any]:
     return {"fontSize": round(8.5 * scale, 1), "offset": round(5 * scale, 1), "anchor": "start", "frame": "group"}
 
 
-def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, paper: str) -> dict[str, Any]:
+def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, ground: str) -> dict[str, Any]:
     def size(points: float) -> float:
         return round(points * scale, 1)
 
     return {
-        "background": paper,
+        "background": ground,
         "font": font,
         "view": {"stroke": None},
         "rule": {"color": ink, "strokeWidth": size(0.9)},

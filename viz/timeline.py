@@ -9,7 +9,7 @@ import click
 from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command
-from .data import Row, ask, keeping, number
+from .data import Row, ask, keeping, known_configs, number
 from .figure import Figure, compose, public
 from .labels import counted, shared, telling
 from .lines import Lines, Panel, Point
@@ -112,6 +112,7 @@ ORDER BY config, run_id, place"""
         x_zero=True,
         marked=len(rows) <= 60,
         tips=(("steps", ",d"),),
+        known=known_configs(warehouse),
         given=size,
     )
     without = sum(every - timed for _, every, timed, _ in totals)

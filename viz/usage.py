@@ -8,7 +8,7 @@ import click
 
 from ..warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..warehouse.options import Command, Values
-from .data import Row, ask, found, keeping, text
+from .data import Row, ask, found, keeping, known_configs, text
 from .figure import Figure, compose, public
 from .labels import counted, printable, shared, telling
 from .lines import Lines, Panel, Point
@@ -132,6 +132,7 @@ def draw(
         log_y=not no_log,
         dashed=True,
         tips=(("samples", ",d"), ("measured as", None), ("look it up", None)),
+        known=known_configs(warehouse),
         given=size,
     )
     return compose(

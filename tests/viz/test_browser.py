@@ -104,6 +104,21 @@ def test_the_page_draws_offline_in_light_and_dark(browser: Page, two: Path) -> N
     assert browser.ask("getComputedStyle(document.body).backgroundColor") != paper
 
 
+@pytest.mark.parametrize(("look", "paper"), [("dark", "rgb(13, 17, 23)"), ("paper", "rgb(255, 255, 255)")])
+def test_a_theme_asked_for_holds_whatever_the_system_is(browser: Page, tmp_path: Path, look: str, paper: str) -> None:
+    """The page and the chart on it."""
+    figure = draw(opened(add_few(Builder(), "A", POINTS)))
+    path = tmp_path / "page.html"
+    path.write_bytes(figure.page("sans-serif", files.bundle(), look))
+
+    browser.open(path, dark=look == "paper")
+
+    assert quiet(browser)
+    assert browser.ask("getComputedStyle(document.body).backgroundColor") == paper
+    corner = "document.querySelector('#chart-0 canvas').getContext('2d').getImageData(1, 1, 1, 1).data"
+    assert f"rgb({', '.join(str(browser.ask(f'{corner}[{i}]')) for i in range(3))})" == paper
+
+
 def test_a_tooltip_tells_the_step_and_how_to_find_it(browser: Page, tmp_path: Path) -> None:
     """Config, numbers, file and line, and the command that looks the step up."""
     builder = add_few(Builder(), "A", [(100, 50.0), (200, 40.0)])

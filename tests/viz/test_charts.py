@@ -1,5 +1,6 @@
 """What holds for every chart: valid specs, text, data, states, files and commands. A new chart is covered by its name."""
 
+import csv
 import functools
 import importlib
 import json
@@ -9,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.viz import render
+from bench.viz import files, render
 from bench.viz.commands import CHARTS, viz
 from bench.viz.figure import Figure
 from bench.warehouse.errors import NothingToShow, UnknownName
+from bench.warehouse.output import write_rows
 from click.testing import CliRunner
+from pyarrow import parquet
 
 from .stores import STATES, state
 
@@ -128,6 +131,25 @@ def test_the_same_store_draws_the_same_chart(name: str) -> None:
     assert first.provenance == second.provenance
     assert json.dumps(first.still("f")) == json.dumps(second.still("f"))
     assert json.dumps(first.interactive()) == json.dumps(second.interactive())
+
+
+@every_chart
+@every_state
+def test_the_data_come_as_a_table_in_every_format(tmp_path: Path, name: str, of: str) -> None:
+    """A row for each that is drawn, with the names of the query."""
+    figure = figure_of(name, of)
+    written = {fmt: tmp_path / fmt for fmt in files.TABLES}
+    for fmt, path in written.items():
+        write_rows(figure.columns, figure.rows, fmt, path)
+
+    with open(written["csv"], encoding="utf-8", newline="") as opened:
+        header, *rows = csv.reader(opened)
+    assert tuple(header) == figure.columns and len(rows) == len(figure.rows)
+    assert [tuple(json.loads(line)) for line in written["jsonl"].read_text(encoding="utf-8").split("\n")[:-1]] == [
+        figure.columns
+    ] * len(figure.rows)
+    assert len(written["markdown"].read_text(encoding="utf-8").split("\n")) == len(figure.rows) + 3
+    assert parquet.read_metadata(written["parquet"]).num_rows == len(figure.rows)
 
 
 @pytest.fixture(scope="module")

@@ -65,6 +65,24 @@ def test_one_query_fills_many_files(store: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "chart.jsonl").read_text().splitlines()) == 80
 
 
+def test_a_theme_is_the_ground_of_images_and_pages(store: Path, tmp_path: Path) -> None:
+    """White paper and the reader's own light or dark unless told otherwise."""
+    pytest.importorskip("vl_convert")
+    image = pytest.importorskip("PIL.Image")
+    grounds = {}
+    for theme in (None, "paper", "dark", "screen"):
+        chosen = ["--theme", theme] if theme else []
+        invoke(store, *chosen, "-o", tmp_path / "chart.png", "-o", tmp_path / "chart.html", "--ppi", "36")
+        page = (tmp_path / "chart.html").read_text(encoding="utf-8")
+        with image.open(tmp_path / "chart.png") as picture:
+            grounds[theme] = picture.convert("RGBA").getpixel((0, 0)), page.split('data-look="')[1].split('"')[0]
+
+    white = (255, 255, 255, 255)
+    assert grounds[None] == (white, "screen") and grounds["paper"] == (white, "paper")
+    assert grounds["dark"] == ((13, 17, 23, 255), "dark")
+    assert grounds["screen"][0][3] == 0 and grounds["screen"][1] == "screen"
+
+
 def test_a_device_stays_a_device_and_a_link_a_link(store: Path, tmp_path: Path) -> None:
     """`-o /dev/stdout` goes down the pipe; a link goes on pointing where it did."""
     command = f"{sys.executable} -m bench viz runtime-vs-tokens --store '{store}' --format csv -o /dev/stdout | cat"

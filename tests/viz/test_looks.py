@@ -1,10 +1,13 @@
 import itertools
 import random
 
+import numpy as np
 import pytest
-from bench.viz import fonts, labels, palette, text
+from bench.viz import fonts, labels, palette, text, theme
 from bench.viz.legend import Legend
 from bench.viz.text import Series
+
+from .colours import CONES, ciede2000, contrast, lab, linear
 
 NAMES = [f"config-{number}" for number in range(40)]
 
@@ -37,45 +40,64 @@ def test_no_two_configs_look_alike(count: int) -> None:
     assert min(count, len(palette.COLOURS)) == len({colour for colour, _ in looks.values()})
 
 
-@pytest.mark.parametrize("deficiency", ["none", "deutan", "protan"])
-def test_the_first_colours_stay_apart_without_red_or_green_cones(deficiency: str) -> None:
-    """Any two of the colours that small charts use differ by 10 or more in Lab, simulated after Viénot 1999."""
-    seen = [_lab(_simulate(colour, deficiency)) for colour in palette.COLOURS[: palette.FIRST_COLOURS]]
+@pytest.mark.parametrize("deficiency", CONES)
+def test_colours_stay_apart_without_red_or_green_cones(deficiency: str) -> None:
+    """Any two of the twelve differ by 12 or more (CIEDE2000), as Machado 2009 simulates what is seen."""
+    seen = [lab(CONES[deficiency] @ linear(colour)) for colour in palette.COLOURS]
 
-    assert (
-        min(sum((a - b) ** 2 for a, b in zip(p, q, strict=True)) ** 0.5 for p, q in itertools.combinations(seen, 2))
-        > 10
-    )
+    assert min(ciede2000(one, other) for one, other in itertools.combinations(seen, 2)) >= 12
 
 
-def _simulate(colour: str, deficiency: str) -> list[float]:
-    linear = [_linear(int(colour[i : i + 2], 16) / 255) for i in (1, 3, 5)]
-    matrix = {
-        "none": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-        "protan": ((0.11238, 0.88762, 0), (0.11238, 0.88762, 0), (0.00401, -0.00401, 1)),
-        "deutan": ((0.29275, 0.70725, 0), (0.29275, 0.70725, 0), (-0.02234, 0.02234, 1)),
-    }[deficiency]
-    return [sum(m * v for m, v in zip(row, linear, strict=True)) for row in matrix]
+@pytest.mark.parametrize("paper", ["#ffffff", "#0d1117"])
+def test_every_colour_is_seen_on_white_and_on_dark_paper(paper: str) -> None:
+    """At a contrast of 2 or more."""
+    assert min(contrast(colour, paper) for colour in palette.COLOURS) >= 2
 
 
-def _linear(value: float) -> float:
-    return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+@pytest.mark.parametrize(
+    ("look", "paper"), [("paper", "#ffffff"), ("dark", "#0d1117"), ("screen", "#ffffff"), ("screen", "#0d1117")]
+)
+def test_every_theme_can_be_read_on_its_ground(look: str, paper: str) -> None:
+    """Text at a contrast of 3.9 or more; that of `screen` on a white page as on a dark one."""
+    config = theme.image_config("sans-serif", look)
+
+    assert min(contrast(config["axis"][part], paper) for part in ("labelColor", "titleColor")) >= 3.9
+    assert (config["background"] == "transparent") == (look == "screen")
 
 
-def _lab(rgb: list[float]) -> tuple[float, float, float]:
-    rows = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
-    x, y, z = (
-        sum(m * v for m, v in zip(row, rgb, strict=True)) / white
-        for row, white in zip(rows, (0.9505, 1, 1.089), strict=True)
-    )
-    fx, fy, fz = (v ** (1 / 3) if v > 0.008856 else 7.787 * v + 16 / 116 for v in (x, y, z))
-    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+def test_the_difference_of_colours_is_that_of_the_standard() -> None:
+    """Three pairs of Sharma, Wu and Dalal, Color Research and Application 30, 2005, table 1."""
+    pairs = [
+        ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
+        ((50, -1.3802, -84.2814), (50, 0, -82.7485), 1.0),
+        ((60.2574, -34.0099, 36.2677), (60.4626, -34.1751, 39.4387), 1.2644),
+    ]
+
+    assert [ciede2000(np.array(p), np.array(q)) for p, q, _ in pairs] == pytest.approx([d for *_, d in pairs], abs=1e-4)
 
 
-def test_long_names_lose_their_middle() -> None:
-    """Both ends of a name tell it from its neighbours."""
-    assert labels.shorten("llama-70b/tp8/max-num-seqs-16", 17) == "llama-70…-seqs-16"
-    assert labels.shorten("基线基线基线配置", 9) == "基线…配置"
+def test_configs_of_a_store_look_the_same_whichever_of_them_are_drawn() -> None:
+    """Twelve configs have twelve colours, and each keeps its own in charts of one, of some and of all."""
+    known = NAMES[:12]
+    together = palette.styles(known, known)
+
+    assert len({colour for colour, _ in together.values()}) == 12
+    for names in (known[:1], known[3:9], random.Random(2).sample(known, 5)):
+        assert palette.styles(names, known) == {name: together[name] for name in names}
+
+
+def test_a_config_keeps_its_look_when_others_come() -> None:
+    """What a store holds already is settled."""
+    before = palette.styles(NAMES[:5], NAMES[:5])
+
+    assert {name: palette.styles(NAMES[:12], NAMES[:12])[name] for name in NAMES[:5]} == before
+
+
+def test_of_many_configs_no_two_of_a_chart_have_one_colour() -> None:
+    """Where a store has more than colours, a chart's own come first."""
+    looks = palette.styles(NAMES[::4], NAMES)
+
+    assert len({colour for colour, _ in looks.values()}) == len(NAMES[::4]) == 10
 
 
 def test_labels_are_never_alike() -> None:
