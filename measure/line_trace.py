@@ -61,11 +61,11 @@ class LineTrace:
         self._folder = folder
         self._scope = scope
         self._places = Places(folder)
-        self._lines: dict[str, dict[int, int] | None] = {}  # of each file, its lines' places; None: not followed
+        self.known: dict[str, dict[int, int] | None] = {}  # of each file, its lines' places; None: not followed
         self._host = Ledger(folder, 0, *(meter or host()))
         self._host.on_move = self._look_for_gpus
         self._gpus: list[Ledger] = []
-        self._threads: dict[int, list[Lane]] = {}
+        self.threads: dict[int, list[Lane]] = {}
         self._hooks = _Monitoring(self) if hasattr(sys, "monitoring") else _SetTrace(self)
 
     def start(self) -> None:
@@ -81,13 +81,13 @@ class LineTrace:
         """The places of the lines of this code's file, by number; None if it is not to be followed."""
         file = code.co_filename
         try:
-            return self._lines[file]
+            return self.known[file]
         except KeyError:
             followed = self._scope.holds(file, frame.f_globals)
         if file.startswith("<"):  # as many modules may share that name
-            return self._lines.setdefault(f"{file} in {frame.f_globals.get('__name__')}", {}) if followed else None
-        self._lines[file] = {} if followed else None
-        return self._lines[file]
+            return self.known.setdefault(f"{file} in {frame.f_globals.get('__name__')}", {}) if followed else None
+        self.known[file] = {} if followed else None
+        return self.known[file]
 
     def place(self, lines: dict[int, int], code: CodeType, line: int) -> int:
         """The place of a line met for the first time."""
@@ -97,9 +97,9 @@ class LineTrace:
     def lanes(self) -> list[Lane]:
         """This thread's lanes, the host's first; a thread that follows a dead one may get its number and its lanes."""
         number = threading.get_ident()
-        lanes = self._threads.get(number)
+        lanes = self.threads.get(number)
         if lanes is None:
-            lanes = self._threads[number] = [Lane(ledger) for ledger in (self._host, *self._gpus)]
+            lanes = self.threads[number] = [Lane(ledger) for ledger in (self._host, *self._gpus)]
         return lanes
 
     def _look_for_gpus(self) -> None:
@@ -107,7 +107,7 @@ class LineTrace:
         for number, (source, read) in enumerate(gpus(), start=1):
             ledger = Ledger(self._folder, number, source, read, first=0)
             self._gpus.append(ledger)
-            for lanes in list(self._threads.values()):
+            for lanes in list(self.threads.values()):
                 lanes.append(Lane(ledger, tuple(place for place, _, _ in lanes[0].open)))
             self._host.on_move = None
 
@@ -206,11 +206,12 @@ class _Monitoring:
                 lane.enter(place)
             return None
 
+        known, threads, ident = self._trace.known, self._trace.threads, threading.get_ident
+
         def line(code: CodeType, number: int) -> None:
-            lines = followed(code)
-            assert lines is not None
+            lines = known.get(code.co_filename) or followed(code) or {}
             place = lines.get(number) or new_place(lines, code, number)
-            for lane in lanes_here():
+            for lane in threads.get(ident()) or lanes_here():
                 lane.line(place)
 
         def leaves(code: CodeType, offset: int, value: Any) -> None:

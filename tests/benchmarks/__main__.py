@@ -10,7 +10,7 @@ import sys
 
 from .figures import Figures
 
-MODULES = ("startup", "emit", "ingest", "warehouse", "answers", "charts", "alarms", "changepoints")
+MODULES = ("startup", "emit", "ingest", "warehouse", "answers", "charts", "alarms", "changepoints", "memory_lines")
 
 
 def main(names: list[str]) -> int:

@@ -166,7 +166,7 @@ def test_an_exception_closes_the_lines_it_leaves(traced: Traced) -> None:
 
     assert sizes(lines["fails()"]) == (1000, 1005, 1005, 0)
     assert lines["take(2)"].increase == 2
-    assert [len(lane.open) for lanes in traced.trace._threads.values() for lane in lanes] == [1]
+    assert [len(lane.open) for lanes in traced.trace.threads.values() for lane in lanes] == [1]
 
 
 def test_a_coroutine_is_followed(traced: Traced) -> None:
@@ -184,7 +184,7 @@ def test_a_generator_that_is_thrown_into_is_followed_no_further(traced: Traced) 
     lines = traced.run("throws")
 
     assert lines["take(3)"].increase == 3
-    assert [len(lane.open) for lanes in traced.trace._threads.values() for lane in lanes] == [1]
+    assert [len(lane.open) for lanes in traced.trace.threads.values() for lane in lanes] == [1]
 
 
 def test_code_made_by_exec_goes_with_its_module(traced: Traced) -> None:

@@ -18,9 +18,9 @@ def line(number: int, *, increase: int = 0, decrease: int = 0, transient: int = 
     )  # fmt: skip
 
 
-def step(number: int, size: int, place: str | None = "train.py:1", **fields: Any) -> events.MemorySample:
+def step(number: int, size: int, place: str | None = "train.py:1") -> events.MemorySample:
     """A reading of the trace."""
-    return memory(CASE, size, statistic="reading", place=place, line=number, **fields)
+    return memory(CASE, size, statistic="reading", place=place, line=number)
 
 
 def test_lines_are_ranked_by_growth_and_by_transient(warehouse: Builder) -> None:
@@ -36,7 +36,7 @@ def test_lines_are_ranked_by_growth_and_by_transient(warehouse: Builder) -> None
 
 def test_each_kind_of_memory_is_ranked_by_itself(warehouse: Builder) -> None:
     """A GPU's lines do not push the host's away; a line without source is the host's."""
-    gpu = {"source": "cuda_allocated", "device_index": 0}
+    gpu: dict[str, Any] = {"source": "cuda_allocated", "device_index": 0}
     warehouse.add(run(), CASE, line(1, increase=5), line(1, increase=50, **gpu), line(2, increase=40, **gpu))
 
     found = warehouse.rows("SELECT source, device_index, line, growth_rank FROM line_memory ORDER BY source, line")
