@@ -209,7 +209,10 @@ class _Monitoring:
         known, threads, ident = self._trace.known, self._trace.threads, threading.get_ident
 
         def line(code: CodeType, number: int) -> None:
-            lines = known.get(code.co_filename) or followed(code) or {}
+            lines = known.get(code.co_filename)
+            if lines is None:  # made by exec
+                lines = followed(code)
+                assert lines is not None
             place = lines.get(number) or new_place(lines, code, number)
             for lane in threads.get(ident()) or lanes_here():
                 lane.line(place)

@@ -11,7 +11,11 @@ CASE = case("train.py")
 
 def line(number: int, *, increase: int = 0, decrease: int = 0, transient: int = 0, **fields: Any) -> events.MemoryLine:
     """A line of train.py; 100 bytes were in use before it."""
-    sizes = {"start_bytes": 100, "peak_bytes": 100 + increase + transient, "end_bytes": 100 + increase - decrease}
+    sizes: dict[str, Any] = {
+        "start_bytes": 100,
+        "peak_bytes": 100 + increase + transient,
+        "end_bytes": 100 + increase - decrease,
+    }
     return events.MemoryLine(
         run_id="run", case_id=CASE.case_id, file="train.py", line=number, hits=1, transient_bytes=transient,
         **{**sizes, "increase_bytes": increase, "decrease_bytes": decrease, **fields},
