@@ -20,6 +20,7 @@ CHARTS = {
     "query": "The rows of any query as points, lines, bars, or in a Vega-Lite spec of your own.",
     "speedups": "Every case against its baseline, with 95 % intervals.",
     "step-breakdown": "Where the time of a scheduler step goes.",
+    "throughput": "Tokens per second of scheduler steps over their tokens, under the roofs of the cost model.",
     "timeline": "Queue, cache use and tokens per second of a scheduler over time.",
     "usage": "Time or memory of models over sequence length or batch size.",
 }

@@ -57,6 +57,15 @@ class Level:
     changed: bool  # whether a change point begins it
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A line that no points of data lie on: what a model says."""
+
+    series: str
+    points: tuple[tuple[float, float], ...]  # x and y
+    roof: bool = False  # dashed: what bounds the others
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lines:
     """The form; points in drawing order."""
@@ -74,6 +83,7 @@ class Lines:
     marked: bool = True  # whether points are, rather than lines alone
     joined: bool = True  # whether lines are drawn at all
     levels: Sequence[Level] = ()
+    curves: Sequence[Curve] = ()  # of the first panel
     sparklines: bool = False  # in characters: a row for each line rather than a plot for each panel
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a point's `tips`
     known: Sequence[str] = ()  # configs of the store, whose looks are settled
@@ -183,7 +193,7 @@ class Lines:
             layers[-1]["encoding"] |= {"color": {**looks["color"], "legend": legend}}
         if len(self.panels) > 1:
             layers = [{"transform": [{"filter": f"datum.panel === {place}"}], **layer} for layer in layers]
-        layers += self._level_layers(place, axes)
+        layers += self._level_layers(place, axes) + (self._curve_layers(axes, larger) if place == 0 else [])
         title = (
             {"title": {"text": shorten(panel.title, self._title_room), **theme.panel_title(larger=interactive)}}
             if panel.title
@@ -229,6 +239,30 @@ class Lines:
             },
         ]
 
+    def _curve_layers(self, axes: dict[str, Any], larger: float) -> list[dict[str, Any]]:
+        """The curves as data of their own, roofs dashed."""
+        unit, colour = self.panels[0].unit, {**self.legend.encodings("series")["color"], "legend": None}
+        layers = []
+        for dash in (False, True):
+            rows = [
+                {"series": self.legend.labels[curve.series], "x": x, "y": unit.of(y), "curve": number}
+                for number, curve in enumerate(self.curves)
+                if curve.roof == dash
+                for x, y in curve.points
+            ]
+            mark = {
+                "type": "line",
+                "clip": True,
+                "strokeWidth": 1.2 * larger,
+                **({"strokeDash": [4, 3]} if dash else {}),
+            }
+            detail = {"field": "curve", "type": "nominal"}
+            if rows:
+                layers.append(
+                    {"data": {"values": rows}, "mark": mark, "encoding": {**axes, "stroke": colour, "detail": detail}}
+                )
+        return layers
+
     def _x_encoding(self, *, titled: bool) -> dict[str, Any]:
         title = self.x_title if titled else None
         if self.x_names:
@@ -266,6 +300,7 @@ class Lines:
         panel = self.panels[place]
         own = [point for point in self.points if point.panel == place]
         ends = [end for point in own for end in (point.low, point.high) if end is not None]
+        ends += [y for curve in self.curves for _, y in curve.points] if place == 0 else []
         low, high = extent([point.y for point in own], ends, zero=panel.zero, log=self.log_y)
         return low / panel.unit.size, high / panel.unit.size
 
