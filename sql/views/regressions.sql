@@ -185,7 +185,11 @@ SELECT
         WHEN verdict = 'STEADY' AND NOT beyond AND runs > 1 AND most >= ln(1 + floor) THEN 'only in some of the ' || runs || ' runs'
         WHEN verdict = 'STEADY' THEN
             format('no change found (smallest detectable: {:.1f} %)', 100 * greatest(floor, exp(reach) - 1))
-        ELSE CASE WHEN runs > 1 THEN 'in each of ' || runs || ' runs' ELSE 'one run, not confirmed by another' END
+        ELSE CASE
+                WHEN runs > 1 THEN 'in each of ' || runs || ' runs'
+                WHEN stop > 1 THEN 'one run judged, but so ' || stop || ' runs in a row'
+                ELSE 'one run, not confirmed by another'
+            END
             || CASE WHEN q < 0.001 THEN ', q below 0.001' ELSE format(', q = {:.2g}', q) END
     END || CASE WHEN it.anywhere THEN '; baseline of other hosts' ELSE '' END AS reason,
     since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit,

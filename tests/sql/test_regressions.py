@@ -270,6 +270,8 @@ def test_the_streak_says_since_when(warehouse: Builder) -> None:
     assert warehouse.rows(query, [ids[-1]]) == [("SUSPECTED", ids[-3], "c10", "c9")]
     assert warehouse.rows(query, [ids[-2]])[0][1:] == (ids[-3], "c10", "c9")
     assert warehouse.rows(query, [ids[-4]]) == [("STEADY", None, None, None)]
+    [(reason,)] = warehouse.rows("SELECT reason FROM regressions([?])", [ids[-1]])
+    assert reason.startswith("one run judged, but so 3 runs in a row, q ")
 
 
 def test_hostile_names_are_names(warehouse: Builder) -> None:
