@@ -14,6 +14,7 @@ CHARTS = {
     "history": "Geometric mean, pass rate, compile time and memory over the last runs.",
     "latency-vs-batch": "Model run time of steps of about so many tokens, over their requests.",
     "compile-time": "How long each backend took to compile each case.",
+    "memory-lines": "Memory of each source line of a traced program: before it, kept, and transient.",
     "memory-timeline": "Memory in use over time, by source and case.",
     "movers": "What changed between two sides: the worst and the best, with intervals.",
     "pass-rate": "How every case ended in each of the last runs.",

@@ -34,6 +34,8 @@ class Stacks:
     parts: tuple[str, ...]  # from the axis outwards
     title: str  # of the axis
     unit: Unit
+    tints: tuple[str, ...] = _TINTS  # of the parts
+    what: str = "config"  # what a bar is about
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a bar's `tips`
     given: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("row", "part", "start", "end", "place"), init=False)
@@ -87,15 +89,16 @@ class Stacks:
         domain = list(extent([*self.fields["end"]], (), zero=True))
         quiet = {"domain": False, "ticks": False, "grid": False, "labelLimit": 0}
         tips: list[Tip] = [
-            ("name", "config", None),
+            ("name", self.what, None),
             ("part", "part", None),
             ("size", self.title, ",.4~g"),
             ("share", "share", ".1%"),
         ]
         tips += [(f"t{i}", title, form) for i, (title, form) in enumerate(self.tips)]
         played = {"opacity": faded("part", 0.1), "tooltip": tooltip(tips)} if interactive else {}
+        scale = {"domain": list(self.parts), "range": list(self.tints[: len(self.parts)])}
         colour = {
-            "field": "part", "type": "nominal", "scale": {"domain": list(self.parts), "range": list(_TINTS[: len(self.parts)])},
+            "field": "part", "type": "nominal", "scale": scale,
             "legend": {"title": None, "orient": "bottom", "columns": len(self.parts), "symbolType": "square"},
         }  # fmt: skip
         encoding = {

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from bench.warehouse.database import Warehouse
-from bench.warehouse.events import Case, Event, ScheduleChunk
+from bench.warehouse.events import Case, Event, MemoryLine, ScheduleChunk
 
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 from .steps import opened
@@ -61,6 +61,7 @@ def results(
                     made += [one, outcome(one, "OOM" if fails else "ok")]
                     made += [] if fails else _measured(generator, one, each_ns, blocks)
             made += map(functools.partial(_step, run_id, c), range(1, 51))
+            made += _traced(models[0], run_id, outlier)
     return Builder().add(*made)
 
 
@@ -75,6 +76,23 @@ def _measured(generator: random.Random, one: Case, each_ns: float, blocks: int) 
     if one.backend != "eager":
         made.append(metric(one, "compile_latency", each_ns * 300, unit="ns", better="lower"))
     return made
+
+
+def _traced(program: str, run_id: str, outlier: float) -> list[Event]:
+    """A program of five lines: one keeps memory, one takes some for a while, one gives back; its name is its source text."""
+    one = case(program, run_id, backend="eager", **AXES)
+    mib = 2**20
+    moves = ((100, 100, 100, 0), (100, 164, 164, 0), (164, 292, 164, 128), (164, 164, 164, 0), (164, 164, 120, 0))
+    return [
+        MemoryLine(
+            run_id=run_id, case_id=one.case_id, file=f"/src/{program.replace('/', '_')}.py", line=number,
+            text=f"    {program} = {number}", function="main", hits=number**4,
+            start_bytes=start * mib, peak_bytes=round(peak * mib / (outlier if number == 3 else 1)), end_bytes=end * mib,
+            transient_bytes=round(transient * mib / outlier), increase_bytes=max(0, end - start) * mib,
+            decrease_bytes=max(0, start - end) * mib, source="rss", error_bound_bytes=0,
+        )
+        for number, (start, peak, end, transient) in enumerate(moves, start=1)
+    ]  # fmt: skip
 
 
 def _step(run_id: str, config: int, line: int) -> ScheduleChunk:

@@ -62,9 +62,7 @@ def test_numbers_over_names_are_bars(empty: Warehouse) -> None:
 
 def test_numbers_over_time_are_a_line(empty: Warehouse) -> None:
     """In UTC, whatever the zone of the column; infinity has no place."""
-    query = (
-        """SELECT * FROM (VALUES (TIMESTAMP '2026-01-01 12:00', 1), ('infinity', 2), ('2026-01-02', 3)) AS t(began, n)"""
-    )
+    query = """SELECT * FROM (VALUES (TIMESTAMP '2026-01-01 12:00', 1), ('infinity', 2), ('2026-01-02', 3)) AS t(began, n)"""
     figure = draw(empty, query)
 
     assert axis(figure, "x")["type"] == "temporal"
