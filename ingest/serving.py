@@ -154,6 +154,8 @@ def counters(case: Subject, record: Object) -> None:
 def requests(results: Results, case: Subject, record: Object, moment: Instant | None) -> None:
     """Add what a record says of each request: samples in the order of requests, NULL where one failed; and the outcome.
 
+    What one that failed measured before it did stands apart, as ttft_errored.
+
     Raises:
         BadRecord: Some list has another length than others, or holds no lists where it should.
     """
@@ -164,20 +166,35 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
     }
     if len(sizes := {length for length in lengths.values() if length}) > 1:
         raise BadRecord(f"its lists are of {' and '.join(map(str, sorted(sizes)))} requests")
-    for field, (metric, unit, always) in REQUESTS.items():
-        if _is_list(record, field):
-            values = record.array(field)
-            values = [None if index in failed and not always else value for index, value in enumerate(values)]
-            case.samples(values, unit, metric=metric, recorded_at=moment, better="lower" if unit == "s" else None)
-    case.samples(record.array("start_times"), "s", loops=None, metric="start_time", better=None)
-    gaps = [[] if index in failed else each for index, each in enumerate(record.array("itls"))]
+    gaps = record.array("itls")
     if any(not isinstance(each, list) for each in gaps):
         raise BadRecord("itls is no list of lists")
-    case.samples([gap for each in gaps for gap in each], "s", metric="itl", recorded_at=moment)
+    outcome(case, record, [error for error in errors if error], len(errors))
+    for field, (metric, unit, always) in REQUESTS.items():
+        if _is_list(record, field):
+            better = "lower" if unit == "s" else None
+            values = [
+                None if index in failed and not always else value for index, value in enumerate(record.array(field))
+            ]
+            case.samples(values, unit, metric=metric, recorded_at=moment, better=better)
+            cut = (
+                []
+                if always
+                else [value for index, value in enumerate(record.array(field)) if index in failed and value]
+            )
+            case.samples(cut, unit, metric=f"{metric}_errored", recorded_at=moment, better=None)
+    case.samples(record.array("start_times"), "s", loops=None, metric="start_time", better=None)
+    done = 0
+    for index, each in enumerate(gaps):
+        metric = "itl_errored" if index in failed else "itl"
+        case.samples(each, "s", metric=metric, recorded_at=moment, sample=done)
+        done += len(each)
     case.samples([len(each) for each in gaps], "count", metric="itl_count")  # says which request a sample of itl is of
     if texts := record.array("generated_texts"):
         results.note(f"{len(texts)} generated texts are left out")
-    outcome(case, record, [error for error in errors if error], len(errors))
+    for field in (*REQUESTS, "itls", "start_times", "generated_texts", "errors"):
+        if _is_list(record, field):
+            del record[field]  # which are long, and done with
 
 
 def _is_list(record: Object, field: str) -> bool:

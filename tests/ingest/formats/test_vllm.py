@@ -79,6 +79,14 @@ def test_a_request_that_failed_is_null_and_no_zero() -> None:
     assert got.metrics()["error"] == "Too many\n"
 
 
+def test_what_a_failed_request_measured_stands_apart() -> None:
+    """It got as far as its first tokens."""
+    got = read("vllm", serving(completed=1, **(DETAILS | {"errors": ["", "cut"]})))
+
+    assert (got.samples("ttft"), got.samples("ttft_errored")) == ([(10_000_000, 1)], [(20_000_000, 1)])
+    assert (len(got.samples("itl")), got.samples("itl_errored")) == (2, [(125_000_000, 1)])
+
+
 def test_a_benchmark_none_of_whose_requests_completed_failed() -> None:
     """What it says of their latency, 0 ms, is kept as text, but is no metric."""
     got = read("vllm", serving(completed=0, failed=2, mean_ttft_ms=0.0, output_throughput=0.0, p99_ttft_ms=0.0))
