@@ -30,6 +30,18 @@ tags_option: Callable[[Any], Any] = click.option(
 )
 
 
+def sample_option(default: float | None = None) -> Callable[[Any], Any]:
+    """`--sample HZ`: how often the sampler looks; passed on as `sample`, to give to `sampler.sampled`."""
+    return click.option(
+        "--sample",
+        type=click.FloatRange(min=0.01, max=1000),
+        default=default,
+        show_default=default is not None,
+        metavar="HZ",
+        help="Record memory, CPU and GPU use over time, looking so many times a second.",
+    )
+
+
 def talk(text: str) -> None:
     """Say something to a person, on stderr."""
     click.echo(text, err=True)

@@ -9,7 +9,7 @@ import click
 from ..warehouse.errors import BenchError, Exit
 from ..warehouse.options import Values, format_option, store_option
 from ..warehouse.store import Store
-from .console import config_option, tags_option, talk
+from .console import config_option, sample_option, tags_option, talk
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -37,6 +37,7 @@ SHOWN = ("lines", "steps", "source")
               help="Write annotated source, as .html or .txt; may be repeated.")  # fmt: skip
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="Most time for the program.")  # fmt: skip
+@sample_option()
 @config_option
 @tags_option
 @format_option
@@ -52,6 +53,7 @@ def command(
     bottom: int,
     outputs: tuple[Path, ...],
     timeout: float | None,
+    sample: float | None,
     config: str | None,
     tags: dict[str, str],
     fmt: str,
@@ -71,6 +73,7 @@ def command(
     from ..warehouse.database import Warehouse
     from .line_trace import Scope
     from .memory_lines import program_of, trace
+    from .sampler import sampled
 
     for output in outputs:
         if output.suffix not in (".html", ".txt"):
@@ -78,7 +81,7 @@ def command(
     program = program_of(target, arguments, module=module)
     scope = Scope(tuple(os.path.join(folder, "") for folder in (program.folder, Path.cwd())), modules, exclude)
     with recorder.run(config, suite="memory", store=store, source="measure", tags=tags) as run:
-        traced = trace(run, program, scope, timeout_s=timeout)
+        traced = trace(run, program, scope, timeout_s=timeout, beside=lambda pid, case: sampled(run, pid, sample, case))
     with Warehouse.open(store) as warehouse:
         _show(warehouse, traced, show, top, bottom, fmt)
         _annotate(warehouse, traced, outputs)

@@ -8,7 +8,7 @@ from ..warehouse.errors import BenchError, Exit, MissingExtra
 from ..warehouse.options import Command, Values, store_option
 from ..warehouse.store import Store
 from . import backends as known_backends
-from .console import config_option, progress, tags_option, talk
+from .console import config_option, progress, sample_option, tags_option, talk
 from .plan import BASELINE, DTYPES, MODES, Settings, Workload, product
 from .suites import models_of
 
@@ -81,6 +81,7 @@ def device_name(text: str) -> str:
     default=["cpu"],
     help="cpu, cuda, cuda:N. [default: cpu]",
 )
+@sample_option()
 @config_option
 @tags_option
 @click.option(
@@ -130,6 +131,7 @@ def command(
     seed: int,
     quick: bool,
     print_only: bool,
+    sample: float | None,
     store: Store,
 ) -> int:
     """Measure models: every backend against eager, with intervals.
@@ -163,6 +165,7 @@ def command(
         repeat=repeat,
         threads=threads,
         seed=seed,
+        sample_hz=sample,
     )
     return _measure(plan, settings, store, config=config, suite=suite, tags=tags)
 

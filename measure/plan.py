@@ -50,7 +50,7 @@ class Settings:
     """How to measure, the same for every workload.
 
     `precision` is a fraction; `repeat`, if given, is the exact number of blocks instead of it; `threads` None leaves
-    torch's own choice.
+    torch's own choice; `sample_hz`, if given, has a sampler look at the worker so many times a second.
     """
 
     precision: float = 0.01
@@ -59,6 +59,7 @@ class Settings:
     repeat: int | None = None
     threads: int | None = None
     seed: int = 0
+    sample_hz: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

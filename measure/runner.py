@@ -22,6 +22,7 @@ from typing import Any
 from ..warehouse.events import Metric
 from ..warehouse.recorder import Case, Run
 from .plan import Job, Settings, Workload
+from .sampler import sampled
 from .worker import TAIL_BYTES, clean, first_line
 
 TORCH_PROGRAM = f"{__package__}.torch_program:TorchProgram"
@@ -151,7 +152,8 @@ class Runner:
                 start_new_session=True, env={**os.environ, **caches},
             )  # fmt: skip
             os.close(reporting)
-            return _attend(process, job, reports, progress, self._settings.timeout_s)
+            with sampled(self._run, process.pid, self._settings.sample_hz):
+                return _attend(process, job, reports, progress, self._settings.timeout_s)
         finally:
             shutil.rmtree(cache, ignore_errors=True)
 

@@ -1,0 +1,72 @@
+"""`bench measure attach`: memory, CPU and GPU use of a process that runs already."""
+
+import contextlib
+
+import click
+
+from ..warehouse.errors import Exit
+from ..warehouse.options import format_option, store_option
+from ..warehouse.store import Store
+from .console import config_option, sample_option, tags_option, talk
+
+COLUMNS = ("metric", "unit", "n", "minimum", "median", "mean", "maximum")
+
+
+@click.command("attach")
+@click.argument("pid", type=click.IntRange(min=1))
+@sample_option(default=10.0)
+@click.option("--duration", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help="How long to look; else until the process ends, or Ctrl-C.")  # fmt: skip
+@config_option
+@tags_option
+@format_option
+@store_option
+def command(
+    pid: int, sample: float, duration: float | None, config: str | None, tags: dict[str, str], fmt: str, store: Store
+) -> int:
+    """Look at a running process: memory, CPU and GPU use over time.
+
+    Of it and its descendants, until it ends, or Ctrl-C, which ends the run as well as the process's own end does.
+
+    \b
+        bench measure attach 4711 --sample 20
+    """
+    from ..warehouse import recorder
+    from ..warehouse.database import Warehouse
+    from ..warehouse.output import write_rows
+    from .gpu_processes import nvml
+    from .process_tree import Tree
+    from .sampler import Sampler
+
+    tree = Tree(pid)
+    name = tree.command()
+    talk(f"looking at {pid}, {name}, {sample:g} times a second. Stop with Ctrl-C")
+    with recorder.run(config, suite="attach", store=store, source="measure", tags={"pid": str(pid), **tags}) as run:
+        case = run.case(name)
+        how = "Ctrl-C"
+        with (
+            contextlib.closing(Sampler(run, tree, sample, case, nvml())) as sampler,
+            contextlib.suppress(KeyboardInterrupt),
+        ):
+            how = "the process ended" if sampler.run(duration or float("inf")) else f"{duration:g} s were over"
+        case.outcome("ok", reason=how)
+    with Warehouse.open(store) as warehouse:
+        rows = warehouse.rows(
+            f"SELECT {', '.join(COLUMNS)} FROM cells WHERE run_id = ? AND case_id = ? ORDER BY unit, metric",
+            [run.run_id, case.case_id],
+        )
+    if fmt == "table":
+        rows = [(metric, n, *(_value(value, unit) for value in values)) for metric, unit, n, *values in rows]
+        write_rows([name for name in COLUMNS if name != "unit"], rows, fmt)
+    else:
+        write_rows(COLUMNS, rows, fmt)
+    late = f"; {sampler.missed} came due while another lasted, and were left out" if sampler.missed else ""
+    talk(f"{how}, after {sampler.looks} looks{late}")
+    talk(f"recorded as run {run.run_id} in {store.root}. Draw it with: bench viz memory-timeline --runs {run.run_id}")
+    return Exit.OK
+
+
+def _value(value: float, unit: str | None) -> str:
+    from .report import size
+
+    return size(value) if unit == "bytes" else f"{value:.3g}"
