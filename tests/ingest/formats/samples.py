@@ -224,3 +224,19 @@ sample("mlperf", "".join(
 ), name="mlperf_log_detail.txt", measurements_dot_json={
     "starting_weights_filename": "w", "retraining": "no", "weight_data_types": "fp16",
 })  # fmt: skip
+TRACE = {
+    "schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "G"}], "cuda_runtime_version": 12040,
+    "distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents": [
+        {"ph": "X", "cat": "kernel", "name": "k<int>(int*, {lambda})", "pid": 0, "tid": 7, "ts": 1000.5, "dur": 1.76,
+         "args": {"External id": 3, "stream": 7, "grid": [1, 1, 1], "block": [128, 1, 1]}},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": "t", "ts": "1001", "dur": 2, "args": {"Input Dims": [[2, 3], []]}},
+        {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#5", "pid": 1, "tid": 1, "ts": 900, "dur": 500.25},
+        {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "ts": 1002, "pid": 1, "tid": 1,
+         "args": {"Total Reserved": 64, "Total Allocated": 32, "Bytes": 8, "Device Id": 0, "Device Type": 1}},
+        {"ph": "C", "name": "GPU 0 Utilization", "ts": 1003, "pid": 0, "args": {"GPU Utilization": 50, "note": "x"}},
+        {"ph": "s", "id": 35, "pid": 1, "tid": 1, "ts": 1001, "cat": "ac2g", "name": "ac2g"},
+        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}},
+    ],
+    "traceName": "t.json", "displayTimeUnit": "ms", "baseTimeNanoseconds": 1727743122000000000,
+}  # fmt: skip
+sample("torch-trace", TRACE, name="rank-0.pt.trace.json")

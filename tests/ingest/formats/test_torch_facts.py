@@ -12,7 +12,7 @@ from bench.ingest.load import ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
-FOLDERS = ("dynamo_dashboard", "dynamo_misc", "dynamo_expected_accuracy")
+FOLDERS = ("dynamo_dashboard", "dynamo_misc", "dynamo_expected_accuracy", "torch_profiler")
 DAY = "day_001_01_01_23_performance_amp_179"
 FILE = "source_id IN (SELECT source_id FROM sources WHERE ends_with(path, ?))"
 OF_DAY = "run_id IN (SELECT run_id FROM runs WHERE config = 'dynamo_dashboard')"
@@ -130,7 +130,7 @@ def test_expected_performance(ask: Ask, facts: Facts) -> None:
 def test_expected_accuracy(ask: Ask, facts: Facts) -> None:
     """Statuses by dtype; a comment is a note."""
     for path, said in of(facts, "dynamo_expected_accuracy"):
-        statuses = dict(
+        statuses: dict[str, int] = dict(
             ask("SELECT status, count(*) FROM outcomes WHERE kind = 'accuracy' AND {file} GROUP BY 1", path)
         )
         assert statuses == said["status"]
@@ -139,3 +139,38 @@ def test_expected_accuracy(ask: Ask, facts: Facts) -> None:
         assert f"{said['comment_rows']} comments" in notes
         dtypes = {dtype for (dtype,) in ask("SELECT DISTINCT dtype FROM cases WHERE {file}", path)}
         assert {"name", *dtypes} == set(said["header"])
+
+
+def test_traces(ask: Ask, facts: Facts) -> None:
+    """Events, spans by category, sums of durations, kernels, first and last times, what the document says."""
+    for path, said in of(facts, "torch_profiler"):
+        assert one(ask("SELECT lines FROM source_files WHERE ends_with(path, ?)", path)) == said["events"]
+        fields = "SELECT original_value::JSON AS event FROM metrics WHERE metric = 'fields' AND {file}"
+        phases: dict[str, int] = dict(
+            ask(f"SELECT coalesce(event ->> 'ph', 'X'), count(*) FROM ({fields}) GROUP BY 1", path)
+        )
+        assert phases == said["ph"]
+        spans = """
+            SELECT suite, name, duration_ns / 1000 AS us FROM timings JOIN cases USING (run_id, case_id) WHERE timings.{file}
+        """
+        assert dict(ask(f"SELECT suite, count(*) FROM ({spans}) GROUP BY 1", path)) == said["cats"]
+        assert near(one(ask(f"SELECT sum(us) FROM ({spans})", path)), said["dur_sum_us"])
+        kernels = f"SELECT name, sum(us) AS us, count(*) AS n FROM ({spans}) WHERE suite = 'kernel' GROUP BY 1 ORDER BY 2 DESC"
+        rows = ask(kernels, path)
+        assert (len(rows), sum(n for _, _, n in rows)) == (said["kernel_names"], said["kernels"])
+        assert math.isclose(sum(us for _, us, _ in rows), said["kernel_dur_sum_us"], abs_tol=1e-6)
+        if said["top_kernel"]:
+            assert (rows[0][0][:60], rows[0][1]) == tuple(said["top_kernel"])
+        times = """
+            SELECT (original_value::JSON ->> 'ts')::DOUBLE AS ts, duration_ns / 1000 AS us
+            FROM timings JOIN metrics USING (source_id, line) WHERE timings.{file}
+        """
+        first, last = ask(f"SELECT min(ts), max(ts + us) FROM ({times})", path)[0]
+        assert first == said["ts_min"] and math.isclose(last, said["ts_max"], rel_tol=1e-14)
+        keys = ask("""
+            SELECT unnest(json_keys(tags) || coalesce(json_keys(extra), []))
+            FROM runs LEFT JOIN environments USING (environment_id)
+            WHERE run_id = (SELECT run_id FROM source_files WHERE ends_with(path, ?))
+        """, path)  # fmt: skip
+        empty = {"deviceProperties"} if path.endswith("rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz") else set()
+        assert {key for (key,) in keys} == set(said["top"]) - {"traceEvents"} - empty
