@@ -63,7 +63,8 @@ class GenaiPerf(JsonFormat):
         """Whether it has the keys of a JSON, or a table of metrics in which one has a unit."""
         if super().recognise(head):
             return True
-        rows = [line for line in lines_of(head.text)[:20] if line.strip()]
+        text = head.text.lstrip()
+        rows = text.splitlines()[:2] if text.startswith("Metric,") else []
         return len(rows) > 1 and HEADER.fullmatch(rows[0]) is not None and " (" in rows[1]
 
     def left_out(self, head: Head) -> str | None:

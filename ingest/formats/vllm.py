@@ -21,7 +21,8 @@ AXES = (
     "best_of", "use_beam_search", "num_prompts", "request_rate", "burstiness", "max_concurrency", "ramp_up_strategy",
     "ramp_up_start_rps", "ramp_up_end_rps", "dataset_name",
 )  # fmt: skip
-RUN = re.compile(r"(commit|sha|version|host|time|date|id)(_|$)", re.ASCII)  # of --metadata: what is no axis
+RUN = re.compile(r"(^|_)(commit|sha|version|host|time|date|id)(_|$)", re.ASCII)  # of --metadata: what is no axis
+COMMITS = ("git_commit", "commit", "commit_id", "sha")
 
 
 class Vllm(JsonFormat):
@@ -30,12 +31,12 @@ class Vllm(JsonFormat):
     name = "vllm"
     doc = "vLLM benchmark JSON: serving (one or several, also --save-detailed), latency, throughput, and folders of sweeps"
     becomes = (
-        "a folder → a run, begun at its first date; a serving benchmark → a case named by the model, its load (request_rate, "
-        "max_concurrency …), texts of --metadata and what a sweep set its parameters; a latency or throughput benchmark, which "
-        "names no model → a case named by the file; mean_ttft_ms … → ttft_mean, tpot, itl, latency (e2el); ttfts, itls, "
-        "input_lens, output_lens, latencies → samples; throughputs → request_throughput, output_throughput, total_throughput; "
-        "requests that failed → samples NULL, texts of `error`, and the reason of the outcome, which is fail_to_run if none "
-        "completed"
+        "a folder → a run, begun at its first date, of the commit that --metadata names; a serving benchmark → a case named by "
+        "the model, its load (request_rate, max_concurrency …), texts of --metadata and what a sweep set its parameters, label or "
+        "backend its backend; a latency or throughput benchmark, which names no model → a case named by the file; mean_ttft_ms … → "
+        "ttft_mean, tpot, itl, latency (e2el); ttfts, itls, input_lens, output_lens, latencies → samples; throughputs → "
+        "request_throughput, output_throughput, total_throughput; requests that failed → samples NULL, texts of `error`, and the "
+        "reason of the outcome, which is fail_to_run if none completed"
     )
     lost = "generated texts (a note counts them)"
     holds = (Object, list)
@@ -60,9 +61,13 @@ class Vllm(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterator[Any]:
         """The run is the folder's: a sweep has many files."""
-        dates = [_date(record.get("date")) for record in document if isinstance(record, Object)]
-        if began := min((date for date in dates if date is not None), default=None):
-            results.run(started_at=began)
+        said = [record for record in document if isinstance(record, Object)]
+        began = min((date for record in said if (date := _date(record.get("date"))) is not None), default=None)
+        commits = {
+            commit for record in said for key in COMMITS if isinstance(commit := record.get(key), str) and commit
+        }
+        if began is not None or commits:
+            results.run(started_at=began, git_commit=commits.pop() if len(commits) == 1 else None)
         yield from document
 
     def load(self, record: Object, results: Results) -> None:

@@ -102,7 +102,7 @@ def test_labels_are_what_is_compared_and_settings_are_axes() -> None:
 
     backend, parameters = case_of(got)
     assert (backend, parameters["endpoint"], parameters["tp"], parameters["tokenizer_id"]) == ("v1", "vllm", "2", "t")
-    assert json.loads(got.metrics()["fields"]) == {"commit": "abc"}
+    assert (json.loads(got.metrics()["fields"]), got.runs[0].git_commit) == ({"commit": "abc"}, "abc")
 
 
 def test_what_a_sweep_set_are_axes() -> None:
