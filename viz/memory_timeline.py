@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "memory-timeline"
 TITLE = "Memory over time"
+FEW = 400  # readings that are all drawn: those of a line trace are few, and most of them in a moment
 SERIES = {
     "reading": ("source", "name", "backend", "config", "run_id", "case_id"),
     "peak": ("source", "backend", "config"),
@@ -92,7 +93,7 @@ def draw(
     if statistic is None:
         raise NothingToShow("no memory was recorded with its time. Measure some with: bench measure models")
     count, timed, span = totals[statistic]
-    interval = number(interval_of(span, timed) if statistic == "reading" else 1e-3)
+    interval = number(interval_of(span, timed) if statistic == "reading" and timed > FEW else 1e-3)
     sql = f"""WITH readings AS (
   {readings}
 ),
