@@ -42,10 +42,11 @@ class Cell:
     """One case of some runs, one metric of it, and that of its phases which figures are taken from."""
 
     run_ids: tuple[str, ...]
-    case_id: str
+    case_id: str | None  # None: the run as a whole
     metric: str | None = None  # None: the case has no value of any
     phase: str | None = None
     unit: str | None = None
+    table: str = "cells"  # where its figures are: this or step_cells
 
     @property
     def case(self) -> str:
@@ -54,7 +55,7 @@ class Cell:
 
     @property
     def rows(self) -> str:
-        """What is true of the rows of the metric, of all phases, in `cells` and `timings`."""
+        """What is true of the rows of the metric, of all phases, in its table and `timings`."""
         return f"{self.case} AND {equals('metric', self.metric)}"
 
     @property
@@ -91,12 +92,15 @@ def median(warehouse: "Warehouse", cell: Cell) -> list[Part]:
     """The median of a cell with its doubt; nothing where there is no value."""
     if cell.metric is None:
         return []
-    sql = f"SELECT median, median_low, median_high, n, q1, q3 FROM cells WHERE {cell.case} AND {cell.figures}"
+    sql = f"SELECT median, median_low, median_high, n, q1, q3 FROM {cell.table} WHERE {cell.case} AND {cell.figures}"
     ((value, low, high, n, q1, q3),) = warehouse.rows(sql)
     shown = Column("value", cell.kind).shown
     doubt = f"n={n}" if low is None else f"95 % {shown(low)}–{shown(high)}, n={n}"
     spread = f"; quartiles {shown(q1)} and {shown(q3)}" if n > 1 else ""
-    return [Part(cell.title, sql, [f"median {shown(value)} ({doubt}){spread}"], figure=True)]
+    said = [f"median {shown(value)} ({doubt}){spread}"]
+    if cell.table == "step_cells":
+        said.append("of contiguous stretches of the run, 32 or fewer, each summed up as: bench views step_cells")
+    return [Part(cell.title, sql, said, figure=True)]
 
 
 def speedup(warehouse: "Warehouse", cell: Cell) -> list[Part]:
@@ -105,6 +109,7 @@ def speedup(warehouse: "Warehouse", cell: Cell) -> list[Part]:
     rows = warehouse.rows(sql)
     if not rows:
         return []
+    assert cell.case_id is not None, "speedups are of cases"
     ((value, low, high, n, baseline, candidate, origin, status),) = rows
     shown = f"{ratio(value, low, high, n)} over eager"
     sides = f"eager {duration(baseline)}, this {duration(candidate)}"
@@ -145,7 +150,7 @@ def phases(warehouse: "Warehouse", cell: Cell) -> list[Part]:
     order = "list_position(['cold', 'compile', 'warmup', 'steady'], phase)"
     statistics = ("minimum", "q1", "median", "q3", "maximum")
     sql = (
-        f"SELECT phase, n, {', '.join(statistics)} FROM cells WHERE {cell.rows} AND {equals('unit', cell.unit)}"
+        f"SELECT phase, n, {', '.join(statistics)} FROM {cell.table} WHERE {cell.rows} AND {equals('unit', cell.unit)}"
         f" ORDER BY {order}, phase"
     )
     found = answer(warehouse, "phases", sql, kinds=dict.fromkeys(statistics, cell.kind))
@@ -156,6 +161,8 @@ def _places(warehouse: "Warehouse", cell: Cell) -> list[Place]:
     """Where the samples of a cell lie; of a case without any, its outcomes."""
     if cell.metric is None:
         return [Place("outcomes", "kind, status, reason", cell.case)]
+    if cell.table == "step_cells":
+        return [Place("schedule_chunks", _STEP, f"{among('run_id', cell.run_ids)} AND {_bin(warehouse, cell)}")]
     timed = f"phase, process, block, position, sample, duration_ns / loops AS each_ns, loops, device_ns, {', '.join(COUNTERS)}"
     valued = "phase, value, unit, original_value, original_unit"
     sized = "phase, size_bytes, error_bound_bytes, device_index"
@@ -167,6 +174,18 @@ def _places(warehouse: "Warehouse", cell: Cell) -> list[Place]:
         Place("memory_samples", sized, f"{cell.case} AND {drawn}"),
     ]
     return [place for place in possible if warehouse.rows(f"SELECT 1 FROM {place.table} WHERE {place.rows} LIMIT 1")]
+
+
+_TOKENS = "TRY_CAST(coalesce(list_sum(chunk_sizes), total_tokens) AS BIGINT)"
+_STEP = f"batch_id, {_TOKENS} AS tokens, len(chunk_sizes) AS batch, schedule_ms, model_run_ms, step_ms"
+
+
+def _bin(warehouse: "Warehouse", cell: Cell) -> str:
+    """What is true of the scheduler steps of a bin of tokens: one number, two with a dash between, or all."""
+    sql = f"SELECT min(parameters->>'tokens') FROM step_cells WHERE {equals('case_id', cell.case_id)}"
+    ((tokens,),) = warehouse.rows(sql)
+    least, _, most = tokens.partition("–")
+    return "true" if tokens == "all" else f"{_TOKENS} BETWEEN {int(least)} AND {int(most or least)}"
 
 
 def samples(warehouse: "Warehouse", cell: Cell) -> list[Part]:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,21 @@ from .statements import among
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
-GEOMEAN = "geomean"  # a name that no case should have
+GEOMEAN, RUN = "geomean", "run"  # names that no case should have
 USUAL = ("latency", "speedup")  # metrics that are explained unless another is asked for: the first there is
 PHASES = ["steady", "", "warmup", "compile", "cold"]  # the figure is that of the first there is; '' stands for none
 MACHINE = ("cpu", "logical_cores", "gpus", "os", "python", "torch")
-LISTED = 12  # cases that an error names
+LISTED = 16  # cases that an error names
+
+# What has figures: cases, the bins of a scheduler's steps, and the run as a whole.
+_AXES = "mode, device, dtype, batch_size, sequence_length, parameters, backend"
+_ANNOUNCED = f"""(
+    SELECT run_id, case_id, name, {_AXES} FROM cases
+    UNION
+    SELECT run_id, case_id, name, {_AXES} FROM step_cells
+    UNION
+    SELECT run_id, case_id, '{RUN}', {_AXES} FROM cells WHERE case_id IS NULL
+)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,7 @@ def explain_case(
 
     Args:
         warehouse: Where to look.
-        name: Name of the case, or the beginning of its id.
+        name: Name of the case, or the beginning of its id; `step` for a scheduler's steps, `run` for the run as a whole.
         run: Run, by any of its names; the newest that has the case, if left out.
         backend: Backend, where the name has several.
         metric: Metric; if left out latency, else speedup, else the first.
@@ -63,7 +73,8 @@ def explain_case(
     parts += [*evidence.phases(warehouse, cell), *samples, *evidence.disturbances(warehouse, cell)]
     parts += [evidence.outcome(warehouse, cell), *evidence.files(warehouse, cell), _machine(warehouse, run_id)]
     parts.append(_again(warehouse, {run_id: [case_id]}))
-    return Explanation(f"{escape(label)}\ncase {case_id} of {_about(warehouse, run_id)}", parts, samples[0])
+    of = f"case {case_id} of " if case_id else ""
+    return Explanation(f"{escape(label)}\n{of}{_about(warehouse, run_id)}", parts, samples[0])
 
 
 def explain_comparison(
@@ -141,7 +152,7 @@ def explain_geomean(warehouse: "Warehouse", *, run: str | None = None, backend: 
 
 def _named(
     warehouse: "Warehouse", name: str, run_ids: Sequence[str] | None, backend: str | None
-) -> list[tuple[str, str, str]]:
+) -> list[tuple[str, str | None, str]]:
     """Run, id and label of every case that a name means, of the newest run first.
 
     Raises:
@@ -154,7 +165,7 @@ def _named(
             ' ', name, mode, device, dtype, nullif(concat_ws(' x ', batch_size, sequence_length), ''), parameters,
             backend
         ) AS label
-        FROM cases JOIN _run_times USING (run_id)
+        FROM {_ANNOUNCED} JOIN _run_times USING (run_id)
         WHERE (name = $name OR len($name) >= {SHORTEST_PREFIX} AND starts_with(case_id, $name))
             AND ($backend IS NULL OR backend = $backend) AND {chosen}
         GROUP BY ALL
@@ -164,15 +175,17 @@ def _named(
     )
     if rows:
         return rows
-    backends = warehouse.rows(f"SELECT DISTINCT backend FROM cases WHERE name = ? AND {chosen} ORDER BY 1", [name])
+    backends = warehouse.rows(
+        f"SELECT DISTINCT backend FROM {_ANNOUNCED} WHERE name = ? AND {chosen} ORDER BY 1", [name]
+    )
     where = "" if run_ids is None else f"run {run_ids[0]}" if len(run_ids) == 1 else "either side"
     if backend is not None and backends:
         raise UnknownName("backend", backend, [known for (known,) in backends if known], where=f"case {name!r}")
-    names = warehouse.rows(f"SELECT DISTINCT name FROM cases WHERE {chosen} ORDER BY 1")
+    names = warehouse.rows(f"SELECT DISTINCT name FROM {_ANNOUNCED} WHERE {chosen} ORDER BY 1")
     raise UnknownName("case", name, [known for (known,) in names], where=where, cure="List them with: bench cases")
 
 
-def _only(name: str, found: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
+def _only(name: str, found: Sequence[tuple[str, str | None, str]]) -> tuple[str | None, str]:
     """Id and label of the one case among these.
 
     Raises:
@@ -181,21 +194,21 @@ def _only(name: str, found: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
     labels = {case_id: label for _, case_id, label in found}
     if len(labels) == 1:
         return next(iter(labels.items()))
-    named = "".join(f"\n  {case_id}  {escape(label)}" for case_id, label in list(labels.items())[:LISTED])
+    named = "".join(f"\n  {case_id or '':16}  {escape(label)}" for case_id, label in list(labels.items())[:LISTED])
     more = f"\n  and {len(labels) - LISTED} more" if len(labels) > LISTED else ""
     raise BenchError(f"{name!r} is {len(labels)} cases. Give --backend, or the beginning of an id:{named}{more}")
 
 
-def _cell(warehouse: "Warehouse", run_ids: Sequence[str], case_id: str, metric: str | None) -> Cell:
+def _cell(warehouse: "Warehouse", run_ids: Sequence[str], case_id: str | None, metric: str | None) -> Cell:
     """The metric to explain, and its phase.
 
     Raises:
         UnknownName: The case has no such metric; the nearest is named.
     """
-    nothing = Cell(tuple(run_ids), case_id)
+    nothing = Cell(tuple(run_ids), case_id, table=_table(warehouse, case_id))
     found = warehouse.rows(
         f"""
-        SELECT DISTINCT metric, phase, unit, list_position({PHASES!r}, coalesce(phase, '')) FROM cells
+        SELECT DISTINCT metric, phase, unit, list_position({PHASES!r}, coalesce(phase, '')) FROM {nothing.table}
         WHERE {nothing.case} ORDER BY 4 NULLS LAST, metric, unit
         """
     )
@@ -206,8 +219,13 @@ def _cell(warehouse: "Warehouse", run_ids: Sequence[str], case_id: str, metric: 
     for name in wanted:
         for known, phase, unit, _ in found:
             if known == name:
-                return Cell(tuple(run_ids), case_id, known, phase, unit)
+                return replace(nothing, metric=known, phase=phase, unit=unit)
     return nothing
+
+
+def _table(warehouse: "Warehouse", case_id: str | None) -> str:
+    """The table of cells that has the case."""
+    return "step_cells" if warehouse.rows("SELECT 1 FROM step_cells WHERE case_id = ? LIMIT 1", [case_id]) else "cells"
 
 
 def _about(warehouse: "Warehouse", run_id: str) -> str:
@@ -226,20 +244,25 @@ def _machine(warehouse: "Warehouse", run_id: str) -> Part:
     return Part("measured on", None, [said, f"all of it: bench show {shlex.quote(run_id)}"] if said else [])
 
 
-def _again(warehouse: "Warehouse", cases: Mapping[str, Sequence[str]]) -> Part:
+def _again(warehouse: "Warehouse", cases: Mapping[str, Sequence[str | None]]) -> Part:
     """The commands that measure cases of runs anew, or load again what was imported, and what stands in the way."""
     said: list[str] = []
     for run_id, case_ids in cases.items():
+        announced = [case_id for case_id in case_ids if case_id is not None]
         sources = warehouse.rows(
             """
-            SELECT DISTINCT config, path FROM source_files WHERE source_id IN (
-                SELECT source_id FROM cases WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)
-            ) ORDER BY ALL
+            WITH own AS (
+                SELECT source_id FROM cases WHERE run_id = $run_id AND list_contains($case_ids::VARCHAR[], case_id)
+            )
+            SELECT DISTINCT config, path FROM source_files
+            WHERE source_id IN (FROM own)
+                OR NOT EXISTS (FROM own) AND source_id IN (SELECT source_id FROM sources WHERE run_id = $run_id)
+            ORDER BY ALL
             """,
-            [run_id, list(case_ids)],
+            {"run_id": run_id, "case_ids": announced},
         )
         folders = dict.fromkeys((config, str(Path(path).parent)) for config, path in sources)
-        commands = commands_for(warehouse, run_id, case_ids)
+        commands = commands_for(warehouse, run_id, announced)
         ((own,),) = warehouse.rows("SELECT min(command) FROM runs WHERE run_id = ?", [run_id])
         if not isinstance(commands, str):
             said += map(shlex.join, commands)
@@ -247,5 +270,5 @@ def _again(warehouse: "Warehouse", cases: Mapping[str, Sequence[str]]) -> Part:
         elif folders:
             said += [f"bench ingest {shlex.quote(f'{config}:{folder}')}" for config, folder in folders]
         else:
-            said += [commands, *([f"its own command was: {own}"] if own else [])]
+            said += [*([commands] if announced else []), *([f"its own command was: {own}"] if own else [])]
     return Part("measure it again", None, list(dict.fromkeys(said)))

@@ -125,7 +125,7 @@ def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: St
 
 
 @click.command(cls=Command)
-@click.argument("names", nargs=-1, required=True, metavar="[BASE CANDIDATE] CASE|geomean")
+@click.argument("names", nargs=-1, required=True, metavar="[BASE CANDIDATE] CASE|step|run|geomean")
 @click.option("--run", help="Run to look at, by any of its names; the newest that has the case if left out.")
 @click.option("--metric", help="Metric to explain; latency, else speedup, else the first if left out.")
 @click.option("--backend", help="Backend, where the case was measured on several.")
@@ -137,7 +137,8 @@ def explain(
 ) -> None:  # fmt: skip
     """Trace a figure to its SQL, its samples and the files they lie in, and say how to measure it again.
 
-    CASE is the name of a case, or the beginning of its id; `geomean` stands for the geometric means. With two sides, the
+    CASE is the name of a case, or the beginning of its id; `step` stands for the scheduler's steps by bins of tokens,
+    `run` for what was measured of a run as a whole, `geomean` for the geometric means. With two sides, the
     difference between them is explained. The formats for programs carry every sample, or every case of a mean. A chart
     is explained by: bench viz explain FILE
 

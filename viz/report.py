@@ -23,10 +23,7 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
 
 
 @click.command(cls=Command)
-@click.argument("run", default="latest")
-@click.option(
-    "--against", metavar="RUN", help="The run to set it beside.  [default: the one before, of the same config]"
-)
+@click.argument("runs", nargs=-1, metavar="[[BASE] RUN]")
 @click.option("-o", "--output", multiple=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="File to write, .md or .html; several may be given. Without it, Markdown on standard output.")  # fmt: skip
 @click.option(
@@ -39,27 +36,31 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
 @click.option("--min-compression", type=click.FloatRange(0), default=0.9, show_default=True, help="Warn below.")
 @store_option
 def report(
-    run: str, against: str | None, output: tuple[Path, ...], post: str | None, limit: int, store: Store, **limits: float
+    runs: tuple[str, ...], output: tuple[Path, ...], post: str | None, limit: int, store: Store, **limits: float
 ) -> None:
     """Report a run: verdict, summary, regressions, changes, warnings, history, every case, environment.
 
-    RUN is the beginning of an id, a config, the beginning of a commit, or latest; latest~1 is the one before. The exit
-    code is 0 whatever the verdict: `bench regressions` is the one to fail a CI job.
+    RUN is the beginning of an id, a config, the beginning of a commit, or latest, as it is if left out; latest~1 is the
+    one before. It is set beside BASE, else beside the run before it of the same config. The exit code is 0 whatever the
+    verdict: `bench regressions` is the one to fail a CI job.
 
     \b
         bench report
         bench report -o report.html
-        bench report my-branch --against main --post 'gh pr comment 123 -F -'
+        bench report main my-branch --post 'gh pr comment 123 -F -'
     """
     from ..query.regressions import Limits
     from ..query.report import report as made
     from ..warehouse.database import Warehouse
 
+    if len(runs) > 2:
+        raise BenchError(f"want a run, or two to set side by side, and got {len(runs)}: bench report [[BASE] RUN]")
     for path in output:
         if path.suffix.lower() not in FORMATS:
             raise BenchError(f"cannot tell the format of {str(path)!r}. Name it .md or .html.")
     with Warehouse.open(store) as warehouse:
-        found = made(warehouse, run, against, limits=Limits(**limits))
+        base = runs[0] if len(runs) == 2 else None
+        found = made(warehouse, runs[-1] if runs else "latest", base, limits=Limits(**limits))
         markdown = found.document.markdown(limit or None)
         for path in output:
             _write(path, markdown.encode() if FORMATS[path.suffix.lower()] == "markdown" else _page(warehouse, found))

@@ -15,6 +15,7 @@ from bench.cli import cli
 from bench.query.explain import explain_case, explain_geomean
 from bench.query.speedups import duration, ratio
 from bench.query.statements import fill, paste
+from bench.warehouse import events
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.recorder import run as record
 from bench.warehouse.store import Store
@@ -22,7 +23,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..builders import Builder, case, metric, outcome, run, source, timing
+from ..builders import Builder, case, chunk, metric, outcome, run, source, timing
 from .conftest import AXES, Bench
 
 NASTY = "x'; DROP TABLE runs; --\"$(id)`\\!\n\x1b[31m 中"
@@ -310,3 +311,34 @@ def test_a_pasted_command_gives_bench_the_statement(sql: str) -> None:
     assert (
         subprocess.run(["bash", "-c", f"printf %s {command}"], capture_output=True, text=True, check=True).stdout == sql
     )
+
+
+def test_a_scheduler_step_leads_to_its_lines() -> None:
+    """The bin of tokens is a case: its steps, their lines, and what loads them again; the name alone lists the bins."""
+    warehouse: Any = Builder().add(
+        run("run", "A", source="scheduler"), source("p.jsonl", lines=3, config="A"),
+        *(chunk(n, [size], model_run_ms=size / 10, source_id="p.jsonl") for n, size in ((1, 600), (2, 70), (3, 700))),
+    )  # fmt: skip
+    warehouse.rows("SELECT 1")
+
+    with pytest.raises(BenchError, match="'step' is 3 cases"):
+        explain_case(warehouse, "step")
+    ((bin_,),) = warehouse.rows("SELECT DISTINCT case_id FROM step_cells WHERE parameters->>'tokens' = '512–1023'")
+    found = explain_case(warehouse, bin_)
+    parts = {part.title: part for part in found.parts}
+    assert parts["model_run, steady"].sentences[0].startswith("median 65 ms (n=2)")
+    assert [(row[1], row[4], row[-1]) for row in found.data.rows] == [(600, 60.0, 1), (700, 70.0, 3)]
+    assert parts["imported from"].rows == [("profiles/p.jsonl", 1, 3, 2)]
+    assert parts["measure it again"].sentences == ["bench ingest A:profiles"]
+
+
+def test_a_value_of_the_run_as_a_whole_is_explained_by_that_name() -> None:
+    """It has no case; what repeats it is the command of the run."""
+    cost = events.Metric(run_id="run", metric="sampler_cost", unit="ratio", value=0.01, source_id="f")
+    warehouse: Any = Builder().add(run("run", command="python train.py"), cost)
+    warehouse.rows("SELECT 1")
+
+    found = explain_case(warehouse, "run")
+    assert found.title.startswith("run\nrun run, ")
+    assert found.data.rows == [(None, 0.01, "ratio", None, None, None, None)]
+    assert found.parts[-1].sentences == ["its own command was: python train.py"]

@@ -39,6 +39,15 @@ def test_without_a_file_it_is_markdown_on_standard_output(store: Path) -> None:
     assert "### Summary" in found.stdout
 
 
+def test_two_runs_stand_side_by_side(store: Path) -> None:
+    """The second is reported, beside the first; a third has no place."""
+    found = report(store, "aaaa-2", "aaaa-1")
+
+    assert found.stdout.startswith("## main: run aaaa-1\n")
+    assert "beside `aaaa-2`" in found.stdout
+    assert "want a run, or two" in str(report(store, "a", "b", "c").exception)
+
+
 def test_files_hold_the_page_and_the_markdown(store: Path, tmp_path: Path) -> None:
     """One run of the command writes both; standard output stays empty."""
     pytest.importorskip("vl_convert")
