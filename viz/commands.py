@@ -6,6 +6,8 @@ from pathlib import Path
 import click
 
 from ..warehouse.errors import UnknownName
+from ..warehouse.options import format_option
+from ..warehouse.output import write_rows
 
 # name -> short help. Each is a module of that name with `draw` and `command`; static, so that help imports none.
 CHARTS = {
@@ -46,7 +48,7 @@ class Charts(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest chart when there is none by that name."""
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
-            raise UnknownName("chart", args[0], self.list_commands(ctx), cure="List them with: bench viz --help")
+            raise UnknownName("chart", args[0], self.list_commands(ctx), cure="List them with: bench viz list")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -65,6 +67,24 @@ def viz() -> None:
         bench viz runtime-vs-tokens --configs A B -o chart.png -o chart.html
         bench viz explain chart.png
     """
+
+
+@viz.command(name="list")
+@format_option
+def listed(fmt: str) -> None:
+    """List the charts: what each is for, and a command that draws it.
+
+    \b
+        bench viz list
+        bench viz list --format markdown
+    """
+    write_rows(["chart", "use", "command"], [(name, use, example(name)) for name, use in CHARTS.items()], fmt)
+
+
+def example(name: str) -> str:
+    """The first command that a chart's help has to paste."""
+    help_text = str(importlib.import_module(f".{name.replace('-', '_')}", __package__).command.help)
+    return next(line.strip() for line in help_text.splitlines() if line.strip().startswith(f"bench viz {name}"))
 
 
 @viz.command()

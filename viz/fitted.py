@@ -32,7 +32,7 @@ def brief(model: CostModel) -> str:
     floor, token, knee = (
         estimate and f"{_doubtful(estimate)} {unit}"
         for estimate, unit in (
-            (model.floor_ms, "ms"), (model.per_token_us, "µs/token"), (model.knee_tokens, "tokens"),
+            (model.floor_ms, "ms"), (model.per_token_us, "µs/token"), (model.knee_tokens, "on"),
         )
     )  # fmt: skip
     slope = f"{token} from {knee}" if token and knee else token

@@ -21,6 +21,7 @@ _LADDERS = (
     (1, 2, 5), (1,),
 )  # fmt: skip
 _INTERVALS = 200
+_SAME = 1e-6  # relative difference that no axis shows
 _MOST, _NARROW = 9, 1.6  # ticks; end / beginning of an axis
 _ROOM = 2.0  # intervals may make an axis longer by so many times the range of the values, and are cut off beyond
 
@@ -71,6 +72,8 @@ def extent(
     if zero and not log:
         inside.append(0.0)
     low, high = min(inside), max(inside)
+    if high - low <= _SAME * abs(high) and not log:
+        low = high  # what differs is rounding
     room = _ROOM * ((high - low) or 0.05 * (1 if log else abs(high) or 1))
     beyond = [place(end) for end in ends if end > 0 or not log]
     start, end = max(min([low, *beyond]), low - room), min(max([high, *beyond]), high + room)

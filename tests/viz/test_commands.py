@@ -1,12 +1,13 @@
 """The command line of charts, over a real store."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from bench.viz.commands import viz
+from bench.viz.commands import CHARTS, viz
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
 from click.testing import CliRunner, Result
@@ -146,6 +147,14 @@ def test_errors_say_what_to_do(store: Path, arguments: list[str], error: type[Be
     """What is wrong and the cure, in one sentence."""
     with pytest.raises(error, match=message):
         invoke(store, *arguments)
+
+
+def test_the_list_has_a_command_for_each_chart() -> None:
+    """One line each: name, use, and something to paste."""
+    rows = [json.loads(line) for line in CliRunner().invoke(viz, ["list", "--format", "jsonl"]).stdout.splitlines()]
+
+    assert {row["chart"]: row["use"] for row in rows} == CHARTS
+    assert all(row["command"].startswith(f"bench viz {row['chart']}") for row in rows)
 
 
 def test_help_imports_nothing_heavy() -> None:
