@@ -1,7 +1,8 @@
 -- One row per case of a run that passed in the run before and does not now: absent, failed, wrong, without its speedup.
 -- The run before is the last one of the same config that had any case of the same suite, mode, device and dtype, so that
--- runs which take turns at suites or dtypes miss nothing of one another, and a backend that is gone is missed. Runs that
--- `bench regressions --confirm` made, tagged with what they confirm, measure a part on purpose: they neither lose nor count.
+-- runs which take turns at suites or dtypes miss nothing of one another, and a backend that is gone is missed. A suite, mode,
+-- device or dtype of which nothing is left is missed if the two runs before had it, and share something else with this one.
+-- Runs that `bench regressions --confirm` made, tagged with what they confirm, measure a part on purpose: they neither lose nor count.
 --
 -- run_id            Run that lacks it.
 -- config            Config of that run.
@@ -34,6 +35,26 @@ turns AS (
         lag(run_id) OVER (PARTITION BY config, suite, mode, device, dtype ORDER BY began_at NULLS FIRST, run_id) AS before_run_id
     FROM parts
     JOIN run USING (run_id)
+),
+whole AS (
+    SELECT
+        run_id, config, had, lag(run_id) OVER successive AS before_run_id,
+        list_filter(lag(had) OVER successive, lambda part: list_contains(lag(had, 2) OVER successive, part)) AS usual
+    FROM (
+        SELECT run_id, config, any_value(began_at) AS began_at,
+            list({'suite': suite, 'mode': mode, 'device': device, 'dtype': dtype}) AS had
+        FROM parts
+        JOIN run USING (run_id)
+        GROUP BY run_id, config
+    )
+    WINDOW successive AS (PARTITION BY config ORDER BY began_at NULLS FIRST, run_id)
+),
+missing AS (
+    FROM turns
+    UNION ALL
+    SELECT run_id, config, part.suite, part.mode, part.device, part.dtype, before_run_id
+    FROM (SELECT *, unnest(usual) AS part FROM whole WHERE list_has_any(had, usual))
+    WHERE NOT list_contains(had, part)
 )
 
 SELECT
@@ -42,7 +63,7 @@ SELECT
     CASE WHEN now.case_id IS NULL THEN 'absent' WHEN now.status = 'ok' THEN now.reason ELSE now.status END AS status,
     CASE WHEN now.case_id IS NULL THEN 'the run did not announce it' ELSE outcome.reason END AS reason,
     turn.before_run_id
-FROM turns AS turn
+FROM missing AS turn
 JOIN case_summaries AS was
     ON turn.before_run_id = was.run_id AND turn.suite IS NOT DISTINCT FROM was.suite
     AND turn.mode IS NOT DISTINCT FROM was.mode AND turn.device IS NOT DISTINCT FROM was.device

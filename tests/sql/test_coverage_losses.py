@@ -80,6 +80,20 @@ def test_runs_that_take_turns_miss_nothing_of_one_another(warehouse: Builder) ->
     assert losses(warehouse) == [("r5", "m", "absent", "the run did not announce it", "r1")]
 
 
+def test_a_suite_that_is_gone_is_missed(warehouse: Builder) -> None:
+    """Once, if both runs before had it; not by a run of something else, nor where suites take turns."""
+    for number in (1, 2, 3, 4, 5):
+        if number != 4:
+            record(warehouse, number, {"m": "ok"})
+        if number < 3:
+            record(warehouse, number, {"n": "ok", "bad": "OOM"}, suite="other")
+        if number > 3:
+            record(warehouse, number, {"x": "ok"}, suite="third")
+
+    query = "SELECT run_id, suite, name, status, before_run_id FROM coverage_losses ORDER BY ALL"
+    assert warehouse.rows(query) == [("r3", "other", "n", "absent", "r2")]
+
+
 def test_a_confirming_run_neither_loses_nor_counts(warehouse: Builder) -> None:
     """It measures a part on purpose; the run after it is compared with the whole one before."""
     record(warehouse, 1, {"m": "ok", "n": "ok"})
