@@ -12,6 +12,7 @@ A GPU's: what torch's allocator has given out, which it counts exactly.
 import os
 import resource
 import sys
+from collections.abc import Collection
 from typing import Any
 
 from .line_ledger import Read, Source
@@ -48,20 +49,29 @@ def _resident() -> Read:
     return read
 
 
-def gpus() -> list[tuple[Source, Read]]:
-    """The meters of the GPUs that torch uses in this process; none before it has begun to."""
-    torch = sys.modules.get("torch")
-    cuda = getattr(torch, "cuda", None)
-    if cuda is None or not getattr(cuda, "is_initialized", lambda: False)():
+def gpus(known: Collection[int]) -> list[tuple[int, Source, Read]]:
+    """The meters, by device index, of GPUs on which torch has given out memory in this process, but for those known."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is None or not getattr(cuda, "is_initialized", lambda: False)():  # torch may be in the midst of its import
         return []
-    return [_gpu(cuda, index) for index in range(cuda.device_count())]
+    fresh = (index for index in range(cuda.device_count()) if index not in known)
+    return [
+        (index, Source("cuda_allocated", device_index=index, error_bound_bytes=0), _gpu(cuda, index))
+        for index in fresh
+        if _allocated(cuda, index)["peak"]
+    ]
 
 
-def _gpu(cuda: Any, index: int) -> tuple[Source, Read]:
+def _gpu(cuda: Any, index: int) -> Read:
     def read() -> tuple[int, int]:
-        allocated = cuda.memory_stats_as_nested_dict(index).get("allocated_bytes", {}).get("all", {})
+        allocated = _allocated(cuda, index)
         cuda.reset_peak_memory_stats(index)
-        now = allocated.get("current", 0)
-        return max(allocated.get("peak", 0), now), now
+        return allocated["peak"], allocated["current"]
 
-    return Source("cuda_allocated", device_index=index, error_bound_bytes=0), read
+    return read
+
+
+def _allocated(cuda: Any, index: int) -> dict[str, int]:
+    """`current` and `peak`; torch's own max_memory_allocated makes the same call, and flattens all of it."""
+    stats = cuda.memory_stats_as_nested_dict(index)
+    return stats["allocated_bytes"]["all"] if stats else {"current": 0, "peak": 0}

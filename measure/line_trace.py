@@ -64,7 +64,7 @@ class LineTrace:
         self.known: dict[str, dict[int, int] | None] = {}  # of each file, its lines' places; None: not followed
         self._host = Ledger(folder, 0, *(meter or host()))
         self._host.on_move = self._look_for_gpus
-        self._gpus: list[Ledger] = []
+        self._gpus: dict[int, Ledger] = {}  # by device index
         self.threads: dict[int, list[Lane]] = {}
         self._hooks = _Monitoring(self) if hasattr(sys, "monitoring") else _SetTrace(self)
 
@@ -99,17 +99,16 @@ class LineTrace:
         number = threading.get_ident()
         lanes = self.threads.get(number)
         if lanes is None:
-            lanes = self.threads[number] = [Lane(ledger) for ledger in (self._host, *self._gpus)]
+            lanes = self.threads[number] = [Lane(ledger) for ledger in (self._host, *self._gpus.values())]
         return lanes
 
     def _look_for_gpus(self) -> None:
-        """Open the ledgers of the GPUs once torch uses them; until then, all of their memory was free."""
-        for number, (source, read) in enumerate(gpus(), start=1):
-            ledger = Ledger(self._folder, number, source, read, first=0)
-            self._gpus.append(ledger)
+        """Open the ledgers of GPUs that torch began to use; until then, all of their memory was free."""
+        for index, source, read in gpus(self._gpus):
+            ledger = Ledger(self._folder, len(self._gpus) + 1, source, read, first=0)
+            self._gpus[index] = ledger
             for lanes in list(self.threads.values()):
                 lanes.append(Lane(ledger, tuple(place for place, _, _ in lanes[0].open)))
-            self._host.on_move = None
 
 
 class _SetTrace:

@@ -180,7 +180,8 @@ class _Worker:
         """What the trace could not follow."""
         if self._said.get("kept", True):
             return []
-        return ["the program set a trace function of its own (a debugger, coverage?): later lines are not measured"]
+        return ["the trace was taken away, by the program itself (a debugger, coverage?) or by Python at a RecursionError: "
+                "later lines are not measured"]  # fmt: skip
 
     def _listen(self, reports: int) -> None:
         with open(reports, "rb") as lines:

@@ -254,13 +254,13 @@ def test_a_gpu_has_lines_of_its_own_once_torch_uses_it(traced: Traced, monkeypat
     began: list[bool] = []
 
     def stats(index: int) -> dict[str, Any]:
-        return {"allocated_bytes": {"all": {"current": gpu.now, "peak": gpu.peak}}}
+        return {"allocated_bytes": {"all": {"current": gpu.now, "peak": gpu.peak}}} if index == 1 else {}
 
     def reset(index: int) -> None:
         gpu.peak = gpu.now
 
     cuda = SimpleNamespace(
-        is_initialized=lambda: bool(began), device_count=lambda: 1, memory_stats_as_nested_dict=stats,
+        is_initialized=lambda: bool(began), device_count=lambda: 2, memory_stats_as_nested_dict=stats,
         reset_peak_memory_stats=reset,
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
@@ -278,7 +278,7 @@ def test_a_gpu_has_lines_of_its_own_once_torch_uses_it(traced: Traced, monkeypat
     traced.run("calls")
 
     reader = Reader(traced.folder / "ledger")
-    on_gpu = {(c.line, *sizes(c), c.increase) for c in reader.lines() if c.source.device_index == 0}
+    on_gpu = {(c.line, *sizes(c), c.increase) for c in reader.lines() if c.source.device_index == 1}
     assert {
         (7, 0, 128, 0, 128, 0),  # take and give on one line
         (13, 0, 128, 0, 128, 0),  # its caller
