@@ -28,7 +28,7 @@ from bench.warehouse.log import table_of
 from bench.warehouse.store import Store
 
 from .reading import Read, lay, read_file, recognised
-from .samples import SAMPLES
+from .samples import BINARY, SAMPLES
 
 ODD_VALUES: list[Any] = [
     None, True, False, 0, -1, 1.5, 10**30, -(2**63), 2**64, 1e308, float("nan"), float("inf"), "", "NaN", "x" * 300, "\ud800",
@@ -167,7 +167,7 @@ def check(kind: Format, path: Path, name: str) -> Read:
 
 def mutated(kind: str, rng: random.Random) -> tuple[dict[str, bytes], str]:
     """The files of a sample, one of them damaged, mostly the one that is read; and what was done."""
-    files = dict(SAMPLES[kind])
+    files = dict((SAMPLES | BINARY)[kind])
     first = next(iter(files))
     target = first if rng.random() < 0.8 else rng.choice(list(files))
     mutation = rng.choice(MUTATIONS)
@@ -182,7 +182,7 @@ def mutated(kind: str, rng: random.Random) -> tuple[dict[str, bytes], str]:
 def run(inputs: int, seed: int, kinds: list[str] | None = None, stored: int = 500) -> Counter[str]:
     """Read so many damaged files, and put one in `stored` of them into a store; returns records by format and fate."""
     counts: Counter[str] = Counter()
-    kinds = kinds or sorted(SAMPLES)
+    kinds = kinds or sorted(SAMPLES | BINARY)
     with tempfile.TemporaryDirectory() as folder:
         kept = []
         for index in range(inputs):

@@ -1,12 +1,15 @@
 # ruff: noqa: E501
 """One small sample of each format, made here, for what is tried on all of them: some are files with others beside them."""
 
+import contextlib
 import gzip
 import json
+import sqlite3
 import struct
 from typing import Any
 
 SAMPLES: dict[str, dict[str, bytes]] = {}  # format -> files, the one to read first
+BINARY: dict[str, dict[str, bytes]] = {}  # those that are no text
 
 
 def sample(kind: str, content: object, name: str = "results.json", **beside: Any) -> None:
@@ -224,6 +227,37 @@ sample("mlperf", "".join(
 ), name="mlperf_log_detail.txt", measurements_dot_json={
     "starting_weights_filename": "w", "retraining": "no", "weight_data_types": "fp16",
 })  # fmt: skip
+NSYS = """
+    CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+    INSERT INTO StringIds VALUES (1, 'add(int, float *)'), (2, 'cudaFree_v3020'), (3, 'step');
+    CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, streamId INTEGER, correlationId INTEGER, demangledName INTEGER,
+        gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER);
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 350, 7, 1, 1, 24, 1, 1, 256, 1, 1), (400, 700, 7, 2, 1, 24, 1, 1, 256, 1, 1);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, bytes INTEGER, copyKind INTEGER);
+    INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (10, 60, 4096, 1);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, nameId INTEGER, returnValue INTEGER);
+    INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (5, 9, 2, 0);
+    CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER);
+    INSERT INTO NVTX_EVENTS VALUES (0, 800, 59, NULL, 3), (20, NULL, 34, 'mark', NULL);
+    CREATE TABLE SCHED_EVENTS (start INTEGER, cpu INTEGER);
+    INSERT INTO SCHED_EVENTS VALUES (1, 2);
+    CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER);
+    INSERT INTO TARGET_INFO_GPU VALUES (0, 'A100', 42297524224);
+    CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT);
+    INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('Hostname', 'node1'), ('CpuCores', '128');
+    CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);
+    INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1684406205203098174);
+"""
+
+
+def database(script: str) -> bytes:
+    """A SQLite database that a script makes."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(script)
+        return connection.serialize()
+
+
+BINARY["nsight-systems"] = {"report.sqlite": database(NSYS)}
 TRACE = {
     "schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "G"}], "cuda_runtime_version": 12040,
     "distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents": [

@@ -10,14 +10,14 @@ from bench.warehouse.events import Reject
 
 from . import fuzz
 from .reading import lay, read_file, recognised
-from .samples import SAMPLES
+from .samples import BINARY, SAMPLES
 
 OLDER = {"scheduler", "model-csv"}  # have tests of their own
 
 
 def test_every_format_has_a_sample() -> None:
     """What is not sampled is not tried."""
-    assert set(SAMPLES) == {name for name, kind in formats().items() if kind.__module__.startswith("bench.")} - OLDER
+    assert set(SAMPLES | BINARY) == {name for name, kind in formats().items() if kind.__module__.startswith("bench.")} - OLDER
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
@@ -55,7 +55,7 @@ def test_damaged_files() -> None:
     """A few hundred of what `python -m tests.ingest.formats.fuzz` does; some go through a store."""
     counts = fuzz.run(600, seed=2, stored=300)
 
-    assert all(counts[f"{kind} rejected"] for kind in SAMPLES)
+    assert all(counts[f"{kind} rejected"] for kind in SAMPLES | BINARY)
 
 
 @pytest.mark.parametrize("kind", SAMPLES)

@@ -12,7 +12,7 @@ from bench.ingest.load import ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
-FOLDERS = ("dynamo_dashboard", "dynamo_misc", "dynamo_expected_accuracy", "torch_profiler")
+FOLDERS = ("dynamo_dashboard", "dynamo_misc", "dynamo_expected_accuracy", "torch_profiler", "nsys_sqlite")
 DAY = "day_001_01_01_23_performance_amp_179"
 FILE = "source_id IN (SELECT source_id FROM sources WHERE ends_with(path, ?))"
 OF_DAY = "run_id IN (SELECT run_id FROM runs WHERE config = 'dynamo_dashboard')"
@@ -174,3 +174,28 @@ def test_traces(ask: Ask, facts: Facts) -> None:
         """, path)  # fmt: skip
         empty = {"deviceProperties"} if path.endswith("rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz") else set()
         assert {key for (key,) in keys} == set(said["top"]) - {"traceEvents"} - empty
+
+
+def test_nsight_systems(ask: Ask, facts: Facts) -> None:
+    """Rows of each table, kernels, copies by kind, calls that take longest."""
+    for path, said in of(facts, "nsys_sqlite"):
+        suites: dict[str, int] = dict(ask("""
+            SELECT suite, count(*) FROM timings JOIN cases USING (run_id, case_id) WHERE timings.{file} GROUP BY 1
+        """, path))  # fmt: skip
+        names = {"KERNEL": "kernel", "MEMCPY": "gpu_memcpy", "RUNTIME": "cuda_runtime", "SYNCHRONIZATION": "cuda_sync"}
+        for table, suite in names.items():
+            assert suites[suite] == said["rows"][f"CUPTI_ACTIVITY_KIND_{table}"]
+        gpus = "SELECT len(gpus) FROM runs JOIN environments USING (environment_id) WHERE config = 'nsys_sqlite'"
+        assert one(ask(gpus)) == said["rows"]["TARGET_INFO_GPU"]
+        figures = "{}, count(*), sum(duration_ns)::BIGINT, avg(duration_ns), min(duration_ns), max(duration_ns)"
+        spans = "FROM timings JOIN cases USING (run_id, case_id) WHERE timings.{file} AND suite = ? GROUP BY 1 ORDER BY 3 DESC"
+        kernels = ask(f"SELECT {figures} {spans}".replace("{}", "name"), path, "kernel")
+        assert [list(row) for row in kernels] == said["kernels"]
+        copies = ask("""
+            SELECT (parameters ->> 'copyKind')::INT, count(*), sum((parameters ->> 'bytes')::BIGINT)::BIGINT,
+                   sum(duration_ns)::BIGINT
+            FROM timings JOIN cases USING (run_id, case_id) WHERE timings.{file} AND suite = 'gpu_memcpy' GROUP BY 1 ORDER BY 1
+        """, path)  # fmt: skip
+        assert [list(row) for row in copies] == said["memcpy"]
+        calls = ask(f"SELECT name, count(*), sum(duration_ns)::BIGINT {spans} LIMIT 3", path, "cuda_runtime")
+        assert [list(row) for row in calls] == said["runtime_top"]
