@@ -92,8 +92,14 @@ def embed_png(image: bytes, provenance: Provenance) -> bytes:
 
 def embed_svg(image: bytes, provenance: Provenance) -> bytes:
     """The image with a title for screen readers and the provenance as metadata."""
+    ids: dict[str, str] = {}  # the renderer numbers them over all it has drawn
+    settled = re.sub(
+        r'(?<=")(url\(#)?(clip|gradient_)(\d+)(?=\)?")',
+        lambda found: f"{found[1] or ''}{ids.setdefault(found[2] + found[3], f'{found[2]}{len(ids)}')}",
+        image.decode(),
+    )
     inside = f'<title>{escape(provenance.title)}</title><metadata id="{KEYWORD}">{escape(provenance.json())}</metadata>'
-    head, end, body = image.decode().partition(">")
+    head, end, body = settled.partition(">")
     return f"{head}{end}{inside}{body}".encode()
 
 

@@ -117,6 +117,12 @@ class Page:
         for kind in ("mousePressed", "mouseReleased"):
             self.mouse(kind, x, y, button="left", clickCount=1)
 
+    def key(self, name: str) -> None:
+        """Press and release a key."""
+        code = {"Tab": 9, "ArrowDown": 40}[name]
+        for kind in ("rawKeyDown", "keyUp"):
+            self._call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code)
+
     def screenshot(self, path: Path) -> None:
         """What a person sees."""
         path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot")["data"]))

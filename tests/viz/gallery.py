@@ -23,7 +23,7 @@ from ..builders import Builder, case, memory, metric, outcome, run, source, timi
 from .steps import opened
 
 FOLDER = Path(__file__).parents[2] / "docs" / "gallery"
-PPI = 82  # a picture weighs 10 to 60 kB
+PPI = 78  # a picture weighs 10 to 60 kB
 DAY_US, MS, MIB = 86_400_000_000, 1_000_000, 2**20
 MODELS = {  # model -> ms of eager, and speedups by backend; None runs out of memory
     "BERT_pytorch": (42.0, 1.62, 2.35), "resnet50": (18.5, 1.31, 1.74), "hf_GPT2": (61.0, 1.48, 1.91),

@@ -104,6 +104,33 @@ def _step(run_id: str, config: int, line: int) -> ScheduleChunk:
     )  # fmt: skip
 
 
+def nasty() -> Builder:
+    """Numbers that no axis has a place for beside some that have: NULL, NaN, infinity, 0, below 0; and cases that failed."""
+    builder = results(runs=2)
+    for place, value in enumerate((None, math.nan, math.inf, 0.0, -1e9, 2e9)):
+        for r in range(2):
+            one = case(f"odd{place}", f"run-0-{r}", backend="inductor", **AXES)
+            plain = case(f"odd{place}", f"run-0-{r}", backend="eager", **AXES)
+            builder.add(one, plain, outcome(one), outcome(plain), timing(plain, 10 * MS))
+            for name in ("latency", "compile_latency"):
+                builder.add(metric(one, name, value, unit="ns", better="lower"))
+    steps = [(None, 5.0), (64, None), (64, math.nan), (64, math.inf), (64, 0.0), (64, -3.0), (0, 5.0)]
+    for line, (tokens, ms) in enumerate(steps, start=60):
+        sizes = None if tokens is None else [tokens]
+        builder.add(chunk(line, sizes, run="run-0-0", model_run_ms=ms, schedule_ms=ms, clock_s=ms, kv_cache_usage=ms))
+    return builder
+
+
+def failed() -> Builder:
+    """A run in which every case failed, before anything was measured."""
+    builder = Builder().add(run("run-0-0", "base", started_at=DAY_US), run("run-0-1", "base", started_at=2 * DAY_US))
+    for run_id in ("run-0-0", "run-0-1"):
+        for backend in ("eager", "inductor"):
+            one = case("mlp", run_id, backend=backend, **AXES)
+            builder.add(one, outcome(one, "OOM"))
+    return builder
+
+
 MAKERS: dict[str, Callable[[], Builder]] = {
     "few": results,
     "one": lambda: results(("only",), ("mlp",), ("inductor",), runs=2, blocks=1),
@@ -111,6 +138,8 @@ MAKERS: dict[str, Callable[[], Builder]] = {
     "outlier": lambda: results(outlier=1e-4),
     "long": lambda: results(("基线 配置", LONG), (LONG + "/a", "中文模型名称", "m"), runs=2),
     "hostile": lambda: results(HOSTILE[:6], HOSTILE, HOSTILE[:2], runs=2, blocks=6),
+    "nasty": nasty,
+    "failed": failed,
     "none": lambda: Builder().add(run("r", "nothing")),
 }
 STATES = ("few", "one", "many", "outlier", "long", "hostile")

@@ -203,6 +203,32 @@ def test_hostile_rows_are_only_text_in_a_spec_of_ones_own(browser: Page, tmp_pat
 
 
 @every_chart
+def test_every_chart_is_used_by_keyboard_in_light_and_in_dark(browser: Page, tmp_path: Path, name: str) -> None:
+    """Nothing but two scripts may run and nothing may be loaded; the list of series is reached by Tab and fades the others."""
+    figure = drawn(name, "few")
+    path = write(figure, tmp_path / "chart.html")
+    browser.open(path, dark=True)
+    assert quiet(browser) and browser.marks() > 100
+    both = browser.open(path).marks()
+    policy = browser.ask("document.querySelector('meta[http-equiv=Content-Security-Policy]').content")
+
+    assert quiet(browser) and both > 100
+    assert policy.startswith("default-src 'none'; script-src 'sha256-") and "unsafe-eval" not in policy
+    assert browser.ask("document.querySelector('.chart').getAttribute('aria-label')") == figure.provenance.title
+    if len(figure.names) > 1:
+        for _ in range(3):
+            browser.key("Tab")
+            if browser.ask("document.activeElement.id") == "show-0":
+                break
+        assert browser.ask("document.activeElement.id") == "show-0"
+        browser.key("ArrowDown")
+        browser.ask("new Promise(done => setTimeout(done, 150))")
+        assert browser.ask("document.activeElement.selectedIndex") == 1
+        assert browser.marks() < both
+    assert quiet(browser)
+
+
+@every_chart
 def test_every_chart_is_readable_on_a_phone(browser: Page, tmp_path: Path, name: str) -> None:
     """390 pixels wide: nothing sticks out at the side, and there is something to see."""
     browser.resize(390, 800)

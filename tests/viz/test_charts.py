@@ -5,12 +5,13 @@ import functools
 import importlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.viz import files, render
+from bench.viz import files, provenance, render
 from bench.viz.commands import CHARTS, viz
 from bench.viz.figure import Figure
 from bench.warehouse.errors import NothingToShow, UnknownName
@@ -124,6 +125,54 @@ def test_an_empty_store_is_told_how_to_fill_it(name: str) -> None:
 
 
 @every_chart
+@every_state
+def test_the_subtitle_counts_what_is_drawn(name: str, of: str) -> None:
+    """How many rows, steps, cases … stand behind the picture, and no more are drawn than there are."""
+    figure = figure_of(name, of)
+
+    assert re.search(r"\d|the only", " ".join(figure.spec(False)["title"]["subtitle"]))
+    assert figure.provenance.counts
+    assert len(figure.rows) == figure.provenance.drawn
+
+
+@every_chart
+def test_numbers_without_a_place_are_neither_drawn_nor_fatal(name: str) -> None:
+    """NULL, NaN, infinity, 0 and less: strict JSON, valid on a logarithmic axis, and the chart's own numbers stay."""
+    figure = drawn(name, "nasty")
+
+    for spec in (figure.still("f"), figure.interactive()):
+        json.dumps(spec, allow_nan=False)
+        for scale, field in logarithmic(spec):
+            assert min(scale["domain"]) > 0
+            values = [row[field] for row in spec["data"]["values"] if row.get(field) is not None]
+            assert not values or min(values) > 0
+    assert len(state("nasty").rows(figure.provenance.sql)) == len(figure.rows)
+
+
+def logarithmic(node: Any) -> Iterator[tuple[Any, str]]:
+    """Every logarithmic scale of a spec, with the field that stands on it."""
+    if isinstance(node, dict):
+        if isinstance(node.get("scale"), dict) and node["scale"].get("type") == "log" and "field" in node:
+            yield node["scale"], node["field"]
+        for value in node.values():
+            yield from logarithmic(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from logarithmic(value)
+
+
+@every_chart
+def test_a_run_in_which_everything_failed_says_so(name: str) -> None:
+    """A chart with the status in it, or a sentence with the next command; never a blank picture."""
+    try:
+        figure = drawn(name, "failed")
+    except (NothingToShow, UnknownName) as error:
+        assert "bench " in str(error)
+    else:
+        assert re.search("OOM|out of memory|0%|0 %|passing", figure.text(100, 12, False))
+
+
+@every_chart
 def test_the_same_store_draws_the_same_chart(name: str) -> None:
     """Equal data, equal bytes."""
     first, second = (drawn(name, "few") for _ in range(2))
@@ -175,6 +224,36 @@ def test_the_image_has_its_size_and_is_not_blank(images: dict[tuple[str, str], b
     assert abs(picture.width - width * 72) <= 1 and abs(picture.height - height * 72) <= 1
     coloured = sum(n for n, (r, g, b) in picture.getcolors(1 << 24) if max(r, g, b) - min(r, g, b) > 60)
     assert coloured > 20
+
+
+@pytest.fixture(scope="module")
+def again() -> Iterator[dict[tuple[str, str], bytes]]:
+    """Every chart as PNG at 72 dots per inch and as SVG, by one more renderer."""
+    pytest.importorskip("vl_convert")
+    wanted = [(name, kind) for name in CHARTS for kind in ("png", "svg")]
+    with render.Renderer() as renderer:
+        jobs = [render.Job(kind, figure_of(name, "few").still("sans-serif"), 72) for name, kind in wanted]
+        yield dict(zip(wanted, renderer.render(jobs), strict=True))
+
+
+@every_chart
+def test_every_format_carries_where_the_chart_comes_from(
+    tmp_path: Path, again: dict[tuple[str, str], bytes], name: str
+) -> None:
+    """PNG, SVG, PDF, HTML and JSON; those of images are the same bytes again."""
+    figure = figure_of(name, "few")
+    wanted = files.targets([str(tmp_path / f"chart.{kind}") for kind in ("png", "svg", "pdf", "html", "json")], None)
+    with render.Renderer() as renderer:
+        files.write(figure, wanted, renderer, ppi=72)
+
+    for target in wanted:
+        back = provenance.read(target.path)
+        assert (back.chart, back.data_sha256, back.sql) == (
+            name, figure.provenance.data_sha256, figure.provenance.sql,
+        )  # fmt: skip
+    embed = {"png": provenance.embed_png, "svg": provenance.embed_svg}
+    for kind, carrying in embed.items():
+        assert (tmp_path / f"chart.{kind}").read_bytes() == carrying(again[name, kind], figure.provenance)
 
 
 @every_chart
