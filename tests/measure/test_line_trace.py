@@ -11,6 +11,8 @@ import pytest
 from bench.measure import line_trace
 from bench.measure.line_ledger import CELL, ELSEWHERE, FULL, Counted, Lane, Ledger, Places, Reader, Source
 from bench.measure.line_trace import LineTrace, Scope
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from .tracing import FakeMonitoring, Memory
 
@@ -311,3 +313,42 @@ def test_half_a_record_of_a_killed_process_is_left_out(tmp_path: Path) -> None:
     reader = Reader(tmp_path)
     assert [(c.line, c.hits, c.increase) for c in reader.lines()] == [(1, 1, 5), (2, 1, 0)]
     assert len(list(reader.steps())) == 2
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.sampled_from(["enter", "line", "leave"]), st.integers(1, 5), st.lists(st.integers(-9, 9))))
+)
+def test_whatever_happens_the_sums_are_right(
+    tmp_path_factory: pytest.TempPathFactory, events: list[tuple[str, int, list[int]]]
+) -> None:
+    """Increases less decreases are what memory moved by; the highest peak of a line is the highest while one was open."""
+    folder = tmp_path_factory.mktemp("ledger")
+    memory = Memory()
+    places = Places(folder)
+    numbers = {line: places.new("f.py", line, "f") for line in range(1, 6)}
+    ledger = Ledger(folder, 0, Source("fake"), memory.read)
+    lane = Lane(ledger)
+    highest = 0  # while a line was open
+    for what, line, moves in events:
+        for move in moves:
+            memory.take(move) if move > 0 else memory.give(-move)
+            if any(place for place, _, _ in lane.open):
+                highest = max(highest, memory.now)
+        if what == "enter":
+            lane.enter(ELSEWHERE)
+        elif what == "line" and len(lane.open) > 1:
+            lane.line(numbers[line])
+            highest = max(highest, memory.now)
+        else:
+            lane.leave()
+    while len(lane.open) > 1:
+        lane.leave()
+
+    reader = Reader(folder)
+    lines = list(reader.lines())
+    moved = sum(c.increase - c.decrease for c in lines) + sum(up - down for up, down in reader.elsewhere().values())
+    assert moved == ledger.last - 1000
+    assert max((c.peak for c in lines), default=0) == highest
+    assert all(c.transient <= c.peak for c in lines)
+    assert [step.end for step in reader.steps()][-1] == ledger.last

@@ -157,7 +157,7 @@ def test_a_forked_child_is_not_counted(here: Path) -> None:
 def test_a_program_that_takes_the_trace_away_is_said(here: Path) -> None:
     """A debugger or coverage would."""
     (here / "program.py").write_text(
-        "import sys\nif hasattr(sys, 'monitoring'):\n    sys.monitoring.free_tool_id(2)\nsys.settrace(None)\nb = 1\n"
+        "import sys\nif hasattr(sys, 'monitoring'):\n    sys.monitoring.free_tool_id(4)\nsys.settrace(None)\nb = 1\n"
     )
 
     assert "the trace was taken away" in measure("program.py").stderr

@@ -29,7 +29,6 @@ class Memory:
 class FakeMonitoring:
     """Enough of `sys.monitoring` (PEP 669) over `sys.settrace`: global and local events, DISABLE, one tool."""
 
-    PROFILER_ID = 2
     DISABLE = object()
 
     def __init__(self) -> None:
