@@ -1,13 +1,18 @@
-"""Time or memory of models over batch size and sequence length: `model,batch_size,sequence_length,result`."""
+"""Time or memory of models over batch size and sequence length, as the benchmarks of Hugging Face's transformers write them:
+`model,batch_size,sequence_length,result`, and beside them what they ran on, lines of `key,value` without a header.
+"""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
+from ...warehouse.environment import identified
 from ...warehouse.errors import BenchError
-from ...warehouse.events import Case, Metric
+from ...warehouse.events import Case, Environment, Metric, Run
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ..csvfile import BadRow, Row, number, reject, rows, whole
+from ..document import BadRecord, instant, labels, read_lines
 from ..format import Format, Head, Part, Tally, split_lines
 
 HEADER = ["model", "batch_size", "sequence_length", "result"]
@@ -18,6 +23,7 @@ UNITS = {  # unit -> what it measures, and how many ns or bytes it is; MB means 
     "B": (MEMORY, 1.0), "KB": (MEMORY, 2.0**10), "MB": (MEMORY, 2.0**20), "GB": (MEMORY, 2.0**30),
     "KIB": (MEMORY, 2.0**10), "MIB": (MEMORY, 2.0**20), "GIB": (MEMORY, 2.0**30),
 }  # fmt: skip
+ENVIRONMENT = {"framework", "framework_version", "python_version", "system", "cpu"}  # keys that such a file has
 PLAIN = {TIME: "s", MEMORY: "MB"}  # unit of a number that has none
 
 
@@ -25,12 +31,22 @@ class ModelCsv(Format):
     """Results of models by batch size and sequence length."""
 
     name = "model-csv"
-    doc = "CSV of model,batch_size,sequence_length,result: time in seconds or memory in MB"
+    doc = "CSV of model,batch_size,sequence_length,result: time in seconds or memory in MB; and the CSV about its machine"
+    becomes = (
+        "a folder → a run; a row → latency or memory of a case, inference or training by the file's name; the machine's file → "
+        "environment (cpu, architecture, system, Python, torch, RAM, GPUs, the rest as extra), date and time → when the run began"
+    )
+    unpacks = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether the first line is that header."""
-        first = next((row for row in rows(enumerate(split_lines(head.data[:4096]), 1)) if not row.is_blank()), None)
-        return first is not None and _is_header(first)
+        """Whether the first line is that header, or the lines say what transformers say of a machine."""
+        lines = split_lines(head.text[:4096].encode("utf-8", "replace"))
+        records = [row for row in rows(enumerate(lines, 1)) if not row.is_blank()]
+        return bool(records) and (_is_header(records[0]) or _is_environment(records))
+
+    def order(self, names: Iterable[str]) -> list[str]:
+        """First what looks as if it were about the machine: the run is described by its first file."""
+        return sorted(names, key=lambda name: (not _words(name) & {"env", "environment"}, name))
 
     def identity(self, name: str) -> str:
         """Whether the name says inference or training, time or memory."""
@@ -43,7 +59,15 @@ class ModelCsv(Format):
             BenchError: Nothing says whether the results are times or sizes.
         """
         tally = Tally()
-        records = list(rows(part.lines()))
+        try:
+            records = list(rows(read_lines(part)))
+        except BadRecord as error:
+            tally.lines += 1
+            reject(part, batch, tally, Row(1, [], "", ""), str(error))
+            return tally
+        if not any(map(_is_header, records)) and _is_environment(records):
+            _describe(records, part, batch, tally)
+            return tally
         head = next((index for index, row in enumerate(records) if _is_header(row)), -1)
         records = records[head + 1 :]
         metric = part.options.metric or _metric_named(part.path.name) or _metric_of_units(records)
@@ -70,6 +94,45 @@ class ModelCsv(Format):
 
 def _is_header(row: Row) -> bool:
     return [cell.lower() for cell in row.cells] == HEADER
+
+
+def _is_environment(records: list[Row]) -> bool:
+    return {row.cells[0] for row in records if len(row.cells) == 2} >= ENVIRONMENT
+
+
+def _describe(records: list[Row], part: Part, batch: Batch, tally: Tally) -> None:
+    """The run and its machine; each line is a record."""
+    said: dict[str, str] = {}
+    for row in records:
+        tally.lines += 1
+        key = row.cells[0] if row.cells else ""
+        if row.problem is not None or len(row.cells) != 2 or not key or key in said:
+            problem = row.problem or (
+                "blank line" if row.is_blank() else f"repeats the key {key!r}" if key in said else "no key,value"
+            )
+            reject(part, batch, tally, row, problem)
+            continue
+        said[key] = row.cells[1]
+        tally.loaded += 1
+    began = instant(f"{said.pop('date', '')} {said.pop('time', '')}")
+    gpu, gpus = said.pop("gpu", ""), said.get("num_gpus", "1")
+    torch = said.pop("framework_version") if said.get("framework") == "PyTorch" else None
+    ram = said.pop("cpu_ram_mb") if re.fullmatch(r"[0-9]{1,12}", said.get("cpu_ram_mb", "")) else None
+    environment = identified(Environment(
+        environment_id="", cpu=said.pop("cpu", None), architecture=said.pop("architecture", None), os=said.pop("system", None),
+        python=said.pop("python_version", None), torch=torch, ram_bytes=int(ram) << 20 if ram else None,
+        gpus=[gpu] * (int(gpus) if re.fullmatch(r"[1-9][0-9]?", gpus) else 1) if gpu else None, extra=labels(said),
+    ))  # fmt: skip
+    batch.add(environment)
+    run = Run(
+        run_id=part.run_id,
+        config=part.config,
+        source=part.format,
+        started_at=began,
+        environment_id=environment.environment_id,
+    )
+    tally.runs.append(run)
+    tally.shares[part.run_id] = tally
 
 
 def _words(name: str) -> set[str]:

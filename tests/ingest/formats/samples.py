@@ -227,6 +227,12 @@ sample("mlperf", "".join(
 ), name="mlperf_log_detail.txt", measurements_dot_json={
     "starting_weights_filename": "w", "retraining": "no", "weight_data_types": "fp16",
 })  # fmt: skip
+sample(
+    "model-csv",
+    "model,batch_size,sequence_length,result\r\nbert,8,32,0.5\r\nbert,8,128,1.5\r\n",
+    name="k80_inference_time.csv",
+    k80_env_dot_csv="framework,PyTorch\r\nframework_version,1.5.0\r\npython_version,3.7.5\r\nsystem,Linux\r\ncpu,x86_64\r\n",
+)
 NSYS = """
     CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
     INSERT INTO StringIds VALUES (1, 'add(int, float *)'), (2, 'cudaFree_v3020'), (3, 'step');

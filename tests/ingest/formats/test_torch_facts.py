@@ -12,7 +12,14 @@ from bench.ingest.load import ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
-FOLDERS = ("dynamo_dashboard", "dynamo_misc", "dynamo_expected_accuracy", "torch_profiler", "nsys_sqlite")
+FOLDERS = (
+    "dynamo_dashboard",
+    "dynamo_misc",
+    "dynamo_expected_accuracy",
+    "torch_profiler",
+    "nsys_sqlite",
+    "hf_benchmark",
+)
 DAY = "day_001_01_01_23_performance_amp_179"
 FILE = "source_id IN (SELECT source_id FROM sources WHERE ends_with(path, ?))"
 OF_DAY = "run_id IN (SELECT run_id FROM runs WHERE config = 'dynamo_dashboard')"
@@ -199,3 +206,41 @@ def test_nsight_systems(ask: Ask, facts: Facts) -> None:
         assert [list(row) for row in copies] == said["memcpy"]
         calls = ask(f"SELECT name, count(*), sum(duration_ns)::BIGINT {spans} LIMIT 3", path, "cuda_runtime")
         assert [list(row) for row in calls] == said["runtime_top"]
+
+
+def test_machines_of_transformers(ask: Ask, facts: Facts) -> None:
+    """Each line of a file about a machine, as a column or as extra, or as the time of the run."""
+    columns = {
+        "framework_version": "torch", "python_version": "python", "system": "os", "cpu": "cpu", "architecture": "architecture",
+        "cpu_ram_mb": "ram_bytes", "gpu": "gpus[1]",
+    }  # fmt: skip
+    for path, said in of(facts, "hf_benchmark"):
+        if "keys" not in said:
+            continue
+        assert one(ask("SELECT loaded FROM source_files WHERE ends_with(path, ?)", path)) == said["rows"]
+        version = {"hf_benchmark/k80_env.csv": "3.7.12"}.get(path, "3.7.5")
+        extra = one(ask("SELECT json_keys(extra) FROM environments WHERE python = ?", version))
+        assert set(extra) == set(said["keys"]) - columns.keys() - {"date", "time"}
+        for column in [columns[key] for key in said["keys"] if key in columns]:
+            assert one(ask(f"SELECT {column} IS NOT NULL FROM environments WHERE python = ?", version))
+    assert ask("SELECT started_at::VARCHAR FROM runs WHERE config = 'hf_benchmark'") == [("2021-12-11 17:44:16.29382",)]
+
+
+def test_results_of_transformers(ask: Ask, facts: Facts) -> None:
+    """Rows, numbers and what is none, sums, means, models."""
+    for path, said in of(facts, "hf_benchmark"):
+        if "numeric" not in said:
+            continue
+        lines, rejected = ask("SELECT lines, rejected FROM source_files WHERE ends_with(path, ?)", path)[0]
+        assert (lines, lines - rejected) == (said["rows"], said["numeric"])
+        texts = ask("SELECT DISTINCT regexp_extract(reason, '[''](.*)['']', 1) FROM rejects WHERE {file}", path)
+        assert [text for (text,) in texts] == said["non_numeric"]
+        if not said["numeric"]:
+            continue
+        value = "CASE unit WHEN 'ns' THEN value / 1e9 ELSE value / 1048576 END"
+        figures = (
+            f"SELECT sum(v), avg(v), max(v), exp(avg(ln(v))) FROM (SELECT {value} AS v FROM metrics WHERE {{file}})"
+        )
+        assert all(map(near, ask(figures, path)[0], (said[key] for key in ("sum", "mean", "max", "geomean"))))
+        models = [name for (name,) in ask("SELECT DISTINCT name FROM cases WHERE {file} ORDER BY 1", path)]
+        assert models == said["models"]
