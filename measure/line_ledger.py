@@ -107,11 +107,8 @@ class Lane:
             ledger.moved(before, peak, now)
             highest = record[2]
         cells = ledger.cells
-        if before:
-            if highest > cells[before + PEAK]:
-                self._largest(before, start, highest, now)
-            if highest > start and highest > now:
-                self._transient(before, start, highest, now)
+        if highest > cells[before + PEAK] or (highest > start and highest > now):
+            self._close(before, start, highest, now)
         record[0] = place
         record[1] = record[2] = now
         cells[place] += 1
@@ -126,11 +123,7 @@ class Lane:
         now = self._look()
         if len(self.open) > 1:  # else it was open before anyone looked
             place, start, highest = self.open.pop()
-            if place:
-                if highest > self._ledger.cells[place + PEAK]:
-                    self._largest(place, start, highest, now)
-                if highest > start and highest > now:
-                    self._transient(place, start, highest, now)
+            self._close(place, start, highest, now)
 
     def _look(self) -> int:
         ledger = self._ledger
@@ -139,12 +132,11 @@ class Lane:
             ledger.moved(self.open[-1][0], peak, now)
         return now
 
-    def _largest(self, place: int, start: int, highest: int, now: int) -> None:
+    def _close(self, place: int, start: int, highest: int, now: int) -> None:
+        """A run of a line is over: keep what it says of the line."""
         cells = self._ledger.cells
-        cells[place + START], cells[place + PEAK], cells[place + END] = start, highest, now
-
-    def _transient(self, place: int, start: int, highest: int, now: int) -> None:
-        cells = self._ledger.cells
+        if highest > cells[place + PEAK]:
+            cells[place + START], cells[place + PEAK], cells[place + END] = start, highest, now
         cells[place + TRANSIENT] = max(cells[place + TRANSIENT], highest - max(start, now))
 
 

@@ -61,6 +61,7 @@ class LineTrace:
         self._folder = folder
         self._scope = scope
         self._places = Places(folder)
+        self._meeting = threading.Lock()
         self.known: dict[str, dict[int, int] | None] = {}  # of each file, its lines' places; None: not followed
         self._host = Ledger(folder, 0, *(meter or host()))
         self._host.on_move = self._look_for_gpus
@@ -90,9 +91,11 @@ class LineTrace:
         return self.known[file]
 
     def place(self, lines: dict[int, int], code: CodeType, line: int) -> int:
-        """The place of a line met for the first time."""
-        place = lines[line] = self._places.new(code.co_filename, line, code.co_qualname)
-        return place
+        """The place of a line met for the first time, perhaps by several threads at once."""
+        with self._meeting:
+            if line not in lines:
+                lines[line] = self._places.new(code.co_filename, line, code.co_qualname)
+        return lines[line]
 
     def lanes(self) -> list[Lane]:
         """This thread's lanes, the host's first; a thread that follows a dead one may get its number and its lanes."""

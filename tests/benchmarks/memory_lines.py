@@ -102,7 +102,7 @@ def _with_psutil(function: Callable[[], None], file: str) -> float:
 
     sys.settrace(on_event)
     try:
-        return _best(function, times=5)
+        return _best(function, times=20)
     finally:
         sys.settrace(None)
 
@@ -117,7 +117,7 @@ def _monitored(function: Callable[[], None], at_line: Callable[[int], None]) -> 
     monitoring.register_callback(3, monitoring.events.LINE, on_line)
     monitoring.set_events(3, monitoring.events.LINE)
     try:
-        return _best(function, times=5)
+        return _best(function, times=20)
     finally:
         monitoring.set_events(3, 0)
         monitoring.free_tool_id(3)
