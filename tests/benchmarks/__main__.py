@@ -10,7 +10,18 @@ import sys
 
 from .figures import Figures
 
-MODULES = ("startup", "emit", "ingest", "warehouse", "answers", "charts", "alarms", "changepoints", "memory_lines")
+MODULES = (
+    "startup",
+    "emit",
+    "ingest",
+    "formats",
+    "warehouse",
+    "answers",
+    "charts",
+    "alarms",
+    "changepoints",
+    "memory_lines",
+)
 
 
 def main(names: list[str]) -> int:
