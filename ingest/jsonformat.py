@@ -35,7 +35,7 @@ class JsonFormat(Format):
         """Describe the run, then read record by record; a document that cannot be read is one record."""
         results = Results(part, batch)
         try:
-            document = self.parse(read_text(part))
+            document = self.document(part)
             if not isinstance(document, self.holds):
                 raise BadRecord(f"not what {self.name} writes, but {show(document)}")
             records = self.open(document, results)
@@ -50,6 +50,10 @@ class JsonFormat(Format):
         if not results.tally.lines:
             results.note("holds no record")
         return results.close()
+
+    def document(self, part: Part) -> Any:
+        """The document of a file."""
+        return self.parse(read_text(part))
 
     def parse(self, text: str) -> Any:
         """The document in a text."""

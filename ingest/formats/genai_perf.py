@@ -10,15 +10,18 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from ...warehouse.events import Instant
 from ...warehouse.log import Batch
 from .. import serving
 from ..document import BadRecord, Object, decode_companion, instant, lines_of, read_text
 from ..files import read_head
 from ..format import Head, Part, Tally
 from ..jsonformat import Broken, JsonFormat, reject_file
+from ..longlists import count_in, read_document, records_in
 from ..results import LONGEST_NAME, Results, Subject
 
 SUFFIX = "_genai_perf"
@@ -84,6 +87,10 @@ class GenaiPerf(JsonFormat):
         except BadRecord as error:
             reject_file(results, error)
         return results.close()
+
+    def document(self, part: Part) -> Any:
+        """The document, its requests not decoded yet."""
+        return read_document(part, "requests")
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One record of a summary; as many as there were requests of an export."""
@@ -204,37 +211,63 @@ def _row(results: Results, columns: list[str], line: str) -> None:
 
 def _experiments(document: Object, results: Results) -> Iterator[Any]:
     """Describe the run of an export; gives its requests one by one, with the case they are of."""
-    experiments = document.array("experiments")
-    requests = [request for each in experiments if isinstance(each, Object) for request in _list(each, "requests")]
-    starts = [instant(request.get("timestamp")) for request in requests if isinstance(request, Object)]
+    levels = [_level(each) for each in document.array("experiments")]
     results.run(
-        started_at=min((start for start in starts if start is not None), default=None),
+        started_at=min((level.start for level in levels if level is not None and level.start is not None), default=None),
         tags=document.left(),
-    )
+    )  # fmt: skip
     stem = PurePath(results.part.name).name.partition(".")[0]
     try:
         summary = decode_companion(results.part.path.parent, f"{stem}{SUFFIX}.json")
     except BadRecord as error:
         results.note(f"what lies beside it does not say how it was measured: {error}")
         summary = None
-    return _requests(experiments, _config(summary) if isinstance(summary, Object) else Object(), results)
+    return _requests(levels, document, _config(summary) if isinstance(summary, Object) else Object(), results)
 
 
-def _requests(experiments: list[Any], config: Object, results: Results) -> Iterator[Any]:
-    for each in experiments:
-        said = each.get("experiment") if isinstance(each, Object) else None
-        mode = said.get("mode") if isinstance(said, Object) else None
-        if not isinstance(said, Object) or not isinstance(mode, str):
-            yield Broken(each, BadRecord("an experiment that does not say its load"))
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A level of load, and what its requests say of it together."""
+
+    mode: str
+    value: Any
+    boundaries: Any
+    requests: Any
+    start: Instant | None
+    silent: int  # requests to which nothing came
+    model: str | None
+
+
+def _level(experiment: Any) -> _Level | None:
+    """A level of load; None if it does not say what it is."""
+    said = experiment.get("experiment") if isinstance(experiment, Object) else None
+    mode = said.get("mode") if isinstance(said, Object) else None
+    if not isinstance(said, Object) or not isinstance(mode, str):
+        return None
+    start, silent, model = None, 0, None
+    for request in records_in(experiment.get("requests")):
+        if isinstance(request, Object):
+            began = instant(request.get("timestamp"))
+            start = began if start is None or (began is not None and began < start) else start
+            silent += not request.get("response_timestamps")
+            model = model or _asked_of(request)
+    boundaries = experiment.get("window_boundaries")
+    return _Level(mode, said.get("value"), boundaries, experiment.get("requests"), start, silent, model)
+
+
+def _requests(levels: list[_Level | None], document: Object, config: Object, results: Results) -> Iterator[Any]:
+    for level, experiment in zip(levels, document["experiments"], strict=True):
+        if level is None:
+            yield Broken(experiment, BadRecord("an experiment that does not say its load"))
             continue
-        asked = _list(each, "requests")
-        name = _model(config) or next(filter(None, map(_asked_of, asked)), None) or _place(results)
-        place = [("name", name), ("axes", _axes(config) | {mode: said.get("value")})]
-        silent = sum(isinstance(request, Object) and not _list(request, "response_timestamps") for request in asked)
-        boundaries = Object([("window_boundaries", each.get("window_boundaries"))])
-        yield Object([("experiment", boundaries), ("asked", len(asked)), ("silent", silent), *place])
-        for index, request in enumerate(asked):
-            yield Object([("request", request), ("index", index), *place])
+        name = _model(config) or level.model or _place(results)
+        place = [("name", name), ("axes", _axes(config) | {level.mode: level.value})]
+        boundaries = Object([("window_boundaries", level.boundaries)])
+        counts = [("asked", count_in(level.requests)), ("silent", level.silent)]
+        yield Object([("experiment", boundaries), *counts, *place])
+        for index, request in enumerate(records_in(level.requests)):
+            about = [("index", index), *place]
+            yield request if isinstance(request, Broken) else Object([("request", request), *about])
 
 
 def _config(summary: Object) -> Object:
@@ -242,14 +275,9 @@ def _config(summary: Object) -> Object:
     return config if isinstance(config, Object) else Object()
 
 
-def _list(record: Object, key: str) -> list[Any]:
-    value = record.get(key)
-    return value if isinstance(value, list) else []
-
-
-def _asked_of(request: Any) -> str | None:
+def _asked_of(request: Object) -> str | None:
     """The model a request's payload names."""
-    inputs = request.get("request_inputs") if isinstance(request, Object) else None
+    inputs = request.get("request_inputs")
     payload = inputs.get("payload") if isinstance(inputs, Object) else None
     try:
         said = json.loads(payload) if isinstance(payload, str) else None

@@ -10,8 +10,9 @@ from typing import Any
 from ...warehouse.events import Environment
 from .. import serving
 from ..document import Object, instant
-from ..format import FILE
-from ..jsonformat import JsonFormat
+from ..format import FILE, Part
+from ..jsonformat import Broken, JsonFormat
+from ..longlists import read_document, records_in
 from ..results import LONGEST_NAME, Results, Subject
 
 STATUSES = ("successful", "incomplete", "errored", "total")
@@ -60,6 +61,10 @@ class Guidellm(JsonFormat):
         frozenset({"benchmarks[].metrics.requests_per_second.successful.mean"}),
     )
 
+    def document(self, part: Part) -> Any:
+        """The document, its requests not decoded yet."""
+        return read_document(part, *STATUSES[:3])
+
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file; a benchmark is a record, and each of its requests."""
         benchmarks: list[Any] = document.array("benchmarks")
@@ -102,8 +107,9 @@ def _records(benchmarks: list[Any], document: Object) -> Iterator[Any]:
         requests = benchmark.get("requests")
         for status in STATUSES[:3]:
             several = requests.get(status) if isinstance(requests, Object) else None
-            for number, request in enumerate(several if isinstance(several, list) else ()):
-                yield Object([("request", request), ("status", status), ("number", number), *place])
+            for number, request in enumerate(records_in(several)):
+                about = [("status", status), ("number", number), *place]
+                yield request if isinstance(request, Broken) else Object([("request", request), *about])
 
 
 def _at(document: Object, path: tuple[str, ...]) -> Any:
@@ -204,7 +210,7 @@ def _outcome(case: Subject, benchmark: Object) -> None:
     totals = _first(TOTALS, benchmark)
     if isinstance(totals, Object):
         errored = _at(benchmark, ("requests", "errored"))
-        said = [_error(each) for each in errored if isinstance(each, Object)] if isinstance(errored, list) else []
+        said = [_error(each) for each in records_in(errored) if isinstance(each, Object)]
         counts = Object([("completed", totals.get("successful")), ("failed", totals.get("errored"))])
         serving.outcome(case, counts, [error for error in said if error], totals.whole("total") or 0)
 
