@@ -140,17 +140,18 @@ class _Worker:
             self._timed_out = True
         except KeyboardInterrupt:
             self.interrupted = True
-            self._process.send_signal(signal.SIGTERM)  # which it passes on as Ctrl-C: not everyone has a terminal
+            if not _in_foreground():
+                self._process.send_signal(signal.SIGTERM)  # which it passes on as Ctrl-C
             with contextlib.suppress(queue.Empty, KeyboardInterrupt):
                 self._over.get(timeout=GRACE_SECONDS)
 
     def __exit__(self, *error: object) -> None:
-        if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-            self._process.kill()
+        *pipes, waiter = self._threads
+        if waiter.is_alive():
+            self._process.kill()  # and the program dies with its parent
+        waiter.join()  # before the process is reaped, whose number may then be another's
         self._process.wait()
-        for thread in self._threads:
+        for thread in pipes:
             thread.join(timeout=1.0)  # a grandchild may hold a pipe open: not our concern
 
     def outcome(self, timeout_s: float | None) -> tuple[str, str | None, dict[str, Any]]:
@@ -201,6 +202,15 @@ class _Worker:
     def _await_end(self) -> None:
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         self._over.put(None)
+
+
+def _in_foreground() -> bool:
+    """Whether a terminal that sent Ctrl-C to this process has sent it to the program, too."""
+    try:
+        with open("/dev/tty", "rb") as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def _record(run: Run, case: Case, reader: Reader) -> None:
