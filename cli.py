@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "regressions": (".query.regressions_command", "regressions", "What got worse since the runs before, beyond noise."),
     "history": (".query.history_command", "history", "What changed over many runs: steps and slow drifts."),
     "report": (".viz.report", "report", "Report a run as Markdown or as one offline page."),
+    "export": (".query.export_command", "export", "Write runs as the files of other tools."),
     "runs": (".query.commands", "runs", "List runs, newest first."),
     "configs": (".query.commands", "configs", "List configs and what is known of each."),
     "cases": (".query.commands", "cases", "List cases and how each ended."),

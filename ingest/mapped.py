@@ -25,10 +25,11 @@ METRICS = {"ns": "latency", "ops/s": "throughput"}
 NO_VALUE = {"nan", "null", "none", "n/a", "na", "-", "inf", "+inf", "-inf", "infinity", "-infinity", "+infinity"}
 ENDINGS = {
     "ok": "ok pass passed success successful succeeded complete completed done true",
-    "fail_to_run": "fail failed failure error errored crash crashed false",
+    "fail_to_run": "fail_to_run fail failed failure error errored crash crashed false",
     "OOM": "oom out_of_memory",
     "timeout": "timeout timed_out time_out",
     "skipped": "skip skipped",
+    "interrupted": "interrupted",
 }
 STATUSES = {word: status for status, words in ENDINGS.items() for word in words.split()}
 UNIX = re.compile(r"\d{9,19}(\.\d+)?")
@@ -75,6 +76,7 @@ class Mapped(Format):
         except BadRecord as error:
             reject_file(results, error)
             return results.close()
+        results.note(f"read by the mapping {self.mapping}")
         read_table(table, self.mapping, results)
         return results.close()
 
@@ -208,7 +210,6 @@ class _Reader:
 
     def notes(self) -> None:
         """What there is to say of all rows."""
-        self.results.note(f"read by the mapping {self.mapping}")
         if self.others:
             names = ", ".join(list(self.others)[:SHOWN])
             more = f" and {len(self.others) - SHOWN} more" if len(self.others) > SHOWN else ""
@@ -254,13 +255,15 @@ class _Reader:
         unit, statistic = about.get("unit"), about.get("statistic")
         metric = about.get("metric") or value.metric or METRICS.get(unit_of(unit).name or "", value.column)
         better = _better(about["better"]) if "better" in about else AS_THE_UNIT_SAYS
-        if statistic is not None:
+        if statistic is not None or ("phase" in about and about["phase"] is None):
             for each in numbers:
                 case.metric(metric, each, unit, statistic=statistic, phase=about.get("phase"), better=better)
             return
         place = (self.results.run_id, case.case_id, f"{metric} {about.get('phase')}")
+        term = value.about.get("loops")
+        loops = None if term is None else _whole(term, _cell(term, cells))
         case.samples(
-            numbers, unit, metric=metric, phase=about.get("phase") or "steady", recorded_at=moment, better=better,
+            numbers, unit, loops=loops or 1, metric=metric, phase=about.get("phase") or "steady", recorded_at=moment, better=better,
             sample=self.counts[place],
         )  # fmt: skip
         self.counts[place] += len(numbers)

@@ -4,7 +4,7 @@
     FIELD:=TEXT      the field is this text in every row
     FIELD=WORD       the same, for words that can be nothing else: unit=ms, better=lower, statistic=mean, phase=warmup
 
-What describes a value (metric, unit, better, statistic, phase) belongs to the `value` it follows; before the first, to all.
+What describes a value (metric, unit, better, statistic, phase, loops) belongs to the `value` it follows; before the first, to all.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from ..warehouse.errors import BenchError, UnknownName
 from .units import unit_of
 
 AXES = ("name", "suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
-OF_VALUE = ("metric", "unit", "better", "statistic", "phase")
+OF_VALUE = ("metric", "unit", "better", "statistic", "phase", "loops")
 OF_ROW = ("time", "status", "reason")
 OF_RUN = ("run", "commit", "branch", "host")
 FIELDS = {
@@ -32,6 +32,7 @@ FIELDS = {
     "better": "lower or higher, where the unit does not say it",
     "statistic": "mean, median, p99 …: the value is an aggregate, no sample",
     "phase": "cold, compile, warmup or steady",
+    "loops": "calls that were timed together, where the value is the time of one",
     "time": "when the row was measured: ISO 8601 or a unix time",
     "status": "ok, failed, OOM, timeout, skipped …",
     "reason": "why it failed",

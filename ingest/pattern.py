@@ -81,7 +81,7 @@ class Pattern(Format):
         except BadRecord as error:
             reject_file(results, error)
             return results.close()
-        results.note(f"read by the pattern {self.pattern}")
+        results.note(f"read by the pattern {self.pattern} and the mapping {self.mapping}")
         if matches.others:
             results.note(f"{matches.others} lines do not match the pattern")
         if matches.long:

@@ -138,7 +138,7 @@ def is_store(path: Path) -> bool:
     """Whether a path is a store of bench's own, or one file of its log."""
     if path.is_dir():
         return (path / "events").is_dir()
-    return path.suffix == ".parquet" and path.is_file()
+    return path.suffix == ".parquet" and path.is_file() and not find_format("bench-table").recognise(read_head(path))
 
 
 def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: Callable[[int], None] | None) -> None:

@@ -56,8 +56,11 @@ class GoogleBenchmark(JsonFormat):
         if not isinstance(unit, str):
             raise BadRecord("time_unit is no text")
         iterations, repetition = record.whole("iterations"), record.whole("repetition_index")
+        ended = not iterations and bool(record.get("error_occurred") or record.get("skipped"))
         for field, metric in TIMES:
             value = record.take(field)
+            if ended and value == 0:  # is what it writes where there was nothing to time
+                value = None
             if aggregate:
                 share = statistic == "cv" or record.get("aggregate_unit") == "percentage"
                 case.metric(metric, value, "ratio" if share else unit, statistic=statistic)

@@ -280,3 +280,12 @@ TRACE = {
     "traceName": "t.json", "displayTimeUnit": "ms", "baseTimeNanoseconds": 1727743122000000000,
 }  # fmt: skip
 sample("torch-trace", TRACE, name="rank-0.pt.trace.json")
+TABLE = (
+    "run,commit,branch,host,recorded_at,name,suite,mode,device,dtype,backend,batch_size,sequence_length,parameters,metric,"
+    "statistic,phase,unit,better,value,loops,status,reason\n"
+    'r1,abc,,h,2026-01-01T00:00:00,m,s,inference,cuda,float32,eager,8,,"{""tp"": 2}",latency,,steady,ns,lower,33.5,2,,\n'
+    'r1,abc,,h,2026-01-01T00:00:00,m,s,inference,cuda,float32,eager,8,,"{""tp"": 2}",rss,peak,,bytes,lower,1024.0,,,\n'
+    "r1,abc,,h,2026-01-01T00:00:00,n,,,,,,,,,,,,,,,,OOM,too big\n"
+    "r2,,,,,m,,,,,,,128,,rate,p99,,tokens/s,higher,2.0,,,\n"
+)
+sample("bench-table", TABLE, name="results.csv")

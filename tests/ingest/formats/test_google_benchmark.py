@@ -73,12 +73,15 @@ def test_complexity_is_kept() -> None:
 
 
 def test_errors_and_skips_are_outcomes() -> None:
-    """With the message, and without a time."""
-    failed = {"name": "BM_f", "run_type": "iteration", "error_occurred": True, "error_message": "no file"}
+    """With the message, and without a time: the 0 that stands there is none."""
+    failed = entry(name="BM_f", run_name="BM_f", error_occurred=True, error_message="no file", iterations=0)
+    failed |= {"real_time": 0.0, "cpu_time": 0.0}
     skipped = {"name": "BM_s", "run_type": "iteration", "skipped": True, "skip_message": "no GPU"}
     got = read("google-benchmark", document(entry(), failed, skipped))
 
     assert got.outcomes() == [("ok", None), ("fail_to_run", "no file"), ("skipped", "no GPU")]
+    assert len(got.samples()) == 1
+    assert "latency" not in got.metrics()
 
 
 def test_counters_and_labels_are_kept() -> None:

@@ -1,0 +1,54 @@
+"""What `bench export --as csv` and `--as parquet` write: a row a sample, and one for how each case ended."""
+
+import contextlib
+
+from ...warehouse.log import Batch
+from .. import csvfile
+from ..document import BadRecord
+from ..format import Format, Head, Part, Tally
+from ..jsonformat import reject_file
+from ..mapped import read_table
+from ..mapping import parse_mapping
+from ..results import Results
+from ..tables import PARQUET, open_table
+
+COLUMNS = (
+    "run", "commit", "branch", "host", "recorded_at", "name", "suite", "mode", "device", "dtype", "backend", "batch_size",
+    "sequence_length", "parameters", "metric", "statistic", "phase", "unit", "better", "value", "loops", "status", "reason",
+)  # fmt: skip
+
+
+class BenchTable(Format):
+    """Runs of bench as one table."""
+
+    name = "bench-table"
+    doc = "what bench export --as csv or parquet writes"
+    becomes = (
+        "a row → a sample of a case, or how the case ended; rows of one `run` → a run; runs that are known → known"
+    )
+    lost = "what the table does not hold of a run: machine, settings, tags"
+    unpacks = True
+    histories = True
+
+    def recognise(self, head: Head) -> bool:
+        """Whether its columns are these."""
+        if head.data.startswith(PARQUET):
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            with contextlib.suppress(pa.ArrowException, OSError):
+                return tuple(pq.read_schema(head.path).names) == COLUMNS
+            return False
+        first = head.text.partition("\n")[0]
+        return tuple(next(csvfile.rows([(1, first.encode("utf-8", "replace"))])).cells) == COLUMNS
+
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """One record a row."""
+        results = Results(part, batch)
+        try:
+            table = open_table(part, None)
+        except BadRecord as error:
+            reject_file(results, error)
+            return results.close()
+        read_table(table, parse_mapping(["time=recorded_at"], COLUMNS), results)
+        return results.close()
