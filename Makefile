@@ -23,11 +23,13 @@ demo: install
 	$(BENCH) measure models --models mlp attention --backends eager inductor --quick --config demo
 	$(BENCH) ingest A:$(DEMO)/profiles/A B:$(DEMO)/profiles/B
 	$(BENCH) speedups
+	$(BENCH) compare A B --metrics model_run
 	$(BENCH) sql "SELECT config, count(*) AS steps, round(median(model_run_ms), 2) AS median_ms FROM runtime_vs_tokens() GROUP BY config ORDER BY config"
 	$(BENCH) viz runtime-vs-tokens --configs A B -o $(DEMO)/runtime-vs-tokens.png -o $(DEMO)/runtime-vs-tokens.html
 	$(BENCH) viz runtime-vs-tokens --configs A B
+	$(BENCH) report A B -o $(DEMO)/report.html
 	@echo
-	@echo "Look at $(DEMO)/runtime-vs-tokens.png, open $(DEMO)/runtime-vs-tokens.html, or ask: BENCH_STORE=$(DEMO)/.bench $(BIN)/bench sql"
+	@echo "Look at $(DEMO)/runtime-vs-tokens.png, open $(DEMO)/report.html, or ask: BENCH_STORE=$(DEMO)/.bench $(BIN)/bench sql"
 
 test: install
 	$(BIN)/ruff check .
