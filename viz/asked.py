@@ -178,7 +178,7 @@ def _placed(x_kind: str, log_x: bool, log_y: bool) -> str:
 ends AS (SELECT min(a) AS a0, max(a) AS a1, min(b) AS b0, max(b) AS b1 FROM positions),
 points AS MATERIALIZED (
   SELECT * EXCLUDE (x, y, a, b, a0, a1, b0, b1, series), series AS config, series, x AS x_value, y AS y_value,
-    place AS rank, 0 AS line, coalesce((a - a0) / nullif(a1 - a0, 0), 0) AS x, coalesce((b - b0) / nullif(b1 - b0, 0), 0) AS y
+    place AS rank, coalesce((a - a0) / nullif(a1 - a0, 0), 0) AS x, coalesce((b - b0) / nullif(b1 - b0, 0), 0) AS y
   FROM positions, ends
 )"""
 

@@ -122,6 +122,7 @@ _SCRIPT = """
   const draw = async () => {
     let drawn = 0;
     for (const chart of charts) drawn += await chart();
+    performance.mark("drawn");
     document.documentElement.dataset.drawn = drawn;
   };
   preferred.addEventListener("change", draw);

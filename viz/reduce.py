@@ -14,12 +14,10 @@ def grid_of(size: tuple[float, float]) -> tuple[int, int]:
 
 def all_rows(points: str) -> str:
     """Every row, in drawing order, with the columns `reduced` would give."""
-    return f"WITH points AS MATERIALIZED (\n{points}\n)\n{drawing_of_all()}"
-
-
-def drawing_of_all() -> str:
-    """The last step of `all_rows`, over a table `points`."""
-    return f"SELECT *, 1::BIGINT AS n, 0::BIGINT AS halvings FROM points WHERE {_DRAWABLE} ORDER BY rank, config, line, x, y"
+    return f"""WITH points AS MATERIALIZED (
+{points}
+)
+SELECT *, 1::BIGINT AS n, 0::BIGINT AS halvings FROM points WHERE {_DRAWABLE} ORDER BY rank, config, x, y"""
 
 
 def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) -> str:
@@ -30,7 +28,7 @@ def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) 
     is halved until at most `at_most` rows remain.
 
     Args:
-        points: A SELECT with config, rank (drawing order), line, x, y, and whatever else. Rows whose x or y is
+        points: A SELECT with config, rank (drawing order), x, y, and whatever else. Rows whose x or y is
             missing, not finite or negative are left out.
         grid: Cells across and down, from 0 to the largest x and y.
         at_most: Rows to keep.
@@ -43,21 +41,15 @@ def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) 
 
 def reduction(grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) -> str:
     """The steps of `reduced` after the first, over a table `points`."""
-    columns, rows = grid
     return f"""WITH drawable AS NOT MATERIALIZED (SELECT * FROM points WHERE {_DRAWABLE}),
 extents AS (
   SELECT config, min(x) AS x_low, max(x) AS x_high, min(y) AS y_low, max(y) AS y_high,
     max(max(x)) OVER () AS x_end, max(max(y)) OVER () AS y_end
   FROM drawable GROUP BY config
 ),
-placed AS NOT MATERIALIZED (
-  SELECT drawable.*,
-    least(floor(coalesce(x / nullif(x_end, 0), 0) * {columns}), {columns - 1})::INTEGER AS i,
-    least(floor(coalesce(y / nullif(y_end, 0), 0) * {rows}), {rows - 1})::INTEGER AS j,
-    (x = x_low)::INTEGER + 2 * (x = x_high)::INTEGER + 4 * (y = y_low)::INTEGER + 8 * (y = y_high)::INTEGER AS extreme
-  FROM drawable JOIN extents USING (config)
+cells AS (
+  SELECT config, i, j, extreme, max(rank) AS rank, count(*) AS n FROM ({_placed("drawable", grid)}) GROUP BY ALL
 ),
-cells AS (SELECT config, i, j, extreme, max(rank) AS rank, count(*) AS n FROM placed GROUP BY ALL),
 grids AS (
   SELECT halvings, count(DISTINCT (config, i >> halvings, j >> halvings, extreme)) AS kept
   FROM cells, (SELECT range::INTEGER AS halvings FROM range({_HALVINGS})) GROUP BY halvings
@@ -66,9 +58,25 @@ grid AS (SELECT coalesce(min(halvings) FILTER (kept <= {at_most}), {_HALVINGS - 
 kept AS (
   SELECT config, i >> halvings AS i, j >> halvings AS j, extreme, max(rank) AS rank, sum(n)::BIGINT AS n, halvings
   FROM cells, grid GROUP BY ALL
+),
+candidates AS (
+  SELECT drawable.* FROM drawable JOIN (SELECT DISTINCT config, rank FROM kept) AS last USING (config, rank)
 )
 SELECT placed.* EXCLUDE (i, j, extreme), kept.n, kept.halvings::BIGINT AS halvings
-FROM placed CROSS JOIN grid JOIN kept ON kept.config = placed.config AND kept.rank = placed.rank AND kept.extreme = placed.extreme
+FROM ({_placed("candidates", grid)}) AS placed
+CROSS JOIN grid JOIN kept ON kept.config = placed.config AND kept.rank = placed.rank AND kept.extreme = placed.extreme
   AND kept.i = placed.i >> grid.halvings AND kept.j = placed.j >> grid.halvings
-QUALIFY row_number() OVER (PARTITION BY kept.config, kept.i, kept.j, kept.extreme ORDER BY line, x, y) = 1
-ORDER BY placed.rank, placed.config, line, x, y"""
+QUALIFY row_number() OVER (PARTITION BY kept.config, kept.i, kept.j, kept.extreme ORDER BY x, y) = 1
+ORDER BY placed.rank, placed.config, x, y"""
+
+
+def _placed(table: str, grid: tuple[int, int]) -> str:
+    """The rows of a table with their cell, i across and j up, and whether they are extremes of their config."""
+    columns, rows = grid
+    return f"""
+  SELECT {table}.*,
+    least(floor(coalesce(x / nullif(x_end, 0), 0) * {columns}), {columns - 1})::INTEGER AS i,
+    least(floor(coalesce(y / nullif(y_end, 0), 0) * {rows}), {rows - 1})::INTEGER AS j,
+    (x = x_low)::INTEGER + 2 * (x = x_high)::INTEGER + 4 * (y = y_low)::INTEGER + 8 * (y = y_high)::INTEGER AS extreme
+  FROM {table} JOIN extents USING (config)
+"""
