@@ -13,6 +13,7 @@ import dataclasses
 import fcntl
 import hashlib
 import json
+import operator
 import os
 import secrets
 import shutil
@@ -302,7 +303,9 @@ def table_of(event: type[Event], rows: Sequence[Event]) -> "pa.Table":
     import pyarrow as pa
 
     wanted = schema.arrow_schema(event)
-    return pa.table([_array([getattr(row, f.name) for row in rows], f.type) for f in wanted], schema=wanted)
+    values_of = operator.attrgetter(*wanted.names)  # half the time of a getattr for each
+    columns = zip(*map(values_of, rows), strict=True) if rows else [()] * len(wanted)
+    return pa.table([_array(values, f.type) for values, f in zip(columns, wanted, strict=True)], schema=wanted)
 
 
 def arrow_table(layout: journal.Layout, columns: dict[str, list[Any]], header: dict[str, Any]) -> "pa.Table":
@@ -327,7 +330,7 @@ def arrow_table(layout: journal.Layout, columns: dict[str, list[Any]], header: d
     return pa.Table.from_arrays(arrays, schema=wanted).replace_schema_metadata(said)
 
 
-def _array(values: list[Any], kind: "pa.DataType") -> "pa.Array":
+def _array(values: Sequence[Any], kind: "pa.DataType") -> "pa.Array":
     """An Arrow array; what is no Unicode in a string (of a file name, say) stands as \\udcNN."""
     import pyarrow as pa
 

@@ -2,7 +2,8 @@
 -- lines = loaded + rejected + known.
 --
 -- source_id   File.
--- run_id      Run it was first loaded into.
+-- run_id      Run it was first loaded into; of a file that holds several, the first.
+-- runs        Runs it holds.
 -- config      Config it was loaded as.
 -- path        Path as first given.
 -- name        File name.
@@ -16,9 +17,10 @@
 -- loaded_at   When it was loaded last. UTC.
 -- notes       What else its reader had to say, as a JSON list of sentences.
 SELECT
-    source_id, arg_min(run_id, (part, run_id)) AS run_id, min(config) AS config, arg_min(path, (part, path)) AS path,
-    arg_min(name, (part, name)) AS name, min(format) AS format, max(end_byte) AS bytes, sum(lines)::BIGINT AS lines,
-    sum(loaded)::BIGINT AS loaded, sum(rejected)::BIGINT AS rejected, sum(lines - loaded - rejected)::BIGINT AS known,
-    count(*) AS parts, max(recorded_at) AS loaded_at, arg_max(notes, (part, notes)) AS notes
+    source_id, arg_min(run_id, (part, run_id)) AS run_id, count(DISTINCT run_id) AS runs, min(config) AS config,
+    arg_min(path, (part, path)) AS path, arg_min(name, (part, name)) AS name, min(format) AS format, max(end_byte) AS bytes,
+    sum(lines)::BIGINT AS lines, sum(loaded)::BIGINT AS loaded, sum(rejected)::BIGINT AS rejected,
+    sum(lines - loaded - rejected)::BIGINT AS known, count(DISTINCT end_byte) AS parts, max(recorded_at) AS loaded_at,
+    arg_max(notes, (part, notes)) AS notes
 FROM sources
 GROUP BY source_id
