@@ -9,6 +9,7 @@ from ..warehouse.errors import UnknownName
 # name -> (module with `command`, short help). Static, so that help imports none.
 COMMANDS = {
     "models": ("models_command", "Every backend of every model against eager, with intervals."),
+    "command": ("command_command", "How long commands take, what they need, and which is faster."),
     "memory": ("memory_command", "Where a program's memory goes, line by line."),
     "attach": ("attach_command", "Memory, CPU and GPU use of a running process over time."),
 }
@@ -47,5 +48,7 @@ def measure() -> None:
     """Measure, and record every sample.
 
     \b
+        bench measure memory train.py
+        bench measure attach 4711
         bench measure models --backends eager inductor
     """

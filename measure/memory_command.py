@@ -78,6 +78,8 @@ def command(
     for output in outputs:
         if output.suffix not in (".html", ".txt"):
             raise BenchError(f"annotated source is written as .html or .txt, not as {str(output)!r}")
+        if not output.parent.is_dir():
+            raise BenchError(f"there is no folder {str(output.parent)!r} to write {output.name} into")
     program = program_of(target, arguments, module=module)
     scope = Scope(tuple(os.path.join(folder, "") for folder in (program.folder, Path.cwd())), modules, exclude)
     with recorder.run(config, suite="memory", store=store, source="measure", tags=tags) as run:

@@ -169,6 +169,7 @@ def test_a_program_that_takes_the_trace_away_is_said(here: Path) -> None:
         (["nothing.py"], "no script 'nothing.py'"),
         (["functions:main", "3"], "is called without arguments; leave out: 3"),
         (["-o", "x.pdf", "program.py"], "written as .html or .txt"),
+        (["-o", "nowhere/x.txt", "program.py"], "no folder 'nowhere'"),
     ],
 )
 def test_what_cannot_be_run_is_said_before_anything_is(arguments: list[str], words: str) -> None:
