@@ -18,6 +18,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..warehouse.errors import MissingExtra
 from . import theme
 from .labels import printable
 from .provenance import KEYWORD, Provenance
@@ -219,7 +220,11 @@ def document(
 
 
 def cached_bundle() -> bytes | None:
-    """The JavaScript bundle of this vl-convert, where it was kept."""
+    """The JavaScript bundle of this vl-convert, where it was kept.
+
+    Raises:
+        MissingExtra: vl-convert is not installed.
+    """
     try:
         return _bundle_path().read_bytes()
     except OSError:
@@ -238,7 +243,11 @@ def keep_bundle(bundle: bytes) -> None:
 
 def _bundle_path() -> Path:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-    return folder / "bench" / f"vega-{importlib.metadata.version('vl-convert-python')}.js"
+    try:
+        version = importlib.metadata.version("vl-convert-python")
+    except importlib.metadata.PackageNotFoundError:
+        raise MissingExtra("vl-convert-python", "viz") from None
+    return folder / "bench" / f"vega-{version}.js"
 
 
 def _hash(script: bytes) -> str:

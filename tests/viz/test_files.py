@@ -4,6 +4,7 @@ import json
 import re
 import struct
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -193,11 +194,18 @@ def test_a_spec_the_renderer_refuses_is_told() -> None:
 
 
 def test_without_vl_convert_the_install_line_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An image asked for without its extra."""
+    """An image or a page asked for without its extra."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.metadata.version", missing)
 
-    with pytest.raises(MissingExtra, match=r"vl-convert-python.*\[viz\]"):
-        render.Renderer()
+    for ask in (render.Renderer, files.bundle):
+        with pytest.raises(MissingExtra, match=r"vl-convert-python.*\[viz\]"):
+            ask()
+
+
+def missing(name: str) -> str:
+    """What importlib.metadata does for a distribution that is not there."""
+    raise PackageNotFoundError(name)
 
 
 def test_drawing_imports_neither_altair_nor_arrow() -> None:
