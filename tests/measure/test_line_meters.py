@@ -1,0 +1,45 @@
+"""The meters of a line trace: the host's for real, and what stands in where the kernel does not help."""
+
+import mmap
+from pathlib import Path
+
+import pytest
+from bench.measure.line_meters import host
+from bench.measure.memory import error_bound_bytes
+
+MB = 1 << 20
+
+
+def spike(size: int) -> None:
+    """Touch so much memory, and give it back at once."""
+    with mmap.mmap(-1, size) as memory:
+        for page in range(0, size, mmap.PAGESIZE):
+            memory[page] = 1
+
+
+def test_a_spike_between_two_looks_is_their_peak() -> None:
+    """Exactly, though nothing of it is left; the next look knows nothing of it."""
+    source, read = host()
+    if source.source != "rss":
+        pytest.skip("the kernel does not let this process reset its high-water mark")
+    read()
+    _, before = read()
+    spike(64 * MB)
+    peak, after = read()
+    later, _ = read()
+
+    in_kernel_units = error_bound_bytes() // source.unit_bytes
+    assert abs(peak - before - 64 * MB // source.unit_bytes) <= in_kernel_units + MB // source.unit_bytes
+    assert after - before < 8 * MB // source.unit_bytes
+    assert later - after < 8 * MB // source.unit_bytes
+
+
+def test_without_the_kernels_help_the_source_says_so(tmp_path: Path) -> None:
+    """Memory at the end of a line is all one knows: another name, and no bound."""
+    source, read = host(str(tmp_path / "no" / "clear_refs"))
+    held = bytearray(16 * MB)
+    peak, now = read()
+
+    assert (source.source, source.error_bound_bytes) == ("rss_sampled", None)
+    assert peak == now
+    assert now * source.unit_bytes > len(held)
