@@ -12,7 +12,7 @@ from .warehouse.errors import BenchError, Exit, UnknownName
 
 # name -> (module, attribute, short help). Static, so that `bench --help` imports none of them.
 COMMANDS: dict[str, tuple[str, str, str]] = {
-    "measure": (".measure.commands", "measure", "Measure models, and record every sample."),
+    "measure": (".measure.commands", "measure", "Measure models, programs and running processes."),
     "ingest": (".ingest.commands", "ingest", "Load results, ours and other tools', into the store."),
     "sql": (".query.commands", "sql", "Ask the warehouse anything, read-only."),
     "views": (".query.commands", "views", "List the views and tables with their columns and meanings."),
