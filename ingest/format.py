@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from ..warehouse.errors import UnknownName
+from ..warehouse.errors import BenchError, UnknownName
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     import duckdb
 
     from ..warehouse.events import Run
@@ -214,7 +216,11 @@ class Format(ABC):
 
 @functools.cache
 def formats() -> dict[str, Format]:
-    """Every format there is, by name."""
+    """Every format there is, by name.
+
+    Raises:
+        BenchError: One of another package cannot be loaded, is no format, or has the name of another.
+    """
     import importlib.metadata
 
     from . import formats as package
@@ -227,8 +233,28 @@ def formats() -> dict[str, Format]:
             for value in vars(loaded).values()
             if isinstance(value, type) and issubclass(value, Format) and value.__module__ == loaded.__name__
         ]
-    found += [entry.load() for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)]
-    return {kind.name: kind() for kind in sorted(found, key=lambda kind: kind.name)}
+    found += [_of_others(entry) for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)]
+    named: dict[str, Format] = {}
+    for kind in sorted(found, key=lambda kind: kind.name):
+        if kind.name in named:
+            modules = f"{type(named[kind.name]).__module__} and {kind.__module__}"
+            raise BenchError(f"two formats are called {kind.name!r}, of {modules}. Uninstall the package of one.")
+        named[kind.name] = kind()
+    return named
+
+
+def _of_others(entry: "EntryPoint") -> type[Format]:
+    """The format another package offers."""
+    where = f"the format {entry.name!r} of {entry.dist.name if entry.dist else 'another package'} ({entry.value})"
+    try:
+        kind = entry.load()
+    except Exception as error:  # whatever a module of somebody else raises, its name must be in the message
+        raise BenchError(
+            f"{where} cannot be loaded: {type(error).__name__}: {error}. Mend that package, or uninstall it."
+        ) from error
+    if not (isinstance(kind, type) and issubclass(kind, Format) and isinstance(getattr(kind, "name", None), str)):
+        raise BenchError(f"{where} is no subclass of bench.ingest.format.Format with a name.")
+    return kind
 
 
 def find_format(name: str) -> Format:

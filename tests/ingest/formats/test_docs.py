@@ -46,7 +46,7 @@ def test_the_example_works(tmp_path: Path) -> None:
     """What the page tells authors of formats to write reads such a file."""
     text = PAGE.read_text(encoding="utf-8")
     example = textwrap.dedent(
-        "    class Mine(" + text.partition("    class Mine(")[2].partition("\n\nA field is asked for")[0]
+        "    class Mine(" + text.partition("    class Mine(")[2].partition("\n\nA package of yours")[0]
     )
     names: dict[str, Any] = {
         "JsonFormat": JsonFormat,

@@ -1,17 +1,13 @@
 """Results in a store: what becomes a run, what is known already, what joins."""
 
-import importlib.metadata
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.format import Format, Head, Part, Tally, formats
 from bench.ingest.load import Report
-from bench.ingest.plan import Said
 from bench.warehouse.database import Warehouse
-from bench.warehouse.log import Batch
 from bench.warehouse.store import Store
 
 from .reading import lay
@@ -217,36 +213,3 @@ def test_links_that_lead_round_in_a_circle_are_said(load: Load, tmp_path: Path) 
 
     assert sum(line.loaded for line in report.lines) == 4
     assert sorted(note.partition(" leads ")[2] for note in report.notes) == ["round in a circle; not followed"] * 2
-
-
-class Mine(Format):
-    """A format of somebody else's."""
-
-    name = "mine"
-    doc = "lines of my own"
-
-    def recognise(self, head: Head) -> bool:
-        """By its first line."""
-        return head.lines(1) == ["mine"]
-
-    def read(self, part: Part, batch: Batch) -> Tally:
-        """Nothing of it."""
-        return Tally(lines=1, loaded=1)
-
-
-def test_a_third_party_adds_a_format_by_an_entry_point(
-    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing else is touched."""
-    entry = importlib.metadata.EntryPoint("mine", f"{__name__}:Mine", "bench.formats")
-    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self: Mine)
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [entry] if group == "bench.formats" else [])
-    formats.cache_clear()
-    try:
-        lay(tmp_path, {"x/a.txt": "mine\n"})
-        assert [(line.format, line.loaded) for line in load(tmp_path / "x", said=Said(format="mine")).lines] == [
-            ("mine", 1)
-        ]
-        assert load(tmp_path / "x").lines[0].known == 1
-    finally:
-        formats.cache_clear()
