@@ -41,7 +41,7 @@ main > details { border-top: 1px solid var(--line); padding: 8px 0; }
 main > details > summary { cursor: pointer; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; margin: 8px 0; font-variant-numeric: tabular-nums; }
-th, td { text-align: right; padding: 3px 12px; border-bottom: 1px solid var(--line); }
+th, td { text-align: right; white-space: nowrap; padding: 3px 12px; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 pre { overflow-x: auto; font-size: 12px; }
 #vg-tooltip-element td.value { max-width: 480px; overflow-wrap: anywhere; white-space: normal; max-height: none; }
@@ -86,7 +86,7 @@ _SCRIPT = """
     if (room < 640) {
       const across = room - (spec.usermeta?.margin ?? 0);
       spec.title.text = wrapped(spec.title.text, (across - 50) / 9.5);
-      spec.title.subtitle = wrapped(spec.title.subtitle, across / 6.8);
+      spec.title.subtitle = wrapped(spec.title.subtitle, across / 7.3);
       narrowed(spec);
     }
     if (!spec.concat || !spec.usermeta?.margin) return;

@@ -1,9 +1,11 @@
-"""How soon a scatter of a million steps, and of ten million, is a PNG at 300 DPI."""
+"""How soon a scatter of 1, 10 and 100 million steps is a PNG at 300 DPI, one of a million a page, and a report's charts."""
 
+import sys
 import tempfile
 from pathlib import Path
 
 import bench
+import duckdb
 import numpy as np
 import pyarrow as pa
 from bench.warehouse import schema
@@ -12,6 +14,7 @@ from bench.warehouse.events import ScheduleChunk
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
+from ..viz.browser import PROGRAM, Page
 from .figures import BENCH, Figures, python, weigh
 
 MATPLOTLIB = """
@@ -27,29 +30,37 @@ axes.legend()
 figure.savefig(sys.argv[2], dpi=300)
 """
 
+# Every chart of the gallery, and the samples of each model: 24 or more. What they are drawn from is made before the clock.
+REPORT = """
+import importlib, inspect, shlex, time
+from bench.viz.commands import CHARTS
+from bench.viz.render import Job, Renderer
+from tests.viz.gallery import COMMANDS, MODELS, warehouse
+store = warehouse()
+store.rows("SELECT 1")
+samples = [f"distribution main my-branch --models {model} --backends inductor" for model in MODELS]
+def drawn(words):
+    module = importlib.import_module(f"bench.viz.{words[0].replace('-', '_')}")
+    options = module.command.make_context(words[0], words[1:]).params
+    draw = module.draw
+    return draw(store, **{name: options[name] for name in inspect.signature(draw).parameters if name in options})
+begun = time.perf_counter()
+with Renderer() as renderer:
+    figures = [drawn(shlex.split(command)) for command in [*COMMANDS.values(), *samples][:24]]
+    images = renderer.render([Job("png", figure.still("sans-serif"), 300) for figure in figures])
+assert len(images) == 24 and all(images)
+print(time.perf_counter() - begun)
+"""
+
 
 def measure(figures: Figures) -> None:
-    """Cold processes, whole commands."""
+    """Cold processes, whole commands; of a report's charts the drawing alone."""
     for steps, seconds in ((1_000_000, 3.0), (10_000_000, 6.0)):
         with tempfile.TemporaryDirectory() as name:
             store = Store.find(Path(name) / "store")
             _fill(store, steps)
             load(store)
-            png = str(Path(name) / "chart.png")
-            command = [
-                *BENCH,
-                "viz",
-                "runtime-vs-tokens",
-                "--configs",
-                "A",
-                "B",
-                "C",
-                "-o",
-                png,
-                "--store",
-                str(store.root),
-            ]
-            ours = weigh(command)
+            ours = weigh(_command(store, Path(name) / "chart.png"))
             peer = python(MATPLOTLIB, str(store.database), str(Path(name) / "peer.png"))
             million = f"{steps // 1_000_000}M"
             figures.add(
@@ -57,6 +68,60 @@ def measure(figures: Figures) -> None:
             )
             figures.add(f"PNG of {million} steps, peak memory", ours.peak_bytes / 1e6, "MB", reference=peer.peak_bytes / 1e6,
                         most=600 if steps == 1_000_000 else None, against="matplotlib")  # fmt: skip
+            if steps == 1_000_000:
+                _page(figures, store, Path(name))
+    with tempfile.TemporaryDirectory() as name:
+        store = Store.find(Path(name) / "store")
+        _generate(store, 100_000_000)
+        ours = weigh(_command(store, Path(name) / "chart.png"))
+        figures.add("PNG of 100M steps", ours.seconds, "s", most=20)
+        figures.add("PNG of 100M steps, peak memory", ours.peak_bytes / 1e6, "MB")
+    figures.add("24 charts of a report as PNG, in one process", float(python(REPORT).stdout), "s", most=4)
+
+
+def _command(store: Store, chart: Path) -> list[str]:
+    return [
+        *BENCH, "viz", "runtime-vs-tokens", "--configs", "A", "B", "C", "-o", str(chart), "--store", str(store.root),
+    ]  # fmt: skip
+
+
+def _page(figures: Figures, store: Store, folder: Path) -> None:
+    """How large the page of a million steps is, and how soon it can be played with."""
+    weigh(_command(store, folder / "chart.html"))
+    figures.add("HTML of 1M steps", (folder / "chart.html").stat().st_size / 1e6, "MB", most=2.5)
+    if PROGRAM is None:
+        print("no Chromium on PATH: how soon a page can be played with is not measured", file=sys.stderr)
+        return
+    page = Page(folder / "profile")
+    try:
+        taken = []
+        for _ in range(3):
+            page.open(folder / "chart.html")
+            taken.append(page.ask("performance.getEntriesByName('drawn')[0].startTime"))
+    finally:
+        page.close()
+    figures.add("HTML of 1M steps, until it can be played with", sorted(taken)[1] / 1000, "s", most=2)
+
+
+def _generate(store: Store, steps: int) -> None:
+    """Steps made by the database itself: as text they would be ten times the disk."""
+    run_ids = []
+    for config in ("A", "B", "C"):
+        with bench.run(config, store=store) as run:
+            run_ids.append(run.run_id)
+    load(store)
+    with duckdb.connect(str(store.database)) as connection:
+        connection.execute("SELECT setseed(0.5)").fetchall()
+        for place, run_id in enumerate(run_ids):
+            connection.execute(
+                f"""INSERT INTO schedule_chunks BY NAME
+                SELECT '{run_id}' AS run_id, l AS batch_id, l + 1 AS line, [tokens] AS chunk_sizes, 0.2 AS schedule_ms,
+                  round({8 + place} + tokens * {0.010 + 0.002 * place} - 1.6 * ln(1 - random())
+                    - CASE WHEN random() < 0.002 THEN 40 * ln(1 - random()) ELSE 0 END, 3) AS model_run_ms
+                FROM (
+                  SELECT l, least(4096, 1 + floor(-480 * ln(1 - random())))::BIGINT AS tokens FROM range({steps // 3}) t(l)
+                )"""
+            )
 
 
 def _fill(store: Store, steps: int) -> None:
