@@ -1,6 +1,7 @@
 """Memory line by line: run a program under the line trace, and record what every line did."""
 
 import contextlib
+import itertools
 import json
 import os
 import queue
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -229,32 +230,27 @@ def _record(run: Run, case: Case, reader: Reader) -> None:
             )
         )  # fmt: skip
     highest: dict[Any, MemorySample] = {}
-    for number, sample in enumerate(_readings(names, reader), start=1):
-        run.emit(sample(number, "reading"))
-        peak = sample(None, "peak")
-        key = (peak.source, peak.device_index)
-        if key not in highest or peak.size_bytes > highest[key].size_bytes:
-            highest[key] = peak
-    for peak in highest.values():
-        run.emit(peak)
+    for sample in _readings(names, reader):
+        run.emit(sample)
+        so_far = highest.setdefault((sample.source, sample.device_index), sample)
+        if sample.size_bytes > so_far.size_bytes:
+            highest[sample.source, sample.device_index] = sample
+    for sample in highest.values():
+        run.emit(replace(sample, statistic="peak", line=None))
     case.metric("line_events", hits, unit="count")
 
 
-def _readings(names: dict[str, str], reader: Reader) -> Iterator[Callable[[int | None, str], MemorySample]]:
-    """Memory after each step, and before it the peak within, where that is gone by then."""
+def _readings(names: dict[str, str], reader: Reader) -> Iterator[MemorySample]:
+    """Memory after each step, and before it the peak within, where that is gone by then; numbered from 1."""
+    numbers = itertools.count(1)
     for step in reader.steps():
-        sizes = [step.peak, step.end] if step.peak > max(step.start, step.end) else [step.end]
-        for size in sizes:
-
-            def sample(number: int | None, statistic: str, size: int = size, step: Any = step) -> MemorySample:
-                return MemorySample(
-                    **names, source=step.source.source, size_bytes=size, statistic=statistic, phase="steady",
-                    error_bound_bytes=step.source.error_bound_bytes, device_index=step.source.device_index,
-                    place=f"{_short(step.file)}:{step.line}" if step.line else step.file,
-                    recorded_at=Instant(step.at_ns // 1000), line=number,
-                )  # fmt: skip
-
-            yield sample
+        place = f"{_short(step.file)}:{step.line}" if step.line else step.file
+        for size in [step.peak, step.end] if step.peak > max(step.start, step.end) else [step.end]:
+            yield MemorySample(
+                **names, source=step.source.source, size_bytes=size, statistic="reading", phase="steady",
+                error_bound_bytes=step.source.error_bound_bytes, device_index=step.source.device_index, place=place,
+                recorded_at=Instant(step.at_ns // 1000), line=next(numbers),
+            )  # fmt: skip
 
 
 def _notes(reader: Reader) -> list[str]:
