@@ -1,6 +1,7 @@
 """Memory line by line: run a program under the line trace, and record what every line did."""
 
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -263,6 +264,7 @@ def _notes(reader: Reader) -> list[str]:
     ]
 
 
+@functools.cache
 def _short(file: str) -> str:
     """A path as seen from here where it lies below, so that the same program is the same elsewhere."""
     below = os.path.relpath(file) if os.path.isabs(file) else file
