@@ -91,8 +91,7 @@ def command(
         talk(note)
     if traced.status != "ok":
         talk(f"{target}: {traced.status}{': ' + traced.reason if traced.reason else ''}")
-    talk(f"recorded as run {run.run_id} in {store.root}. Every line of it:")
-    talk(f"  bench sql \"FROM line_memory WHERE run_id = '{run.run_id}'\"")
+    talk(f"recorded as run {run.run_id} in {store.root}. Draw it with: bench viz memory-lines --runs {run.run_id}")
     return Exit.OK if traced.status == "ok" else Exit.FAILED
 
 
