@@ -1,4 +1,4 @@
-"""What every measuring command shares: the run's labels, and how to talk to a person."""
+"""What every measuring command shares: the run's labels, shares as options, and how to talk to a person."""
 
 import shutil
 import sys
@@ -40,6 +40,21 @@ def sample_option(default: float | None = None) -> Callable[[Any], Any]:
         metavar="HZ",
         help="Record memory, CPU and GPU use over time, looking so many times a second.",
     )
+
+
+def share(text: str) -> float:
+    """Read `1%` or `0.01`.
+
+    Raises:
+        BenchError: It is no share between 0 and 1.
+    """
+    try:
+        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise BenchError(f"{text!r} is no share between 0 and 1. Write it as 1% or 0.01.")
+    return value
 
 
 def talk(text: str) -> None:

@@ -8,26 +8,11 @@ from ..warehouse.errors import BenchError, Exit, MissingExtra
 from ..warehouse.options import Command, Values, store_option
 from ..warehouse.store import Store
 from . import backends as known_backends
-from .console import config_option, progress, sample_option, tags_option, talk
+from .console import config_option, progress, sample_option, share, tags_option, talk
 from .plan import BASELINE, DTYPES, MODES, Settings, Workload, product
 from .suites import models_of
 
 QUICK_PRECISION, QUICK_BUDGET_S = 0.03, 4.0
-
-
-def share(text: str) -> float:
-    """Read `1%` or `0.01`.
-
-    Raises:
-        BenchError: It is no share between 0 and 1.
-    """
-    try:
-        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1:
-        raise BenchError(f"{text!r} is no share between 0 and 1. Write it as 1% or 0.01.")
-    return value
 
 
 def device_name(text: str) -> str:

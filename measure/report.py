@@ -3,10 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..warehouse.database import Warehouse
 from .estimate import smallest_detectable
 from .plan import BASELINE
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
 
 COLUMNS = ("model", "mode", "size", "backend", "median", "speedup", "compile", "memory", "status")
 
@@ -93,7 +96,7 @@ class Result:
         return f"{title}: {self.reason or 'measured'}{unseen}"
 
 
-def results(warehouse: Warehouse, run_id: str) -> list[Result]:
+def results(warehouse: "Warehouse", run_id: str) -> list[Result]:
     """The cases of a run, in the order of its plan."""
     return [Result(*row) for row in warehouse.rows(_QUERY, [run_id])]
 

@@ -292,10 +292,10 @@ class Run:
         for journal in (*self._rotated, self._journal):
             journal.sync()
 
-    def close(self, status: str = "ok", reason: str | None = None) -> None:
+    def close(self, status: str = "ok", reason: str | None = None, *, seal: bool = True) -> None:
         """End the run and seal its events into Parquet; safe to call twice.
 
-        Without pyarrow the journal stays, whole, for the next `bench ingest` to seal.
+        Without pyarrow, or `seal`, the journal stays, whole, for the next command that opens the store to seal.
         """
         with self._turning:
             if self._closed:
@@ -308,6 +308,8 @@ class Run:
                 self._closed = True
                 _open_runs.discard(self)
                 self._journal.close()
+        if not seal:
+            return
         try:
             import pyarrow  # noqa: F401
         except ImportError:

@@ -1,0 +1,153 @@
+"""The small process that starts measured commands, one at a time: a script, `python -I -S command_launcher.py`.
+
+What a process held before it called exec, its parent's pages included, the kernel reports as its peak for ever. So
+commands are started from here, which imports next to nothing, and not from bench. It is told what to run on stdin and
+answers on stdout, both in marshal; when stdin closes it kills what it started, and ends.
+"""
+
+from __future__ import annotations
+
+import _signal as signal  # type: ignore[import-not-found]  # signal itself imports more than all the rest
+import marshal
+import os
+import select
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO
+
+LOOK_NS = 10_000_000  # how often the tree's memory is added up, where the command has children
+TAIL_BYTES = 4096
+PIPE_READS = 64  # of TAIL_BYTES: all that a pipe holds, even if someone goes on writing
+PAGE = os.sysconf("SC_PAGE_SIZE")
+# Python ignores these, and what it ignores its children would.
+DEFAULTS = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
+
+
+def main() -> None:
+    """Answer requests until there are none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for bench, which closes stdin
+    with open(0, "rb") as requests, open(1, "wb") as replies:
+        _reply(replies, _high_water())
+        while True:
+            try:
+                request = marshal.load(requests)
+            except EOFError:
+                return
+            _reply(replies, _run(request, replies))
+
+
+def _run(request: dict[str, Any], replies: BinaryIO) -> dict[str, Any]:
+    """Run a command to its end, and say what it took."""
+    arguments, seconds = request["arguments"], request["timeout_s"]
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    os.set_blocking(writing, True)
+    actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, request["stdin"], os.O_RDONLY, 0)]
+    if request["shown"]:
+        actions += [(os.POSIX_SPAWN_DUP2, 2, 1)]
+    else:
+        actions += [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0), (os.POSIX_SPAWN_DUP2, writing, 2)]
+    began = time.perf_counter_ns()
+    try:
+        pid = os.posix_spawn(
+            request["path"], arguments, os.environ, file_actions=actions, setpgroup=0, setsigdef=DEFAULTS
+        )
+    except OSError as error:
+        os.close(reading)
+        os.close(writing)
+        return {"error": error.strerror}
+    os.close(writing)
+    if request["tell"]:
+        _reply(replies, pid)
+    tail = bytearray()
+    ended, timed_out, together = _wait(pid, reading, tail, None if seconds is None else began + int(seconds * 1e9))
+    _, status, usage = os.wait4(pid, 0)
+    for _ in range(PIPE_READS):
+        if not _read(reading, tail):
+            break
+    os.close(reading)
+    return {
+        "duration_ns": ended - began, "timed_out": timed_out, "code": os.waitstatus_to_exitcode(status),
+        "user_ns": round(usage.ru_utime * 1e9), "system_ns": round(usage.ru_stime * 1e9),
+        "peak_bytes": usage.ru_maxrss * 1024, "tree_bytes": together,
+        "minor_faults": usage.ru_minflt, "major_faults": usage.ru_majflt,
+        "voluntary_switches": usage.ru_nvcsw, "involuntary_switches": usage.ru_nivcsw, "stderr": bytes(tail),
+    }  # fmt: skip
+
+
+def _wait(pid: int, reading: int, tail: bytearray, deadline: int | None) -> tuple[int, bool, int | None]:
+    """Sleep until the command ends; when that was, whether it was made to, and the most that several held together."""
+    process = os.pidfd_open(pid)
+    waiting = select.poll()
+    for descriptor in (process, reading):
+        waiting.register(descriptor, select.POLLIN)
+    waiting.register(0, 0)  # hang-ups are told in any case
+    timed_out, together, look = False, None, time.perf_counter_ns() + LOOK_NS
+    try:
+        while True:
+            ready = dict(waiting.poll(LOOK_NS / 1e6))
+            now = time.perf_counter_ns()
+            if process in ready:
+                return now, timed_out, together
+            if 0 in ready:  # bench is gone, or wants no more
+                _kill(pid)
+                os._exit(1)
+            if reading in ready and not _read(reading, tail):
+                waiting.unregister(reading)
+            if deadline is not None and now >= deadline and not timed_out:
+                timed_out = True
+                _kill(pid)
+            if now >= look:
+                look = now + LOOK_NS
+                sizes = dict(_tree(pid))
+                if len(sizes) > 1:
+                    together = max(together or 0, sum(sizes.values()))
+    finally:
+        os.close(process)
+
+
+def _read(reading: int, tail: bytearray) -> bool:
+    """Keep the end of what is there to be read; whether there was anything."""
+    try:
+        chunk = os.read(reading, TAIL_BYTES)
+    except BlockingIOError:
+        return False
+    tail += chunk
+    del tail[:-TAIL_BYTES]
+    return bool(chunk)
+
+
+def _tree(pid: int) -> list[tuple[int, int]]:
+    """A process and its descendants, with their resident bytes; those that end meanwhile are left out."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as statm:
+            found = [(pid, int(statm.read().split()[1]) * PAGE)]
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as children:
+            return found + [one for child in children.read().split() for one in _tree(int(child))]
+    except (OSError, IndexError, ValueError):
+        return []
+
+
+def _kill(pid: int) -> None:
+    """End a command, its process group, and descendants that left the group."""
+    for kill, whom in [*((os.kill, one) for one, _ in _tree(pid)), (os.killpg, pid)]:
+        try:
+            kill(whom, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def _high_water() -> int:
+    """The most this process held: below that no peak of a command can be told."""
+    with open("/proc/self/status", "rb") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(b"VmHWM:"))
+
+
+def _reply(replies: BinaryIO, what: Any) -> None:
+    marshal.dump(what, replies)
+    replies.flush()
+
+
+if __name__ == "__main__":
+    main()
