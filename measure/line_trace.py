@@ -95,6 +95,7 @@ class LineTrace:
         with self._meeting:
             if line not in lines:
                 lines[line] = self._places.new(code.co_filename, line, code.co_qualname)
+        self._look_for_gpus()
         return lines[line]
 
     def lanes(self) -> list[Lane]:
@@ -106,7 +107,10 @@ class LineTrace:
         return lanes
 
     def _look_for_gpus(self) -> None:
-        """Open the ledgers of GPUs that torch began to use; until then, all of their memory was free."""
+        """Open the ledgers of GPUs that torch began to use; until then, all of their memory was free.
+
+        Asked where host memory moved, as a GPU's first use makes it, and at new lines: at every line it would cost too much.
+        """
         for index, source, read in gpus(self._gpus):
             ledger = Ledger(self._folder, len(self._gpus) + 1, source, read, first=0)
             self._gpus[index] = ledger
