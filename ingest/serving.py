@@ -56,6 +56,8 @@ REQUESTS = {  # lists with an entry a request: metric, unit, and whether a reque
     "ttfts": ("ttft", "s", False), "latencies": ("latency", "s", False), "queue_times": ("client_queue_time", "s", True),
     "input_lens": ("input_tokens", "tokens", True), "output_lens": ("output_tokens", "tokens", False),
 }  # fmt: skip
+SECRETS = {"api_key", "admin_api_key", "authorization", "header", "headers", "password", "hf_token"}
+SECRET = re.compile(r'("\w*(?:api_key|password|hf_token)"\s*:\s*)"[^"]*"?')
 MOST_REASONS = 3
 
 
@@ -235,3 +237,19 @@ def after(record: Object, key: str) -> Iterator[str]:
 def plain(value: Any) -> Any:
     """The value of an axis: a number JSON has no word for as the tools write it as text."""
     return "inf" if value == float("inf") else value
+
+
+def public(said: Any) -> Any:
+    """A document, rid of what must not be in a store, nor in its rejects: keys of servers."""
+    if isinstance(said, dict):
+        for key in [key for key in said if key.lower() in SECRETS]:
+            del said[key]
+    for inner in said.values() if isinstance(said, dict) else said if isinstance(said, list) else ():
+        if isinstance(inner, dict | list):
+            public(inner)
+    return said
+
+
+def masked(text: str) -> str:
+    """A record as its reject keeps it: without the keys of servers."""
+    return SECRET.sub(r'\1"…"', text)

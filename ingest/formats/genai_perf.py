@@ -55,7 +55,7 @@ class GenaiPerf(JsonFormat):
         "metrics of each GPU; a request of a profile export → samples of latency, ttft, ttst and itl (between responses with "
         "text) of the same case, NULL where nothing came"
     )
-    lost = "texts of requests and responses of a profile export"
+    lost = "texts of requests and responses of a profile export; headers and API keys"
     places = ("*/*_genai_perf.json", "*/*_genai_perf.csv", "*/*profile_export*.json")
     shapes = (
         frozenset({"request_latency.unit", "request_latency.avg"}),
@@ -89,8 +89,8 @@ class GenaiPerf(JsonFormat):
         return results.close()
 
     def document(self, part: Part) -> Any:
-        """The document, its requests not decoded yet."""
-        return read_document(part, "requests")
+        """The document without secrets, its requests not decoded yet."""
+        return serving.public(read_document(part, "requests"))
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One record of a summary; as many as there were requests of an export."""

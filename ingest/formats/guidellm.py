@@ -24,7 +24,6 @@ REQUEST = {  # of one request: metric and unit
     "prompt_tokens": ("input_tokens", "tokens"), "output_tokens": ("output_tokens", "tokens"),
 }  # fmt: skip
 TEXTS = ("prompt", "output", "reasoning_output", "request_args", "tool_calls")
-SECRETS = ("api_key", "authorization", "headers")
 LOAD = ("rate", "streams", "max_concurrency", "num_conversations")
 MODELS = (  # where the model is named, by version
     ("config", "backend", "model"), ("benchmarker", "backend", "model"), ("worker", "backend_model"), ("args", "model"),
@@ -62,8 +61,8 @@ class Guidellm(JsonFormat):
     )
 
     def document(self, part: Part) -> Any:
-        """The document, its requests not decoded yet."""
-        return read_document(part, *STATUSES[:3])
+        """The document without secrets, its requests not decoded yet."""
+        return serving.public(read_document(part, *STATUSES[:3]))
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file; a benchmark is a record, and each of its requests."""
@@ -78,7 +77,7 @@ class Guidellm(JsonFormat):
                 environment_id="", python=python if isinstance(python, str) else None,
                 os=platform if isinstance(platform, str) else None,
             ),
-            tags=_public(document.left()),
+            tags=document.left(),
         )  # fmt: skip
         return _records(benchmarks, document)
 
@@ -93,7 +92,7 @@ class Guidellm(JsonFormat):
         case.metric("benchmark_duration", benchmark.take("duration"), "s", better=None)
         _outcome(case, benchmark)
         benchmark.take("requests")
-        case.fields(_public(benchmark.left()))
+        case.fields(benchmark.left())
 
 
 def _records(benchmarks: list[Any], document: Object) -> Iterator[Any]:
@@ -109,7 +108,7 @@ def _records(benchmarks: list[Any], document: Object) -> Iterator[Any]:
             several = requests.get(status) if isinstance(requests, Object) else None
             for number, request in enumerate(records_in(several)):
                 about = [("status", status), ("number", number), *place]
-                yield request if isinstance(request, Broken) else Object([("request", request), *about])
+                yield request if isinstance(request, Broken) else Object([("request", serving.public(request)), *about])
 
 
 def _at(document: Object, path: tuple[str, ...]) -> Any:
@@ -232,11 +231,4 @@ def _request(case: Subject, request: Object, status: str, number: int) -> None:
             )  # fmt: skip
     for field in TEXTS:
         request.take(field)
-    case.fields(_public(request.left()))
-
-
-def _public(said: Any) -> Any:
-    """Without what must not be in a store."""
-    if isinstance(said, dict):
-        return {key: _public(value) for key, value in said.items() if key.lower() not in SECRETS}
-    return [_public(value) for value in said] if isinstance(said, list) else said
+    case.fields(request.left())

@@ -43,7 +43,7 @@ class Sglang(Format):
         "backend; mean_e2e_latency_ms … → latency_mean, ttft, itl, tpot; requests, throughputs and failures as of vLLM; lines "
         "appended later → the same run"
     )
-    lost = "generated texts (a note counts them)"
+    lost = "generated texts (a note counts them); API keys of the server"
     grows = True
     unpacks = True
 
@@ -60,14 +60,14 @@ class Sglang(Format):
         results = Results(part, batch)
         try:
             for at, line in serving.lines(part):
-                results.record(functools.partial(_read, results, line), line, at)
+                results.record(functools.partial(_read, results, line), functools.partial(serving.masked, line), at)
         except BadRecord as error:
             reject_file(results, error)
         return results.close()
 
 
 def _read(results: Results, line: str) -> None:
-    record = serving.object_of(line)
+    record = serving.public(serving.object_of(line))
     backend, server = record.text("backend"), record.get("server_info")
     tag = record.text("tag") or backend
     axes = {axis: serving.plain(record.take(axis)) for axis in AXES} | {"endpoint": backend if backend != tag else None}

@@ -39,7 +39,8 @@ def summary(**fields: Any) -> dict[str, Any]:
         "request_throughput": {"unit": "requests/sec", "avg": 1.5},
         "request_latency": {"unit": "ms", "avg": 6.5, "p99": 9.5, "min": 5.5, "std": 0.5},
         "input_sequence_length": {"unit": "tokens", "avg": 3000.0},
-        "input_config": {"model": ["llama"], "concurrency": 10, "output_tokens_mean": 128, "streaming": True, "verbose": False},
+        "input_config": {"model": ["llama"], "concurrency": 10, "output_tokens_mean": 128, "streaming": True, "verbose": False,
+                         "header": ["Authorization: x"]},
     } | fields  # fmt: skip
 
 
@@ -103,7 +104,8 @@ def test_a_json_is_a_case_of_its_model_and_load() -> None:
     assert json.loads(case.parameters or "") == {"concurrency": 10, "output_tokens_mean": 128, "streaming": True}
     assert got.metrics()["latency_p99"] == (9.5e6, "ns")
     assert got.metrics()["request_throughput"] == (1.5, "requests/s")
-    assert json.loads(got.metrics()["fields"])["input_config"]["verbose"] is False
+    config = json.loads(got.metrics()["fields"])["input_config"]
+    assert config["verbose"] is False and "header" not in config
 
 
 def test_nested_settings_are_the_same_axes() -> None:

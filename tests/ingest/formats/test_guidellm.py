@@ -136,6 +136,8 @@ def test_no_key_is_stored() -> None:
     got = report(benchmark(), args={"backend_kwargs": {"api_key": "secret", "model": "llama"}})
 
     assert "secret" not in str(got.events) + str(got.tags)
+    broken = report(benchmark(metrics=5))
+    assert broken.rejects() and "secret" not in str(broken.events)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bench.ingest.format import find_format
 from bench.ingest.load import Report
-from bench.warehouse.events import Case, Metric
+from bench.warehouse.events import Case, Metric, Reject
 
 from .reading import lay, read, recognised
 
@@ -64,8 +64,10 @@ def test_names(name: str, said: dict[str, Any], expected: str) -> None:
 
 
 def test_what_the_server_says_of_itself() -> None:
-    """Its parallelism is an axis, the rest is kept."""
-    got = read("sglang", lines(line(tag="v2", server_info={"model_path": "m", "tp_size": 2, "version": "0.5"})))
+    """Its parallelism is an axis, the rest is kept, but for its key."""
+    got = read(
+        "sglang", lines(line(tag="v2", server_info={"model_path": "m", "tp_size": 2, "version": "0.5", "api_key": "k"}))
+    )
 
     (case,) = got.of(Case)
     assert case.backend == "v2"
@@ -98,6 +100,14 @@ def test_broken_lines_are_rejects_with_their_number() -> None:
 
     assert [at for at, _ in got.rejects()] == [2, 3, 4, 5]
     assert got.accounting == (6, 2, 4)
+
+
+def test_no_key_of_a_server_is_in_a_reject() -> None:
+    """A line that was cut keeps what else it said."""
+    cut = json.dumps(line(server_info={"api_key": "secret", "model_path": "m"}))[:-20]
+    (reject,) = read("sglang", lines(line()) + cut + "\n").of(Reject)
+
+    assert "secret" not in (reject.text or "") and '"model_path": "m"' in (reject.text or "")
 
 
 def test_a_sweep_of_vllm_is_none_of_sglang(tmp_path: Path) -> None:
