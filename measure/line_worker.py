@@ -12,6 +12,7 @@ import importlib
 import json
 import operator
 import os
+import resource
 import runpy
 import signal
 import sys
@@ -59,12 +60,13 @@ def main() -> None:
     child = os.fork()
     if child == 0:
         _die_with_parent()
-        os._exit(_child(job, reports))
+        sys.exit(_child(job, reports))  # as any Python ends: what the program registered with atexit runs
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the child, and goes to both
     signal.signal(signal.SIGTERM, lambda number, frame: os.kill(child, signal.SIGINT))
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child has left one
         with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
@@ -99,8 +101,6 @@ def _child(job: Job, reports: int) -> int:
     if os.getpid() == me:
         kept = trace is None or trace.stop()
         tell(code=code, kept=kept, **(_failure(error) if error else {}))
-    sys.stdout.flush()
-    sys.stderr.flush()
     return code
 
 

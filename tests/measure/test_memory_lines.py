@@ -154,6 +154,19 @@ def test_a_forked_child_is_not_counted(here: Path) -> None:
     assert rows("SELECT status FROM case_outcomes") == [("ok",)]
 
 
+def test_a_program_ends_as_any_other(here: Path) -> None:
+    """Its threads are waited for and followed, and what it registered for the end is run."""
+    (here / "program.py").write_text(
+        "import atexit, threading, time\n"
+        "def late():\n    time.sleep(0.2)\n    kept.append(bytearray(8 << 20))\n"
+        "kept = []\natexit.register(lambda: open('end.txt', 'w').write('well'))\nthreading.Thread(target=late).start()\n"
+    )
+
+    assert measure("program.py").return_value == 0
+    assert rows("SELECT hits, increase_bytes > 7e6 FROM line_memory WHERE line = 4") == [(1, True)]
+    assert (here / "end.txt").read_text() == "well"
+
+
 def test_a_program_that_takes_the_trace_away_is_said(here: Path) -> None:
     """A debugger or coverage would."""
     (here / "program.py").write_text(
