@@ -58,6 +58,7 @@ REQUESTS = {  # lists with an entry a request: metric, unit, and whether a reque
 }  # fmt: skip
 SECRETS = {"api_key", "admin_api_key", "authorization", "header", "headers", "password", "hf_token"}
 SECRET = re.compile(r'("\w*(?:api_key|password|hf_token)"\s*:\s*)"[^"]*"?')
+TOGETHER = 10_000  # gaps between tokens that are samples of one kind: one too short to be whole ns makes metrics of all
 MOST_REASONS = 3
 
 
@@ -186,11 +187,15 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
             )
             case.samples(cut, unit, metric=f"{metric}_errored", recorded_at=moment, better=None)
     case.samples(record.array("start_times"), "s", loops=None, metric="start_time", better=None)
-    done = 0
+    first, together = 0, []
     for index, each in enumerate(gaps):
-        metric = "itl_errored" if index in failed else "itl"
-        case.samples(each, "s", metric=metric, recorded_at=moment, sample=done)
-        done += len(each)
+        if index in failed:
+            case.samples(each, "s", metric="itl_errored", recorded_at=moment, better=None)
+        else:
+            together += each
+        if len(together) >= TOGETHER or index == len(gaps) - 1:
+            case.samples(together, "s", metric="itl", recorded_at=moment, sample=first)
+            first, together = first + len(together), []
     case.samples([len(each) for each in gaps], "count", metric="itl_count")  # says which request a sample of itl is of
     if texts := record.array("generated_texts"):
         results.note(f"{len(texts)} generated texts are left out")
