@@ -1,6 +1,5 @@
 """Which commands to run: their words, and the product of their parameters."""
 
-import decimal
 import itertools
 import math
 import re
@@ -171,6 +170,8 @@ def _values(text: str) -> Iterator[int | float | str]:
     if scan is None:
         yield _number(text)
         return
+    import decimal  # which is slow to come, and seldom needed
+
     first, last = map(decimal.Decimal, scan.group(1, 2))
     step = decimal.Decimal(scan[3] or (1 if last >= first else -1))
     count = (last - first) / step if step else decimal.Decimal(-1)

@@ -1,5 +1,6 @@
 """`bench measure command`: real processes, however they end, and what is recorded of them."""
 
+import itertools
 import json
 import os
 import signal
@@ -170,11 +171,13 @@ def test_several_take_turns() -> None:
     result = measure("--repeat", "6", "--format", "json", "sleep 0.02", "sleep 0.04")
 
     assert result.return_value == 0, result.output
-    assert rows("SELECT position, count(*) FROM timings WHERE metric = 'latency' GROUP BY ALL ORDER BY 1") == [
-        (0, 12 // 2),
-        (1, 6),
-    ]
-    first, second = __import__("json").loads(result.stdout)
+    query = (
+        "SELECT name, position, count(*) FROM timings JOIN cases USING (case_id) WHERE metric = 'latency' GROUP BY ALL"
+    )
+    assert {(name, place): n for name, place, n in rows(query)} == dict.fromkeys(
+        itertools.product(("sleep 0.02", "sleep 0.04"), (0, 1)), 3
+    )
+    first, second = json.loads(result.stdout)
     assert first["ratio"] is None
     assert second["high"] < 1
     assert 10e6 < second["difference_ns"] < 60e6
