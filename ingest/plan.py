@@ -165,7 +165,8 @@ def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: C
         names = "\n".join(f"  {each.name}: {each.doc}" for each in formats().values())
         raise BenchError(
             f"nothing in {want.path} is recognised:\n{looks}{more}\nFormats:\n{names}\n"
-            "Name one with --format if the file is of it."
+            "Name one with --format if the file is of it. Any table is read by naming its columns with --map, any log by"
+            " describing its lines with --pattern: see bench ingest --help"
         )
     plan.notes += [f"{want.path.name}/{name} {look}; left out" for name, look in unknown.items()]
     for (_, group, _), files in found.items():

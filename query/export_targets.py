@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .export import Exported, Left, Measured, Series, count_rest, name_of, passed, text_of
+from .export import OTHER_METRICS, Exported, Left, Measured, Series, count_rest, name_of, passed, text_of
 
-S = 1e-9  # seconds in a ns
+NS = 1e9  # in a second
 NO_TIME = "cases without samples of the time that is exported"
 SPREADS = ("min", "max", "mean", "stddev", "median", "iqr", "q1", "q3", "ld15iqr", "hd15iqr")
 COMPARED = {"min", "max", "mean", "stddev", "median"}  # without which pytest-benchmark has nothing to compare
@@ -39,7 +39,7 @@ def pytest_benchmark(runs: Sequence[Exported], metric: str, left: Left) -> tuple
     facts, records = run.facts, []
     for case in passed(run.cases, left):
         series, given = case.samples(metric), case.aggregates(metric, (*SPREADS, "sum"))
-        given = {name: value * S for name, value in given.items()}
+        given = {name: value / NS for name, value in given.items()}
         if series is None and not set(given) >= COMPARED:
             left.add(NO_TIME)
             continue
@@ -70,7 +70,7 @@ def pytest_benchmark(runs: Sequence[Exported], metric: str, left: Left) -> tuple
 
 def _stats(series: Series) -> dict[str, Any]:
     """The statistics pytest-benchmark shows, of seconds a call."""
-    x = sorted(value * S for value in series.values)
+    x = sorted(value / NS for value in series.values)
     mean, spread = statistics.fmean(x), statistics.stdev(x) if len(x) > 1 else 0.0
     q1, median, q3 = statistics.quantiles(x, n=4, method="inclusive") if len(x) > 1 else x * 3
     low, high = q1 - 1.5 * (q3 - q1), q3 + 1.5 * (q3 - q1)
@@ -80,7 +80,7 @@ def _stats(series: Series) -> dict[str, Any]:
         "min": x[0], "max": x[-1], "mean": mean, "stddev": spread, "rounds": len(x), "median": median, "iqr": q3 - q1,
         "q1": q1, "q3": q3, "iqr_outliers": beyond, "stddev_outliers": far, "outliers": f"{far};{beyond}",
         "ld15iqr": min(value for value in x if value >= low), "hd15iqr": max(value for value in x if value <= high),
-        "ops": 1 / mean if mean else None, "total": math.fsum(x), "data": [value * S for value in series.values],
+        "ops": 1 / mean if mean else None, "total": math.fsum(x), "data": [value / NS for value in series.values],
         "iterations": series.loops[0] if len(set(series.loops)) == 1 else 1,
     }  # fmt: skip
 
@@ -98,7 +98,11 @@ def _medians(case: Measured, left: Left) -> dict[str, float]:
     """The other metrics of a case, each as its median."""
     found = {}
     for key, series in case.series.items():
-        found["_".join(name_of(key).split(" "))] = series.median
+        name = name_of(key).replace(" ", "_")
+        if name in found:
+            left.add(OTHER_METRICS, len(series.values), name_of(key))
+            continue
+        found[name] = series.median
         left.add("values of other metrics, whose median stands in extra_info", len(series.values) - 1, name_of(key))
     return found
 
@@ -132,7 +136,10 @@ def _entries(case: Measured, place: dict[str, Any], metric: str, left: Left) -> 
     left.add("values of cpu_time without a time beside it", max(0, len(cpu_times) - len(real)))
     without = max(0, len(real) - len(cpu_times)) + len(set(means) - set(cpu_means))
     left.add("cpu_time unknown: it repeats real_time, for compare.py reads both, in that many entries", without)
-    counters = {key[0]: case.series.pop(key) for key in list(case.series) if _is_counter(key, case, len(real))}
+    counters: dict[str, Series] = {}
+    for key in list(case.series):
+        if key[0] not in counters and _is_counter(key, case, len(real)):
+            counters[key[0]] = case.series.pop(key)
     entries = []
     for number, (time, loops) in enumerate(zip(real, series.loops if series else [], strict=True)):
         entries.append({
@@ -170,14 +177,14 @@ def hyperfine(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, A
             left.add("failed cases without samples" if case.failed else NO_TIME)
             continue
         memory = case.series.pop(("rss", "peak", None), None) or case.series.pop(("rss", "peak", "steady"), None)
-        stats = _stats(series)
+        stats: dict[str, Any] = _stats(series) | ({} if len(series.values) > 1 else {"stddev": None})
         said = {key: text_of(value) for key, value in (case.axes | case.parameters).items()}
         times = {
-            name: case.aggregates(f"{name}_time", ["mean"]).get("mean", math.nan) * S for name in ("user", "system")
+            name: case.aggregates(f"{name}_time", ["mean"]).get("mean", math.nan) / NS for name in ("user", "system")
         }
         results.append({
             "command": case.label,
-            **{name: given[name] * S if name in given else stats[name] for name in ("mean", "stddev", "median", "min", "max")},
+            **{name: given[name] / NS if name in given else stats[name] for name in ("mean", "stddev", "median", "min", "max")},
             **{name: None if math.isnan(value) else value for name, value in times.items()},
             "times": stats["data"], **({"memory_usage_byte": [round(value) for value in memory.values]} if memory else {}),
             "exit_codes": [(case.exit_code or 1) if case.failed else 0] * len(series.values),

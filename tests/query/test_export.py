@@ -170,6 +170,8 @@ def test_hyperfine_has_exit_codes_for_failures() -> None:
     (result,) = document["results"]
     assert (result["command"], result["times"], result["exit_codes"]) == ("flaky", [1.0, 2.0], [3, 3])
     assert (result["mean"], result["memory_usage_byte"]) == (1.5, [4096])
+    (one,) = written("hyperfine", warehouse(PLAIN, *latencies(PLAIN, 6)))[0]["results"]
+    assert (one["times"], one["stddev"]) == ([6e-9], None)
     assert left == ["1 failed cases without samples"]
 
 
@@ -398,6 +400,18 @@ def test_hostile_metrics_and_names_stay_inside() -> None:
         assert json.loads(file.removeprefix(TARGETS[target].before)) == document
     entry = written("google-benchmark", built)[0]["benchmarks"][0]
     assert (entry["name"], entry["real_time"]) == (a.name, 1000.0)
+
+
+def test_metrics_that_differ_in_their_phase_only() -> None:
+    """One has the name; the other is counted."""
+    a = case("a")
+    two = [metric(a, "loss", 1.0, phase="steady"), metric(a, "loss", 2.0)]
+    built = warehouse(a, *latencies(a, 1000), *two)
+    for target in ("pytest-benchmark", "google-benchmark"):
+        document, left, _ = written(target, built)
+        assert "1 values of other metrics (loss)" in left
+        (record,) = document["benchmarks"]
+        assert record.get("extra_info", record)["loss"] in (1.0, 2.0)
 
 
 def test_parquet_has_types(bench: Bench, tmp_path: Path) -> None:
