@@ -82,7 +82,7 @@ class Side:
 
 def template_of(words: Sequence[str]) -> Template:
     """The command that follows `--`."""
-    return Template(words[0] if len(words) == 1 else shlex.join(words), tuple(words))
+    return Template(words[0] if len(words) == 1 else " ".join(map(_quoted, words)), tuple(words))
 
 
 def parameter_of(text: str) -> tuple[str, list[int | float | str]]:
@@ -155,6 +155,12 @@ def _check_used(templates: Sequence[Template], hooks: Sequence[Hooks], axes: Par
             raise UnknownName(
                 "placeholder", f"{{{name}}}", written, where="any command", cure="Write it where the value belongs."
             )
+
+
+def _quoted(word: str) -> str:
+    """As a shell wants it; braces alone, which hold places, need no quotes."""
+    bare = word.replace("{", "").replace("}", "")
+    return word if shlex.quote(bare) == bare else shlex.quote(word)
 
 
 def _filled(text: str, parameters: Parameters) -> str:

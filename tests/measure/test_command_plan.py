@@ -66,6 +66,11 @@ def test_words_are_run_as_they_were_given(given_words: list[str]) -> None:
     assert template_of(given_words).fill({}, shell=False) == tuple(given_words)
 
 
+def test_words_are_called_as_one_would_type_them() -> None:
+    """Quoted where a shell needs it; a placeholder needs nothing."""
+    assert template_of(["sort", "--parallel={n}", "my file", "{}"]).text == "sort --parallel={n} 'my file' '{}'"
+
+
 def test_several_commands_are_compared_at_equal_parameters() -> None:
     """A single one with itself."""
     two = [Template("a {n}"), Template("b {n}")]
