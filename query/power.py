@@ -111,7 +111,7 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: Plan) -> Iterat
             f" {_cases(len(rows))}, {_runs(most)} for nine of ten"
         )
         each = _seconds(rows)
-        if each is not None and half < math.inf:
+        if each is not None and each >= 0.5 and half < math.inf:
             longest = f", or {span(2 * most * each)}" if half < most < math.inf else ""
             yield f"  a run takes {span(each)}, so both sides take {span(2 * half * each)}{longest}"
         low, high = _quantiles(rows, "detectable")

@@ -66,12 +66,12 @@ def sentence(counts: dict[str, Any]) -> str:
     """The counts of one config, or of whatever comes first in them: `A: read 20,000 · trimmed 20 · drawn 4,120`."""
     from .labels import printable
 
-    (_, whose), *numbers = counts.items()
+    (kind, whose), *numbers = counts.items()
     parts = [
         f"{key.replace('_', ' ')} {f'{value:,}' if isinstance(value, int) else printable(str(value))}"
         for key, value in numbers
     ]
-    return f"{printable(str(whose))}: {' · '.join(parts)}"
+    return f"{printable(str(whose)) if whose else f'no {kind}'}: {' · '.join(parts)}"
 
 
 def sha256_of(rows: Sequence[Sequence[Any]]) -> str:

@@ -217,3 +217,9 @@ def test_drawing_imports_neither_altair_nor_arrow() -> None:
     assert (
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "set()\n"
     )
+
+
+def test_what_has_no_name_is_said_to_have_none() -> None:
+    """Cases without a backend are counted like the others."""
+    assert provenance.sentence({"backend": None, "runs": 3, "drawn": 2}) == "no backend: runs 3 · drawn 2"
+    assert provenance.sentence({"backend": "", "runs": 1}) == "no backend: runs 1"
