@@ -62,16 +62,16 @@ def test_numbers_over_names_are_bars(empty: Warehouse) -> None:
 
 def test_numbers_over_time_are_a_line(empty: Warehouse) -> None:
     """In UTC, whatever the zone of the column; infinity has no place."""
-    query = """SELECT * FROM (VALUES (TIMESTAMP '2026-01-01 12:00', 1), ('infinity', 2), ('2026-01-02', 3)) AS t(began, n)"""
+    query = """SELECT * FROM (VALUES (TIMESTAMP '2026-01-01 12:00:00', 1), ('infinity', 2), ('2026-01-02', 3)) AS t(began, n)"""
     figure = draw(empty, query)
 
     assert axis(figure, "x")["type"] == "temporal"
     assert fields(figure, "x", "t0") == [(1767268800000, "2026-01-01 12:00:00"), (1767312000000, "2026-01-02 00:00:00")]
     assert said(figure) == "2 of 3 rows · 1 NaN or infinite"
     assert "2026-01-01 18:00" in figure.text(80, 10, False)
-    assert fields(draw(empty, query.replace("TIMESTAMP", "TIMESTAMPTZ").replace("12:00", "13:00+01")), "x")[0] == (
-        1767268800000,
-    )
+    assert fields(draw(empty, query.replace("TIMESTAMP", "TIMESTAMPTZ").replace("12:00:00", "13:00:00+01")), "x")[
+        0
+    ] == (1767268800000,)
 
 
 def test_what_cannot_be_drawn_is_counted_with_its_reason(empty: Warehouse) -> None:
