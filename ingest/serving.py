@@ -175,16 +175,11 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
     outcome(case, record, [error for error in errors if error], len(errors))
     for field, (metric, unit, always) in REQUESTS.items():
         if _is_list(record, field):
-            better = "lower" if unit == "s" else None
-            values = [
-                None if index in failed and not always else value for index, value in enumerate(record.array(field))
-            ]
+            said, better = record.array(field), "lower" if unit == "s" else None
+            failures = set() if always else failed
+            values = [None if index in failures else value for index, value in enumerate(said)]
             case.samples(values, unit, metric=metric, recorded_at=moment, better=better)
-            cut = (
-                []
-                if always
-                else [value for index, value in enumerate(record.array(field)) if index in failed and value]
-            )
+            cut = [value for index, value in enumerate(said) if index in failures and value]
             case.samples(cut, unit, metric=f"{metric}_errored", recorded_at=moment, better=None)
     case.samples(record.array("start_times"), "s", loops=None, metric="start_time", better=None)
     first, together = 0, []
