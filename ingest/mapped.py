@@ -4,6 +4,7 @@ import contextlib
 import functools
 import hashlib
 import re
+import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,7 +77,7 @@ class Mapped(Format):
         except BadRecord as error:
             reject_file(results, error)
             return results.close()
-        results.note(f"read by the mapping {self.mapping}")
+        results.note(f"read with --map {shlex.quote(str(self.mapping))}")
         read_table(table, self.mapping, results)
         return results.close()
 
@@ -263,8 +264,8 @@ class _Reader:
         term = value.about.get("loops")
         loops = None if term is None else _whole(term, _cell(term, cells))
         case.samples(
-            numbers, unit, loops=loops or 1, metric=metric, phase=about.get("phase") or "steady", recorded_at=moment, better=better,
-            sample=self.counts[place],
+            numbers, unit, loops=loops or 1, metric=metric, phase=about.get("phase") or "steady", better=better,
+            recorded_at=moment, sample=self.counts[place],
         )  # fmt: skip
         self.counts[place] += len(numbers)
 

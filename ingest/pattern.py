@@ -7,6 +7,7 @@ hang bench. What that costs are look-around and back references, which it refuse
 import codecs
 import functools
 import hashlib
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,13 +76,13 @@ class Pattern(Format):
     def read(self, part: Part, batch: Batch) -> Tally:
         """One record a line that matches."""
         results = Results(part, batch)
+        results.note(f"read with --pattern {shlex.quote(self.pattern)} --map {shlex.quote(str(self.mapping))}")
         matches = _Matches(part, self.pattern)
         try:
             read_table(Table("log", self.groups, True, lambda: iter(matches)), self.mapping, results)
         except BadRecord as error:
             reject_file(results, error)
             return results.close()
-        results.note(f"read by the pattern {self.pattern} and the mapping {self.mapping}")
         if matches.others:
             results.note(f"{matches.others} lines do not match the pattern")
         if matches.long:

@@ -254,21 +254,25 @@ def _again(warehouse: "Warehouse", cases: Mapping[str, Sequence[str | None]]) ->
             WITH own AS (
                 SELECT source_id FROM cases WHERE run_id = $run_id AND list_contains($case_ids::VARCHAR[], case_id)
             )
-            SELECT DISTINCT config, path FROM source_files
+            SELECT DISTINCT config, path, CASE WHEN regexp_matches(format, '^(map|pattern)-')
+                THEN regexp_extract(notes ->> 0, ': read with (--.*)', 1, 's') END
+            FROM source_files
             WHERE source_id IN (FROM own)
                 OR NOT EXISTS (FROM own) AND source_id IN (SELECT source_id FROM sources WHERE run_id = $run_id)
             ORDER BY ALL
             """,
             {"run_id": run_id, "case_ids": announced},
         )
-        folders = dict.fromkeys((config, str(Path(path).parent)) for config, path in sources)
+        places = [(config, path if how else str(Path(path).parent), how) for config, path, how in sources]
         commands = commands_for(warehouse, run_id, announced)
         ((own,),) = warehouse.rows("SELECT min(command) FROM runs WHERE run_id = ?", [run_id])
         if not isinstance(commands, str):
             said += map(shlex.join, commands)
             said += [f"not quite as it was: {why}"] if (why := obstacle(warehouse, run_id)) else []
-        elif folders:
-            said += [f"bench ingest {shlex.quote(f'{config}:{folder}')}" for config, folder in folders]
+        elif places:
+            said += [
+                f"bench ingest {shlex.quote(f'{config}:{place}')} {how or ''}".rstrip() for config, place, how in places
+            ]
         else:
             said += [*([commands] if announced else []), *([f"its own command was: {own}"] if own else [])]
     return Part("measure it again", None, list(dict.fromkeys(said)))

@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import random
+import shlex
 import string
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from bench.ingest.load import Report
 from bench.ingest.mapped import Mapped
 from bench.ingest.mapping import FIELDS, parse_mapping
 from bench.ingest.plan import Said
+from bench.query.explain_command import explain
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import Case, Metric, Timing
 from click.testing import CliRunner
@@ -334,6 +336,8 @@ def test_known_by_content_and_mapping(load: Any, rows: Rows, tmp_path: Path) -> 
     assert ingest(load, tmp_path / "x", "name=model,value=result,unit=ms").lines[0].loaded == 3
     again = ingest(load, tmp_path / "x", "value=result,unit=ms", "name=model").lines[0]
     assert (again.loaded, again.known) == (0, 3)
+    ((note,),) = rows("SELECT notes ->> 0 FROM sources")
+    assert ingest(load, tmp_path / "x", shlex.split(note)[-1]).lines[0].known == 3  # what a note says can be pasted
     other = ingest(load, tmp_path / "x", "name=model,value=result,unit=s")
     assert other.lines[0].loaded == 3
     assert any("is in the store already, read as map-" in note for note in other.notes)
@@ -390,10 +394,24 @@ def test_the_command_shows_what_it_understood(tmp_path: Path) -> None:
 
     assert result.stdout.splitlines()[2].split() == ["A", "map-c2c466d6", "1", "2", "1", "1", "0"]
     assert result.stderr == (
-        "note: r.csv: read by the mapping name=model,value=result,unit:=ms\n"
+        "note: r.csv: read with --map name=model,value=result,unit:=ms\n"
         "note: r.csv: columns that the mapping does not name became parameters; rest=out leaves such out: seed\n"
         "Rejected records are kept with file, line and reason; see them with: bench rejects\n"
     )
+
+
+def test_explain_says_how_to_read_it_again(tmp_path: Path) -> None:
+    """The file with its mapping, for without it nobody can."""
+    (tmp_path / "r.csv").write_text(RESULTS)
+    at = ["--store", str(tmp_path / "s")]
+    said = ["--map", "name=model,value=result,unit=ms"]
+    CliRunner().invoke(command, [f"A:{tmp_path / 'r.csv'}", *said, *at], catch_exceptions=False)
+    again = CliRunner().invoke(explain, ["bert", *at], catch_exceptions=False).stdout.splitlines()[-1]
+
+    arguments = shlex.split(again)[2:]
+    assert arguments[0] == f"A:{tmp_path / 'r.csv'}"
+    result = CliRunner().invoke(command, [*arguments, *at], catch_exceptions=False)
+    assert result.stdout.splitlines()[2].split()[-3:] == ["0", "0", "3"]
 
 
 @pytest.mark.parametrize("more", [["--format", "scheduler"], []], ids=["with a format", "without a path"])

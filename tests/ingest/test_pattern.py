@@ -2,6 +2,7 @@
 
 import gzip
 import random
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -150,6 +151,9 @@ def test_a_log_that_grew(load: Callable[..., Report], rows: Rows, tmp_path: Path
     lay(tmp_path, {"x/x.log": LOG + "tail took 1"})
     first = ingest(load, tmp_path / "x")
     assert first.lines[0].loaded == 3
+    ((note,),) = rows("SELECT notes ->> 0 FROM sources")
+    *_, pattern, _, mapping = shlex.split(note)
+    assert ingest(load, tmp_path / "x", pattern, mapping).lines[0].known == 3  # what a note says can be pasted
     assert any("ends in a line that is not complete" in note for note in first.notes)
     assert ingest(load, tmp_path / "x").lines[0].known == 3
 
