@@ -132,11 +132,14 @@ class Object(dict[str, Any]):
         return rest
 
 
+CONTAINERS = {Object, dict, list}
+
+
 def _left(value: Any) -> Any:
     if isinstance(value, Object) and value.asked:
         return value.left() or None
     if isinstance(value, list):
-        return [rest for each in value if (rest := _left(each)) is not None] or None
+        return [rest for each in _inside(value) if (rest := _left(each)) is not None] or None
     return None
 
 
@@ -227,6 +230,8 @@ def _is_deep(value: Any) -> bool:
 
 def _inside(value: Any) -> list[Any]:
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if CONTAINERS.isdisjoint(map(type, values)):  # as of lists of numbers, which may be long
+        return []
     return [inner for inner in values if isinstance(inner, dict | list)]
 
 

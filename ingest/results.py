@@ -15,6 +15,8 @@ from ..warehouse.environment import identified
 from ..warehouse.events import Case, Environment, Event, Instant, MemorySample, Metric, Outcome, Reject, Run, Timing
 from ..warehouse.log import Batch
 from ..warehouse.recorder import case_ids
+from .bulk import LONGEST_NAME as LONGEST_NAME
+from .bulk import LONGEST_NS, Rows, is_whole, rows_of
 from .document import BadRecord, as_json, labels
 from .format import MAX_TEXT, Part, Tally
 from .known import content_uuid
@@ -22,11 +24,8 @@ from .units import SPREADS, Unit, unit_of
 
 Chosen = tuple[str, bool]  # a run, and whether it is in the store already
 
-LONGEST_NS = float(2**63)
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")  # of an object in memory, which differs in every run
-LONGEST_NAME = 200  # characters of a metric or unit, which stands in many rows
 LONGEST_NUMBER = 400  # characters
-ROUNDING = 1e-3  # a timing is whole ns: samples that would lose more than this share of themselves stay as they are
 NOWHERE = Environment(environment_id="")
 AS_THE_UNIT_SAYS = "as the unit says"
 
@@ -43,7 +42,7 @@ class Results:
         self._batch = batch
         self._known = False
         self._announced: set[tuple[str, str]] = set()
-        self._pending: list[Iterable[Event]] = []  # of the record being read
+        self._pending: list[Iterable[Event] | Rows] = []  # of the record being read
         self._subjects: dict[str, Subject] = {}  # cases of the record being read
         self._homeless: list[Reject] = []  # that came before any run was described
 
@@ -98,6 +97,9 @@ class Results:
             self.reject(error, text if isinstance(text, str) else text(), line)
             return
         for events in self._pending:
+            if isinstance(events, Rows):
+                self._batch.add_rows(events.event, events.columns, events.count)
+                continue
             for event in events:
                 self._batch.add(event)
         for subject in self._subjects.values():
@@ -161,7 +163,7 @@ class Results:
         subject.is_announced = True
         return subject
 
-    def add(self, events: Iterable[Event]) -> None:
+    def add(self, events: Iterable[Event] | Rows) -> None:
         """Add events of the record being read; they are made when it turns out whole."""
         self._pending.append(events)
 
@@ -213,12 +215,19 @@ class Subject:
         kind = unit_of(unit)
         better = kind.better if better == AS_THE_UNIT_SAYS else better
         first = columns.pop("sample", 0) or 0
-        read = [number(value, kind.factor) for value in values]
-        self.is_measured |= any(value is not None for value in read)
         place = self.place() | {"metric": metric[:LONGEST_NAME], "phase": phase, "recorded_at": recorded_at}
         calls = loops if loops is not None and 0 < loops < LONGEST_NS else 0
+        many = rows_of(
+            values, unit, kind, better, calls=calls, together=together, first=first, place=place, columns=columns
+        )
+        if many is not None:
+            self.is_measured = True
+            self._results.add(many)
+            return
+        read = [number(value, kind.factor) for value in values]
+        self.is_measured |= any(value is not None for value in read)
         times = 1 if together else calls
-        timed = kind.name == "ns" and calls > 0 and all(_is_whole(one * times) for one in read if one is not None)
+        timed = kind.name == "ns" and calls > 0 and all(is_whole(one * times) for one in read if one is not None)
 
         def events() -> Iterator[Event]:
             for index, (value, one) in enumerate(zip(values, read, strict=True), first):
@@ -292,10 +301,6 @@ def number(value: Any, factor: float = 1.0) -> float | None:
     except (ValueError, OverflowError):
         return None
     return read if math.isfinite(read) else None
-
-
-def _is_whole(total: float) -> bool:
-    return 0 <= total < LONGEST_NS and abs(round(total) - total) <= ROUNDING * total
 
 
 def _original(value: Any, read: float | None, unit: str | None, kind: Unit) -> dict[str, Any]:

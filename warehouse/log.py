@@ -17,7 +17,8 @@ import operator
 import os
 import secrets
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -250,14 +251,37 @@ class Batch:
         """Collect in the folder `staging`; `EventLog.batch` is how to get here."""
         self.staging = staging
         self.parts: dict[type[Event], list[Path]] = {}
-        self._pending: dict[type[Event], list[Event]] = {}
+        self._pending: defaultdict[type[Event], list[Event]] = defaultdict(list)
+        self._tables: dict[type[Event], list[pa.Table]] = {}
 
     def add(self, event: Event) -> None:
         """Add one event."""
-        pending = self._pending.setdefault(type(event), [])
+        pending = self._pending[type(event)]
         pending.append(event)
         if len(pending) >= ROWS_AT_ONCE:
             self._write(type(event))
+
+    def add_rows(self, event: type[Event], columns: Mapping[str, Any], count: int) -> None:
+        """Add so many events at once.
+
+        Args:
+            event: Their table.
+            columns: By name a list or array of values, or one value for all; what is not named is NULL.
+            count: How many.
+        """
+        import pyarrow as pa
+
+        wanted = schema.arrow_schema(event)
+        values = ((columns.get(f.name), f.type) for f in wanted)
+        arrays = [
+            pa.repeat(pa.scalar(value, kind), count) if value is None or isinstance(value, str | int | float)
+            else _array(value, kind)
+            for value, kind in values
+        ]  # fmt: skip
+        tables = self._tables.setdefault(event, [])
+        tables.append(pa.table(arrays, schema=wanted))
+        if sum(table.num_rows for table in tables) >= ROWS_AT_ONCE:
+            self._write(event)
 
     def copy(self, connection: "duckdb.DuckDBPyConnection", event: type[Event], select: str) -> Path:
         """Add the rows of a query, without passing them through Python.
@@ -281,15 +305,16 @@ class Batch:
 
     def finish(self) -> None:
         """Write what is pending."""
-        for event in list(self._pending):
+        for event in {**self._pending, **self._tables}:
             self._write(event)
 
     def _write(self, event: type[Event]) -> None:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         path = self._next(event)
         with _as_bench_error(event.TABLE, path.parent):
-            table = table_of(event, self._pending.pop(event))
+            table = pa.concat_tables([table_of(event, self._pending.pop(event, [])), *self._tables.pop(event, [])])
             pq.write_table(table, path, compression="zstd", compression_level=1)
 
     def _next(self, event: type[Event]) -> Path:

@@ -35,6 +35,7 @@ COLUMNS = [  # of a performance file, in the order they were added over the year
 BEFORE_LATENCY = [column for column in COLUMNS[:7] if column != "abs_latency"]  # of rows without header, until 2022
 COVERED = ["graphs", "graph_calls", "captured_ops", "total_ops", "pct_ops", "pct_time", "start_latency"]
 KINDS = {"speedup": PERFORMANCE, "accuracy": ACCURACY, "graphs": COVERAGE}  # by the first column after LEADING
+NO_METRICS = {*LEADING, "accuracy", "tag"}
 DEVICES = {"cpu", "cuda", "xpu", "mps", "hpu", "npu", "rocm", "hip", "xla", "tpu", "mtia", "maia"}
 
 # column -> metric, its unit, what one of the file's is in it, the file's unit, and which direction is better
@@ -155,16 +156,17 @@ class TorchCompile(Format):
         for row in records[table.first :]:
             tally.lines += 1
             try:
-                events = list(reader.events(row))
+                case, events = reader.events(row)
             except BadRow as error:
                 reject(part, batch, tally, row, str(error))
                 continue
-            case = next(event for event in events if isinstance(event, Case))
-            again += case.case_id in announced
+            if case.case_id in announced:
+                again += 1
+            else:
+                batch.add(case)
+                announced.add(case.case_id)
             for event in events:
-                if event is not case or case.case_id not in announced:
-                    batch.add(event)
-            announced.add(case.case_id)
+                batch.add(event)
             tally.loaded += 1
         if again:
             tally.notes.append(
@@ -281,8 +283,8 @@ class _Reader:
         self.axes = {key: axes.get(key) for key in ("backend", "suite", "dtype", "mode")}
         self.cpu_memory = False  # whether a memory was met that is divided by 100
 
-    def events(self, row: Row) -> Iterator[Case | Outcome | Metric]:
-        """The events of a row, its case first.
+    def events(self, row: Row) -> tuple[Case, list[Outcome | Metric]]:
+        """The case of a row, and what it says of it.
 
         Raises:
             BadRow: It cannot be read.
@@ -305,17 +307,22 @@ class _Reader:
             "source_id": self.part.source_id,
             "line": row.line,
         }
-        yield Case(**case, run_id=self.part.run_id, source_id=self.part.source_id, line=row.line)
+        announced = Case(**case, run_id=self.part.run_id, source_id=self.part.source_id, line=row.line)
+        events: list[Outcome | Metric] = []
         if self.table.kind == ACCURACY:
-            yield _accuracy(row, place)
+            events.append(_accuracy(row, place))
         elif self.table.kind != COMPILATION:
             outcome = _performance(row, place, self.table.kind)
-            yield outcome
+            events.append(outcome)
             if outcome.status != "ok":
-                return
-        for column, text in cells.items():
-            if column not in LEADING and column not in ("accuracy", "tag") and text:
-                yield self._metric(column, text, cells["dev"].lower(), place)
+                return announced, events
+        device = cells["dev"].lower()
+        events += [
+            self._metric(column, text, device, place)
+            for column, text in cells.items()
+            if text and column not in NO_METRICS
+        ]
+        return announced, events
 
     def _columns(self, row: Row) -> list[str]:
         columns, have = self.table.columns, len(row.cells)
@@ -357,9 +364,10 @@ class _Reader:
         if column in PERCENT_OF_MEMORY and device == "cpu":
             self.cpu_memory = True
             factor, original_unit = factor / 100, "GB × 100"
-        if not _is_number(text):
-            raise BadRow(f"{column} is {text!r}, not a number")
-        value = float(text)
+        try:
+            value = float(text)
+        except ValueError:
+            raise BadRow(f"{column} is {text!r}, not a number") from None
         return Metric(
             metric=metric, value=value * factor if math.isfinite(value) else None, unit=unit, better=better,
             original_value=text, original_unit=original_unit, **place,

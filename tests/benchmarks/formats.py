@@ -4,6 +4,7 @@ import datetime
 import random
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from ..ingest.formats.samples import BINARY, SAMPLES
@@ -52,6 +53,11 @@ def _archive(figures: Figures, folder: Path) -> None:
     """About 1,150 files of torch.compile results, 36 a day, in one command."""
     rng = random.Random(1)
     names = ("huggingface", "timm_models", "torchbench")
+    kinds: list[tuple[str, str, Callable[[], str]]] = [
+        ("performance", "speedup,abs_latency,compilation_latency,compression_ratio", lambda: _numbers(rng, 4)),
+        ("accuracy", "accuracy", lambda: rng.choice(("pass",) * 20 + ("fail_accuracy",))),
+        ("performance_compilation_metrics", ",".join(f"phase_{n}" for n in range(10)), lambda: _numbers(rng, 10)),
+    ]
     for day in range(DAYS):
         date = datetime.date(2022, 12, 20) + datetime.timedelta(days=day)
         place = folder / "archive" / f"day_{date:%j}_{date:%d_%m_%y}_performance_amp_{100 + day}"
@@ -60,11 +66,7 @@ def _archive(figures: Figures, folder: Path) -> None:
             for suite, models in zip(names, MODELS, strict=True):
                 stem = place / f"{compiler}_{suite}_amp_training_cuda"
                 head, rows = "dev,name,batch_size", [f"cuda,model_{model},{model}" for model in range(models)]
-                for kind, columns, value in (
-                    ("performance", "speedup,abs_latency,compilation_latency,compression_ratio", lambda: _numbers(rng, 4)),
-                    ("accuracy", "accuracy", lambda: rng.choice(("pass",) * 20 + ("fail_accuracy",))),
-                    ("performance_compilation_metrics", ",".join(f"phase_{n}" for n in range(10)), lambda: _numbers(rng, 10)),
-                ):  # fmt: skip
+                for kind, columns, value in kinds:
                     lines = [f"{row},{value()}" for row in rows]
                     Path(f"{stem}_{kind}.csv").write_text("\n".join([f"{head},{columns}", *lines]) + "\n")
     reference = python(READ_CSV, str(folder / "archive"))

@@ -25,6 +25,18 @@ class Read:
         """Take an event."""
         self.events.append(event)
 
+    def add_rows(self, event: type[Event], columns: Mapping[str, Any], count: int) -> None:
+        """Take many at once."""
+        arrays = {
+            name: list(values)
+            for name, values in columns.items()
+            if hasattr(values, "__len__") and not isinstance(values, str)
+        }
+        same = {name: value for name, value in columns.items() if name not in arrays}
+        self.events += [
+            event(**same, **{name: values[index] for name, values in arrays.items()}) for index in range(count)
+        ]
+
     def of(self, kind: type[Kind]) -> list[Kind]:
         """The events of one table."""
         return [event for event in self.events if isinstance(event, kind)]
