@@ -30,6 +30,9 @@ class LongList(list[Any]):
         self._data = data
         self._starts = starts  # of each record, and behind the last
 
+    def __bool__(self) -> bool:
+        return True  # so that `value or []` is this one
+
     def records(self) -> Iterator[Any]:
         """The records, each decoded as it is asked for; Broken where it is too deep, or repeats a key."""
         for index in range(len(self._starts) - 1):

@@ -14,6 +14,7 @@ from ..warehouse.events import Instant
 from .document import BadRecord, Object, decode, lines_of, read_text, repeated_key
 from .format import GZIP, Part, encoding
 from .jsonformat import Broken
+from .longlists import count_in, records_in
 from .results import Results, Subject, number
 
 METRICS = {
@@ -164,14 +165,9 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
     """
     errors = record.array("errors")
     failed = {index for index, error in enumerate(errors) if error}
-    lengths = {
-        field: len(record.get(field) or ()) for field in (*REQUESTS, "itls", "errors") if _is_list(record, field)
-    }
-    if len(sizes := {length for length in lengths.values() if length}) > 1:
+    fields = [field for field in (*REQUESTS, "itls", "errors") if _is_list(record, field)]
+    if len(sizes := {length for field in fields if (length := count_in(record[field]))}) > 1:
         raise BadRecord(f"its lists are of {' and '.join(map(str, sorted(sizes)))} requests")
-    gaps = record.array("itls")
-    if any(not isinstance(each, list) for each in gaps):
-        raise BadRecord("itls is no list of lists")
     outcome(case, record, [error for error in errors if error], len(errors))
     for field, (metric, unit, always) in REQUESTS.items():
         if _is_list(record, field):
@@ -182,21 +178,29 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
             cut = [value for index, value in enumerate(said) if index in failures and value]
             case.samples(cut, unit, metric=f"{metric}_errored", recorded_at=moment, better=None)
     case.samples(record.array("start_times"), "s", loops=None, metric="start_time", better=None)
-    first, together = 0, []
-    for index, each in enumerate(gaps):
+    _gaps(case, record.array("itls"), failed, moment)
+    if texts := count_in(record.array("generated_texts")):
+        results.note(f"{texts} generated texts are left out")
+    for field in (*REQUESTS, "itls", "start_times", "generated_texts", "errors"):
+        if _is_list(record, field):
+            del record[field]  # which are long, and done with
+
+
+def _gaps(case: Subject, itls: list[Any], failed: set[int], moment: Instant | None) -> None:
+    """Gaps between tokens, of all requests after each other, and how many each has, which says whose they are."""
+    first, together, counts = 0, list[Any](), list[int]()
+    for index, each in enumerate(records_in(itls)):
+        if not isinstance(each, list):
+            raise BadRecord("itls is no list of lists")
+        counts.append(len(each))
         if index in failed:
             case.samples(each, "s", metric="itl_errored", recorded_at=moment, better=None)
         else:
             together += each
-        if len(together) >= TOGETHER or index == len(gaps) - 1:
+        if len(together) >= TOGETHER or index == count_in(itls) - 1:
             case.samples(together, "s", metric="itl", recorded_at=moment, sample=first)
             first, together = first + len(together), []
-    case.samples([len(each) for each in gaps], "count", metric="itl_count")  # says which request a sample of itl is of
-    if texts := record.array("generated_texts"):
-        results.note(f"{len(texts)} generated texts are left out")
-    for field in (*REQUESTS, "itls", "start_times", "generated_texts", "errors"):
-        if _is_list(record, field):
-            del record[field]  # which are long, and done with
+    case.samples(counts, "count", metric="itl_count")
 
 
 def _is_list(record: Object, field: str) -> bool:

@@ -11,9 +11,10 @@ from typing import Any
 
 from ...warehouse.events import Instant
 from .. import serving
-from ..document import BadRecord, Object, instant
-from ..format import Head
+from ..document import BadRecord, Object, instant, read_text
+from ..format import Head, Part
 from ..jsonformat import JsonFormat
+from ..longlists import read_document
 from ..results import Results
 
 DATE = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)", re.ASCII)
@@ -55,9 +56,13 @@ class Vllm(JsonFormat):
             return "repeats what run=0.json and others beside it say"
         return None
 
-    def parse(self, text: str) -> Any:
-        """One result, a list of them, or one a line."""
-        return serving.records_of(text)
+    def document(self, part: Part) -> Any:
+        """One result, or a list of them, whose longest lists are not decoded yet; or one a line."""
+        try:
+            document = read_document(part, "itls", "generated_texts")
+        except BadRecord:
+            return serving.records_of(read_text(part))
+        return document if isinstance(document, list) else [document]
 
     def open(self, document: Any, results: Results) -> Iterator[Any]:
         """The run is the folder's: a sweep has many files."""

@@ -10,13 +10,15 @@ import duckdb
 import pytest
 from bench.ingest import longlists
 from bench.ingest.document import BadRecord
-from bench.ingest.format import Options, Part
+from bench.ingest.format import Options, Part, find_format
 from bench.ingest.jsonformat import Broken
 from bench.ingest.longlists import LongList, count_in, read_document, records_in
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from .formats import fuzz
+from .formats.reading import lay, read_file
+from .formats.samples import SAMPLES
 
 TEXTS = st.text(st.sampled_from('ab"\\[]{},: \n\u00e9\u4e2d\U0001f980') | st.characters(codec="utf-8"), max_size=12)
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -49,7 +51,7 @@ def whole(value: Any) -> Any:
     return {key: whole(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(VALUES, st.sampled_from([None, 1]), st.booleans())
 def test_it_is_the_document(value: Any, indent: int | None, plain: bool) -> None:
     """In any layout, in ASCII or not."""
@@ -104,8 +106,26 @@ def test_there_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         read(b'{"rows": [' + b"1, " * 100 + b"1]}")
 
 
-def test_damaged_documents() -> None:
-    """Of the formats that read such lists: nothing is raised, and every record is accounted for."""
-    counts = fuzz.run(300, 3, ["genai-perf", "guidellm"])
+KINDS = ["genai-perf", "guidellm", "vllm"]  # formats that read such lists
 
-    assert counts["genai-perf rejected"] and counts["guidellm rejected"]
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_lost_of_long_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """A format makes the same events of them as of short ones."""
+    lay(tmp_path, SAMPLES[kind])
+    name = next(iter(SAMPLES[kind]))
+    data = (tmp_path / name).read_bytes().partition(b"\n{")[0]  # the first line, where records are lines
+    (tmp_path / name).write_bytes(data)
+    long = read_file(find_format(kind), tmp_path / name)
+    monkeypatch.setattr(longlists, "LONG_BYTES", 1 << 20)
+    short = read_file(find_format(kind), tmp_path / name)
+
+    assert (long.events, long.accounting) == (short.events, short.accounting)
+    assert long.tally.loaded == long.tally.lines > 0
+
+
+def test_damaged_documents() -> None:
+    """Nothing is raised, and every record is accounted for."""
+    counts = fuzz.run(300, 3, KINDS)
+
+    assert all(counts[f"{kind} rejected"] for kind in KINDS)
