@@ -211,7 +211,8 @@ def _row(results: Results, columns: list[str], line: str) -> None:
 
 def _experiments(document: Object, results: Results) -> Iterator[Any]:
     """Describe the run of an export; gives its requests one by one, with the case they are of."""
-    levels = [_level(each) for each in document.array("experiments")]
+    experiments = document.array("experiments")
+    levels = [_level(each) for each in experiments]
     results.run(
         started_at=min((level.start for level in levels if level is not None and level.start is not None), default=None),
         tags=document.left(),
@@ -222,7 +223,7 @@ def _experiments(document: Object, results: Results) -> Iterator[Any]:
     except BadRecord as error:
         results.note(f"what lies beside it does not say how it was measured: {error}")
         summary = None
-    return _requests(levels, document, _config(summary) if isinstance(summary, Object) else Object(), results)
+    return _requests(levels, experiments, _config(summary) if isinstance(summary, Object) else Object(), results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +256,8 @@ def _level(experiment: Any) -> _Level | None:
     return _Level(mode, said.get("value"), boundaries, experiment.get("requests"), start, silent, model)
 
 
-def _requests(levels: list[_Level | None], document: Object, config: Object, results: Results) -> Iterator[Any]:
-    for level, experiment in zip(levels, document["experiments"], strict=True):
+def _requests(levels: list[_Level | None], experiments: list[Any], config: Object, results: Results) -> Iterator[Any]:
+    for level, experiment in zip(levels, experiments, strict=True):
         if level is None:
             yield Broken(experiment, BadRecord("an experiment that does not say its load"))
             continue

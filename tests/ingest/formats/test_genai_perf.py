@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.ingest.format import find_format
 from bench.ingest.load import Report
 from bench.warehouse.events import Case, Metric
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .reading import lay, read
+from .reading import lay, read, read_file
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
@@ -158,6 +159,14 @@ def test_a_broken_request_is_a_reject() -> None:
     got = read("genai-perf", export(request("a"), request("a") | {"response_timestamps": ["x"]}, request("b")))
 
     assert (got.accounting, got.rejects()) == ((4, 3, 1), [(3, "no times of a request and its responses")])
+
+
+@pytest.mark.parametrize("said", [None, [], [None]])
+def test_an_export_without_requests_measured_nothing(tmp_path: Path, said: Any) -> None:
+    """Whatever stands there instead."""
+    lay(tmp_path, {"x.json": {"experiments": said}})
+
+    assert read_file(find_format("genai-perf"), tmp_path / "x.json").tally.loaded == 0
 
 
 def test_files_of_one_benchmark_are_one_case(tmp_path: Path, load: Callable[..., Report], rows: Rows) -> None:
