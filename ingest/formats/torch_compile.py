@@ -21,8 +21,9 @@ from ...warehouse.events import Case, Json, Metric, Outcome, Run
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ..csvfile import BadRow, Row, reject, rows, whole
-from ..document import BadRecord, instant, labels, lines_of, read_lines
+from ..document import BadRecord, labels, lines_of, read_lines
 from ..format import Format, Head, Part, Tally, split_lines
+from ..torchnames import FOLDERS, SIDE_BY_SIDE, axes_of, day_of, stem
 
 PERFORMANCE, ACCURACY, COVERAGE, COMPILATION = "performance", "accuracy", "coverage", "compilation metrics"
 LOOK = 1 << 14  # bytes by which a file is recognised
@@ -70,21 +71,6 @@ CPU_MEMORY = (
     "they are loaded divided by 100"
 )
 
-SUITES = "torchbench|huggingface|timm_models"
-AXES = r"(?P<dtype>(?:amp|autocast)_(?:bf16|fp16|[^_]*float16)|[^_]+)_(?:(?P<mode>inference|training)|coverage)_(?P<device>[^_]+)"
-NAME = re.compile(
-    rf"(?P<backend>.+?)_(?P<suite>{SUITES}|[^_]+)_{AXES}"
-    r"(?:_(?P<kind>performance|accuracy)(?P<metrics>_compilation_metrics)?)?"
-    rf"|expected_ci_perf_(?P<expected>[^_]+)_(?P<expected_suite>{SUITES})"
-)
-SIDE_BY_SIDE = re.compile(
-    rf"(?:sorted_)?(?:{SUITES})_{AXES}(?:_\w+)?"
-)  # a table of what other files hold, a compiler a column
-FOLDER = re.compile(
-    r"(?:day_\d{3}_(?P<day>\d\d)_(?P<month>\d\d)|(?P<first_month>\d\d)_(?P<first_day>\d\d))_(?P<year>\d\d)_\w+",
-    re.ASCII,
-)
-FOLDERS = ("day_[0-9][0-9][0-9]_*/*.csv", "[0-9][0-9]_[0-9][0-9]_[0-9][0-9]_*/*.csv")
 LOOKUP = re.compile(r"\d{3},(?:performance|accuracy|coverage),\w+,[^,/]+")
 
 
@@ -124,8 +110,7 @@ class TorchCompile(Format):
 
     def identity(self, name: str) -> str:
         """The axes a name says, and the day: two compilers that pass the same models write the same accuracy file."""
-        match = NAME.fullmatch(_stem(name))
-        said = " ".join(group or "" for group in match.groups()) if match else ""
+        said = " ".join(value or "" for value in axes_of(name).values())
         return f"{said} {place}" if (place := self.result_set(name)) else said
 
     def result_set(self, name: str) -> str:
@@ -147,7 +132,7 @@ class TorchCompile(Format):
         if table is None:
             tally.notes.append(f"{part.path.name} holds no row of results")
             table = _Table(PERFORMANCE, COLUMNS, 0)
-        axes = _axes(part.path.name)
+        axes = axes_of(part.path.name)
         if not axes:
             tally.notes.append(f"the name {part.path.name} says no compiler, suite, dtype and mode; they are NULL")
         reader = _Reader(part, table, axes)
@@ -178,28 +163,11 @@ class TorchCompile(Format):
 
 
 def _run(part: Part) -> Run:
-    """The run of a part, of the day that the folder's name says; archives of 2022 wrote the month first."""
+    """The run of a part, of the day that the folder's name says."""
     folder = part.path.absolute().parent.name
-    match = FOLDER.fullmatch(folder)
-    moment = None
-    if match:
-        month, day = match["month"] or match["first_month"], match["day"] or match["first_day"]
-        moment = instant(f"20{match['year']}-{month}-{day}")
-    tags = labels({"folder": folder if match else None})
-    return Run(run_id=part.run_id, config=part.config, source=part.format, started_at=moment, tags=tags)
-
-
-def _stem(name: str) -> str:
-    return PurePath(name.removesuffix(".gz")).stem
-
-
-def _axes(name: str) -> dict[str, Any]:
-    """What a file's name says was measured; empty if it says nothing."""
-    match = NAME.fullmatch(_stem(name))
-    said: dict[str, Any] = match.groupdict() if match else {}
-    if said.get("expected"):
-        said |= {"backend": said["expected"], "suite": said["expected_suite"]}
-    return said
+    day = day_of(folder)
+    tags = labels({"folder": folder if day is not None else None})
+    return Run(run_id=part.run_id, config=part.config, source=part.format, started_at=day, tags=tags)
 
 
 def _first_rows(head: Head) -> Iterator[Row]:
@@ -216,7 +184,7 @@ def _said_elsewhere(head: Head) -> str | None:
         len(cells) > 3
         and cells[:3] == LEADING
         and cells[3] not in KINDS
-        and SIDE_BY_SIDE.fullmatch(_stem(head.path.name))
+        and SIDE_BY_SIDE.fullmatch(stem(head.path.name))
     ):
         return "shows side by side what the compilers' own files hold"
     if first is not None and LOOKUP.fullmatch(first.text):
@@ -246,13 +214,13 @@ class _Table:
         data = [row for row in records[first:] if _is_result(row)]
         if not data or (not _is_result(records[first]) and not records[first].text.lstrip().startswith("#")):
             return None
-        stem = _stem(name)
+        called = stem(name)
         width = max(len(row.cells) for row in data)
-        if stem.endswith("_compilation_metrics"):
+        if called.endswith("_compilation_metrics"):
             return cls(COMPILATION, LEADING, first)
-        if "_coverage_" in stem:
+        if "_coverage_" in called:
             return cls(COVERAGE, [*LEADING, *COVERED], first)
-        if width == 4 and (_axes(name).get("kind") or _kind_of(data)) == ACCURACY:
+        if width == 4 and (axes_of(name).get("kind") or _kind_of(data)) == ACCURACY:
             return cls(ACCURACY, [*LEADING, "accuracy"], first)
         return cls(PERFORMANCE, BEFORE_LATENCY if width == len(BEFORE_LATENCY) else COLUMNS, first)
 
