@@ -8,7 +8,8 @@ from ..warehouse.errors import NothingToShow, UnknownName
 from .data import Row, ask, found, keeping, known_configs, texts
 from .figure import Figure, compose
 from .labels import CASE, counted, shared, telling
-from .lines import Level, Lines, Panel, Point
+from .lines import Lines, Panel, Point
+from .overlays import Level
 from .run_axis import RunAxis, began, moment
 from .units import suiting
 

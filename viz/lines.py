@@ -9,6 +9,7 @@ from . import text, theme
 from .figure import SIZE
 from .labels import labels, printable, shorten, width
 from .legend import Legend
+from .overlays import Curve, Level, curve_layers, level_layers
 from .panels import Grid
 from .playing import Tip, faded, params, tooltip
 from .units import Unit, extent, log_ticks, short
@@ -43,27 +44,6 @@ class Panel:
     unit: Unit  # of its values
     title: str = ""
     zero: bool = True  # whether its axis begins at 0, where it is not logarithmic
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
-    """A level between two change points, or before the first, or after the last."""
-
-    panel: int
-    series: str
-    start: float  # x of its first and of its last point
-    end: float
-    y: float
-    changed: bool  # whether a change point begins it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
-    """A line that no points of data lie on: what a model says."""
-
-    series: str
-    points: tuple[tuple[float, float], ...]  # x and y
-    roof: bool = False  # dashed: what bounds the others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +173,9 @@ class Lines:
             layers[-1]["encoding"] |= {"color": {**looks["color"], "legend": legend}}
         if len(self.panels) > 1:
             layers = [{"transform": [{"filter": f"datum.panel === {place}"}], **layer} for layer in layers]
-        layers += self._level_layers(place, axes) + (self._curve_layers(axes, larger) if place == 0 else [])
+        levels = [level for level in self.levels if level.panel == place]
+        layers += level_layers(levels, axes, self.legend, panel.unit, self._at)
+        layers += curve_layers(self.curves, axes, self.legend, panel.unit, larger) if place == 0 else []
         title = (
             {"title": {"text": shorten(panel.title, self._title_room), **theme.panel_title(larger=interactive)}}
             if panel.title
@@ -212,56 +194,6 @@ class Lines:
             tips += [("x", self.x_title, None if self.x_names else ",~g")]
         tips += [("y", panel.unit.title(panel.y_title), ",.4~g")]
         return tooltip([*tips, *((f"t{i}", title, form) for i, (title, form) in enumerate(self.tips))])
-
-    def _level_layers(self, place: int, axes: dict[str, Any]) -> list[dict[str, Any]]:
-        """The levels as data of their own: a thick pale line each, and a rule where the next begins."""
-        own = [level for level in self.levels if level.panel == place]
-        if not own:
-            return []
-        rows = [
-            {
-                "from": self._at(level.start),
-                "to": self._at(level.end),
-                "y": self.panels[place].unit.of(level.y),
-                "series": self.legend.labels[level.series],
-                "changed": level.changed,
-            }
-            for level in own
-        ]
-        colour = {**self.legend.encodings("series")["color"], "legend": None}
-        span = {"x": {**axes["x"], "field": "from"}, "x2": {"field": "to"}, "y": axes["y"], "stroke": colour}
-        return [
-            {"data": {"values": rows}, "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.3}, "encoding": span},
-            {
-                "data": {"values": [row for row in rows if row["changed"]]},
-                "mark": {"type": "rule", "strokeDash": [3, 2]},
-                "encoding": {"x": span["x"], "stroke": colour},
-            },
-        ]
-
-    def _curve_layers(self, axes: dict[str, Any], larger: float) -> list[dict[str, Any]]:
-        """The curves as data of their own, roofs dashed."""
-        unit, colour = self.panels[0].unit, {**self.legend.encodings("series")["color"], "legend": None}
-        layers = []
-        for dash in (False, True):
-            rows = [
-                {"series": self.legend.labels[curve.series], "x": x, "y": unit.of(y), "curve": number}
-                for number, curve in enumerate(self.curves)
-                if curve.roof == dash
-                for x, y in curve.points
-            ]
-            mark = {
-                "type": "line",
-                "clip": True,
-                "strokeWidth": 1.2 * larger,
-                **({"strokeDash": [4, 3]} if dash else {}),
-            }
-            detail = {"field": "curve", "type": "nominal"}
-            if rows:
-                layers.append(
-                    {"data": {"values": rows}, "mark": mark, "encoding": {**axes, "stroke": colour, "detail": detail}}
-                )
-        return layers
 
     def _x_encoding(self, *, titled: bool) -> dict[str, Any]:
         title = self.x_title if titled else None

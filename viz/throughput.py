@@ -12,8 +12,9 @@ from . import fitted, steps
 from .data import Row, ask, known_configs
 from .figure import Figure, compose, public
 from .labels import counted, printable, shared, shorten
-from .lines import Curve, Lines, Panel, Point
+from .lines import Lines, Panel, Point
 from .options import chart_options
+from .overlays import Curve
 from .steps import step_options
 from .units import Unit
 
