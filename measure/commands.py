@@ -10,6 +10,7 @@ from ..warehouse.errors import UnknownName
 COMMANDS = {
     "models": ("models_command", "Every backend of every model against eager, with intervals."),
     "command": ("command_command", "How long commands take, what they need, and which is faster."),
+    "function": ("function_command", "How long functions take, and which is faster."),
     "memory": ("memory_command", "Where a program's memory goes, line by line."),
     "attach": ("attach_command", "Memory, CPU and GPU use of a running process over time."),
 }

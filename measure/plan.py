@@ -14,7 +14,10 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What one worker process measures: one piece of work, by every backend, the baseline first."""
+    """What one worker process measures: one piece of work, by every backend, the baseline first.
+
+    An axis that is empty or 0 is none, as functions have no mode, device or dtype.
+    """
 
     suite: str
     name: str
@@ -26,22 +29,24 @@ class Workload:
     sequence_length: int | None
     backends: tuple[str, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    baseline: str = BASELINE
 
     def axes(self, backend: str) -> dict[str, Any]:
         """The case of one backend, as arguments of `Run.case`."""
         names = ("suite", "name", "mode", "device", "dtype", "batch_size", "sequence_length")
         return {
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) or None for name in names},
             "backend": backend,
             "parameters": self.parameters or None,
         }
 
     def __str__(self) -> str:
         """Short, for a person: what is usual is left out."""
-        parts = [self.name, self.mode, f"b{self.batch_size}"]
+        parts = [self.name, self.mode] if self.mode else [self.name]
+        parts += [f"b{self.batch_size}"] if self.batch_size else []
         parts += [f"s{self.sequence_length}"] if self.sequence_length is not None else []
-        parts += [self.dtype] if self.dtype != "float32" else []
-        parts += [self.device] if self.device != "cpu" else []
+        parts += [self.dtype] if self.dtype not in ("float32", "") else []
+        parts += [self.device] if self.device not in ("cpu", "") else []
         return " ".join(parts)
 
 

@@ -40,8 +40,8 @@ class Program(Protocol):
     def keep(self, output: Any) -> Any:
         """A copy of a step's output that later steps leave alone."""
 
-    def agree(self, expected: Any, actual: Any) -> Agreement:
-        """Compare two kept outputs."""
+    def agree(self, expected: Any, actual: Any) -> Agreement | None:
+        """Compare two kept outputs; None where nobody asked."""
         ...
 
     def settle(self) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 
 from ..warehouse.recorder import Case, Run, join
 from .devices import Device
-from .plan import BASELINE, Job
+from .plan import Job
 from .program import MakeProgram, ModelFailed, Program
 from .sampling import Clock, Reading, Sample, Sampler, SideFailed
 
@@ -112,12 +112,15 @@ class Measurement:
     def _check(self, program: Program, backend: str, output: Any) -> None:
         """Compare with the baseline's output; the baseline is its own measure."""
         case = self._cases[backend]
-        if backend == BASELINE:
+        baseline = self._job.workload.baseline
+        if backend == baseline:
             self._expected = output
         elif self._expected is None:
-            case.outcome("skipped", kind="accuracy", reason=f"{BASELINE} gave no output to compare with")
+            case.outcome("skipped", kind="accuracy", reason=f"{baseline} gave no output to compare with")
             return
         found = program.agree(self._expected, output)
+        if found is None:
+            return
         status = "pass" if found.equal else "fail_accuracy"
         case.outcome(status, kind="accuracy", reason=found.what)
         if found.error is not None:
@@ -171,7 +174,7 @@ class Measurement:
         if not side.steady_ns:
             self._end(side.backend, "interrupted", reason=how)
             return
-        if side.backend != BASELINE:
+        if self._job.workload.mode and side.backend != self._job.workload.baseline:
             latency = side.first_ns - statistics.median(side.steady_ns)
             side.case.metric("compile_latency", latency, unit="ns", better="lower")
         self._end(side.backend, "ok", reason=how)

@@ -258,7 +258,7 @@ def test_a_preparation_that_fails_ends_its_command(here: Path) -> None:
 def test_parameters_are_axes_of_the_case() -> None:
     """Numbers as numbers."""
     assert measure("--repeat", "1", "--name", "nap", "--parameter", "n=0,0.01", "--", "sleep", "{n}").return_value == 0
-    assert rows("SELECT name, parameters FROM cases ORDER BY line") == [("nap", '{"n": 0}'), ("nap", '{"n": 0.01}')]
+    assert rows("SELECT name, parameters FROM cases ORDER BY recorded_at") == [("nap", '{"n": 0}'), ("nap", '{"n": 0.01}')]
 
 
 def test_a_file_is_read_and_output_is_not_shown_unless_asked(here: Path) -> None:

@@ -1,0 +1,153 @@
+"""`bench measure function`: how long functions take, and which is faster."""
+
+import ast
+import itertools
+import json
+import math
+from typing import Any
+
+import click
+
+from ..warehouse.errors import BenchError, Exit
+from ..warehouse.options import format_option, store_option
+from ..warehouse.store import Store
+from .command_plan import parameter_of
+from .console import config_option, progress, sample_option, share, tags_option, talk
+from .plan import Settings, Workload
+
+PROGRAMS = f"{__package__}.function_program"
+
+
+def argument_of(text: str) -> tuple[str, Any]:
+    """Read `NAME=VALUE`: JSON, a Python literal, or else text.
+
+    Raises:
+        BenchError: It is no such thing.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise BenchError(f"argument {text!r} has no name or no value. Write it as NAME=VALUE.")
+    for read in (json.loads, ast.literal_eval):
+        try:
+            found = read(value)
+            return name, json.loads(json.dumps(found))
+        except (ValueError, TypeError, SyntaxError):
+            continue
+    return name, value
+
+
+def _target(ctx: click.Context, param: click.Parameter, text: str | tuple[str, ...] | None) -> Any:
+    for target in (text,) if isinstance(text, str) else text or ():
+        module, _, name = target.partition(":")
+        if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
+            raise BenchError(f"{target!r} names no function. Write it as module:function.")
+    return text
+
+
+def _arguments(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
+    return dict(map(argument_of, texts))
+
+
+def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
+    return dict(map(parameter_of, texts))
+
+
+@click.command("function")
+@click.argument("functions", nargs=-1, required=True, metavar="MODULE:FUNCTION…", callback=_target)
+@click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", callback=_arguments,
+              help="Keyword argument, as JSON, a Python literal or text; may be repeated.")  # fmt: skip
+@click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUES",
+              callback=_parameters,
+              help="Keyword argument with several values: 1,10,100 or a scan, 1..10 or 1..10..3; may be repeated.")  # fmt: skip
+@click.option("--setup", metavar="MODULE:FUNCTION", callback=_target,
+              help="Function that makes the arguments, outside the timing, once for each function and process.")  # fmt: skip
+@click.option("--check", is_flag=True, help="Check that all return what the first returns.")
+@click.option("--name", help="What to call what they compute. [default: the first function]")
+@click.option("--processes", type=click.IntRange(min=1), default=3, show_default=True,
+              help="Fresh processes to measure in, one after the other.")  # fmt: skip
+@click.option("--precision", metavar="SHARE", type=share, default="1%", show_default=True,
+              help="Half-width of the 95 % interval of the ratio (or of a lone function's time) at which to stop.")  # fmt: skip
+@click.option("--budget", "budget_s", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
+              metavar="SECONDS", help="Most time to sample a comparison, all processes together.")  # fmt: skip
+@click.option(
+    "--repeat", type=click.IntRange(min=1), help="Take exactly so many samples of each in each process instead."
+)
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=600.0, show_default=True,
+              metavar="SECONDS", help="Most time for one process.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the order of samples.")
+@sample_option()
+@config_option
+@tags_option
+@format_option
+@store_option
+def command(
+    functions: tuple[str, ...],
+    arguments: dict[str, Any],
+    parameters: dict[str, list[Any]],
+    setup: str | None,
+    check: bool,
+    name: str | None,
+    processes: int,
+    precision: float,
+    budget_s: float,
+    repeat: int | None,
+    timeout_s: float,
+    seed: int,
+    sample: float | None,
+    config: str | None,
+    tags: dict[str, str],
+    fmt: str,
+    store: Store,
+) -> int:
+    """Measure functions: time and memory of a call; several against the first.
+
+    Modules are found from the present folder. Several functions of the same arguments take turns in random order, in
+    fresh processes, until their ratio is known as precisely as asked; async ones are awaited. Ends with 1 if one failed.
+
+    \b
+        bench measure function json:dumps --arg obj='{"a": [1, 2, 3]}'
+        bench measure function work:old work:new --parameter n=10,100,1000 --check
+    """
+    from ..warehouse import recorder
+    from .runner import Runner
+
+    if len(set(functions)) != len(functions):
+        raise BenchError("a function was given twice: a comparison of it with itself needs another name for it")
+    if twice := sorted(arguments.keys() & parameters.keys()):
+        raise BenchError(f"{', '.join(twice)} has both an --arg and a --parameter: give one of them")
+    plan = [
+        Workload(
+            suite="function", name=name or functions[0], target=setup or "", mode="", device="", dtype="", batch_size=0,
+            sequence_length=None, backends=functions, baseline=functions[0],
+            parameters=arguments | dict(zip(parameters, values, strict=True)),
+        )
+        for _ in range(processes)
+        for values in itertools.product(*parameters.values())
+    ]  # fmt: skip
+    settings = Settings(
+        precision=min(precision * math.sqrt(processes), 0.99), budget_s=budget_s / processes, timeout_s=timeout_s,
+        repeat=repeat, seed=seed, sample_hz=sample,
+    )  # fmt: skip
+    with recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
+        program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
+        failed = Runner(run, settings, program=program, say=progress).measure(plan)
+    progress("")
+    _show(store, run.run_id, fmt, precision)
+    talk(f"recorded as run {run.run_id} in {store.root}. Every sample of it:")
+    talk(f"  bench sql \"FROM samples WHERE run_id = '{run.run_id}'\"")
+    return Exit.FAILED if failed else Exit.OK
+
+
+def _show(store: Store, run_id: str, fmt: str, precision: float) -> None:
+    from ..warehouse.database import Warehouse
+    from ..warehouse.output import write_rows
+    from .function_report import COLUMNS, HEADINGS, results
+
+    with Warehouse.open(store) as warehouse:
+        found = results(warehouse, run_id)
+    if fmt == "table":
+        write_rows(HEADINGS, [result.cells() for result in found], fmt)
+    else:
+        write_rows(COLUMNS, [result.values() for result in found], fmt)
+    for note in (note for result in found for note in result.notes(precision)):
+        talk(note)

@@ -1,0 +1,170 @@
+"""Functions as workloads: any callable by its `module:name`, its arguments made before the clock starts."""
+
+import asyncio
+import copy
+import functools
+import gc
+import importlib
+import inspect
+import itertools
+import keyword
+import math
+import operator
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .devices import Device
+from .plan import Settings, Workload
+from .program import Agreement
+from .sampling import Reading
+
+TOLERANCE = 1e-9  # relative, of floats: another order of summation is no other result
+SHOWN = 100  # characters of a value that differs
+
+
+# A loop written for the call: to pass arguments any other way would cost as much as a short function takes.
+_LOOP = """
+def make(function, repeat, clock{values}):
+    {async_}def timed(loops):
+        repeats = repeat(None, loops)
+        start = clock()
+        for _ in repeats:
+            {await_}function({arguments})
+        return clock() - start
+    return timed
+"""
+
+
+class Calls:
+    """A function with its arguments: called once, or many times in a row; an async one within one run of its loop."""
+
+    def __init__(
+        self, function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:  # fmt: skip
+        """Prepare the loop.
+
+        Raises:
+            TypeError: A name is none that an argument can have.
+        """
+        for name in named:
+            if not name.isidentifier() or keyword.iskeyword(name):
+                raise TypeError(f"no argument can be called {name!r}")
+        self._loop = loop if inspect.iscoroutinefunction(function) else None
+        self._once = functools.partial(function, *positional, **named)
+        values = [f"_{index}" for index in range(len(positional) + len(named))]
+        names = [""] * len(positional) + [f"{name}=" for name in named]
+        made: dict[str, Any] = {}
+        source = _LOOP.format(
+            values="".join(f", {value}" for value in values), arguments=", ".join(map(operator.add, names, values)),
+            async_="async " if self._loop else "", await_="await " if self._loop else "",
+        )  # fmt: skip
+        exec(source, made)
+        make = made["make"]
+        self._timed = make(function, itertools.repeat, time.perf_counter_ns, *positional, *named.values())
+
+    def __call__(self) -> Any:
+        """Call it once, and return what it gave."""
+        return self._finished(self._once())
+
+    def timed(self, loops: int) -> int:
+        """Nanoseconds of so many calls."""
+        return int(self._finished(self._timed(loops)))
+
+    def _finished(self, result: Any) -> Any:
+        return self._loop.run_until_complete(result) if self._loop else result
+
+
+class Here(Device):
+    """This process; calls are timed by a loop of their own."""
+
+    def time(self, call: Callable[[], Any], loops: int) -> Reading:
+        """Time `loops` calls together."""
+        if not isinstance(call, Calls):
+            return super().time(call, loops)
+        before = self._watch.read()
+        return Reading(call.timed(loops), loops, None, self._watch.since(before))
+
+
+class FunctionProgram:
+    """Functions of the same arguments: the backends are their names, the target what makes the arguments, if anything."""
+
+    def __init__(self, workload: Workload, settings: Settings) -> None:
+        self.device = Here()
+        self._workload = workload
+        self._loop = asyncio.new_event_loop()
+
+    def missing(self, backend: str) -> str | None:
+        """Nothing is: a function that cannot be imported has failed."""
+        return None
+
+    def prepare(self, backend: str) -> Callable[[], Any]:
+        """The function with its arguments."""
+        return Calls(resolved(backend), *self._arguments(), self._loop)
+
+    def counters(self, backend: str) -> dict[str, float]:
+        """None."""
+        return {}
+
+    def keep(self, output: Any) -> Any:
+        """Nothing, but that there was one."""
+        return True
+
+    def agree(self, expected: Any, actual: Any) -> Agreement | None:
+        """Nobody asked."""
+        return None
+
+    def settle(self) -> None:
+        """Take what there is so far out of the collector's sight."""
+        gc.collect()
+        gc.freeze()
+
+    def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and named arguments: the parameters, or what the setup makes of them."""
+        parameters = dict(self._workload.parameters)
+        if not self._workload.target:
+            return (), parameters
+        made = resolved(self._workload.target)(**parameters)
+        if isinstance(made, dict):
+            return (), made
+        return (made if isinstance(made, tuple) else (made,)), {}
+
+
+class CheckedProgram(FunctionProgram):
+    """Functions whose results are compared with the first one's."""
+
+    def keep(self, output: Any) -> Any:
+        """A copy; a later call may change what it returned."""
+        return (copy.deepcopy(output),)
+
+    def agree(self, expected: Any, actual: Any) -> Agreement | None:
+        """Whether two results are equal; floats and arrays of them up to rounding."""
+        (one,), (other,) = expected, actual
+        if same(one, other):
+            return Agreement(True, "equal", None)
+        return Agreement(False, f"{repr(other)[:SHOWN]} instead of {repr(one)[:SHOWN]}", None)
+
+
+def resolved(target: str) -> Any:
+    """What `module:name.name` names."""
+    module, _, name = target.partition(":")
+    return operator.attrgetter(name)(importlib.import_module(module))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, where floats may differ in rounding and NaN is NaN."""
+    if hasattr(one, "__array__") or hasattr(other, "__array__"):
+        import numpy as np
+
+        a, b = np.asarray(one), np.asarray(other)
+        if a.dtype.kind in "fc" and a.shape == b.shape:
+            return bool(np.allclose(a, b, rtol=TOLERANCE, atol=0, equal_nan=True))
+        return bool(np.array_equal(a, b))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=TOLERANCE) or (one != one and other != other)
+    if isinstance(one, list | tuple) and type(one) is type(other):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    return bool(one == other)

@@ -1,0 +1,155 @@
+"""What `bench measure function` says at its end: one row per function and arguments, from what was recorded."""
+
+import json
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..warehouse.output import escape
+from .estimate import Estimate, ratio_of, smallest_detectable
+from .report import duration, size, speedup
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+HEADINGS = (
+    "function",
+    "arguments",
+    "median",
+    "fastest",
+    "slowest",
+    "memory",
+    "samples",
+    "processes",
+    "speed",
+    "status",
+)
+COLUMNS = (
+    "name", "function", "parameters", "status", "reason", "median_ns", "min_ns", "max_ns", "peak_growth_bytes", "samples",
+    "processes", "ratio", "low", "high", "blocks",
+)  # fmt: skip
+DIFFERENT = 0.05  # of the time: from there on processes that differ are worth a word; a ratio is taken within each
+
+# A case has an outcome of each process: the first that is not fine counts.
+_CASES = """
+SELECT c.case_id, c.work_hash, c.name, c.backend, any_value(c.parameters), any_value(ended.status), any_value(ended.reason),
+    any_value(peak.peak_bytes)
+FROM cases AS c
+LEFT JOIN (
+    SELECT run_id, case_id, arg_min(status, (status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at)) AS status,
+        arg_min(reason, (status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at)) AS reason
+    FROM outcomes GROUP BY ALL
+) AS ended USING (run_id, case_id)
+LEFT JOIN (
+    SELECT run_id, case_id, max(peak_bytes) AS peak_bytes
+    FROM peak_memory WHERE source LIKE 'rss_growth%' GROUP BY ALL
+) AS peak USING (run_id, case_id)
+WHERE c.run_id = ?
+GROUP BY c.case_id, c.work_hash, c.name, c.backend
+ORDER BY min(c.recorded_at)
+"""
+_SAMPLES = """
+SELECT case_id, process, block, duration_ns::DOUBLE / loops
+FROM timings
+WHERE run_id = ? AND metric = 'latency' AND phase = 'steady'
+ORDER BY process, block
+"""
+
+Blocks = Mapping[tuple[int, int], float]  # by process and block: ns of one call
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One function with its arguments, in the order measured.
+
+    `against` is the ratio of the first function's time to its time; None of the first, and where either failed. `alone`
+    says that there is no other to compare with.
+    """
+
+    name: str
+    function: str
+    parameters: Mapping[str, Any]
+    status: str
+    reason: str
+    peak_bytes: int | None
+    blocks: Blocks
+    against: Estimate | None
+    alone: bool
+
+    def cells(self) -> tuple[str, ...]:
+        """The row of HEADINGS."""
+        times = list(self.blocks.values())
+        shown = (statistics.median(times), min(times), max(times)) if times else (None, None, None)
+        found = self.against
+        return (
+            self.function, " ".join(f"{key}={value}" for key, value in self.parameters.items()), *map(duration, shown),
+            size(self.peak_bytes), str(len(times)), str(len(self._processes())),
+            speedup(found.ratio, found.low, found.high, found.n) if found else "–", self.status,
+        )  # fmt: skip
+
+    def values(self) -> tuple[Any, ...]:
+        """The row of COLUMNS."""
+        times = list(self.blocks.values())
+        shown = (statistics.median(times), min(times), max(times)) if times else (None, None, None)
+        found = self.against
+        known = found is not None and math.isfinite(found.high)
+        return (
+            self.name, self.function, dict(self.parameters), self.status, self.reason, *shown, self.peak_bytes, len(times),
+            len(self._processes()), found.ratio if found else None, found.low if found and known else None,
+            found.high if found and known else None, found.n if found else None,
+        )  # fmt: skip
+
+    def notes(self, precision: float) -> Iterator[str]:
+        """What the row cannot say, each with the next step."""
+        title = escape(" ".join([self.function, *(f"{key}={value}" for key, value in self.parameters.items())]))
+        if self.status != "ok":
+            yield f"{title}: {self.status}: {escape(self.reason)}"
+        found = self.against or (self._level() if self.alone else None)
+        if self.status == "ok" and found and math.isfinite(found.high):
+            if self.against and not found.differs:
+                effect = smallest_detectable(found.low, found.high)
+                yield f"{title}: no difference found (smallest detectable: {effect:.1%})"
+            if found.precision > precision:
+                yield f"{title}: ±{found.precision:.1%} where {precision:.1%} was asked: give more time with --budget"
+        levels = [statistics.median(times) for times in self._processes().values()]
+        if self.alone and levels and max(levels) > (1 + DIFFERENT) * min(levels):
+            yield f"{title}: its processes differ by {max(levels) / min(levels) - 1:.0%}: measure in more with --processes"
+
+    def _level(self) -> Estimate:
+        """How precisely its own time is known, as a ratio to itself."""
+        logs = list(map(math.log, self.blocks.values()))
+        return ratio_of([value - statistics.fmean(logs) for value in logs])
+
+    def _processes(self) -> dict[int, list[float]]:
+        found: dict[int, list[float]] = {}
+        for (process, _), each_ns in self.blocks.items():
+            found.setdefault(process, []).append(each_ns)
+        return found
+
+
+def results(warehouse: "Warehouse", run_id: str) -> list[Result]:
+    """The cases of a run, each against the first of the same work."""
+    samples: dict[str, dict[tuple[int, int], float]] = {}
+    for case_id, process, block, each_ns in warehouse.rows(_SAMPLES, [run_id]):
+        samples.setdefault(case_id, {})[process, block] = each_ns
+    first: dict[str, tuple[Blocks, bool]] = {}  # by work
+    found = []
+    cases = warehouse.rows(_CASES, [run_id])
+    sides = Counter(work for _, work, *_ in cases)
+    for case_id, work, name, function, parameters, status, reason, peak in cases:
+        blocks, fine = samples.get(case_id, {}), status == "ok"
+        against = _ratio(first[work][0], blocks) if work in first and fine and first[work][1] else None
+        first.setdefault(work, (blocks, fine))
+        said = json.loads(parameters) if parameters else {}
+        alone = sides[work] == 1
+        found.append(Result(name, function, said, status or "interrupted", reason or "", peak, blocks, against, alone))
+    return found
+
+
+def _ratio(baseline: Blocks, blocks: Blocks) -> Estimate | None:
+    """Over the blocks that timed both; those of a process stand together, and count for fewer if they resemble each other."""
+    logs = [math.log(baseline[key]) - math.log(blocks[key]) for key in blocks if key in baseline]
+    return ratio_of(logs) if logs else None
