@@ -144,7 +144,7 @@ LIMIT {most}"""
         finite = "isfinite(x) AND " if columns.x_kind == "number" else ""
         above = " AND ".join(f"{axis} > 0" for axis, log in (("x", log_x), ("y", log_y)) if log) or "true"
         tips = "".join(f", left({quote(name)}::VARCHAR, {_TIP}) AS {tip}" for tip, name in columns.tips.items())
-        told = across["number"] if columns.x_kind == "number" else f"{x}::VARCHAR"
+        told = x if columns.x_kind == "number" else f"{x}::VARCHAR"
         return f"""{_HELD},
 numbered AS (
   SELECT row_number() OVER () AS place, {across[columns.x_kind]} AS x, {told} AS told, {y}::DOUBLE AS y, {series} AS series{tips}

@@ -75,8 +75,12 @@ def sentence(counts: dict[str, Any]) -> str:
 
 
 def sha256_of(rows: Sequence[Sequence[Any]]) -> str:
-    """Hash of rows by value: equal rows in equal order, equal hash."""
-    return hashlib.sha256(json.dumps(rows, separators=(",", ":"), default=str).encode()).hexdigest()
+    """Hash of rows by value: equal rows in equal order, equal hash.
+
+    Numbers count to twelve digits: sums of floats differ in their last bits from run to run, as threads add them up.
+    """
+    settled = [[f"{value:.12g}" if type(value) is float else value for value in row] for row in rows]
+    return hashlib.sha256(json.dumps(settled, separators=(",", ":"), default=str).encode()).hexdigest()
 
 
 def embed_png(image: bytes, provenance: Provenance) -> bytes:

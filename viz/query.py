@@ -187,7 +187,7 @@ def _bars(
     seen: dict[tuple[str, str], int] = {}
     bars = []
     for row in rows:
-        key = (str(row["x"]), row["series"] if columns.color else name)
+        key = (str(row["told"]), row["series"] if columns.color else name)
         seen[key] = seen.get(key, 0) + 1
         bars.append(
             Bar(
