@@ -103,6 +103,7 @@ class Measurement:
             ]
             for sides in comparisons
         ]
+        self._metric("launcher_peak", self._launcher.floor_bytes, "bytes")  # no peak below it can be seen
         for results in plan:
             if self.interrupted:
                 for result in results:

@@ -33,7 +33,7 @@ def values(result: Result, reference: Result) -> tuple[object, ...]:
     """
     head = (
         result.side.name,
-        dict(result.side.parameters),
+        dict(result.side.parameters) or None,
         result.status,
         result.reason,
         len(result.runs),

@@ -95,11 +95,13 @@ class Result:
         times = list(self.blocks.values())
         shown = (statistics.median(times), min(times), max(times)) if times else (None, None, None)
         found = self.against
-        known = found is not None and math.isfinite(found.high)
+        ratio = (found.ratio, None, None, found.n) if found else (None,) * 4
+        if found and math.isfinite(found.high):
+            ratio = (found.ratio, found.low, found.high, found.n)
+        said = dict(self.parameters) or None  # Parquet has no empty struct
         return (
-            self.name, self.function, dict(self.parameters), self.status, self.reason, *shown, self.peak_bytes, len(times),
-            len(self._processes()), found.ratio if found else None, found.low if found and known else None,
-            found.high if found and known else None, found.n if found else None,
+            self.name, self.function, said, self.status, self.reason, *shown, self.peak_bytes, len(times),
+            len(self._processes()), *ratio,
         )  # fmt: skip
 
     def notes(self, precision: float) -> Iterator[str]:

