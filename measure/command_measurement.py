@@ -231,7 +231,7 @@ class Measurement:
             problem = f"could not be run: {error.strerror}"
         if problem is None:
             return True
-        result.status, result.reason = "fail_to_run", f"the {name} command {problem}"
+        result.status, result.reason, result.details = "fail_to_run", f"the {name} command {problem}", {"phase": "load"}
         result.given_up = True  # what comes would not be what was asked for
         return False
 
@@ -239,7 +239,8 @@ class Measurement:
         """Give the case its last outcome: ok, or how it failed last."""
         runs = result.count
         if result.status != "ok":
-            times = f"{result.failures} of {runs} runs failed, the last: " if result.failures and runs > 1 else ""
+            of_a_run = runs > 1 and result.details["phase"] != "load"
+            times = f"{result.failures} of {runs} runs failed, the last: " if of_a_run else ""
             self._end(result, result.status, times + result.reason, **result.details)
         elif stopped == "interrupted":
             self._end(result, stopped, f"Ctrl-C after {runs} runs")

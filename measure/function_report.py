@@ -95,9 +95,8 @@ class Result:
         times = list(self.blocks.values())
         shown = (statistics.median(times), min(times), max(times)) if times else (None, None, None)
         found = self.against
-        ratio = (found.ratio, None, None, found.n) if found else (None,) * 4
-        if found and math.isfinite(found.high):
-            ratio = (found.ratio, found.low, found.high, found.n)
+        bounds = (found.low, found.high) if found and math.isfinite(found.high) else (None, None)
+        ratio = (found.ratio, *bounds, found.n) if found else (None,) * 4
         said = dict(self.parameters) or None  # Parquet has no empty struct
         return (
             self.name, self.function, said, self.status, self.reason, *shown, self.peak_bytes, len(times),
