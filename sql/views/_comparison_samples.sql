@@ -95,7 +95,8 @@ lent AS (
 ),
 moderated AS (
     SELECT
-        *, base_runs - 1 + base_weight AS base_degrees, candidate_runs - 1 + candidate_weight AS candidate_degrees,
+        *, greatest(base_runs - 1 + base_weight, 0) AS base_degrees,  -- a side without runs has none
+        greatest(candidate_runs - 1 + candidate_weight, 0) AS candidate_degrees,
         ((base_runs - 1) * base_spread + base_weight * base_history) / nullif(base_degrees, 0) AS base_own,
         ((candidate_runs - 1) * candidate_spread + candidate_weight * candidate_history)
             / nullif(candidate_degrees, 0) AS candidate_own

@@ -224,6 +224,20 @@ def test_a_fast_wrong_answer_is_no_answer(warehouse: Builder) -> None:
     assert one(warehouse, ["b"], ["b"])["verdict"] == "UNSURE"
 
 
+def test_a_side_without_runs_has_no_noise_of_its_own(warehouse: Builder) -> None:
+    """Though its config has a short history of the case: the other side's holds for it, and nothing is below 0."""
+    for config in "ab":
+        for number in range(2):
+            run_id = f"{config}{number}"
+            warehouse.add(run(run_id, config, started_at=number))
+            warehouse.add(*measured(run_id, [1000 + number] * 6), *measured(run_id, [1000 + number] * 6, f"only {config}"))
+
+    rows = compare(warehouse, ["a0", "a1"], ["b0", "b1"])
+
+    assert [row["verdict"] for row in rows] == ["SAME", "ONLY-THERE", "ONLY-HERE"]
+    assert all(row["noise"] > 0 and row["ratio"] is None for row in rows[1:])
+
+
 def test_another_backend_is_no_match(warehouse: Builder) -> None:
     """It is another case, on one side only."""
     warehouse.add(run("a"), run("b"), *measured("a", LOOSE), *measured("b", LOOSE, backend="eager"))
