@@ -81,7 +81,11 @@ class JsonArray:
             except (ValueError, RecursionError) as error:
                 following = BETWEEN_TEXT.search(text, at)
                 more_to_come = self._rest or not self._at_end
-                if (following is None or _wants_more(error, text)) and more_to_come and len(text) - at <= MAX_LINE_BYTES:
+                if (
+                    (following is None or _wants_more(error, text))
+                    and more_to_come
+                    and len(text) - at <= MAX_LINE_BYTES
+                ):
                     self._rest, self._is_torn = _encode(text[at:]) + self._rest, True
                     return
                 end = following.start() + 1 if following else len(text)

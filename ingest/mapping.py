@@ -4,7 +4,8 @@
     FIELD:=TEXT      the field is this text in every row
     FIELD=WORD       the same, for words that can be nothing else: unit=ms, better=lower, statistic=mean, phase=warmup
 
-What describes a value (metric, unit, better, statistic, phase, loops) belongs to the `value` it follows; before the first, to all.
+What describes a value (metric, unit, better, statistic, phase, loops) belongs to the `value` it follows; before the first,
+to all.
 """
 
 import hashlib

@@ -230,7 +230,9 @@ def test_a_side_without_runs_has_no_noise_of_its_own(warehouse: Builder) -> None
         for number in range(2):
             run_id = f"{config}{number}"
             warehouse.add(run(run_id, config, started_at=number))
-            warehouse.add(*measured(run_id, [1000 + number] * 6), *measured(run_id, [1000 + number] * 6, f"only {config}"))
+            warehouse.add(
+                *measured(run_id, [1000 + number] * 6), *measured(run_id, [1000 + number] * 6, f"only {config}")
+            )
 
     rows = compare(warehouse, ["a0", "a1"], ["b0", "b1"])
 

@@ -172,7 +172,14 @@ sample("genai-perf", {"experiments": [
 ], "version": "2", "service_kind": "openai", "endpoint": "v1/chat"}, name="profile_export.json",
     profile_export_genai_perf_dot_json=GENAI_SUMMARY,
 )  # fmt: skip
-GUIDELLM_SUMMARY = {"mean": 1.5, "median": 1, "variance": 2, "count": 1, "percentiles": {"p001": 1, "p99": 2}, "pdf": [[1, 1]]}
+GUIDELLM_SUMMARY = {
+    "mean": 1.5,
+    "median": 1,
+    "variance": 2,
+    "count": 1,
+    "percentiles": {"p001": 1, "p99": 2},
+    "pdf": [[1, 1]],
+}
 sample("guidellm", {
     "metadata": {"version": 1, "guidellm_version": "0.6.0", "python_version": "3", "platform": "L"}, "args": {"rate": [1], "api_key": "k"},
     "benchmarks": [{

@@ -17,7 +17,10 @@ OLDER = {"scheduler"}  # has tests of its own
 
 def test_every_format_has_a_sample() -> None:
     """What is not sampled is not tried."""
-    assert set(SAMPLES | BINARY) == {name for name, kind in formats().items() if kind.__module__.startswith("bench.")} - OLDER
+    assert (
+        set(SAMPLES | BINARY)
+        == {name for name, kind in formats().items() if kind.__module__.startswith("bench.")} - OLDER
+    )
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
