@@ -3,9 +3,11 @@
 --
 -- arguments: z
 list_transform(
-    [{'sign': CASE WHEN z < 0 THEN -1 ELSE 1 END, 'square': z * z, 'u': 1 / (1 + abs(z) / sqrt(8::DOUBLE))}],
+    list_transform(
+        [z], lambda x: {'x': x, 'sign': CASE WHEN x < 0 THEN -1 ELSE 1 END, 'u': 1 / (1 + abs(x) / sqrt(8::DOUBLE))}
+    ),
     lambda it: (1 - it.sign) / 2 + it.sign * 0.5::DOUBLE * it.u * exp(
-        -it.square / 2 - 1.26551223::DOUBLE + it.u * (1.00002368::DOUBLE + it.u * (0.37409196::DOUBLE
+        -it.x * it.x / 2 - 1.26551223::DOUBLE + it.u * (1.00002368::DOUBLE + it.u * (0.37409196::DOUBLE
         + it.u * (0.09678418::DOUBLE + it.u * (-0.18628806::DOUBLE + it.u * (0.27886807::DOUBLE
         + it.u * (-1.13520398::DOUBLE + it.u * (1.48851587::DOUBLE + it.u * (-0.82215223::DOUBLE
         + it.u * 0.17087277::DOUBLE))))))))

@@ -136,7 +136,13 @@ def _pandas(store: Store) -> tuple[Callable[[], object], Callable[[], object]]:
         logs = np.log(wide(timings[timings["run_id"].isin(last)], "duration_ns"))
         own, runs = 1.4826 / np.sqrt(2) * logs.diff().abs().median(), logs.count()
         noise = np.sqrt(((runs - 1) * own**2 + 8 * (own**2).median()) / (runs + 7))
-        effect, error = logs.loc[BEFORE] - logs.loc[NEWEST], np.sqrt(2) * noise
+        ours = timings[timings["run_id"].isin(sides)].sort_values("duration_ns")
+        place = ours.groupby(["run_id", "case_id"], observed=True).cumcount()
+        k = int((SAMPLES + 1 - 1.96 * np.sqrt(SAMPLES)) / 2)  # bounds of the median, as in cells
+        bounds = [wide(ours[place == each], "duration_ns") for each in (k - 1, SAMPLES - k)]
+        within = np.log(bounds[1] / bounds[0]) / (2 * 1.96)
+        effect = logs.loc[BEFORE] - logs.loc[NEWEST]
+        error = np.sqrt((within.clip(lower=noise, axis=1) ** 2).sum())
         low, high, margin = effect - 1.96 * error, effect + 1.96 * error, np.log(1.02)
         found = pd.DataFrame({"ratio": np.exp(effect), "low": np.exp(low), "high": np.exp(high), "z": effect / error})
         found["verdict"] = np.select(
