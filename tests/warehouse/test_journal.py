@@ -155,6 +155,9 @@ def test_a_contradicting_journal_is_said_to_be_damaged(tmp_path: Path) -> None:
 class Contrary:
     """What a tensor of floats does when asked for an integer."""
 
+    def __repr__(self) -> str:
+        return "Contrary()"
+
     def __index__(self) -> int:
         raise RuntimeError("only integers")
 

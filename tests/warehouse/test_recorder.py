@@ -168,6 +168,9 @@ def test_the_work_hash_leaves_out_the_backend_alone() -> None:
 class Contrary:
     """What a tensor of floats does when asked for an integer."""
 
+    def __repr__(self) -> str:
+        return "Contrary()"
+
     def __index__(self) -> int:
         raise TypeError("only integer tensors of a single element")
 
