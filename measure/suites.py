@@ -5,7 +5,7 @@ Another package offers a suite as an entry point of group `bench.suites`: a func
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 
 from ..warehouse.errors import UnknownName
@@ -19,12 +19,19 @@ class Model:
 
     `target` is `module:Class`, a torch.nn.Module made without arguments, whose static method
     `get_example_inputs(batch_size, sequence_length)` returns the tuple of tensors to call it with.
-    `sequence_length` is None for a model that has no such axis.
+    `sequence_length` is None for a model that has no such axis. `skips` says where not to run it, and why: condition ->
+    reason, a condition being words that must all hold of the case, of mode, kind of device, dtype and backend, as in
+    "training", "cuda" or "cpu training".
     """
 
     target: str
     batch_size: int
     sequence_length: int | None = None
+    skips: Mapping[str, str] = field(default_factory=dict)
+
+    def skipped(self, *axes: str) -> str | None:
+        """Why a case of these axes is not to be run; None if it is."""
+        return next((reason for condition, reason in self.skips.items() if set(condition.split()) <= set(axes)), None)
 
 
 def builtin() -> dict[str, Model]:
