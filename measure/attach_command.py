@@ -5,22 +5,17 @@ import contextlib
 import click
 
 from ..warehouse.errors import Exit
-from ..warehouse.options import format_option, store_option
 from ..warehouse.store import Store
-from .console import config_option, sample_option, tags_option, talk
+from .console import recorded, run_options, talk, write
 
 COLUMNS = ("metric", "unit", "n", "minimum", "median", "mean", "maximum")
 
 
 @click.command("attach")
 @click.argument("pid", type=click.IntRange(min=1))
-@sample_option(default=10.0)
 @click.option("--duration", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="How long to look; else until the process ends, or Ctrl-C.")  # fmt: skip
-@config_option
-@tags_option
-@format_option
-@store_option
+@run_options(sample_hz=10.0)
 def command(
     pid: int, sample: float, duration: float | None, config: str | None, tags: dict[str, str], fmt: str, store: Store
 ) -> int:
@@ -33,7 +28,6 @@ def command(
     """
     from ..warehouse import recorder
     from ..warehouse.database import Warehouse
-    from ..warehouse.output import write_rows
     from .gpu_processes import nvml
     from .process_tree import Tree
     from .sampler import Sampler
@@ -55,14 +49,11 @@ def command(
             f"SELECT {', '.join(COLUMNS)} FROM cells WHERE run_id = ? AND case_id = ? ORDER BY unit, metric",
             [run.run_id, case.case_id],
         )
-    if fmt == "table":
-        rows = [(metric, n, *(_value(value, unit) for value in values)) for metric, unit, n, *values in rows]
-        write_rows([name for name in COLUMNS if name != "unit"], rows, fmt)
-    else:
-        write_rows(COLUMNS, rows, fmt)
+    shown = ((metric, n, *(_value(value, unit) for value in values)) for metric, unit, n, *values in rows)
+    write(fmt, shown=([name for name in COLUMNS if name != "unit"], shown), exact=(COLUMNS, rows))
     late = f"; {sampler.missed} came due while another lasted, and were left out" if sampler.missed else ""
     talk(f"{how}, after {sampler.looks} looks{late}")
-    talk(f"recorded as run {run.run_id} in {store.root}. Draw it with: bench viz memory-timeline --runs {run.run_id}")
+    recorded(run, f"Draw it with: bench viz memory-timeline --runs {run.run_id}")
     return Exit.OK
 
 

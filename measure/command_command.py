@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..warehouse.errors import BenchError, Exit
-from ..warehouse.options import format_option, store_option
+from ..warehouse.options import share_option
 from ..warehouse.store import Store
 from .command_plan import Hooks, Side, Template, parameter_of, plan, program_is_there, template_of
-from .console import config_option, progress, sample_option, share, tags_option, talk
+from .console import progress, recorded, run_options, talk, write
 
 if TYPE_CHECKING:
     from .command_measurement import Result
@@ -52,7 +52,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="Values for {NAME} in a command: 1,10,100 or a scan, 1..10 or 1..10..3; may be repeated.")  # fmt: skip
 @click.option("--warmup", type=click.IntRange(min=0), default=0, show_default=True,
               help="Runs of each command before those that count.")  # fmt: skip
-@click.option("--precision", metavar="SHARE", type=share, default="1%", show_default=True,
+@share_option("--precision", default="1%",
               help="Half-width of the 95 % interval of the ratio (or of a lone command's time) at which to stop.")  # fmt: skip
 @click.option("--budget", "budget_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="Most time for one comparison. [default: 10, or what five runs of each take]")  # fmt: skip
@@ -72,11 +72,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--ignore-exit-codes", "fine", metavar="CODES", callback=_exit_codes,
               help="Exit codes beside 0 that are no failure, 1,2 or all.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order of runs.")
-@sample_option()
-@config_option
-@tags_option
-@format_option
-@store_option
+@run_options()
 def command(
     commands: tuple[str, ...],
     names: tuple[str, ...],
@@ -130,8 +126,7 @@ def command(
             run.close(seal=False)  # whoever opens the store next does that; it takes longer than many a command
         progress("")
         _show(measured, fmt, settings["warmup"], empty_ns, starter.floor_bytes)
-    talk(f"recorded as run {run.run_id} in {store.root}. Every run of it:")
-    talk(f"  bench sql \"FROM samples WHERE run_id = '{run.run_id}'\"")
+    recorded(run)
     if measurement.interrupted:
         raise KeyboardInterrupt
     failed = any(result.status != "ok" for results in measured for result in results)
@@ -164,16 +159,12 @@ def _show(
     comparisons: "Sequence[Sequence[Result]]", fmt: str, warmup: int, empty_ns: float | None, floor_bytes: int
 ) -> None:
     """Write a row for each case to stdout, and what it cannot say to stderr."""
-    from ..warehouse.output import write_rows
     from .command_report import COLUMNS, HEADINGS, cells, notes, values
 
     rows = [(result, results[0]) for results in comparisons for result in results]
-    if fmt == "table":
-        alone = all(len(results) == 1 for results in comparisons)
-        headings = HEADINGS[:-2] if alone else HEADINGS
-        write_rows(headings, [cells(*row, alone=alone, floor_bytes=floor_bytes) for row in rows], fmt)
-    else:
-        write_rows(COLUMNS, [values(*row) for row in rows], fmt)
+    alone = all(len(results) == 1 for results in comparisons)
+    shown = (cells(*row, alone=alone, floor_bytes=floor_bytes) for row in rows)
+    write(fmt, shown=(HEADINGS[:-2] if alone else HEADINGS, shown), exact=(COLUMNS, (values(*row) for row in rows)))
     for row in rows:
         for note in notes(*row, warmup=warmup, empty_ns=empty_ns):
             talk(note)

@@ -6,7 +6,6 @@ of its case. A command that failed three times running is given up, and the othe
 
 import contextlib
 import itertools
-import math
 import random
 import statistics
 import subprocess
@@ -19,8 +18,8 @@ from ..warehouse.events import Metric
 from ..warehouse.recorder import Case, Run
 from .command_plan import Side, Template
 from .command_runs import COUNTERS, Launcher, NotStarted, Ran
-from .estimate import Estimate, ratio_of
-from .sampling import Verdict, balanced_orders, check_counts, estimates
+from .estimate import Estimate, level_of, paired
+from .sampling import Rule, Verdict, balanced_orders
 
 BUDGET_S = 10.0
 LEAST_BLOCKS = 5  # fewer say nothing; taken even beyond the usual budget, not beyond one that was asked for
@@ -62,12 +61,12 @@ class Result:
     @property
     def level(self) -> Estimate:
         """How precisely its own time is known, as a ratio to itself."""
-        return estimates([[ran.duration_ns for ran in self.runs.values()]])[0]
+        return level_of(ran.duration_ns for ran in self.runs.values())
 
     def against(self, reference: "Result") -> Estimate:
         """The ratio of the reference's time to its time, over the blocks in which both succeeded."""
-        both = [(reference.runs[block], ran) for block, ran in self.runs.items() if block in reference.runs]
-        return ratio_of([math.log(base.duration_ns) - math.log(ran.duration_ns) for base, ran in both])
+        both = ((reference.runs[block], ran) for block, ran in self.runs.items() if block in reference.runs)
+        return paired((base.duration_ns, ran.duration_ns) for base, ran in both)
 
 
 class Measurement:
@@ -149,28 +148,18 @@ class Measurement:
         """Take blocks until a rule says stop; its name."""
         settings = self._settings
         budget_s, least = (BUDGET_S, LEAST_BLOCKS) if settings.budget_s is None else (settings.budget_s, 1)
-        orders, start = balanced_orders(len(results), random.Random(settings.seed)), self._now()
+        rule = Rule(precision=settings.precision, budget_s=budget_s, repeat=settings.repeat, least=least, now=self._now)
+        orders = balanced_orders(len(results), random.Random(settings.seed))
         for block in range(settings.warmup):
             self._block(results, "warmup", block, next(orders))
-        checks = check_counts()
-        check = next(checks)
         for taken in itertools.count(1):
             self._block(results, "steady", settings.warmup + taken - 1, next(orders))
             left = [result for result in results if not result.given_up]
-            if not left:
+            others = [result for result in left if result is not results[0]] or left
+            stopped = rule.stopped(taken, lambda: [_estimate(result, results[0]) for result in others])  # noqa: B023
+            if stopped or not left:
                 break
-            if settings.repeat is not None:
-                if taken == settings.repeat:
-                    return "repeat"
-                continue
-            if taken == check:
-                check = next(checks)
-                others = [result for result in left if result is not results[0]] or left
-                if all(_estimate(result, results[0]).precision <= settings.precision for result in others):
-                    return "precision"
-            if taken >= least and self._now() - start >= budget_s:
-                return "budget"
-        return "failed"
+        return stopped or "failed"
 
     def _block(self, results: Sequence[Result], phase: str, block: int, order: Sequence[int]) -> None:
         """Run every side that is left once."""

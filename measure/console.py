@@ -1,13 +1,19 @@
-"""What every measuring command shares: the run's labels, shares as options, and how to talk to a person."""
+"""What every measuring command shares: options of the run, how its rows are written, and how to talk to a person."""
 
 import shutil
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..warehouse.errors import BenchError
+from ..warehouse.options import format_option, store_option
+
+if TYPE_CHECKING:
+    from ..warehouse.recorder import Run
+
+Table = tuple[Sequence[str], Iterable[Sequence[Any]]]  # headings and rows
 
 
 def _tags(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
@@ -42,19 +48,29 @@ def sample_option(default: float | None = None) -> Callable[[Any], Any]:
     )
 
 
-def share(text: str) -> float:
-    """Read `1%` or `0.01`.
+def run_options(sample_hz: float | None = None) -> Callable[[Any], Any]:
+    """Options of every run whose rows are written at its end: sample (in Hz, by default), config, tags, fmt, store."""
 
-    Raises:
-        BenchError: It is no share between 0 and 1.
-    """
-    try:
-        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1:
-        raise BenchError(f"{text!r} is no share between 0 and 1. Write it as 1% or 0.01.")
-    return value
+    def add(command: Any) -> Any:
+        for option in (store_option, format_option, tags_option, config_option, sample_option(sample_hz)):
+            command = option(command)
+        return command
+
+    return add
+
+
+def write(fmt: str, *, shown: Table, exact: Table) -> None:
+    """Write rows to stdout: as a person reads them, or for programs the exact values."""
+    from ..warehouse.output import write_rows
+
+    headings, rows = shown if fmt in ("table", "markdown") else exact
+    write_rows(headings, list(rows), fmt)
+
+
+def recorded(run: "Run", then: str | None = None) -> None:
+    """Say where a run was recorded, and what to do with it next; if left out, to ask for its samples."""
+    then = then or f"Every sample of it:\n  bench sql \"FROM samples WHERE run_id = '{run.run_id}'\""
+    talk(f"recorded as run {run.run_id} in {run.store.root}. {then}")
 
 
 def talk(text: str) -> None:

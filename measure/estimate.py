@@ -8,7 +8,7 @@ blocks that resemble each other count for fewer (effective sample size of a firs
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 TRIM = 0.2
@@ -60,6 +60,18 @@ def ratio_of(logs: Sequence[float]) -> Estimate:
     error = math.sqrt(variance * inflation / n) / (1 - 2 * TRIM)
     half = student_t_975(max(2.0, (n - 2 * cut) / inflation - 1)) * error
     return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), n)
+
+
+def paired(times: Iterable[tuple[float, float]]) -> Estimate:
+    """The ratio of a reference's time to another's, from the blocks that timed both, in the order measured."""
+    return ratio_of([math.log(reference) - math.log(other) for reference, other in times])
+
+
+def level_of(times: Iterable[float]) -> Estimate:
+    """How precisely a side's own time is known, as a ratio to itself."""
+    logs = [math.log(time) for time in times]
+    level = sum(logs) / len(logs) if logs else 0.0
+    return ratio_of([value - level for value in logs])
 
 
 def _autocorrelation_inflation(values: Sequence[float], mean: float, variance: float) -> float:

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from ..warehouse.errors import BenchError, Exit
-from ..warehouse.options import format_option, store_option
+from ..warehouse.options import share_option
 from ..warehouse.store import Store
 from .command_plan import parameter_of
-from .console import config_option, progress, sample_option, share, tags_option, talk
+from .console import progress, recorded, run_options, talk, write
 from .plan import Settings, Workload
 
 PROGRAMS = f"{__package__}.function_program"
@@ -65,7 +65,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--name", help="What to call what they compute. [default: the first function]")
 @click.option("--processes", type=click.IntRange(min=1), default=3, show_default=True,
               help="Fresh processes to measure in, one after the other.")  # fmt: skip
-@click.option("--precision", metavar="SHARE", type=share, default="1%", show_default=True,
+@share_option("--precision", default="1%",
               help="Half-width of the 95 % interval of the ratio (or of a lone function's time) at which to stop.")  # fmt: skip
 @click.option("--budget", "budget_s", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
               metavar="SECONDS", help="Most time to sample a comparison, all processes together.")  # fmt: skip
@@ -75,11 +75,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=600.0, show_default=True,
               metavar="SECONDS", help="Most time for one process.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order of samples.")
-@sample_option()
-@config_option
-@tags_option
-@format_option
-@store_option
+@run_options()
 def command(
     functions: tuple[str, ...],
     arguments: dict[str, Any],
@@ -133,21 +129,16 @@ def command(
         failed = Runner(run, settings, program=program, say=progress).measure(plan)
     progress("")
     _show(store, run.run_id, fmt, precision)
-    talk(f"recorded as run {run.run_id} in {store.root}. Every sample of it:")
-    talk(f"  bench sql \"FROM samples WHERE run_id = '{run.run_id}'\"")
+    recorded(run)
     return Exit.FAILED if failed else Exit.OK
 
 
 def _show(store: Store, run_id: str, fmt: str, precision: float) -> None:
     from ..warehouse.database import Warehouse
-    from ..warehouse.output import write_rows
     from .function_report import COLUMNS, HEADINGS, results
 
     with Warehouse.open(store) as warehouse:
         found = results(warehouse, run_id)
-    if fmt == "table":
-        write_rows(HEADINGS, [result.cells() for result in found], fmt)
-    else:
-        write_rows(COLUMNS, [result.values() for result in found], fmt)
+    write(fmt, shown=(HEADINGS, (one.cells() for one in found)), exact=(COLUMNS, (one.values() for one in found)))
     for note in (note for result in found for note in result.notes(precision)):
         talk(note)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.output import escape
-from .estimate import Estimate, ratio_of, smallest_detectable
+from .estimate import Estimate, level_of, paired, smallest_detectable
 from .report import duration, size, speedup
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Result:
         title = escape(" ".join([self.function, *(f"{key}={value}" for key, value in self.parameters.items())]))
         if self.status != "ok":
             yield f"{title}: {self.status}: {escape(self.reason)}"
-        found = self.against or (self._level() if self.alone else None)
+        found = self.against or (level_of(self.blocks.values()) if self.alone else None)
         if self.status == "ok" and found and math.isfinite(found.high):
             if self.against and not found.differs:
                 effect = smallest_detectable(found.low, found.high)
@@ -118,11 +118,6 @@ class Result:
         levels = [statistics.median(times) for times in self._processes().values()]
         if self.alone and levels and max(levels) > (1 + DIFFERENT) * min(levels):
             yield f"{title}: its processes differ by {max(levels) / min(levels) - 1:.0%}: measure in more with --processes"
-
-    def _level(self) -> Estimate:
-        """How precisely its own time is known, as a ratio to itself."""
-        logs = list(map(math.log, self.blocks.values()))
-        return ratio_of([value - statistics.fmean(logs) for value in logs])
 
     def _processes(self) -> dict[int, list[float]]:
         found: dict[int, list[float]] = {}
@@ -152,5 +147,5 @@ def results(warehouse: "Warehouse", run_id: str) -> list[Result]:
 
 def _ratio(baseline: Blocks, blocks: Blocks) -> Estimate | None:
     """Over the blocks that timed both; those of a process stand together, and count for fewer if they resemble each other."""
-    logs = [math.log(baseline[key]) - math.log(blocks[key]) for key in blocks if key in baseline]
-    return ratio_of(logs) if logs else None
+    both = [(baseline[key], blocks[key]) for key in blocks if key in baseline]
+    return paired(both) if both else None

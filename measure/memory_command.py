@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..warehouse.errors import BenchError, Exit
-from ..warehouse.options import Values, format_option, store_option
+from ..warehouse.options import Values
 from ..warehouse.store import Store
-from .console import config_option, sample_option, tags_option, talk
+from .console import recorded, run_options, talk, write
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -37,11 +37,7 @@ SHOWN = ("lines", "steps", "source")
               help="Write annotated source, as .html or .txt; may be repeated.")  # fmt: skip
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="Most time for the program.")  # fmt: skip
-@sample_option()
-@config_option
-@tags_option
-@format_option
-@store_option
+@run_options()
 def command(
     target: str,
     arguments: tuple[str, ...],
@@ -91,13 +87,12 @@ def command(
         talk(note)
     if traced.status != "ok":
         talk(f"{target}: {traced.status}{': ' + traced.reason if traced.reason else ''}")
-    talk(f"recorded as run {run.run_id} in {store.root}. Draw it with: bench viz memory-lines --runs {run.run_id}")
+    recorded(run, f"Draw it with: bench viz memory-lines --runs {run.run_id}")
     return Exit.OK if traced.status == "ok" else Exit.FAILED
 
 
 def _show(warehouse: "Warehouse", traced: "Traced", show: str, top: int, bottom: int, fmt: str) -> None:
     """Write what was asked for to stdout, and the totals to stderr."""
-    from ..warehouse.output import write_rows
     from . import annotated, memory_report
 
     of = (warehouse, traced.run_id, traced.case_id)
@@ -105,13 +100,12 @@ def _show(warehouse: "Warehouse", traced: "Traced", show: str, top: int, bottom:
     if show == "source":
         click.echo(annotated.as_text(memory_report.notes(*of), totals))
         return
-    steps = show == "steps"
-    columns: tuple[str, ...] = memory_report.STEP_COLUMNS if steps else memory_report.LINE_COLUMNS
-    rows = memory_report.steps(*of) if steps else memory_report.lines(*of, top=top, bottom=bottom)
-    if fmt == "table":
-        write_rows(*(memory_report.step_cells(rows) if steps else memory_report.line_cells(rows)), fmt)
+    if show == "steps":
+        rows = memory_report.steps(*of)
+        write(fmt, shown=memory_report.step_cells(rows), exact=(memory_report.STEP_COLUMNS, rows))
     else:
-        write_rows(columns, rows, fmt)
+        rows = memory_report.lines(*of, top=top, bottom=bottom)
+        write(fmt, shown=memory_report.line_cells(rows), exact=(memory_report.LINE_COLUMNS, rows))
     for total in totals:
         talk(total)
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .estimate import Estimate, ratio_of
+from .estimate import Estimate, level_of, paired
 
 FIRST_CHECK = 14
 CHECK_GROWTH = 1.5
@@ -127,6 +127,41 @@ def check_counts() -> Iterator[int]:
         count = math.floor(count * CHECK_GROWTH)
 
 
+class Rule:
+    """When to stop; its clock starts when it is made."""
+
+    def __init__(
+        self, *, precision: float, budget_s: float, repeat: int | None = None, least: int = 1,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        """Take what was asked for.
+
+        Args:
+            precision: Half-width of the 95 % interval of every ratio at which to stop, as a fraction.
+            budget_s: Seconds for warm-up and samples together.
+            repeat: Take exactly so many blocks instead.
+            least: Blocks to take even beyond the budget.
+            now: Seconds.
+        """
+        self._precision, self._repeat, self._least, self._now = precision, repeat, least, now
+        self._deadline = now() + budget_s
+        self._checks = check_counts()
+        self._check = next(self._checks)
+
+    def stopped(self, blocks: int, known: Callable[[], Sequence[Estimate]]) -> str | None:
+        """Why to stop after so many blocks: precision, budget or repeat; None if it is to go on.
+
+        `known` is asked for what is to become precise, and only when it is time to look.
+        """
+        if self._repeat is not None:
+            return "repeat" if blocks >= self._repeat else None
+        if blocks == self._check:
+            self._check = next(self._checks)
+            if all(estimate.precision <= self._precision for estimate in known()):
+                return "precision"
+        return "budget" if blocks >= self._least and self._now() >= self._deadline else None
+
+
 class Sampler:
     """Samples sides against the first of them, the baseline."""
 
@@ -164,26 +199,15 @@ class Sampler:
         Raises:
             SideFailed: A side raised.
         """
-        start = self._now()
-        warm = self._warm_up(start + WARM_SHARE * budget_s)
+        rule = Rule(precision=precision, budget_s=budget_s, repeat=repeat, now=self._now)
+        warm = self._warm_up(self._now() + WARM_SHARE * budget_s)
         times: list[list[float]] = [[] for _ in self._clocks]
-        checks = check_counts()
-        check = next(checks)
-        blocks = 0
-        while True:
+        blocks, stopped = 0, None
+        while stopped is None:
             self._block("steady", times)
             blocks += 1
-            if repeat is not None:
-                if blocks == repeat:
-                    return Verdict("repeat", warm, blocks, estimates(times))
-                continue
-            if blocks == check:
-                check = next(checks)
-                found = estimates(times)
-                if all(estimate.precision <= precision for estimate in found):
-                    return Verdict("precision", warm, blocks, found)
-            if self._now() - start >= budget_s:
-                return Verdict("budget", warm, blocks, estimates(times))
+            stopped = rule.stopped(blocks, lambda: estimates(times))
+        return Verdict(stopped, warm, blocks, estimates(times))
 
     def _warm_up(self, deadline: float) -> bool:
         """Blocks until every side is warm; whether they all became so in time."""
@@ -209,10 +233,5 @@ class Sampler:
 
 def estimates(times: Sequence[Sequence[float]]) -> tuple[Estimate, ...]:
     """The ratio of the first side's times to each other side's, block by block; of a lone side to its own level."""
-    baseline = [math.log(time) for time in times[0]]
-    if len(times) == 1:
-        level = statistics.fmean(baseline)
-        return (ratio_of([value - level for value in baseline]),)
-    return tuple(
-        ratio_of([base - math.log(time) for base, time in zip(baseline, side, strict=True)]) for side in times[1:]
-    )
+    baseline, *others = times
+    return tuple(paired(zip(baseline, side, strict=True)) for side in others) or (level_of(baseline),)

@@ -1,7 +1,7 @@
 """Commands that give reasons: explain, env-diff, plan."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..warehouse.errors import BenchError
-from ..warehouse.options import Command, Values, format_option, store_option
+from ..warehouse.options import Command, Values, format_option, share_option, store_option
 from ..warehouse.output import escape, write_rows
 from ..warehouse.store import Store
 from .commands import backends_option, configs_option, models_option, output_option, say, suites_option
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
 
 CHARTS = (".png", ".svg", ".pdf", ".html", ".json")
 ENDS = 3  # rows of a long table that are shown at either end
-
-
-def share_option(*names: str, default: str, most: float = 1, help: str) -> Callable[[Any], Any]:
-    """An option for a share above 0 and below `most`, written as 3% or 0.03."""
-
-    def share(text: str) -> float:
-        try:
-            value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-        except ValueError:
-            value = 0.0
-        if not 0 < value < most:
-            raise BenchError(f"{text!r} is no share between 0 and {most:g}. Write it as 3% or 0.03.")
-        return value
-
-    return click.option(*names, type=share, metavar="SHARE", default=default, show_default=True, help=help)
 
 
 @click.command(cls=Command)

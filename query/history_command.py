@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ..warehouse.errors import BenchError, Exit, NothingToShow
-from ..warehouse.options import Command, Values, format_option, store_option
+from ..warehouse.options import Command, Values, format_option, share_option, store_option
 from ..warehouse.output import write_rows
 from ..warehouse.store import Store
 from .commands import backends_option, configs_option, models_option, output_option, say, suites_option, write
-from .explain_command import share_option
 
 if TYPE_CHECKING:
     from .ask import Answer

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..warehouse.options import Command, Values, format_option, store_option
+from ..warehouse.options import Command, Values, format_option, share_option, store_option
 from ..warehouse.output import write_rows
 from ..warehouse.store import Store
 from .commands import backends_option, models_option, output_option, say, suites_option
-from .explain_command import share_option
 from .regressions import (
     AXES,
     COLUMNS,

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from .errors import BenchError
 from .store import Store
 
 FORMATS = ("table", "csv", "json", "jsonl", "markdown", "parquet")
@@ -71,6 +72,21 @@ def _is_number(text: str) -> bool:
 
 def _open_store(ctx: click.Context, param: click.Parameter, value: str | None) -> Store:
     return Store.find(value)
+
+
+def share_option(*names: str, default: str | None, most: float = 1, help: str) -> Callable[[Any], Any]:
+    """An option for a share above 0 and below `most`, written as 3% or 0.03."""
+
+    def share(text: str) -> float:
+        try:
+            value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+        except ValueError:
+            value = 0.0
+        if not 0 < value < most:
+            raise BenchError(f"{text!r} is no share between 0 and {most:g}. Write it as 3% or 0.03.")
+        return value
+
+    return click.option(*names, type=share, metavar="SHARE", default=default, show_default=True, help=help)
 
 
 store_option: Callable[[Any], Any] = click.option(
