@@ -1,9 +1,11 @@
 """Suites: named sets of models. Listing one imports no torch; a model's class is imported where it runs.
 
 Another package offers a suite as an entry point of group `bench.suites`: a function without arguments that returns
-`{name: Model(...)}`.
+`{name: Model(...)}`. A file is a suite, too: `path:/models.py` are the classes in it that have example inputs, and
+`path:/models.py,class:Name` is one of them.
 """
 
+import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -17,21 +19,23 @@ GROUP = "bench.suites"
 class Model:
     """Where a model is, and the sizes to run it at when none are asked for.
 
-    `target` is `module:Class`, a torch.nn.Module made without arguments, whose static method
-    `get_example_inputs(batch_size, sequence_length)` returns the tuple of tensors to call it with.
-    `sequence_length` is None for a model that has no such axis. `skips` says where not to run it, and why: condition ->
+    `target` is what `loading.build` makes a model of. `batch_size` and `sequence_length` are None for a model that has
+    no such axis, and 0 where only the model knows its own. `skips` says where not to run it, and why: condition ->
     reason, a condition being words that must all hold of the case, of mode, kind of device, dtype and backend, as in
-    "training", "cuda" or "cpu training".
+    "training", "cuda" or "cpu training"; "" always holds.
     """
 
     target: str
-    batch_size: int
+    batch_size: int | None
     sequence_length: int | None = None
     skips: Mapping[str, str] = field(default_factory=dict)
 
     def skipped(self, *axes: str) -> str | None:
         """Why a case of these axes is not to be run; None if it is."""
         return next((reason for condition, reason in self.skips.items() if set(condition.split()) <= set(axes)), None)
+
+
+Suite = Callable[[], Mapping[str, Model]]
 
 
 def builtin() -> dict[str, Model]:
@@ -46,14 +50,30 @@ def builtin() -> dict[str, Model]:
     }
 
 
-def known() -> dict[str, Callable[[], Mapping[str, Model]]]:
+def known() -> dict[str, Suite]:
     """Suites by name: our own, and those of installed packages."""
+    from . import suite_huggingface, suite_timm, suite_torchbench
+
+    own: dict[str, Suite] = {
+        "builtin": builtin,
+        "huggingface": suite_huggingface.full,
+        "huggingface-small": suite_huggingface.small,
+        "timm": suite_timm.models,
+        "torchbench": suite_torchbench.models,
+    }
     installed = {point.name: point.load for point in entry_points(group=GROUP)}
-    return {**{name: _call(load) for name, load in installed.items()}, "builtin": builtin}
+    return {**{name: _call(load) for name, load in installed.items()}, **own}
 
 
-def _call(load: Callable[[], Callable[[], Mapping[str, Model]]]) -> Callable[[], Mapping[str, Model]]:
+def _call(load: Callable[[], Suite]) -> Suite:
     return lambda: load()()
+
+
+def without(package: str, cure: str) -> dict[str, str]:
+    """Skips of models that need a package: none where it is installed, else always, with the cure."""
+    if importlib.util.find_spec(package) is not None:
+        return {}
+    return {"": f"{package} is not installed. Install it with: {cure}"}
 
 
 def models_of(suite: str, names: tuple[str, ...] = ()) -> dict[str, Model]:
@@ -61,12 +81,29 @@ def models_of(suite: str, names: tuple[str, ...] = ()) -> dict[str, Model]:
 
     Raises:
         UnknownName: There is no such suite, or no such model in it.
+        BenchError: It is a file that cannot be read, or without models.
     """
-    suites = known()
-    if suite not in suites:
-        raise UnknownName("suite", suite, suites)
-    models = suites[suite]()
+    if suite.startswith("path:"):
+        from .suite_file import models_in
+
+        models: Mapping[str, Model] = models_in(suite)
+    else:
+        suites = known()
+        if suite not in suites:
+            raise UnknownName(
+                "suite", suite, suites, cure="A file of your own is one, too: path:/models.py,class:Name."
+            )
+        models = suites[suite]()
     for name in names:
         if name not in models:
             raise UnknownName("model", name, models, where=f"suite {suite!r}", cure=f"It has: {', '.join(models)}.")
     return {name: models[name] for name in names or models}
+
+
+def label(suite: str) -> str:
+    """What the cases of a suite say it is called: of a file its name alone, the same on every machine."""
+    if not suite.startswith("path:"):
+        return suite
+    from .suite_file import parts
+
+    return parts(suite)[0].name

@@ -3,12 +3,12 @@
 import contextlib
 import copy
 import hashlib
-import importlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import backends
 from .devices import Device, device
+from .loading import build
 from .plan import BASELINE, Settings, Workload
 from .program import Agreement, ModelFailed
 
@@ -29,6 +29,7 @@ class TorchProgram:
             ModelFailed: They could not be built.
         """
         import torch
+        from torch.utils._pytree import tree_map_only
 
         if settings.threads is not None:
             torch.set_num_threads(settings.threads)
@@ -38,15 +39,14 @@ class TorchProgram:
         if self.device.missing() is not None:
             return
         try:
-            module_name, _, attribute = workload.target.partition(":")
-            model = getattr(importlib.import_module(module_name), attribute)
-            dtype = getattr(torch, workload.dtype)
             torch.manual_seed(settings.seed)
-            module = model()
-            inputs = model.get_example_inputs(workload.batch_size, workload.sequence_length)
-            self._module = module.to(workload.device, dtype).train(workload.mode == "training")
-            self._inputs = tuple(
-                x.to(workload.device, dtype) if x.is_floating_point() else x.to(workload.device) for x in inputs
+            built = build(workload)
+            dtype = getattr(torch, workload.dtype)
+            self._module = built.module.to(workload.device, dtype).train(workload.mode == "training")
+            self._args, self._kwargs = tree_map_only(
+                torch.Tensor,
+                lambda x: x.to(workload.device, dtype) if x.is_floating_point() else x.to(workload.device),
+                (built.args, dict(built.kwargs)),
             )
         except Exception as error:
             raise ModelFailed from error
@@ -63,15 +63,15 @@ class TorchProgram:
         counters.clear()  # and no dynamo reset: it would make the backends prepared before compile anew
         training = self._workload.mode == "training"
         module = copy.deepcopy(self._module) if training else self._module
-        forward, inputs = backends.backend(backend).prepare(module), self._inputs
+        forward, args, kwargs = backends.backend(backend).prepare(module), self._args, self._kwargs
         if not training:
-            return lambda: forward(*inputs)
+            return lambda: forward(*args, **kwargs)
         parameters = list(module.parameters())
         optimizer = torch.optim.SGD(parameters, lr=1e-3)
 
         def train() -> Any:
             optimizer.zero_grad()
-            loss = _loss(forward(*inputs))
+            loss = _loss(forward(*args, **kwargs))
             loss.backward()
             optimizer.step()
             return loss, [p.grad for p in parameters]
@@ -121,6 +121,10 @@ class TorchProgram:
 
 
 def _loss(output: Any) -> Any:
+    """The model's own loss if its output has one, else a scalar of everything it returns."""
+    own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    if own is not None:
+        return own
     return sum(tensor.float().square().mean() for tensor in _tensors(output) if tensor.is_floating_point())
 
 
