@@ -132,9 +132,9 @@ class Ecdf:
         below = {"x": x, "y": {**y, "field": "strip"}}
         own = {"data": {"values": middles}}
         layers: list[dict[str, Any]] = [
-            {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": round(1.2 * larger, 2), "clip": True},
+            {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": round(1.2 * larger, 2), "clip": interactive},
              "encoding": {"x": x, "y": y, "stroke": colour, **alone}},
-            {"mark": {**dots, "clip": True},
+            {"mark": {**dots, "clip": interactive},
              "encoding": {**below, "fill": colour, **alone, **({"tooltip": tooltip(told)} if interactive else {})}},
             {**own, "mark": {"type": "rule", "strokeWidth": 2.5 * larger},
              "encoding": {**below, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},

@@ -58,9 +58,9 @@ def level_layers(
 
 
 def curve_layers(
-    curves: Sequence[Curve], axes: dict[str, Any], legend: Legend, unit: Unit, larger: float
+    curves: Sequence[Curve], axes: dict[str, Any], legend: Legend, unit: Unit, larger: float, clip: bool
 ) -> list[dict[str, Any]]:
-    """The curves, roofs dashed."""
+    """The curves, roofs dashed; `clip` is whether they may leave the plot."""
     colour = {**legend.encodings("series")["color"], "legend": None}
     encoding = {**axes, "stroke": colour, "detail": {"field": "curve", "type": "nominal"}}
     layers = []
@@ -71,7 +71,7 @@ def curve_layers(
             if curve.roof == dash
             for x, y in curve.points
         ]
-        mark = {"type": "line", "clip": True, "strokeWidth": 1.2 * larger, **({"strokeDash": [4, 3]} if dash else {})}
+        mark = {"type": "line", "clip": clip, "strokeWidth": 1.2 * larger, **({"strokeDash": [4, 3]} if dash else {})}
         if rows:
             layers.append({"data": {"values": rows}, "mark": mark, "encoding": encoding})
     return layers

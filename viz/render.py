@@ -1,11 +1,14 @@
 """Rendering: Vega-Lite to PNG, SVG and PDF, in a child process that may die without taking bench along."""
 
+import contextlib
 import importlib.util
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -47,11 +50,12 @@ class Renderer:
         if found is None or found.origin is None:
             raise MissingExtra("vl-convert-python", "viz")
         packages = str(Path(found.origin).parent.parent)
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 (__exit__ closes it; a pipe that nobody reads fills up)
         self._process = subprocess.Popen(
             [sys.executable, "-S", "-E", str(WORKER), packages],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._complaints,
         )
 
     def __enter__(self) -> Self:
@@ -60,40 +64,45 @@ class Renderer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
+        self._process.kill()
         self._process.communicate()
+        self._complaints.close()
 
-    def render(self, jobs: Sequence[Job]) -> list[bytes]:
-        """Render all jobs, in their order.
+    def render(self, jobs: Iterable[Job]) -> list[bytes]:
+        """Render all jobs, in their order; what makes them goes on while the first are rendered.
 
         Raises:
-            RenderError: The renderer refused a chart, died, or took longer than `TIMEOUT_S`.
+            RenderError: The renderer refused a chart, died, or took longer than `TIMEOUT_S` for one.
         """
-        request = json.dumps([[job.kind, job.spec, job.ppi] for job in jobs], allow_nan=False).encode()
-        try:
-            answer, complaint = self._process.communicate(request, timeout=TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            raise RenderError(
-                f"the renderer was still at work after {TIMEOUT_S:.0f} s, and was stopped. Draw fewer points."
-            ) from None
-        code = self._process.returncode
-        if code:
-            raise RenderError(_obituary(code, complaint))
-        return _images(answer)
+        with ThreadPoolExecutor(1) as beside:
+            try:
+                images = [beside.submit(self._render, job) for job in jobs]
+                return [image.result(TIMEOUT_S) for image in images]
+            except TimeoutError:
+                self._process.kill()
+                raise RenderError(
+                    f"the renderer was still at work after {TIMEOUT_S:.0f} s, and was stopped. Draw fewer points."
+                ) from None
+            except BaseException:
+                self._process.kill()  # nobody waits for the others
+                raise
 
-
-def _images(answer: bytes) -> list[bytes]:
-    images = []
-    at = 0
-    while at < len(answer):
-        size = int.from_bytes(answer[at + 1 : at + 9], "big")
-        content = answer[at + 9 : at + 9 + size]
-        if answer[at]:
+    def _render(self, job: Job) -> bytes:
+        request, answer = self._process.stdin, self._process.stdout
+        assert request is not None and answer is not None
+        with contextlib.suppress(BrokenPipeError):
+            request.write(json.dumps([job.kind, job.spec, job.ppi], allow_nan=False).encode() + b"\n")
+            request.flush()
+        head = answer.read(9)
+        size = int.from_bytes(head[1:], "big")
+        content = answer.read(size)
+        if len(head) < 9 or len(content) < size:
+            code = self._process.wait()
+            self._complaints.seek(0)
+            raise RenderError(_obituary(code, self._complaints.read()))
+        if head[0]:
             raise RenderError(f"the renderer refused the chart: {content.decode(errors='replace')[:500]}")
-        images.append(content)
-        at += 9 + size
-    return images
+        return content
 
 
 def _obituary(code: int, complaint: bytes) -> str:

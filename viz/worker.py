@@ -1,10 +1,10 @@
-"""The renderer's process: reads one job from stdin, writes images to stdout.
+"""The renderer's process: reads jobs from stdin, writes images to stdout.
 
 Started early, as a plain script without site-packages, so that V8 (0.5 s) starts while the warehouse is being asked.
 It is a process of its own because vl-convert aborts the whole process when V8 runs out of memory.
 
-Protocol: on stdin a JSON list of [format, spec or null, ppi]; on stdout for each a 1-byte flag (0 an image, 1 an
-error text), 8 bytes of length, big-endian, and the content.
+Protocol: each line on stdin is a JSON list: format, spec or null, ppi; each answer on stdout a 1-byte flag (0 an image,
+1 an error text), 8 bytes of length, big-endian, and the content.
 """
 
 import json
@@ -13,14 +13,15 @@ from typing import Any
 
 
 def main() -> None:
-    """Warm up, wait for the job, do it."""
+    """Warm up, then do one job after the other."""
     sys.path.append(sys.argv[1])
     import vl_convert
 
     vl_convert.vegalite_to_png(
         {"data": {"values": [{"x": 1}]}, "mark": "point", "encoding": {"x": {"field": "x", "type": "quantitative"}}}
     )
-    for kind, spec, ppi in json.load(sys.stdin.buffer):
+    for line in sys.stdin.buffer:
+        kind, spec, ppi = json.loads(line)
         try:
             _answer(0, _render(vl_convert, kind, spec, ppi))
         except Exception as error:

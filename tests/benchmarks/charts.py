@@ -46,8 +46,9 @@ def drawn(words):
     return draw(store, **{name: options[name] for name in inspect.signature(draw).parameters if name in options})
 begun = time.perf_counter()
 with Renderer() as renderer:
-    figures = [drawn(shlex.split(command)) for command in [*COMMANDS.values(), *samples][:24]]
-    images = renderer.render([Job("png", figure.still("sans-serif"), 300) for figure in figures])
+    images = renderer.render(
+        Job("png", drawn(shlex.split(command)).still("sans-serif"), 300) for command in [*COMMANDS.values(), *samples][:24]
+    )
 assert len(images) == 24 and all(images)
 print(time.perf_counter() - begun)
 """

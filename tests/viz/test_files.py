@@ -159,7 +159,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> ren
 
 def test_a_renderer_that_is_killed_is_an_error_with_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """V8 aborts its process when memory runs out; bench lives on and says so."""
-    program = "import os, signal, sys; sys.stdin.read(); os.kill(os.getpid(), signal.SIGTRAP)"
+    program = "import os, signal, sys; sys.stdin.readline(); os.kill(os.getpid(), signal.SIGTRAP)"
     with (
         worker(tmp_path, monkeypatch, program) as renderer,
         pytest.raises(render.RenderError, match=r"SIGTRAP.*memory"),
