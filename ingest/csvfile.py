@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..warehouse.events import Reject
 from ..warehouse.log import Batch
+from .document import BadRecord, read_lines
 from .format import Part, Tally, as_text
 
 LONGEST_RECORD = 100  # lines; an unclosed quote must not swallow the rest of a file
@@ -60,6 +61,16 @@ def _row(line: int, data: bytes, separator: str) -> Row:
     except csv.Error as error:
         return Row(line, [], text, f"not valid CSV: {error}")
     return Row(line, [cell.strip() for cell in cells], text)
+
+
+def read_rows(part: Part, batch: Batch, tally: Tally) -> list[Row] | None:
+    """The records of a whole file; None, and a reject for all of it, where it cannot be read at all."""
+    try:
+        return list(rows(read_lines(part)))
+    except BadRecord as error:
+        tally.lines += 1
+        reject(part, batch, tally, Row(1, [], "", ""), str(error))
+        return None
 
 
 def reject(part: Part, batch: Batch, tally: Tally, row: Row, reason: str) -> None:

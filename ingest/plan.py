@@ -244,7 +244,7 @@ def _look(
     if kind is None:
         unknown[place.name] = describe(head)
         return None
-    reason = None if forced else kind.left_out(head)
+    reason = None if forced or place.below else kind.left_out(head)
     if reason:
         plan.notes.append(f"{path} {reason}; left out")
         return None

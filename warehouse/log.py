@@ -12,12 +12,13 @@ import contextlib
 import dataclasses
 import fcntl
 import hashlib
+import itertools
 import json
 import operator
 import os
 import secrets
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 IMPORT = "import-"
 MERGED = "merged-"
 ROWS_AT_ONCE = 100_000
+ROWS_TOGETHER = 1000  # added at once, fewer wait for others: an Arrow table has its price
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -252,7 +254,9 @@ class Batch:
         self.staging = staging
         self.parts: dict[type[Event], list[Path]] = {}
         self._pending: defaultdict[type[Event], list[Event]] = defaultdict(list)
-        self._tables: dict[type[Event], list[pa.Table]] = {}
+        self._columns: dict[type[Event], dict[str, list[Any]]] = {}
+        self._tables: defaultdict[type[Event], list[pa.Table]] = defaultdict(list)
+        self._added: Counter[type[Event]] = Counter()  # rows of both
 
     def add(self, event: Event) -> None:
         """Add one event."""
@@ -269,18 +273,15 @@ class Batch:
             columns: By name a list or array of values, or one value for all; what is not named is NULL.
             count: How many.
         """
-        import pyarrow as pa
-
-        wanted = schema.arrow_schema(event)
-        values = ((columns.get(f.name), f.type) for f in wanted)
-        arrays = [
-            pa.repeat(pa.scalar(value, kind), count) if value is None or isinstance(value, str | int | float)
-            else _array(value, kind)
-            for value, kind in values
-        ]  # fmt: skip
-        tables = self._tables.setdefault(event, [])
-        tables.append(pa.table(arrays, schema=wanted))
-        if sum(table.num_rows for table in tables) >= ROWS_AT_ONCE:
+        if count < ROWS_TOGETHER:
+            pending = self._columns.setdefault(event, {field.name: [] for field in event.fields()})
+            for name, gathered in pending.items():
+                value: Any = columns.get(name)
+                gathered.extend(itertools.repeat(value, count) if _is_one(value) else value)
+        else:
+            self._tables[event].append(_table_of_columns(event, columns, count))
+        self._added[event] += count
+        if self._added[event] >= ROWS_AT_ONCE:
             self._write(event)
 
     def copy(self, connection: "duckdb.DuckDBPyConnection", event: type[Event], select: str) -> Path:
@@ -305,7 +306,7 @@ class Batch:
 
     def finish(self) -> None:
         """Write what is pending."""
-        for event in {**self._pending, **self._tables}:
+        for event in {**self._pending, **self._added}:
             self._write(event)
 
     def _write(self, event: type[Event]) -> None:
@@ -314,8 +315,11 @@ class Batch:
 
         path = self._next(event)
         with _as_bench_error(event.TABLE, path.parent):
-            table = pa.concat_tables([table_of(event, self._pending.pop(event, [])), *self._tables.pop(event, [])])
-            pq.write_table(table, path, compression="zstd", compression_level=1)
+            tables = [table_of(event, self._pending.pop(event, [])), *self._tables.pop(event, [])]
+            if columns := self._columns.pop(event, None):
+                tables.append(_table_of_columns(event, columns, len(next(iter(columns.values())))))
+            pq.write_table(pa.concat_tables(tables), path, compression="zstd", compression_level=1)
+        del self._added[event]
 
     def _next(self, event: type[Event]) -> Path:
         parts = self.parts.setdefault(event, [])
@@ -331,6 +335,24 @@ def table_of(event: type[Event], rows: Sequence[Event]) -> "pa.Table":
     values_of = operator.attrgetter(*wanted.names)  # half the time of a getattr for each
     columns = zip(*map(values_of, rows), strict=True) if rows else [()] * len(wanted)
     return pa.table([_array(values, f.type) for values, f in zip(columns, wanted, strict=True)], schema=wanted)
+
+
+def _table_of_columns(event: type[Event], columns: Mapping[str, Any], count: int) -> "pa.Table":
+    """So many events as an Arrow table, each column its values or one value for all; what is not named is NULL."""
+    import pyarrow as pa
+
+    wanted = schema.arrow_schema(event)
+    values: list[Any] = [columns.get(name) for name in wanted.names]
+    arrays = [
+        pa.repeat(_array([value], kind)[0], count) if _is_one(value) else _array(value, kind)
+        for value, kind in zip(values, wanted.types, strict=True)
+    ]
+    return pa.table(arrays, schema=wanted)
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a value stands for a whole column."""
+    return value is None or isinstance(value, str | int | float)
 
 
 def arrow_table(layout: journal.Layout, columns: dict[str, list[Any]], header: dict[str, Any]) -> "pa.Table":

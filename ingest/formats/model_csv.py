@@ -11,8 +11,8 @@ from ...warehouse.errors import BenchError
 from ...warehouse.events import Case, Environment, Metric, Run
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
-from ..csvfile import BadRow, Row, number, reject, rows, whole
-from ..document import BadRecord, instant, labels, read_lines
+from ..csvfile import BadRow, Row, number, read_rows, reject, rows, whole
+from ..document import instant, labels
 from ..format import Format, Head, Part, Tally, split_lines
 
 HEADER = ["model", "batch_size", "sequence_length", "result"]
@@ -61,11 +61,8 @@ class ModelCsv(Format):
             BenchError: Nothing says whether the results are times or sizes.
         """
         tally = Tally()
-        try:
-            records = list(rows(read_lines(part)))
-        except BadRecord as error:
-            tally.lines += 1
-            reject(part, batch, tally, Row(1, [], "", ""), str(error))
+        records = read_rows(part, batch, tally)
+        if records is None:
             return tally
         if not any(map(_is_header, records)) and _is_environment(records):
             _describe(records, part, batch, tally)

@@ -7,7 +7,7 @@ import pytest
 from bench.ingest import bulk
 from bench.ingest.format import formats
 from bench.warehouse.events import Case, Timing
-from bench.warehouse.log import EventLog
+from bench.warehouse.log import ROWS_TOGETHER, EventLog
 from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -51,16 +51,19 @@ def repr_of(event: Any) -> str:
 
 
 def test_rows_and_events_are_written_together(tmp_path: Any) -> None:
-    """One value stands for all; what is not named is NULL."""
+    """Few or many, one value stands for all, also one that is no Unicode; what is not named is NULL."""
     log = EventLog(Store(tmp_path / "store").create())
     with log.batch("x") as batch:
         batch.add(Case(run_id="r", case_id="c", name="n"))
         batch.add(Timing(run_id="r", case_id="c", duration_ns=1))
-        batch.add_rows(Timing, {"run_id": "r", "case_id": "c", "metric": "m", "phase": "steady", "loops": 2,
-                                "duration_ns": np.array([3, 4])}, 2)  # fmt: skip
+        for count in (2, ROWS_TOGETHER, 1):
+            columns = {"run_id": "r", "case_id": "\ud800", "metric": "m", "phase": "steady", "loops": 2}
+            batch.add_rows(Timing, {**columns, "duration_ns": np.arange(3, 3 + count)}, count)
         batch.finish()
     import pyarrow.parquet as pq
 
     (file,) = [file for file in log.files() if file.table == "timings"]
-    rows = pq.read_table(file.path).select(["metric", "loops", "duration_ns", "sample"]).to_pylist()
-    assert [tuple(row.values()) for row in rows] == [("latency", 1, 1, None), ("m", 2, 3, None), ("m", 2, 4, None)]
+    table = pq.read_table(file.path).select(["case_id", "metric", "loops", "duration_ns", "sample"])
+    rows = sorted((tuple(row.values()) for row in table.to_pylist()), key=lambda row: row[3])
+    assert rows[:5] == [("c", "latency", 1, 1, None), *[("\\ud800", "m", 2, 3, None)] * 3, ("\\ud800", "m", 2, 4, None)]
+    assert len(rows) == 1 + 2 + ROWS_TOGETHER + 1
