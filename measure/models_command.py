@@ -1,176 +1,175 @@
 """`bench measure models`: every backend of every model against eager."""
 
 import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from ..warehouse.errors import BenchError, Exit, MissingExtra
-from ..warehouse.options import Command, Values, store_option
+from ..warehouse.errors import BenchError, Exit, MissingExtra, UnknownName
+from ..warehouse.options import Command
 from ..warehouse.store import Store
 from . import backends as known_backends
-from .console import config_option, progress, sample_option, share, tags_option, talk
-from .plan import BASELINE, DTYPES, MODES, Settings, Workload, product
-from .suites import models_of
+from . import plan_file as plan_files
+from .console import progress, recorded, talk
+from .models_options import (
+    AXES,
+    HERE,
+    QUICK_BUDGET_S,
+    QUICK_PRECISION,
+    axis_options,
+    command_for,
+    selection_options,
+    setting_options,
+)
+from .plan import BASELINE, PARAMETERS, Settings, Workload, merged, product
+from .selection import select
+from .suites import Model, models_of
 
-QUICK_PRECISION, QUICK_BUDGET_S = 0.03, 4.0
+if TYPE_CHECKING:
+    from .resume import Known
 
-
-def device_name(text: str) -> str:
-    """A device as torch names it.
-
-    Raises:
-        BenchError: It is none of cpu, cuda and cuda:N.
-    """
-    kind, colon, index = text.partition(":")
-    if kind not in ("cpu", "cuda") or (colon and (kind == "cpu" or not index.isdecimal())):
-        raise BenchError(f"no device {text!r}. There are: cpu, cuda, cuda:N.")
-    return text
+CASE_COLUMNS = ("suite", "model", "mode", "device", "dtype", "batch", "length", "parameters", "backend", "left_out")
 
 
 @click.command("models", cls=Command)
-@click.option("--suite", default="builtin", show_default=True, help="Set of models.")
-@click.option("--models", cls=Values, help="Models of the suite; all if left out.")
-@click.option(
-    "--backends",
-    cls=Values,
-    default=[BASELINE, "inductor"],
-    help="Backends, beside eager, the baseline. [default: eager inductor]",
-)
-@click.option(
-    "--modes",
-    cls=Values,
-    value_type=click.Choice(MODES),
-    default=["inference"],
-    help="inference, training. [default: inference]",
-)
-@click.option(
-    "--batch-sizes", cls=Values, value_type=click.IntRange(min=1), help="Batch sizes; each model's own if left out."
-)
-@click.option(
-    "--sequence-lengths",
-    cls=Values,
-    value_type=click.IntRange(min=1),
-    help="Sequence lengths, for models that have them.",
-)
-@click.option(
-    "--dtypes",
-    cls=Values,
-    value_type=click.Choice(DTYPES),
-    default=["float32"],
-    help=f"{', '.join(DTYPES)}. [default: float32]",
-)
-@click.option(
-    "--devices",
-    cls=Values,
-    value_type=click.types.FuncParamType(device_name),
-    default=["cpu"],
-    help="cpu, cuda, cuda:N. [default: cpu]",
-)
-@sample_option()
-@config_option
-@tags_option
-@click.option(
-    "--precision",
-    metavar="SHARE",
-    type=share,
-    help="Half-width of a speedup's 95 % interval at which to stop. [default: 1%]",
-)
-@click.option(
-    "--budget",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Most time to sample a workload. [default: 20]",
-)
-@click.option("--repeat", type=click.IntRange(min=1), help="Take exactly so many samples of each case instead.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=2000.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Most time for one workload's worker.",
-)
-@click.option("--threads", type=click.IntRange(min=1), help="Threads torch computes with; an axis of the case.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of weights, inputs and the order of samples.")
-@click.option(
-    "--quick", is_flag=True, help=f"Precision {QUICK_PRECISION:.0%} and a budget of {QUICK_BUDGET_S:g} s, unless given."
-)
-@click.option("--print", "print_only", is_flag=True, help="Print the cases and run nothing.")
-@store_option
-def command(
-    suite: str,
-    models: tuple[str, ...],
-    backends: tuple[str, ...],
-    modes: tuple[str, ...],
-    batch_sizes: tuple[int, ...],
-    sequence_lengths: tuple[int, ...],
-    dtypes: tuple[str, ...],
-    devices: tuple[str, ...],
-    config: str | None,
-    tags: dict[str, str],
-    precision: float | None,
-    budget: float | None,
-    repeat: int | None,
-    timeout: float,
-    threads: int | None,
-    seed: int,
-    quick: bool,
-    print_only: bool,
-    sample: float | None,
-    store: Store,
-) -> int:
+@click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(exists=True, dir_okay=False))
+@axis_options
+@setting_options
+@selection_options
+@click.pass_context
+def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> int:
     """Measure models: every backend against eager, with intervals.
 
     Each workload runs in a fresh process, its backends interleaved in random blocks, until the speedup is known as
-    precisely as asked. Ends with 1 if a case failed; what was measured is kept in any case.
+    precisely as asked. A plan file holds the same options, and several products of axes. Ends with 1 if a case failed;
+    what was measured is kept in any case.
 
     \b
         bench measure models --models mlp attention --backends eager inductor --batch-sizes 1 8 32
+        bench measure models nightly.toml --partition 1/4 --resume
     """
-    known_backends.check(backends)
-    plan = product(
-        suite, models_of(suite, models), backends=backends, modes=modes, devices=devices, dtypes=dtypes,
-        batch_sizes=batch_sizes, sequence_lengths=sequence_lengths,
-        parameters={"threads": threads} if threads else None,
-    )  # fmt: skip
-    if BASELINE not in backends:
+    file = plan_files.read(options["plan_file"], ctx) if options["plan_file"] else plan_files.PlanFile()
+    given = {name for name in options if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    said = {name: value for name, value in options.items() if name not in HERE}
+    said |= {name: value for name, value in file.shared.items() if name not in given}
+    settings = _settings(said)
+    parameters = {name: said[name] for name in PARAMETERS if said[name]}
+    products = {
+        place: said | {name: value for name, value in table.items() if name not in given}
+        for place, table in file.products.items()
+    }
+    if any(BASELINE not in axes["backends"] for axes in products.values()):
         talk(f"{BASELINE} added: it is what speedups are measured against")
-    if print_only:
-        for workload in plan:
-            for backend in workload.backends:
-                click.echo(f"{workload} {backend}")
+    plan = merged(workload for place, axes in products.items() for workload in _product(place, axes, parameters))
+    plan = select(plan, **{name: options[name] for name in ("only", "keep", "leave", "leave_exactly")})
+    if (part := options["part"]) and not (plan := part.of(whole := plan)):
+        talk(f"part {part} of a plan of {len(whole)} workloads is empty")
         return Exit.OK
-    if importlib.util.find_spec("torch") is None:
-        raise MissingExtra("torch", "torch")
-    usual = Settings(precision=QUICK_PRECISION, budget_s=QUICK_BUDGET_S) if quick else Settings()
-    settings = Settings(
-        precision=precision or usual.precision,
-        budget_s=budget or usual.budget_s,
-        timeout_s=timeout,
-        repeat=repeat,
-        threads=threads,
-        seed=seed,
-        sample_hz=sample,
-    )
-    return _measure(plan, settings, store, config=config, suite=suite, tags=tags)
+    known = None
+    if options["resume"] or options["retry"]:
+        from .resume import known_cases
+
+        known = known_cases(store, plan, settings, retry=options["retry"], say=talk)
+    if options["print_commands"]:
+        if ctx.get_parameter_source("store") is ParameterSource.COMMANDLINE:
+            said["store"] = store.root
+        for workload in known.left(plan) if known else plan:
+            click.echo(command_for(workload, {n: v for n, v in said.items() if n not in AXES}, ctx.command.params))
+        return Exit.OK
+    if options["print_only"]:
+        _print(plan, known, fmt)
+        return Exit.OK
+    return _measure(plan, known, settings, store, fmt, config=said["config"], tags=said["tags"])
+
+
+def _settings(said: Mapping[str, Any]) -> Settings:
+    """How to measure, of what was asked."""
+    usual = Settings(precision=QUICK_PRECISION, budget_s=QUICK_BUDGET_S) if said["quick"] else Settings()
+    asked = {**said, "sample_hz": said["sample"]}
+    return Settings(**{
+        field.name: getattr(usual, field.name) if asked[field.name] is None else asked[field.name]
+        for field in fields(Settings)
+    })  # fmt: skip
+
+
+def _product(place: str, axes: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[Workload]:
+    """The workloads of one product of axes.
+
+    Raises:
+        BenchError: There is no such backend or suite, or a model is in none of the suites; says at which place.
+    """
+    try:
+        known_backends.check(axes["backends"])
+        chosen = _models(axes["suites"], axes["models"])
+    except BenchError as error:
+        raise BenchError(f"{place}: {error}") if place else error from None
+    rest = {name: axes[name] for name in AXES if name not in ("suites", "models")}
+    return [workload for suite, models in chosen for workload in product(suite, models, **rest, parameters=parameters)]
+
+
+def _models(suite_names: Sequence[str], names: Sequence[str]) -> list[tuple[str, dict[str, Model]]]:
+    """The models of suites, all or those named; each name is in one of them at least."""
+    suites = {suite: models_of(suite) for suite in suite_names}
+    names = names or [name for models in suites.values() for name in models]
+    for name in names:
+        if not any(name in models for models in suites.values()):
+            there = [known for models in suites.values() for known in models]
+            where = "suite " + " and ".join(map(repr, suites))
+            raise UnknownName("model", name, there, where=where, cure=f"It has: {', '.join(there)}.")
+    return [
+        (suite, {name: models[name] for name in dict.fromkeys(names) if name in models})
+        for suite, models in suites.items()
+    ]
+
+
+def _print(plan: Sequence[Workload], known: "Known | None", fmt: str) -> None:
+    """Write a row for each case, with the reason if it will not be measured."""
+    from ..warehouse.output import write_rows
+
+    rows = []
+    for workload in plan:
+        for backend in workload.backends:
+            axes = workload.axes(backend)
+            values = [axes[name] for name in ("suite", "name", "mode", "device", "dtype", "batch_size",
+                                              "sequence_length", "parameters", "backend")]  # fmt: skip
+            run_id = known.run_of(workload, backend) if known else None
+            rows.append((*values, workload.skips.get(backend) or (run_id and f"known from run {run_id}")))
+    write_rows(CASE_COLUMNS, rows, fmt)
 
 
 def _measure(
-    plan: list[Workload], settings: Settings, store: Store, *, config: str | None, suite: str, tags: dict[str, str]
-) -> int:
+    plan: list[Workload], known: "Known | None", settings: Settings, store: Store, fmt: str, *,
+    config: str | None, tags: Mapping[str, str],
+) -> int:  # fmt: skip
     from ..warehouse import recorder
     from ..warehouse.database import Warehouse
-    from ..warehouse.output import write_rows
-    from .report import COLUMNS, results
+    from .report import results, show
     from .runner import Runner
 
-    with recorder.run(config, suite=suite, store=store, source="measure", tags=tags) as run:
-        failed = Runner(run, settings, say=progress).measure(plan)
-    progress("")
+    run_id = ""
+    left = known.left(plan) if known else plan
+    if known and known.runs:
+        talk(str(known))
+        tags = {**tags, **known.tags}
+    if left:
+        if importlib.util.find_spec("torch") is None:
+            raise MissingExtra("torch", "torch")
+        suites = {workload.suite for workload in left}
+        with recorder.run(
+            config, suite=suites.pop() if len(suites) == 1 else None, store=store, source="measure", tags=tags,
+            settings=settings.to_dict(),
+        ) as run:  # fmt: skip
+            run_id = run.run_id
+            Runner(run, settings, say=progress).measure(left)
+        progress("")
     with Warehouse.open(store) as warehouse:
-        found = results(warehouse, run.run_id)
-    write_rows(list(COLUMNS), [result.cells() for result in found], "table")
-    for note in filter(None, (result.note() for result in found)):
-        talk(note)
-    talk(f"recorded as run {run.run_id} in {store.root}. Ask again with: bench speedups")
-    return Exit.FAILED if failed else Exit.OK
+        found = results(warehouse, run_id, known=known.runs if known else None)
+    show(found, fmt)
+    if left:
+        recorded(run, "Ask again with: bench speedups")
+    else:
+        talk("the whole plan is known: nothing was measured")
+    return Exit.FAILED if any(result.failed for result in found) else Exit.OK

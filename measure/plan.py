@@ -1,14 +1,16 @@
 """The plan: which workloads to measure, each with all its backends."""
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
-from .suites import Model
+from .suites import Model, label
 
 BASELINE = "eager"
 MODES = ("inference", "training")
+PARAMETERS = ("threads",)  # settings that are axes of a case, too, beside those that have a column
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
@@ -30,6 +32,7 @@ class Workload:
     backends: tuple[str, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     baseline: str = BASELINE
+    skips: Mapping[str, str] = field(default_factory=dict)  # backend -> why it is not to be run
 
     def axes(self, backend: str) -> dict[str, Any]:
         """The case of one backend, as arguments of `Run.case`."""
@@ -65,6 +68,10 @@ class Settings:
     threads: int | None = None
     seed: int = 0
     sample_hz: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,22 +110,36 @@ def product(
 ) -> list[Workload]:
     """Every combination once, in the order given.
 
-    A model without a sequence axis ignores `sequence_lengths`; no batch sizes or lengths mean the model's own. The
-    baseline is added to the backends if it is missing, and comes first.
+    A model without a batch or sequence axis ignores `batch_sizes` or `sequence_lengths`; none of them mean the model's
+    own. The baseline is added to the backends if it is missing, and comes first.
     """
     sides = (BASELINE, *(name for name in dict.fromkeys(backends) if name != BASELINE))
     workloads = []
     for name, model in models.items():
-        batches = batch_sizes or (model.batch_size,)
+        batches: Sequence[int] = (0,) if model.batch_size is None else batch_sizes or (model.batch_size,)
         lengths: Sequence[int | None] = (
             (None,) if model.sequence_length is None else sequence_lengths or (model.sequence_length,)
         )
         for batch_size, length in itertools.product(dict.fromkeys(batches), dict.fromkeys(lengths)):
             for mode, device, dtype in itertools.product(*map(dict.fromkeys, (modes, devices, dtypes))):
+                axes = (mode, device.partition(":")[0], dtype)
+                skips = {side: reason for side in sides if (reason := model.skipped(*axes, side)) is not None}
                 workloads.append(
                     Workload(
-                        suite=suite, name=name, target=model.target, mode=mode, device=device, dtype=dtype,
+                        suite=label(suite), name=name, target=model.target, mode=mode, device=device, dtype=dtype,
                         batch_size=batch_size, sequence_length=length, backends=sides, parameters=parameters or {},
+                        skips=skips,
                     )
                 )  # fmt: skip
     return workloads
+
+
+def merged(workloads: Iterable[Workload]) -> list[Workload]:
+    """Each work once, in the order of its first mention, by all the backends that were asked for."""
+    found: dict[str, Workload] = {}
+    for workload in workloads:
+        work = json.dumps(workload.axes(""), sort_keys=True)
+        first = found.setdefault(work, workload)
+        backends = tuple(dict.fromkeys((*first.backends, *workload.backends)))
+        found[work] = replace(first, backends=backends, skips={**first.skips, **workload.skips})
+    return list(found.values())

@@ -1,24 +1,29 @@
 """What a measurement prints at its end: one row per case, read from the views, and what is worth knowing of it."""
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+import click
+
+from .console import talk, write
 from .estimate import smallest_detectable
 from .plan import BASELINE
+from .words import duration, size, speedup
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
-COLUMNS = ("model", "mode", "size", "backend", "median", "speedup", "compile", "memory", "status")
+FINE = ("ok", "pass", "skipped")
+FAILURES = ("failed", "status", "phase", "reason")
 
-# One row per case and the numbers of the table, in the order of announcement. Memory is what one call adds to the
-# process; on a GPU what the allocator had given out.
+# One row per case and its numbers, in the order of announcement. Memory is what one call adds to the process; on a GPU
+# what the allocator had given out.
 _QUERY = """
 SELECT
-    c.name, c.mode, c.device, c.dtype, c.batch_size, c.sequence_length, c.backend, o.status, o.reason, l.median,
-    coalesce(l.n, 0), s.speedup, s.low, s.high, s.n, s.accuracy, compile.median, m.peak_bytes
+    c.run_id, c.suite, c.name AS model, c.mode, c.device, c.dtype, c.batch_size, c.sequence_length, c.parameters,
+    c.backend, o.status, o.reason, o.phase, s.accuracy, l.median AS median_ns, coalesce(l.n, 0) AS samples, s.speedup,
+    s.low, s.high, s.n AS blocks, compile.median AS compile_ns, m.peak_bytes
 FROM cases AS c
 LEFT JOIN case_outcomes AS o ON o.run_id = c.run_id AND o.case_id = c.case_id AND o.kind = 'performance'
 LEFT JOIN cells AS l ON l.run_id = c.run_id AND l.case_id = c.case_id AND l.metric = 'latency' AND l.phase = 'steady'
@@ -29,8 +34,10 @@ LEFT JOIN (
     FROM peak_memory WHERE source IN ('cuda_allocated', 'rss_growth', 'rss_growth_sampled') GROUP BY ALL
 ) AS m ON m.run_id = c.run_id AND m.case_id = c.case_id
 LEFT JOIN speedups AS s ON s.run_id = c.run_id AND s.case_id = c.case_id
-WHERE c.run_id = ?
-ORDER BY c.line, c.recorded_at
+WHERE c.run_id = $run OR list_contains(map_keys($known::MAP(VARCHAR, VARCHAR)), c.case_id)
+    AND c.run_id = ($known::MAP(VARCHAR, VARCHAR))[c.case_id]
+    AND c.case_id NOT IN (SELECT case_id FROM cases WHERE run_id = $run)
+ORDER BY c.run_id, c.line, c.recorded_at
 """
 
 
@@ -38,94 +45,95 @@ ORDER BY c.line, c.recorded_at
 class Result:
     """One case of the run. Times in ns, memory in bytes; None is unknown or not applicable."""
 
+    run_id: str
+    suite: str | None
     model: str
     mode: str
     device: str
     dtype: str
-    batch_size: int
+    batch_size: int | None
     sequence_length: int | None
+    parameters: str | None
     backend: str
     status: str | None
     reason: str | None
+    phase: str | None
+    accuracy: str | None
     median_ns: float | None
     samples: int
     speedup: float | None
     low: float | None
     high: float | None
     blocks: int | None
-    accuracy: str | None
     compile_ns: float | None
     peak_bytes: int | None
 
     @property
-    def size(self) -> str:
-        """The axes that have no column of their own, as in `8 x 128 bfloat16`."""
-        parts = [str(self.batch_size) + (f" x {self.sequence_length}" if self.sequence_length is not None else "")]
-        return " ".join(parts + [x for x, usual in ((self.dtype, "float32"), (self.device, "cpu")) if x != usual])
+    def title(self) -> str:
+        """The case in words, without what is usual."""
+        sizes = [str(x) for x in (self.batch_size, self.sequence_length) if x is not None]
+        parts = [self.model, self.mode, " x ".join(sizes), *self.unusual, self.backend]
+        return " ".join(part for part in parts if part)
+
+    @property
+    def unusual(self) -> list[str]:
+        """Axes that have no column of their own, where they are not the usual ones."""
+        return [x for x, usual in ((self.dtype, "float32"), (self.device, "cpu")) if x != usual]
 
     @property
     def judged(self) -> str:
         """The status, or that the output was wrong."""
-        return "fail_accuracy" if self.status == "ok" and self.accuracy == "fail_accuracy" else str(self.status)
+        wrong = self.status == "ok" and self.accuracy not in (None, *FINE)
+        return str(self.accuracy if wrong else self.status)
 
-    def cells(self) -> tuple[str, ...]:
+    @property
+    def failed(self) -> bool:
+        """Whether it counts against the run."""
+        return self.judged not in FINE
+
+    def cells(self) -> tuple[str | int | None, ...]:
         """The row of the table."""
         return (
-            self.model,
-            self.mode,
-            self.size,
-            self.backend,
-            duration(self.median_ns),
-            speedup(self.speedup, self.low, self.high, self.blocks),
-            duration(self.compile_ns),
-            size(self.peak_bytes),
-            self.judged,
-        )
+            " ".join([self.model, *self.unusual]), self.mode, self.batch_size, self.sequence_length, self.backend,
+            duration(self.median_ns), speedup(self.speedup, self.low, self.high, self.blocks),
+            duration(self.compile_ns), size(self.peak_bytes), self.judged,
+        )  # fmt: skip
 
     def note(self) -> str | None:
-        """What the row cannot say: why the case failed, how precise it is and why no more so, what it could not see."""
-        title = f"{self.model} {self.mode} {self.size} {self.backend}"
-        if self.judged != "ok":
-            return f"{title}: {self.judged}{': ' + self.reason if self.reason and self.status != 'ok' else ''}"
-        if self.backend == BASELINE:
+        """What the row cannot say: how precise it is and why no more so, what it could not see, why it was skipped."""
+        if self.status == "skipped":
+            return f"{self.title}: skipped: {self.reason}"
+        if self.failed or self.backend == BASELINE:
             return None
         unseen = ""
         if self.low is not None and self.high is not None and self.low <= 1 <= self.high:
             effect = smallest_detectable(self.low, self.high)
             unseen = f"; no difference found (smallest detectable: {effect:.1%})"
-        return f"{title}: {self.reason or 'measured'}{unseen}"
+        return f"{self.title}: {self.reason or 'measured'}{unseen}"
 
 
-def results(warehouse: "Warehouse", run_id: str) -> list[Result]:
-    """The cases of a run, in the order of its plan."""
-    return [Result(*row) for row in warehouse.rows(_QUERY, [run_id])]
+HEADINGS = ("model", "mode", "batch", "length", "backend", "median", "speedup", "compile", "memory", "status")
+COLUMNS = tuple(field.name for field in fields(Result))
 
 
-def speedup(value: float | None, low: float | None, high: float | None, n: int | None) -> str:
-    """`1.18x (95 % 1.12–1.24, n=30)`, with as many decimals as the interval deserves."""
-    if value is None:
-        return "–"
-    if low is None or high is None or not math.isfinite(high):
-        return f"{value:.2f}x (no interval, n={n or 0})"
-    places = 3 if high - low < 0.02 else 2
-    return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}, n={n})"
+def results(warehouse: "Warehouse", run_id: str, *, known: Mapping[str, str] | None = None) -> list[Result]:
+    """The cases of a run, in the order of its plan.
+
+    Args:
+        warehouse: Where they are.
+        run_id: The run.
+        known: Cases of other runs that belong to the plan, case_id -> run_id; those that the run has not come first.
+    """
+    return [Result(*row) for row in warehouse.rows(_QUERY, {"run": run_id, "known": dict(known or {})})]
 
 
-def duration(nanoseconds: float | None) -> str:
-    """Three digits and a unit."""
-    return _scaled(nanoseconds, ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")))
-
-
-def size(bytes_: float | None) -> str:
-    """Three digits and a binary unit."""
-    return _scaled(bytes_, ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")))
-
-
-def _scaled(value: float | None, units: Sequence[tuple[float, str]]) -> str:
-    if value is None:
-        return "–"
-    for scale, unit in units:
-        if abs(value) >= scale:
-            scaled = value / scale
-            return f"{scaled:.{max(0, 2 - math.floor(math.log10(abs(scaled))))}f} {unit}"
-    return f"{value:g} {units[-1][1]}"
+def show(found: Sequence[Result], fmt: str) -> None:
+    """Write a row for each case, then for people one for each failure, and to stderr what rows cannot say."""
+    exact = ([getattr(result, name) for name in COLUMNS] for result in found)
+    write(fmt, shown=(HEADINGS, (result.cells() for result in found)), exact=(COLUMNS, exact))
+    failures = [(one.title, one.judged, one.phase, one.reason) for one in found if one.failed]
+    if failures and fmt in ("table", "markdown"):
+        click.echo()
+        write(fmt, shown=(FAILURES, failures), exact=((), ()))
+    for note in filter(None, (result.note() for result in found)):
+        talk(note)

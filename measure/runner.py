@@ -114,6 +114,9 @@ class Runner:
     def _workload(self, workload: Workload, cases: dict[str, Case]) -> dict[str, str]:
         """Measure one workload, in as many workers as it takes; the worst status of each backend."""
         ended: dict[str, str] = {}
+        for name in cases.keys() & workload.skips.keys():
+            _end([cases[name]], "skipped", reason=workload.skips[name])
+            ended[name] = "skipped"
         wrong: dict[str, str] = {}
         while left := tuple(name for name in workload.backends if name not in ended):
             progress = Progress()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SETTINGS = {"--precision": 1, "--budget": 1, "--repeat": 1, "--timeout": 1, "--seed": 1, "--quick": 0}
 # Column of a case -> option that gives it; `parameters` are options by their own names.
 OPTIONS = {
-    "suite": "--suite", "name": "--models", "backend": "--backends", "mode": "--modes", "batch_size": "--batch-sizes",
+    "suite": "--suites", "name": "--models", "backend": "--backends", "mode": "--modes", "batch_size": "--batch-sizes",
     "sequence_length": "--sequence-lengths", "dtype": "--dtypes", "device": "--devices",
 }  # fmt: skip
 PARAMETERS = {"threads": "--threads"}

@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import types
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NewType, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, NewType, Union, get_args, get_origin
 
 Json = NewType("Json", str)
 Instant = NewType("Instant", int)
@@ -50,8 +50,7 @@ class Event:
     @functools.cache
     def fields(cls) -> tuple[Field, ...]:
         """The columns in declared order."""
-        hints = get_type_hints(cls, include_extras=True)
-        return tuple(_field(field.name, hints[field.name]) for field in dataclasses.fields(cls))  # type: ignore[arg-type]
+        return tuple(_field(field.name, field.type) for field in dataclasses.fields(cls))  # type: ignore[arg-type]
 
 
 def _field(name: str, hint: Any) -> Field:
@@ -92,6 +91,7 @@ class Run(Event):
     environment_id: Annotated[str | None, Column("Environment it ran in.")] = None
     tags: Annotated[Json | None, Column("Labels given by the user, as a JSON object.")] = None
     bench_version: Annotated[str | None, Column("Version of bench that recorded it.")] = None
+    settings: Annotated[Json | None, Column("How it measured (precision, budget, seed …), as a JSON object.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

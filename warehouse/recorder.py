@@ -15,14 +15,11 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import shlex
-import socket
 import struct
 import sys
 import threading
 import time
-import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -49,6 +46,7 @@ def run(
     source: str = "api",
     command: str | None = None,
     tags: Mapping[str, str] | None = None,
+    settings: Mapping[str, Any] | None = None,
     run_id: str | None = None,
 ) -> "Run":
     """Begin a run; use it as a context manager, or `close` it. One left open closes itself at exit.
@@ -60,6 +58,7 @@ def run(
         source: What measures: "api" for scripts.
         command: Command line to repeat it; this process's own if left out.
         tags: Labels of your own.
+        settings: How it measures, by name; those that are None are left out.
         run_id: Identity to use instead of a new one.
 
     Raises:
@@ -80,13 +79,19 @@ def run(
             git_commit=commit,
             git_branch=branch,
             git_dirty=dirty,
-            host=socket.gethostname(),
+            host=os.uname().nodename,
             environment_id=machine.environment_id,
             tags=Json(json.dumps(dict(tags), sort_keys=True)) if tags else None,
             bench_version=__version__,
+            settings=_said(settings),
         )
     )
     return recorder
+
+
+def _said(settings: Mapping[str, Any] | None) -> Json | None:
+    said = {name: value for name, value in (settings or {}).items() if value is not None}
+    return Json(json.dumps(said, sort_keys=True)) if said else None
 
 
 def join(run_id: str, store: Store | str | os.PathLike[str] | None = None) -> "Run":
@@ -122,9 +127,9 @@ def _digest(value: Any) -> str:
 
 def uuid7() -> str:
     """A new UUID that sorts by time of creation (RFC 9562, version 7)."""
-    milliseconds = _now() // 1_000_000
-    number = milliseconds << 80 | 0x7 << 76 | secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62)
-    return str(uuid.UUID(int=number))
+    chance = int.from_bytes(os.urandom(10))
+    digits = f"{_now() // 1_000_000:012x}7{chance >> 68:03x}{0b10 << 62 | chance & (1 << 62) - 1:016x}"
+    return "-".join(digits[start:end] for start, end in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
 
 
 class Run:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,20 @@ def test_a_missing_backend_is_a_skip_not_a_failure(tmp_path: Path, workload: Any
 
     found = outcomes(tmp_path)["fake", "candidate"]
     assert (found["status"], found["reason"]) == ("skipped", "not installed. Install it with: pip install it")
+
+
+def test_what_its_model_says_not_to_run_is_a_skip_without_a_worker(tmp_path: Path, workload: Any) -> None:
+    """With the model's reason; the other backends are measured all the same."""
+    skips = {"candidate": "takes an hour to compile"}
+    hanging = replace(workload(candidate="hang@1"), skips=skips)
+    nowhere = replace(workload("candidate", name="none", load="never reached"), skips=skips)
+    assert measure(tmp_path, hanging, nowhere) == 0
+
+    found = outcomes(tmp_path)
+    assert found["fake", "eager"]["status"] == "ok"
+    for name in ("fake", "none"):
+        ended = found[name, "candidate"]
+        assert (ended["status"], ended["reason"], ended["phase"]) == ("skipped", "takes an hour to compile", None)
 
 
 def test_a_wrong_output_is_fail_accuracy(tmp_path: Path, workload: Any) -> None:

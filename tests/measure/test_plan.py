@@ -1,5 +1,6 @@
 """Plans, suites and backends: what can be known without torch."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 from bench.measure import backends, suites
-from bench.measure.plan import Job, Settings, product
+from bench.measure.plan import Job, Settings, merged, product
 from bench.measure.suites import Model, models_of
 from bench.warehouse.errors import UnknownName
 from bench.warehouse.recorder import case_ids
@@ -114,9 +115,33 @@ def test_listing_models_imports_no_torch() -> None:
 import sys
 from click.testing import CliRunner
 from bench.measure.commands import measure
-result = CliRunner().invoke(measure, ["models", "--print", "--models", "mlp"], standalone_mode=False)
+result = CliRunner().invoke(measure, "models --print --models mlp --format csv".split(), standalone_mode=False)
 print(result.output, [name for name in ("torch", "duckdb", "pyarrow", "scipy", "numpy") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout == "mlp inference b32 eager\nmlp inference b32 inductor\n []\n"
+    assert done.stdout.splitlines()[1:] == [
+        "builtin,mlp,inference,cpu,float32,32,,,eager,", "builtin,mlp,inference,cpu,float32,32,,,inductor,", " []",
+    ]  # fmt: skip
+
+
+def test_work_that_is_asked_for_twice_is_measured_once() -> None:
+    """By all the backends that were asked for; else one case would have the samples of two."""
+    plans = [product("s", {"flat": FLAT}, backends=[name], **AXES) for name in ("inductor", "aot_eager", "inductor")]
+
+    assert [w.backends for w in merged(itertools.chain(*plans))] == [("eager", "inductor", "aot_eager")]
+
+
+def test_a_model_says_where_not_to_run_it() -> None:
+    """All words of the condition must hold: of mode, kind of device, dtype and backend."""
+    skips = {"training": "no gradient", "cuda float16": "overflows", "inductor": "takes an hour"}
+    model = Model("m:Flat", batch_size=8, skips=skips)
+
+    def reasons(**axes: Any) -> dict[str, str]:
+        (workload,) = product("s", {"flat": model}, backends=["inductor"], **{**AXES, **axes})
+        return dict(workload.skips)
+
+    assert reasons() == {"inductor": "takes an hour"}
+    assert reasons(modes=["training"]) == {"eager": "no gradient", "inductor": "no gradient"}
+    assert reasons(devices=["cuda:1"], dtypes=["float16"]) == {"eager": "overflows", "inductor": "overflows"}
+    assert reasons(dtypes=["float16"]) == {"inductor": "takes an hour"}

@@ -228,7 +228,7 @@ def test_what_bench_measured_has_the_command_that_measures_it_again() -> None:
 
     (again,) = [part for part in explain_case(warehouse, "mlp").parts if part.title == "measure it again"]
     assert again.sentences[0] == (
-        "bench measure models --suite builtin --models mlp --backends inductor --modes inference --quick --config main"
+        "bench measure models --suites builtin --models mlp --backends inductor --modes inference --quick --config main"
         " --store /s"
     )
     assert again.sentences[1].startswith("not quite as it was: it was measured on far, and this is ")

@@ -40,7 +40,7 @@ def measured(warehouse: Builder) -> Any:
 def test_the_command_gives_every_axis_and_setting(measured: Any) -> None:
     """Those of the case, and how the run was told to measure; recorded under the same config into the same store."""
     assert command_for(measured, "run", measured.ids[2:]) == [
-        "bench", "measure", "models", "--suite", "builtin", "--models", "lstm", "--backends", "eager",
+        "bench", "measure", "models", "--suites", "builtin", "--models", "lstm", "--backends", "eager",
         "--modes", "inference", "--batch-sizes", "8", "--sequence-lengths", "32", "--dtypes", "float32", "--devices", "cpu",
         "--threads", "1", "--quick", "--seed=3", "--precision", "2%", "--config", "main", "--store", "/srv/my bench",
     ]  # fmt: skip
@@ -51,8 +51,8 @@ def test_bench_measure_understands_the_command(measured: Any) -> None:
     command = command_for(measured, "run", measured.ids[:1])
     assert isinstance(command, list)
 
-    done = CliRunner().invoke(cli, [*command[1:], "--print"], catch_exceptions=False)
-    assert done.output == "mlp inference b8 eager\n"
+    done = CliRunner().invoke(cli, [*command[1:], "--print", "--format", "csv"], catch_exceptions=False)
+    assert done.stdout.splitlines()[1:] == ["builtin,mlp,inference,cpu,float32,8,,,eager,"]
 
 
 def test_cases_of_different_sizes_take_a_command_each(measured: Any) -> None:

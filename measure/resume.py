@@ -1,0 +1,115 @@
+"""Resuming: which cases of a plan this store knows the outcome of already.
+
+Known is what ended, other than by interruption, in a run of the same settings, of the same clean commit, in the same
+environment: another run of it would be a repeat. What is left goes into a run of its own, see
+docs/decisions/2026-11-22-resuming-is-a-new-run.md.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..warehouse import environment
+from ..warehouse.recorder import case_ids
+from ..warehouse.store import Say, Store
+from .plan import Settings, Workload
+
+RETRIES = ("failed", "timeout", "skipped")
+FINE = ("ok", "pass", "skipped")
+IMMATERIAL = ("timeout_s", "sample_hz")  # settings that change no figure
+
+# How cases ended in some runs, the newest last; a wrong output is a failure, too.
+_QUERY = """
+SELECT case_id, run_id, performance.status, coalesce(accuracy.status, 'pass')
+FROM case_outcomes AS performance
+LEFT JOIN (FROM case_outcomes WHERE kind = 'accuracy') AS accuracy USING (run_id, case_id)
+WHERE performance.kind = 'performance' AND performance.status <> 'interrupted' AND list_contains(?::VARCHAR[], run_id)
+ORDER BY run_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Cases of a plan whose outcome is known, case_id -> run_id; with none of a workload's whose baseline is not."""
+
+    runs: Mapping[str, str]
+
+    def run_of(self, workload: Workload, backend: str) -> str | None:
+        """The run that knows how a case ended."""
+        return self.runs.get(_case_id(workload, backend))
+
+    def left(self, plan: Sequence[Workload]) -> list[Workload]:
+        """What is to be measured; the baseline again beside what is left, since a speedup needs both in one process."""
+        found = []
+        for workload in plan:
+            unknown = [name for name in workload.backends if self.run_of(workload, name) is None]
+            if unknown:
+                found.append(replace(workload, backends=tuple(dict.fromkeys((workload.baseline, *unknown)))))
+        return found
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """What the new run says of itself."""
+        return {"resumes": " ".join(sorted(set(self.runs.values())))} if self.runs else {}
+
+    def __str__(self) -> str:
+        counts = Counter(self.runs.values())
+        return "; ".join(f"{count} cases are known from run {run_id}" for run_id, count in sorted(counts.items()))
+
+
+def known_cases(
+    store: Store, plan: Sequence[Workload], settings: Settings, *, retry: str | None = None, say: Say
+) -> Known:
+    """Look up what is known of a plan.
+
+    Args:
+        store: Where to look.
+        plan: What is to be measured.
+        settings: How it is to be measured; the timeout and the sampler do not matter.
+        retry: What of it to forget: failed (wrong outputs and timeouts, too), timeout or skipped.
+        say: Told why nothing can be known, if so.
+    """
+    commit, _, dirty = environment.git()
+    if commit is None or dirty:
+        why = "there is no git commit here" if commit is None else f"the code differs from commit {commit[:9]}"
+        say(f"nothing is known of this plan: {why}, so nobody knows what earlier runs measured")
+        return Known({})
+    if not store.exists():
+        return Known({})
+    from ..warehouse.database import Warehouse
+
+    with Warehouse.open(store) as warehouse:
+        runs = warehouse.rows(
+            "SELECT run_id, settings FROM runs WHERE source = 'measure' AND git_commit = ? AND NOT git_dirty"
+            " AND environment_id = ? AND settings IS NOT NULL",
+            [commit, environment.capture().environment_id],
+        )
+        alike = [run_id for run_id, said in runs if _material(json.loads(said)) == _material(settings.to_dict())]
+        ended = {case_id: rest for case_id, *rest in warehouse.rows(_QUERY, [alike])}
+    known = {
+        case_id: run_id for case_id, (run_id, status, accuracy) in ended.items() if not _again(status, accuracy, retry)
+    }
+    return Known(
+        {
+            case_id: known[case_id]
+            for workload in plan
+            if _case_id(workload, workload.baseline) in known
+            for case_id in (_case_id(workload, name) for name in workload.backends)
+            if case_id in known
+        }
+    )
+
+
+def _again(status: str, accuracy: str, retry: str | None) -> bool:
+    if retry == "failed":
+        return status not in FINE or accuracy not in FINE
+    return status == retry
+
+
+def _material(settings: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in settings.items() if name not in IMMATERIAL and value is not None}
+
+
+def _case_id(workload: Workload, backend: str) -> str:
+    return case_ids(**workload.axes(backend))[0]
