@@ -37,8 +37,11 @@ def test_the_table_says_what_the_views_say(warehouse: Builder) -> None:
 
     assert rows == [
         ("mlp", "inference", 8, None, "eager", "2.00 ms", "–", "–", "3.00 MiB", "ok"),
-        ("mlp", "inference", 8, None, "inductor", "1.00 ms", "2.000x (95 % 2.000–2.000, n=10)", "2.50 s", "3.00 MiB", "ok"),
-    ]
+        (
+            "mlp", "inference", 8, None, "inductor", "1.00 ms", "2.000x (95 % 2.000–2.000, n=10)", "2.50 s", "3.00 MiB",
+            "ok",
+        ),
+    ]  # fmt: skip
 
 
 def test_the_views_interval_is_the_one_that_sampling_stopped_by(warehouse: Builder) -> None:

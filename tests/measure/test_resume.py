@@ -8,6 +8,7 @@ import pytest
 from bench.measure.plan import Settings, Workload
 from bench.measure.resume import known_cases
 from bench.warehouse import environment, recorder
+from bench.warehouse.events import Environment
 from bench.warehouse.store import Store
 
 COMMIT = "c0ffee" * 6
