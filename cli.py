@@ -1,5 +1,6 @@
 """The command line: names and one-line helps here, everything else imported when it runs."""
 
+import gc
 import importlib
 import os
 import sys
@@ -38,6 +39,9 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "verify": (".warehouse.commands", "verify", "Check every file's checksum and accounting."),
     "compact": (".warehouse.commands", "compact", "Merge small event files without changing any result."),
 }
+
+
+GARBAGE = 50_000  # objects between collections, not 700: imports make many objects and hardly any garbage
 
 
 class Lazy(click.Group):
@@ -85,6 +89,7 @@ def cli() -> None:
 
 def main() -> Any:
     """Run the command line; errors become sentences and exit codes, never tracebacks."""
+    gc.set_threshold(GARBAGE)
     try:
         code = cli.main(standalone_mode=False)
         sys.stdout.flush()
@@ -107,6 +112,8 @@ def main() -> Any:
         )
     else:
         sys.exit(code or Exit.OK)
+    finally:
+        gc.freeze()  # all that is left goes with the process: to look through it would take as long as many a command
 
 
 def _stop(message: str, code: int) -> None:

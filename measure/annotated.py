@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .report import size
+from .words import size
 
 HEADINGS = ("hits", "growth", "peak", "transient")
 WIDTHS = (9, 10, 10, 10)

@@ -58,6 +58,6 @@ def command(
 
 
 def _value(value: float, unit: str | None) -> str:
-    from .report import size
+    from .words import size
 
     return size(value) if unit == "bytes" else f"{value:.3g}"

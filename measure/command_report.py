@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from ..warehouse.output import escape
 from .command_measurement import Result
 from .estimate import smallest_detectable
-from .report import size, speedup
+from .words import size, speedup
 
 HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
 COLUMNS = (

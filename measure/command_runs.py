@@ -79,6 +79,7 @@ class Launcher:
             [sys.executable, "-I", "-S", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self._floor: int | None = None
+        self._paths: dict[str, str] = {}  # of programs that were found
 
     @property
     def floor_bytes(self) -> int:
@@ -99,9 +100,10 @@ class Launcher:
             NotStarted: There is no such program, or it cannot be run.
             KeyboardInterrupt: Ctrl-C; it is killed, and the launcher is gone.
         """
-        path = shutil.which(arguments[0])
+        path = self._paths.get(arguments[0]) or shutil.which(arguments[0])
         if path is None:
             raise NotStarted(f"no program {arguments[0]!r}")
+        self._paths[arguments[0]] = path
         assert self.floor_bytes  # the launcher's first answer is read
         try:
             self._ask({"path": path, "arguments": list(arguments), "stdin": self._stdin, "shown": self._shown,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..warehouse.output import escape
 from .estimate import Estimate, level_of, paired, smallest_detectable
-from .report import duration, size, speedup
+from .words import duration, size, speedup
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse

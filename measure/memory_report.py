@@ -6,7 +6,7 @@ from typing import Any
 
 from ..warehouse.database import Warehouse
 from .annotated import Note
-from .report import size
+from .words import size
 
 LINE_COLUMNS = (
     "source", "device_index", "file", "line", "function", "hits", "growth_bytes", "increase_bytes", "decrease_bytes",

@@ -1,13 +1,17 @@
-"""What machine and software a run happened on; everything here is optional, and nothing here may fail a run."""
+"""What machine and software a run happened on; everything here is optional, and nothing here may fail a run.
+
+Read from /proc and /sys and from the files themselves: psutil, platform and importlib.metadata would say the same, and take
+longer to import than a short command takes to measure.
+"""
 
 import contextlib
 import functools
 import hashlib
-import importlib.metadata
+import itertools
 import json
 import os
-import platform
 import subprocess
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -18,15 +22,15 @@ VARIABLES = (
     "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OMP_PLACES", "OMP_PROC_BIND", "PYTHONHASHSEED", "PYTORCH_CUDA_ALLOC_CONF",
 )  # fmt: skip
 PREFIXES = ("TORCH", "INDUCTOR", "NCCL_", "TRITON_")
+_SHARED = "cpu[0-9]*/topology/core_cpus_list"
 PER_PROCESS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")  # paths that differ in every worker and change no speed
 
 
 @functools.cache
 def capture() -> Environment:
     """Describe this machine and its software, once per process."""
-    import psutil
-
     gpus, driver = _gpus()
+    machine = os.uname()
     variables = {
         name: value
         for name, value in sorted(os.environ.items())
@@ -36,15 +40,15 @@ def capture() -> Environment:
         Environment(
             environment_id="",
             cpu=_cpu(),
-            logical_cores=psutil.cpu_count(),
-            physical_cores=psutil.cpu_count(logical=False),
+            logical_cores=os.cpu_count(),
+            physical_cores=_cores(),
             governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-            ram_bytes=psutil.virtual_memory().total,
+            ram_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
             gpus=gpus,
             driver=driver,
-            os=f"{platform.system()} {platform.release()}",
-            architecture=platform.machine(),
-            python=platform.python_version(),
+            os=f"{machine.sysname} {machine.release}",
+            architecture=machine.machine,
+            python=sys.version.split()[0],
             torch=_version("torch"),
             variables=Json(json.dumps(variables, sort_keys=True)) if variables else None,
         )
@@ -72,11 +76,13 @@ def git(folder: Path | None = None) -> tuple[str | None, str | None, bool | None
     return (None if commit == "(initial)" else commit), (None if branch == "(detached)" else branch), dirty
 
 
-def _cpu() -> str | None:
-    for line in (_read("/proc/cpuinfo") or "").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or None
+def _cpu() -> str:
+    return _said(Path("/proc/cpuinfo"), "model name") or os.uname().machine
+
+
+def _cores() -> int | None:
+    """Sets of processors that share a core."""
+    return len({_read(str(path)) for path in Path("/sys/devices/system/cpu").glob(_SHARED)}) or None
 
 
 def _read(path: str) -> str | None:
@@ -86,8 +92,20 @@ def _read(path: str) -> str | None:
 
 
 def _version(distribution: str) -> str | None:
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        return importlib.metadata.version(distribution)
+    """Of an installed distribution, the first that Python would find."""
+    kinds = ("dist-info/METADATA", "egg-info/PKG-INFO")
+    for folder, kind in itertools.product(filter(None, sys.path), kinds):
+        for path in Path(folder).glob(f"{distribution}-*.{kind}"):
+            return _said(path, "Version")
+    return None
+
+
+def _said(path: Path, name: str) -> str | None:
+    """What follows `name` and a colon in a file of such lines."""
+    with contextlib.suppress(OSError), open(path, errors="replace") as lines:
+        for line in lines:
+            if line.startswith(name):
+                return line.partition(":")[2].strip()
     return None
 
 

@@ -1,0 +1,34 @@
+"""Numbers as a person reads them: three digits, a unit, and how sure they are."""
+
+import math
+from collections.abc import Sequence
+
+
+def speedup(value: float | None, low: float | None, high: float | None, n: int | None) -> str:
+    """`1.18x (95 % 1.12–1.24, n=30)`, with as many decimals as the interval deserves."""
+    if value is None:
+        return "–"
+    if low is None or high is None or not math.isfinite(high):
+        return f"{value:.2f}x (no interval, n={n or 0})"
+    places = 3 if high - low < 0.02 else 2
+    return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}, n={n})"
+
+
+def duration(nanoseconds: float | None) -> str:
+    """Three digits and a unit."""
+    return _scaled(nanoseconds, ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")))
+
+
+def size(bytes_: float | None) -> str:
+    """Three digits and a binary unit."""
+    return _scaled(bytes_, ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")))
+
+
+def _scaled(value: float | None, units: Sequence[tuple[float, str]]) -> str:
+    if value is None:
+        return "–"
+    for scale, unit in units:
+        if abs(value) >= scale:
+            scaled = value / scale
+            return f"{scaled:.{max(0, 2 - math.floor(math.log10(abs(scaled))))}f} {unit}"
+    return f"{value:g} {units[-1][1]}"
