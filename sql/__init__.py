@@ -15,12 +15,15 @@ row, at ten times the price. A name that begins with `_` is a step which only ot
 """
 
 import functools
+import graphlib
 import hashlib
 import importlib.resources
 import re
 from dataclasses import dataclass
 
 _COLUMN = re.compile(r"(\w+)\s{2,}(\S.*)")
+_READ = re.compile(r"--.*|'[^']*'|(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)|\b(\w+)\(")  # comments and texts are passed over
+_STEP = re.compile(r"(?:\bWITH|,)\s+(\w+) AS (?:MATERIALIZED )?\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,12 @@ class View:
         """The body as a query of its own."""
         return f"SELECT {self.body}" if self.scalar else self.body
 
+    @property
+    def reads(self) -> set[str]:
+        """Names of what it reads from or calls, its own steps left out."""
+        names = {table or function for table, function in _READ.findall(self.body)}
+        return names.difference(_STEP.findall(self.body))
+
 
 @functools.cache
 def views() -> dict[str, View]:
@@ -60,8 +69,16 @@ def views() -> dict[str, View]:
 
 @functools.cache
 def tables() -> dict[str, View]:
-    """Every derived table by name: its SELECT computes the rows of the runs, or configs, in the temporary table `_touched`."""
+    """Every derived table by name: its SELECT computes the rows that the runs in the temporary table `_touched` concern."""
     return {name: parse(name, text) for name, text in _files("tables").items()}
+
+
+@functools.cache
+def in_order() -> tuple[str, ...]:
+    """Every derived table and view by name, each after all that it reads."""
+    known = tables() | views()
+    graph = {name: sorted(view.reads & known.keys()) for name, view in known.items()}
+    return tuple(graphlib.TopologicalSorter(graph).static_order())
 
 
 @functools.cache

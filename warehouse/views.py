@@ -1,9 +1,7 @@
 """Derived tables and views, made from the files of `sql` in the order that what they read demands."""
 
-import graphlib
-import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import sql
 from .schema import literal, quote
@@ -18,6 +16,13 @@ TOUCH = """
     FROM (SELECT unnest(?::VARCHAR[]) AS run_id) LEFT JOIN runs USING (run_id) GROUP BY run_id
 """
 
+# What a derived table is computed anew for: the first of these columns that it has.
+TOUCHED = {
+    "run_id": "SELECT run_id FROM _touched",
+    "config": "SELECT config FROM _touched",
+    "case_id": "SELECT case_id FROM cases JOIN _touched USING (run_id)",
+}
+
 
 def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
     """Create all derived tables, empty, and all views and macros, with their comments in the catalog.
@@ -26,7 +31,7 @@ def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
     """
     connection.execute(TOUCH, [[]])
     tables, views = sql.tables(), sql.views()
-    for name in _in_order(connection, tables | views):
+    for name in sql.in_order():
         if name in tables:
             connection.execute(f"CREATE TABLE {name} AS {tables[name].body} LIMIT 0")
             _comment(connection, "TABLE", tables[name])
@@ -35,14 +40,14 @@ def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
 
 
 def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[str]) -> None:
-    """Compute the derived rows of these runs, and of their configs, anew, in the tables `create_derived` made."""
+    """Compute the derived rows of these runs, their configs and their cases anew, in the tables `create_derived` made."""
     tables, run_ids = sql.tables(), list(run_ids)
     parts = _parts(connection, run_ids)
-    for name in _in_order(connection, tables):
-        key, lots = ("run_id", parts) if "run_id" in tables[name].columns else ("config", [run_ids])
-        for lot in lots:
+    for name in filter(tables.__contains__, sql.in_order()):
+        key = next(key for key in TOUCHED if key in tables[name].columns)
+        for lot in parts if key == "run_id" else [run_ids]:
             connection.execute(TOUCH, [lot])
-            connection.execute(f"DELETE FROM {name} WHERE {key} IN (SELECT {key} FROM _touched)")
+            connection.execute(f"DELETE FROM {name} WHERE {key} IN ({TOUCHED[key]})")
             # rows of one run lie together: a question about it reads a small part of the table
             connection.execute(f"INSERT INTO {name} FROM ({tables[name].body}) ORDER BY {key}")
 
@@ -65,43 +70,6 @@ def _parts(connection: "duckdb.DuckDBPyConnection", run_ids: list[str]) -> list[
         parts[-1].append(run_id)
         room -= samples
     return parts
-
-
-def _in_order(connection: "duckdb.DuckDBPyConnection", files: Iterable[str]) -> list[str]:
-    """These tables and views by name, each after all that it reads, be it through others."""
-    known = sql.tables() | sql.views()
-    wanted, reads = list(files), dict[str, set[str]]()
-    while wanted:
-        if (name := wanted.pop()) not in reads:
-            reads[name] = reads_of(connection, known[name].query) & known.keys()
-            wanted += reads[name]
-    return [name for name in graphlib.TopologicalSorter(reads).static_order() if name in set(files)]
-
-
-def reads_of(connection: "duckdb.DuckDBPyConnection", query: str) -> set[str]:
-    """Names of the tables, views and macros that a SELECT reads, its own CTEs left out."""
-    row = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
-    tree = json.loads(row[0]) if row else {}
-    if tree.get("error"):
-        raise ValueError(f"{tree.get('error_message')} in {query}")
-    names: set[str] = set()
-    own: set[str] = set()
-    _walk(tree, names, own)
-    return names - own
-
-
-def _walk(node: Any, names: set[str], own: set[str]) -> None:
-    if isinstance(node, list):
-        for child in node:
-            _walk(child, names, own)
-    elif isinstance(node, dict):
-        if node.get("type") == "BASE_TABLE":
-            names.add(node["table_name"])
-        elif "function_name" in node:
-            names.add(node["function_name"])
-        own.update(entry["key"] for entry in node.get("cte_map", {}).get("map", ()))
-        for child in node.values():
-            _walk(child, names, own)
 
 
 def _create_view(connection: "duckdb.DuckDBPyConnection", view: sql.View) -> None:

@@ -13,16 +13,10 @@
 -- error         Standard error of log_ratio; NULL for fewer than 5 blocks.
 -- degrees       Degrees of freedom of that error.
 WITH
-axes AS (
-    SELECT run_id, case_id, min(work_hash) AS work_hash, min(backend) AS backend
-    FROM cases
-    WHERE run_id IN (SELECT run_id FROM _touched)
-    GROUP BY run_id, case_id
-),
 blocks AS (
     SELECT run_id, case_id, work_hash, backend, process, block, median(duration_ns / loops) AS each_ns
     FROM timings
-    JOIN axes USING (run_id, case_id)
+    JOIN case_axes USING (case_id)
     WHERE run_id IN (SELECT run_id FROM _touched)
         AND metric = 'latency' AND phase = 'steady' AND block IS NOT NULL AND loops > 0 AND duration_ns > 0
     GROUP BY ALL

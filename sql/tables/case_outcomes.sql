@@ -26,11 +26,8 @@
 -- message           Exception text.
 -- stderr_tail       Last lines the worker wrote to stderr.
 WITH
-axes AS (  -- a case may have been announced twice, by the run and by its worker
-    SELECT
-        run_id, case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
-        min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
-        min(sequence_length) AS sequence_length, min(parameters) AS parameters, bool_or(source_id IS NOT NULL) AS imported
+announced AS (  -- once or twice, by the run and by its worker
+    SELECT run_id, case_id, bool_or(source_id IS NOT NULL) AS imported
     FROM cases
     WHERE run_id IN (SELECT run_id FROM _touched)
     GROUP BY run_id, case_id
@@ -46,7 +43,7 @@ ended AS (
 judged AS (  -- every case of our own is judged for performance, whatever else it was judged for
     SELECT run_id, case_id, kind FROM ended
     UNION
-    SELECT run_id, case_id, 'performance' FROM axes LEFT JOIN ended USING (run_id, case_id)
+    SELECT run_id, case_id, 'performance' FROM announced LEFT JOIN ended USING (run_id, case_id)
     WHERE NOT imported OR ended.kind IS NULL
 ),
 ended_well AS (
@@ -61,16 +58,17 @@ SELECT
     kind,
     coalesce(
         ended.status,
-        CASE WHEN axes.imported THEN 'unknown' WHEN ended_well.run_id IS NOT NULL THEN 'ok' ELSE 'interrupted' END
+        CASE WHEN imported THEN 'unknown' WHEN ended_well.run_id IS NOT NULL THEN 'ok' ELSE 'interrupted' END
     ) AS status,
     CASE
-        WHEN ended.status IS NULL THEN CASE WHEN NOT axes.imported THEN ended_well.run_id IS NULL END
+        WHEN ended.status IS NULL THEN CASE WHEN NOT imported THEN ended_well.run_id IS NULL END
         WHEN ended.status IN ('skipped', 'unknown') THEN NULL
         WHEN kind = 'accuracy' THEN ended.status NOT IN ('pass', 'pass_due_to_skip')
         ELSE ended.status <> 'ok'
     END AS failed,
     ended.reason, ended.phase, ended.exit_code, ended.signal, ended.exception, ended.message, ended.stderr_tail
-FROM axes
+FROM announced
+JOIN case_axes AS axes USING (case_id)
 JOIN judged USING (run_id, case_id)
 JOIN _touched USING (run_id)
 LEFT JOIN ended USING (run_id, case_id, kind)

@@ -57,16 +57,7 @@ ranked AS (
         CASE WHEN len(x) >= 6 THEN floor((len(x) + 1 - 1.959963984540054 * sqrt(len(x))) / 2)::BIGINT END AS k
     FROM sorted
 ),
-run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
-axes AS (  -- a case may have been announced twice, by the run and by its worker
-    SELECT
-        run_id, case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
-        min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
-        min(sequence_length) AS sequence_length, min(parameters) AS parameters
-    FROM cases
-    WHERE run_id IN (SELECT run_id FROM _touched)
-    GROUP BY run_id, case_id
-)
+run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id)
 
 SELECT
     run_id, run.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
@@ -83,4 +74,4 @@ SELECT
     x[n + 1 - k] AS median_high
 FROM ranked
 LEFT JOIN run USING (run_id)
-LEFT JOIN axes USING (run_id, case_id)
+LEFT JOIN case_axes AS axes USING (case_id)

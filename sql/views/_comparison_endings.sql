@@ -5,16 +5,6 @@
 -- arguments: base, candidate
 --
 -- case_id             Case.
--- work_hash           What was to be computed, whoever computes it.
--- suite               Suite of the workload.
--- name                Model, function, command or benchmark.
--- mode                inference or training.
--- device              cpu, cuda …
--- dtype               float32, bfloat16, amp …
--- backend             Compiler or implementation.
--- batch_size          Samples in one batch.
--- sequence_length     Tokens in one sequence.
--- parameters          Further axes, as a JSON object.
 -- base_status         How it failed in any run of the base, else how its accuracy did; NULL where neither did.
 -- candidate_status    The same of the candidate.
 -- base_reason         Why, in one line.
@@ -25,12 +15,10 @@
 -- candidate_void      The same of the candidate.
 WITH
 judgements AS (
-    SELECT *, NULL AS wrong
+    SELECT run_id, case_id, status, reason, void, NULL AS wrong
     FROM _failures
     UNION ALL
-    SELECT
-        run_id, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
-        accuracy, NULL, false, accuracy NOT IN ('pass', 'pass_due_to_skip')
+    SELECT run_id, case_id, accuracy, NULL, false, accuracy NOT IN ('pass', 'pass_due_to_skip')
     FROM case_summaries
     WHERE accuracy IS NOT NULL
 ),
@@ -41,9 +29,7 @@ sided AS (
 )
 
 SELECT
-    case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
-    min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
-    min(sequence_length) AS sequence_length, min(parameters) AS parameters,
+    case_id,
     coalesce(min(status) FILTER (here AND wrong IS NULL), min(status) FILTER (here AND wrong)) AS base_status,
     coalesce(min(status) FILTER (NOT here AND wrong IS NULL), min(status) FILTER (NOT here AND wrong)) AS candidate_status,
     min(reason) FILTER (here) AS base_reason, min(reason) FILTER (NOT here) AS candidate_reason,

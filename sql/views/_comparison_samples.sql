@@ -13,16 +13,6 @@
 -- arguments: base, candidate
 --
 -- case_id             Case measured; NULL for a value of the run as a whole.
--- work_hash           What was computed, whoever computed it.
--- suite               Suite of the workload.
--- name                Model, function, command or benchmark.
--- mode                inference or training.
--- device              cpu, cuda …
--- dtype               float32, bfloat16, amp …
--- backend             Compiler or implementation.
--- batch_size          Samples in one batch.
--- sequence_length     Tokens in one sequence.
--- parameters          Further axes, as a JSON object.
 -- metric              What was measured.
 -- phase               cold, compile, warmup or steady; NULL where that has no meaning.
 -- unit                Unit of the value.
@@ -51,10 +41,7 @@ measured AS (
 ),
 sides AS (
     SELECT
-        measured.case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
-        min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
-        min(sequence_length) AS sequence_length, min(parameters) AS parameters, measured.metric, measured.phase,
-        measured.unit, min(better) AS better,
+        measured.case_id, measured.metric, measured.phase, measured.unit, min(better) AS better,
         median(median) FILTER (here) AS base_value, median(median) FILTER (NOT here) AS candidate_value,
         count(*) FILTER (here) AS base_runs, count(*) FILTER (NOT here) AS candidate_runs,
         sum(measured.n) FILTER (here) AS base_n, sum(measured.n) FILTER (NOT here) AS candidate_n,
@@ -126,8 +113,7 @@ errors AS (
 )
 
 SELECT
-    case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
-    unit, better, base_value, candidate_value,
+    case_id, metric, phase, unit, better, base_value, candidate_value,
     nullif(base_runs, 0) AS base_runs, nullif(candidate_runs, 0) AS candidate_runs,
     base_n::BIGINT AS base_n, candidate_n::BIGINT AS candidate_n,
     sqrt(greatest(base_own, candidate_own)) AS noise, sqrt(base_variance + candidate_variance) AS error,

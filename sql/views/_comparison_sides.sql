@@ -7,14 +7,11 @@
 -- config   Config it belongs to.
 -- host     Machine it ran on.
 -- shared   Whether the other side has runs of that config and host, too.
-SELECT side, run_id, config, host, count(DISTINCT side) OVER (PARTITION BY config, host) > 1 AS shared
+SELECT side, run_id, config, host, min(side) OVER place <> max(side) OVER place AS shared
 FROM (
-    SELECT DISTINCT ON (side, run_id) side, run_id, config, host
-    FROM (
-        SELECT 'base' AS side, unnest(base::VARCHAR[]) AS run_id
-        UNION ALL
-        SELECT 'candidate', unnest(candidate::VARCHAR[])
-    )
-    JOIN runs USING (run_id)
-    ORDER BY side, run_id, started_at, config
+    SELECT DISTINCT 'base' AS side, unnest(base::VARCHAR[]) AS run_id
+    UNION ALL
+    SELECT DISTINCT 'candidate', unnest(candidate::VARCHAR[])
 )
+JOIN run_summaries USING (run_id)
+WINDOW place AS (PARTITION BY config, host)

@@ -45,13 +45,7 @@
 WITH
 judged AS (
     SELECT
-        coalesce(sample.case_id, ended.case_id) AS case_id, coalesce(sample.work_hash, ended.work_hash) AS work_hash,
-        coalesce(sample.suite, ended.suite) AS suite, coalesce(sample.name, ended.name) AS name,
-        coalesce(sample.mode, ended.mode) AS mode, coalesce(sample.device, ended.device) AS device,
-        coalesce(sample.dtype, ended.dtype) AS dtype, coalesce(sample.backend, ended.backend) AS backend,
-        coalesce(sample.batch_size, ended.batch_size) AS batch_size,
-        coalesce(sample.sequence_length, ended.sequence_length) AS sequence_length,
-        coalesce(sample.parameters, ended.parameters) AS parameters, metric, phase, unit, better,
+        coalesce(sample.case_id, ended.case_id) AS case_id, metric, phase, unit, better,
         CASE WHEN NOT coalesce(base_void, false) THEN base_value END AS base_value,
         CASE WHEN NOT coalesce(candidate_void, false) THEN candidate_value END AS candidate_value,
         base_runs, candidate_runs, base_n, candidate_n, noise, error, degrees, base_status, candidate_status, base_reason,
@@ -155,3 +149,4 @@ SELECT
     CASE WHEN base_status IS NULL AND (there OR candidate_void) THEN 'ok' ELSE base_status END AS base_status,
     CASE WHEN candidate_status IS NULL AND (here OR base_void) THEN 'ok' ELSE candidate_status END AS candidate_status
 FROM verdicts
+LEFT JOIN case_axes USING (case_id)

@@ -19,14 +19,6 @@
 -- n                   Peaks and readings it is the highest of.
 WITH
 run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
-axes AS (
-    SELECT
-        run_id, case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
-        min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
-        min(sequence_length) AS sequence_length, min(parameters) AS parameters
-    FROM cases
-    GROUP BY run_id, case_id
-),
 peaks AS (
     SELECT
         run_id, case_id, source, max(size_bytes) AS peak_bytes,
@@ -40,4 +32,4 @@ SELECT
     axes.backend, axes.batch_size, axes.sequence_length, axes.parameters, source, peak_bytes, error_bound_bytes, n
 FROM peaks
 LEFT JOIN run ON peaks.run_id = run.run_id
-LEFT JOIN axes ON peaks.run_id = axes.run_id AND peaks.case_id = axes.case_id
+LEFT JOIN case_axes AS axes ON peaks.case_id = axes.case_id

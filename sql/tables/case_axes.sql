@@ -1,0 +1,20 @@
+-- One row per case: its axes. A case may be announced more than once, by several runs and by a run and its worker.
+--
+-- case_id           Case, a checksum of all its axes.
+-- work_hash         What was to be computed, whoever computes it.
+-- suite             Suite of the workload.
+-- name              Model, function, command or benchmark.
+-- mode              inference or training.
+-- device            cpu, cuda …
+-- dtype             float32, bfloat16, amp …
+-- backend           Compiler or implementation.
+-- batch_size        Samples in one batch.
+-- sequence_length   Tokens in one sequence.
+-- parameters        Further axes, as a JSON object.
+SELECT
+    case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
+    min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
+    min(sequence_length) AS sequence_length, min(parameters) AS parameters
+FROM cases
+WHERE case_id IN (SELECT case_id FROM cases JOIN _touched USING (run_id))
+GROUP BY case_id
