@@ -39,7 +39,7 @@ class Job:
 class Renderer:
     """A renderer that is starting while you do something else.
 
-    Use as a context manager around the query; `render` may be called once.
+    Use as a context manager around the query. After an error it is of no more use.
 
     Raises:
         MissingExtra: vl-convert is not installed.
