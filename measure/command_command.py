@@ -12,6 +12,7 @@ from ..warehouse.options import share_option
 from ..warehouse.store import Store
 from .command_plan import Hooks, Side, Template, parameter_of, plan, program_is_there, template_of
 from .console import progress, recorded, run_options, talk, write
+from .machine_lock import alone, lock_option
 
 if TYPE_CHECKING:
     from .command_measurement import Result
@@ -72,6 +73,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--ignore-exit-codes", "fine", metavar="CODES", callback=_exit_codes,
               help="Exit codes beside 0 that are no failure, 1,2 or all.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order of runs.")
+@lock_option
 @run_options()
 def command(
     commands: tuple[str, ...],
@@ -83,6 +85,7 @@ def command(
     shell: bool,
     stdin: str,
     show_output: bool,
+    lock: str,
     sample: float | None,
     config: str | None,
     tags: dict[str, str],
@@ -117,7 +120,7 @@ def command(
         from ..warehouse import recorder  # while the launcher starts
         from .command_measurement import Measurement, Settings
 
-        with recorder.run(config, suite="command", store=store, source="measure", tags=tags) as run:
+        with alone(lock), recorder.run(config, suite="command", store=store, source="measure", tags=tags) as run:
             measurement = Measurement(run, starter, Settings(sample_hz=sample, **settings), say=_say)
             measured = measurement.measure(comparisons)
             empty_ns = None if measurement.interrupted else measurement.empty_ns(measured)

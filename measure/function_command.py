@@ -13,6 +13,7 @@ from ..warehouse.options import share_option
 from ..warehouse.store import Store
 from .command_plan import parameter_of
 from .console import progress, recorded, run_options, talk, write
+from .machine_lock import alone, lock_option
 from .plan import Settings, Workload
 
 PROGRAMS = f"{__package__}.function_program"
@@ -75,6 +76,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=600.0, show_default=True,
               metavar="SECONDS", help="Most time for one process.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order of samples.")
+@lock_option
 @run_options()
 def command(
     functions: tuple[str, ...],
@@ -89,6 +91,7 @@ def command(
     repeat: int | None,
     timeout_s: float,
     seed: int,
+    lock: str,
     sample: float | None,
     config: str | None,
     tags: dict[str, str],
@@ -124,7 +127,7 @@ def command(
         precision=min(precision * math.sqrt(processes), 0.99), budget_s=budget_s / processes, timeout_s=timeout_s,
         repeat=repeat, seed=seed, sample_hz=sample,
     )  # fmt: skip
-    with recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
+    with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
         program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
         failed = Runner(run, settings, program=program, say=progress).measure(plan)
     progress("")

@@ -14,6 +14,7 @@ from ..warehouse.store import Store
 from . import backends as known_backends
 from . import plan_file as plan_files
 from .console import progress, recorded, talk
+from .machine_lock import alone
 from .models_options import (
     AXES,
     HERE,
@@ -82,7 +83,7 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
     if options["print_only"]:
         _print(plan, known, fmt)
         return Exit.OK
-    return _measure(plan, known, settings, store, fmt, config=said["config"], tags=said["tags"])
+    return _measure(plan, known, settings, store, fmt, config=said["config"], tags=said["tags"], lock=options["lock"])
 
 
 def _settings(said: Mapping[str, Any]) -> Settings:
@@ -142,7 +143,7 @@ def _print(plan: Sequence[Workload], known: "Known | None", fmt: str) -> None:
 
 def _measure(
     plan: list[Workload], known: "Known | None", settings: Settings, store: Store, fmt: str, *,
-    config: str | None, tags: Mapping[str, str],
+    config: str | None, tags: Mapping[str, str], lock: str,
 ) -> int:  # fmt: skip
     from ..warehouse import recorder
     from ..warehouse.database import Warehouse
@@ -158,7 +159,7 @@ def _measure(
         if importlib.util.find_spec("torch") is None:
             raise MissingExtra("torch", "torch")
         suites = {workload.suite for workload in left}
-        with recorder.run(
+        with alone(lock), recorder.run(
             config, suite=suites.pop() if len(suites) == 1 else None, store=store, source="measure", tags=tags,
             settings=settings.to_dict(),
         ) as run:  # fmt: skip

@@ -13,13 +13,14 @@ import click
 from ..warehouse.errors import BenchError
 from ..warehouse.options import Values, share_option
 from .console import run_options
+from .machine_lock import lock_option
 from .plan import BASELINE, DTYPES, MODES, Workload
 from .resume import RETRIES
 from .selection import part_of, pattern
 
 AXES = ("suites", "models", "backends", "modes", "batch_sizes", "sequence_lengths", "dtypes", "devices")
 HERE = ("plan_file", "only", "keep", "leave", "leave_exactly", "part", "resume", "retry", "print_only",
-        "print_commands", "fmt", "store")  # fmt: skip
+        "print_commands", "lock", "fmt", "store")  # fmt: skip
 QUICK_PRECISION, QUICK_BUDGET_S = 0.03, 4.0
 
 _CLASS = re.compile(r"(?<=[^\\]),(?=class:)")
@@ -88,6 +89,7 @@ setting_options = _stack(
                  help="Most time for one workload's worker."),
     click.option("--threads", type=_COUNT, help="Threads torch computes with; an axis of the case."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of weights, inputs and the order of samples."),
+    lock_option,
     run_options(),
 )  # fmt: skip
 

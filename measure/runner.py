@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +27,7 @@ from .sampler import sampled
 from .worker import TAIL_BYTES, clean, first_line
 
 TORCH_PROGRAM = f"{__package__}.torch_program:TorchProgram"
+SAMPLED = ("warmup", "steady")
 FINE = ("ok", "pass", "skipped")
 
 Say = Callable[[str], None]
@@ -65,6 +67,33 @@ class End:
         return "fail_to_run", f"worker ended with exit code {self.exit_code}{': ' + last if last else ''}"
 
 
+class OwnCost:
+    """The processor time that the runner itself takes while workers take samples, warm-up included."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic, cpu: Callable[[], float] = time.process_time) -> None:
+        """Take the clocks, in seconds."""
+        self._clocks = (now, cpu)
+        self._began: tuple[float, ...] | None = None
+        self._spent = (0.0, 0.0)
+
+    def begin(self) -> None:
+        """A worker takes samples from now on; said again, it makes no difference."""
+        self._began = self._began or tuple(clock() for clock in self._clocks)
+
+    def end(self) -> None:
+        """That worker is done."""
+        if self._began is not None:
+            wall, cpu = (clock() - then for clock, then in zip(self._clocks, self._began, strict=True))
+            self._spent = (self._spent[0] + wall, self._spent[1] + cpu)
+        self._began = None
+
+    @property
+    def share(self) -> float | None:
+        """Of one processor; None before any sample."""
+        wall, cpu = self._spent
+        return cpu / wall if wall else None
+
+
 class Runner:
     """Measures a plan, workload by workload."""
 
@@ -84,6 +113,7 @@ class Runner:
         self._program = program
         self._say = say
         self._workers = 0
+        self._cost = OwnCost()
 
     def measure(self, plan: Sequence[Workload]) -> int:
         """Measure every workload.
@@ -97,18 +127,22 @@ class Runner:
         self._run.emit(Metric(run_id=self._run.run_id, metric="seed", value=float(self._settings.seed)))
         cases = [{name: self._run.case(**workload.axes(name)) for name in workload.backends} for workload in plan]
         failed = 0
-        for number, (workload, sides) in enumerate(zip(plan, cases, strict=True)):
-            self._say(f"{number + 1} of {len(plan)} {workload}")
-            try:
-                ended = self._workload(workload, sides)
-            except KeyboardInterrupt:
-                for left in cases[number + 1 :]:
-                    _end(left.values(), "interrupted", reason="Ctrl-C before its turn")
-                raise
-            for name, status in ended.items():
-                if status not in FINE:
-                    failed += 1
-                    self._say(f"{workload} {name}: {status}")
+        try:
+            for number, (workload, sides) in enumerate(zip(plan, cases, strict=True)):
+                self._say(f"{number + 1} of {len(plan)} {workload}")
+                try:
+                    ended = self._workload(workload, sides)
+                except KeyboardInterrupt:
+                    for left in cases[number + 1 :]:
+                        _end(left.values(), "interrupted", reason="Ctrl-C before its turn")
+                    raise
+                for name, status in ended.items():
+                    if status not in FINE:
+                        failed += 1
+                        self._say(f"{workload} {name}: {status}")
+        finally:
+            if (share := self._cost.share) is not None:
+                self._run.emit(Metric(run_id=self._run.run_id, metric="runner_cpu", value=share, unit="ratio"))
         return failed
 
     def _workload(self, workload: Workload, cases: dict[str, Case]) -> dict[str, str]:
@@ -156,12 +190,13 @@ class Runner:
             )  # fmt: skip
             os.close(reporting)
             with sampled(self._run, process.pid, self._settings.sample_hz):
-                return _attend(process, job, reports, progress, self._settings.timeout_s)
+                return _attend(process, job, reports, progress, self._cost)
         finally:
+            self._cost.end()
             shutil.rmtree(cache, ignore_errors=True)
 
 
-def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, timeout_s: float) -> End:
+def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, cost: OwnCost) -> End:
     """Wait for the worker without polling; on timeout, interruption and at its end its whole group is killed."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -172,6 +207,8 @@ def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress
         with open(reports, "rb") as lines:
             for line in lines:
                 _note(progress, json.loads(line))
+                if progress.phase in SAMPLED:
+                    cost.begin()
 
     def read() -> None:
         while chunk := process.stdout.read1(1 << 16):  # type: ignore[union-attr]
@@ -193,7 +230,7 @@ def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress
             process.stdin.write(json.dumps(job.to_dict()).encode() + b"\n")
             process.stdin.flush()
         try:
-            over.get(timeout=timeout_s)
+            over.get(timeout=job.settings.timeout_s)
         except queue.Empty:
             timed_out = True
     finally:

@@ -8,6 +8,12 @@ import pytest
 from .builders import Builder
 
 
+@pytest.fixture(autouse=True)
+def measurements_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that measure run on all cores at once; the machine's lock has tests of its own."""
+    monkeypatch.setenv("BENCH_LOCK", "off")
+
+
 @pytest.fixture
 def warehouse() -> Builder:
     """An empty warehouse in memory."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from bench.measure.plan import Settings, Workload
-from bench.measure.runner import Runner
+from bench.measure.runner import OwnCost, Runner
 from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
@@ -147,7 +147,7 @@ def test_a_wrong_output_is_fail_accuracy(tmp_path: Path, workload: Any) -> None:
 RUNNER = """
 import sys
 from bench.measure.plan import Settings, Workload
-from bench.measure.runner import Runner
+from bench.measure.runner import OwnCost, Runner
 from bench.warehouse import recorder
 make = lambda name, **p: Workload(suite="tests", name=name, target="", mode="inference", device="cpu", dtype="float32",
                                   batch_size=1, sequence_length=None, backends=("eager", "candidate"), parameters=p)
@@ -205,7 +205,30 @@ def test_the_runner_sleeps_while_a_worker_works(tmp_path: Path, workload: Any) -
     with recorder.run("t", store=tmp_path) as run:
         runner = Runner(run, Settings(repeat=16, timeout_s=1.5), program=PROGRAM)
         before = os.times()
-        runner.measure([workload("eager", eager="hang@1")])
+        runner.measure([workload("eager", eager="hang@4")])
         after = os.times()
 
     assert (after.user - before.user) + (after.system - before.system) < 0.15
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        query = "SELECT value FROM metrics WHERE metric = 'runner_cpu' AND case_id IS NULL"
+        ((share,),) = warehouse.rows(query)
+    assert share < 0.01, "of a processor, while samples are taken"
+
+
+def test_the_runners_own_cost_is_that_of_sampling_alone() -> None:
+    """Processor time over time, of all stretches together; what lies between them does not count."""
+    clock = {"now": 0.0, "cpu": 0.0}
+    cost = OwnCost(lambda: clock["now"], lambda: clock["cpu"])
+    assert cost.share is None
+
+    for before, cpu, wall in ((9.0, 0.01, 1.0), (5.0, 0.02, 3.0)):
+        clock["cpu"] += before
+        cost.begin()
+        clock["cpu"] += cpu / 2
+        cost.begin()
+        clock["cpu"] += cpu / 2
+        clock["now"] += wall
+        cost.end()
+        cost.end()
+
+    assert cost.share == pytest.approx(0.03 / 4)

@@ -104,9 +104,7 @@ def test_other_work_or_code_or_machines_are_not_known(
     commit("another")
     assert left(store, work) == [work.backends]
     commit()
-    monkeypatch.setattr(
-        environment, "capture", lambda: dataclasses.replace(environment.Environment(environment_id="x"))
-    )
+    monkeypatch.setattr(environment, "capture", lambda: Environment(environment_id="x"))
     assert left(store, work) == [work.backends]
 
 

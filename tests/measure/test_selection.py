@@ -34,7 +34,9 @@ def plan(*names: str, batch_sizes: tuple[int, ...] = (1,)) -> list[Workload]:
 )
 def test_models_are_chosen_by_name(choice: dict[str, Any], left: list[str]) -> None:
     """A pattern may stand anywhere in the name, in either case; of several, any counts; a name is exact."""
-    patterns: Any = {key: list(map(pattern, value)) if key in ("keep", "leave") else value for key, value in choice.items()}
+    patterns: Any = {
+        key: list(map(pattern, value)) if key in ("keep", "leave") else value for key, value in choice.items()
+    }
 
     assert [workload.name for workload in select(plan(), **patterns)] == left
 
