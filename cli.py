@@ -112,8 +112,6 @@ def main() -> Any:
         )
     else:
         sys.exit(code or Exit.OK)
-    finally:
-        gc.freeze()  # all that is left goes with the process: to look through it would take as long as many a command
 
 
 def _stop(message: str, code: int) -> None:
