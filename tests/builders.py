@@ -9,53 +9,62 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from bench.warehouse import events
+from bench.warehouse.database import load
 from bench.warehouse.events import Event
 from bench.warehouse.recorder import case_ids
-from bench.warehouse.schema import arrow_schema, create_tables
-from bench.warehouse.views import compute_derived, create_derived
+from bench.warehouse.schema import arrow_schema
+from bench.warehouse.store import Store
+from bench.warehouse.views import compute_derived
 
 
 @functools.cache
 def _empty() -> bytes:
     """A warehouse without events: making its views anew for every test would take most of the time."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "warehouse.duckdb")
-        with duckdb.connect(str(file)) as connection:
-            create_tables(connection)
-            create_derived(connection)
-        return file.read_bytes()
+        load(Store(Path(folder)))
+        return Store(Path(folder)).database.read_bytes()
+
+
+def empty_store(path: Path) -> Store:
+    """A store without events, its warehouse made already."""
+    store = Store(path).create()
+    store.database.write_bytes(_empty())
+    return store
 
 
 class Builder:
-    """A warehouse of the test's own: add events, then ask. Derived tables are computed when a question follows events."""
+    """A warehouse of the test's own: add events, then ask. A question that follows events has them all inserted at once."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name, "warehouse.duckdb")
         file.write_bytes(_empty())
-        self.connection = duckdb.connect(str(file))
-        self._stale = False
+        self._connection = duckdb.connect(str(file))
+        self._added: dict[type[Event], list[Event]] = {}
 
     def add(self, *added: Event) -> "Builder":
-        """Insert events; returns itself."""
-        by_type: dict[type[Event], list[Event]] = {}
+        """Take events; returns itself."""
         for event in added:
-            by_type.setdefault(type(event), []).append(event)
-        for kind, rows in by_type.items():
+            self._added.setdefault(type(event), []).append(event)
+        return self
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """To the warehouse, all events inserted and the derived tables computed."""
+        for kind, rows in self._added.items():
             names = [field.name for field in kind.fields()]
             values = {name: [getattr(row, name) for row in rows] for name in names}
-            self.connection.register("added", pa.table(values, schema=arrow_schema(kind)))
-            self.connection.execute(f"INSERT INTO {kind.TABLE} BY NAME SELECT * FROM added")
-            self.connection.unregister("added")
-        self._stale = True
-        return self
+            self._connection.register("added", pa.table(values, schema=arrow_schema(kind)))
+            self._connection.execute(f"INSERT INTO {kind.TABLE} BY NAME SELECT * FROM added")
+            self._connection.unregister("added")
+        if self._added:
+            self._added.clear()
+            run_ids = self._connection.execute("SELECT run_id FROM runs").fetchall()
+            compute_derived(self._connection, [run_id for (run_id,) in run_ids])
+        return self._connection
 
     def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        if self._stale:
-            run_ids = self.connection.execute("SELECT run_id FROM runs").fetchall()
-            compute_derived(self.connection, [run_id for (run_id,) in run_ids])
-            self._stale = False
         return self.connection.execute(query, parameters).fetchall()
 
     def dicts(self, query: str, parameters: object = ()) -> list[dict[str, Any]]:

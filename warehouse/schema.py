@@ -49,16 +49,21 @@ def metadata(event: type[Event]) -> dict[str, str]:
 
 
 def arrow_schema(event: type[Event]) -> "pa.Schema":
-    """The Arrow schema of one table, with docs, units and version as metadata."""
+    """The Arrow schema of one table, with docs, units and version as metadata; made once."""
     import pyarrow as pa
 
-    fields = [
-        pa.field(
-            f.name, arrow_type(f.type), f.nullable, metadata={"doc": f.doc, **({"unit": f.unit} if f.unit else {})}
-        )
-        for f in event.fields()
-    ]
-    return pa.schema(fields, metadata=metadata(event))
+    if event not in _schemas:
+        fields = [
+            pa.field(
+                f.name, arrow_type(f.type), f.nullable, metadata={"doc": f.doc, **({"unit": f.unit} if f.unit else {})}
+            )
+            for f in event.fields()
+        ]
+        _schemas[event] = pa.schema(fields, metadata=metadata(event))
+    return _schemas[event]
+
+
+_schemas: "dict[type[Event], pa.Schema]" = {}
 
 
 def arrow_type(kind: Any) -> "pa.DataType":

@@ -9,17 +9,20 @@ from bench.ingest.load import Report, ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
+from ..builders import empty_store
+
+Load = Callable[..., Report]
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """An empty store."""
-    return Store(tmp_path / "store")
+    return empty_store(tmp_path / "store")
 
 
 @pytest.fixture
-def load(store: Store) -> Callable[..., Report]:
+def load(store: Store) -> Load:
     """Ingest paths into the store."""
     return lambda *paths, **options: ingest(store, [str(path) for path in paths], **options)
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,8 @@ from bench.ingest.format import Options
 from bench.ingest.load import Report
 from bench.warehouse.errors import BenchError
 
-from .conftest import Rows
+from .conftest import Load, Rows
 
-Load = Callable[..., Report]
 HEADER = "dev,name,batch_size,speedup,abs_latency,compilation_latency,compression_ratio\n"
 NAME = "inductor_no_cudagraphs_timm_models_amp_training_cuda_performance.csv"
 

@@ -5,20 +5,18 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bench.ingest.load import Line, Report
+from bench.ingest.load import Line, Report, ingest
 from bench.ingest.plan import Said
 from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
-from .conftest import Rows
+from ..builders import empty_store
+from .conftest import Load, Rows
 from .records import lines, step
-
-Load = Callable[..., Report]
 
 
 def counts(report: Report) -> list[tuple[str, int, int, int]]:
@@ -169,12 +167,12 @@ def test_a_colon_in_a_name_is_no_label(load: Load, tmp_path: Path) -> None:
     assert load(f"x:y:{folder}").lines[0].config == "x:y"
 
 
-def test_a_dry_run_writes_nothing(load: Load, store: Store, profile: Path) -> None:
+def test_a_dry_run_writes_nothing(tmp_path: Path, profile: Path) -> None:
     """It only says what would be done."""
-    report = load(profile, dry_run=True)
+    report = ingest(Store(tmp_path / "none"), [str(profile)], dry_run=True)
 
     assert [item.new is not None for item in report.plan.items] == [True, True]
-    assert not store.root.exists()
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_path_that_does_not_exist_names_the_nearest(load: Load, profile: Path) -> None:
@@ -295,7 +293,7 @@ def test_a_killed_ingest_can_be_repeated(load: Load, rows: Rows, store: Store, p
 
 def test_another_store_is_copied(load: Load, rows: Rows, profile: Path, tmp_path: Path) -> None:
     """Its events come over as they are, once."""
-    other = Store(tmp_path / "other")
+    other = empty_store(tmp_path / "other")
     from bench.ingest.load import ingest
 
     ingest(other, [str(profile)])

@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 from bench.ingest.format import Head, Options, Part, Tally
@@ -18,6 +17,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from .formats.reading import cursor, read_file
 from .records import lines, step
 
 WRITER_2 = {
@@ -41,9 +41,9 @@ def read(folder: Path, data: bytes, *, bulk: bool) -> tuple[list[dict[str, Any]]
     path = folder / "p_0.jsonl"
     path.write_bytes(data)
     log = EventLog(Store(folder))
-    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as connection, log.batch("x") as batch:
+    with pytest.MonkeyPatch.context() as patch, log.batch("x") as batch:
         patch.setattr(scheduler, "BULK_BYTES", 0 if bulk else 1 << 60)
-        part = Part(path, "run", "source", 0, len(data), 1, Options(), connection.cursor)
+        part = Part(path, "run", "source", 0, len(data), 1, Options(), cursor)
         tally = SchedulerSteps().read(part, batch)
         batch.finish()
         chunks = [row for file in batch.parts.get(ScheduleChunk, []) for row in pq.read_table(file).to_pylist()]
@@ -59,8 +59,8 @@ def is_bulk(folder: Path, data: bytes) -> bool:
     """Whether the whole file is read in bulk, proven at the first attempt."""
     path = folder / "p_0.jsonl"
     path.write_bytes(data)
-    with duckdb.connect() as connection, EventLog(Store(folder)).batch("x") as batch:
-        part = Part(path, "run", "source", 0, len(data), 1, Options(), connection.cursor)
+    with EventLog(Store(folder)).batch("x") as batch:
+        part = Part(path, "run", "source", 0, len(data), 1, Options(), cursor)
         layout = scheduler._first_layout(part)
         try:
             return layout is not None and scheduler._copy(path, part, layout, batch, 0) == data.count(b"\n")
@@ -236,8 +236,10 @@ def test_a_file_cut_anywhere_is_accounted_for(tmp_path: Path) -> None:
     """Truncation at every byte of a small file: every line is loaded or rejected."""
     data = lines(step(0), step(1)).encode()
     for end in range(1, len(data) + 1):
-        chunks, rejects, tally = read(tmp_path, data[:end], bulk=False)
-        assert tally.lines == len(chunks) + len(rejects) == data[:end].count(b"\n") + (data[end - 1] != 10)
+        (tmp_path / "p_0.jsonl").write_bytes(data[:end])
+        found = read_file(SchedulerSteps(), tmp_path / "p_0.jsonl")
+        records = len(found.of(ScheduleChunk)) + len(found.rejects())
+        assert found.tally.lines == records == data[:end].count(b"\n") + (data[end - 1] != 10)
 
 
 RECORDS = st.fixed_dictionaries(
@@ -272,8 +274,8 @@ def test_a_few_broken_lines_leave_the_rest_in_bulk(tmp_path: Path) -> None:
     good[50], good[150] = good[50][:40], good[150].replace("[1, 2]", "[1 2]")
     path = tmp_path / "p.jsonl"
     path.write_text(lines(*good))
-    with duckdb.connect() as connection, EventLog(Store(tmp_path)).batch("x") as batch:
-        part = Part(path, "run", "source", 0, path.stat().st_size, 1, Options(), connection.cursor)
+    with EventLog(Store(tmp_path)).batch("x") as batch:
+        part = Part(path, "run", "source", 0, path.stat().st_size, 1, Options(), cursor)
 
         assert scheduler._read_bulk(part, batch, Tally()) == frozenset({51, 151})
         batch.parts.clear()

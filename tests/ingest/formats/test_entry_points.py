@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 from bench.ingest.format import find_format, formats
-from bench.ingest.load import ingest
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.store import Store
 
+from ..conftest import Load, Rows
 from .reading import lay
 from .test_docs import PAGE
 
@@ -56,18 +54,17 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     formats.cache_clear()
 
 
-def test_a_format_of_another_package(install: Install, tmp_path: Path) -> None:
+def test_a_format_of_another_package(install: Install, load: Load, tmp_path: Path) -> None:
     """Is recognised, can be named, and what it loaded is known."""
     install("mylines", LINES.format(kind="Mine", name="mine"), "mylines:Mine")
     lay(tmp_path, {"x/a.txt": "mine\n"})
-    store = Store(tmp_path / "store")
 
     assert find_format("mine").doc == "lines of my own"
-    assert [(line.format, line.loaded) for line in ingest(store, [str(tmp_path / "x")]).lines] == [("mine", 1)]
-    assert ingest(store, [str(tmp_path / "x")]).lines[0].known == 1
+    assert [(line.format, line.loaded) for line in load(tmp_path / "x").lines] == [("mine", 1)]
+    assert load(tmp_path / "x").lines[0].known == 1
 
 
-def test_the_package_of_the_page(install: Install, tmp_path: Path) -> None:
+def test_the_package_of_the_page(install: Install, load: Load, rows: Rows, tmp_path: Path) -> None:
     """What docs/formats.md tells authors to write can be installed and loads, its imports included."""
     page = PAGE.read_text(encoding="utf-8")
     blocks = page.partition("## One more")[2]
@@ -78,13 +75,9 @@ def test_the_package_of_the_page(install: Install, tmp_path: Path) -> None:
     install("my_package", code, "my_package:Mine")
     lay(tmp_path, {"x/a.json": {"tool": "t", "commit": "abc", "results": [{"name": "a", "seconds": [0.5]}]}})
 
-    store = Store(tmp_path / "store")
-    ingest(store, [str(tmp_path / "x")])
+    load(tmp_path / "x")
 
-    with Warehouse.open(store) as warehouse:
-        assert warehouse.rows("SELECT git_commit, name, median FROM cells JOIN runs USING (run_id)") == [
-            ("abc", "a", 5e8)
-        ]
+    assert rows("SELECT git_commit, name, median FROM cells JOIN runs USING (run_id)") == [("abc", "a", 5e8)]
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,8 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
-from bench.ingest.load import ingest
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
-
+from ..conftest import Load, Rows
 from .reading import lay, read
 
 KIND = "model-csv"
@@ -34,18 +30,16 @@ def test_the_machine_is_an_environment() -> None:
     assert found.accounting == (13, 13, 0)
 
 
-def test_it_is_joined_to_the_results_of_its_folder(tmp_path: Path) -> None:
+def test_it_is_joined_to_the_results_of_its_folder(load: Load, rows: Rows, tmp_path: Path) -> None:
     """One run, wherever the file stands among the others."""
     lay(
         tmp_path / "k80",
         {"a_time.csv": f"{HEAD}bert,8,32,0.5\n", "z_memory.csv": f"{HEAD}bert,8,32,5\n", "m_env.csv": MACHINE},
     )
-    store = Store(tmp_path / "store")
-    ingest(store, [str(tmp_path / "k80")])
-    with Warehouse.open(store) as warehouse:
-        found: list[tuple[Any, ...]] = warehouse.rows("""
-            SELECT metric, value, torch FROM metrics JOIN runs USING (run_id) JOIN environments USING (environment_id) ORDER BY 1
-        """)  # fmt: skip
+    load(tmp_path / "k80")
+    found = rows("""
+        SELECT metric, value, torch FROM metrics JOIN runs USING (run_id) JOIN environments USING (environment_id) ORDER BY 1
+    """)  # fmt: skip
 
     assert found == [("latency", 5e8, "1.10.0+cu111"), ("memory", 5 << 20, "1.10.0+cu111")]
 

@@ -1,45 +1,13 @@
 """Results in a store: what becomes a run, what is known already, what joins."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
-from bench.ingest.load import Report
-from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
+from ..conftest import Load, Rows
 from .reading import lay
 from .samples import ASV, JMH, SAMPLES, TESTINFRA
-
-Load = Callable[..., Report]
-Rows = Callable[[str], list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """An empty store."""
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
-def load(store: Store) -> Load:
-    """Ingest paths into it."""
-    from bench.ingest.load import ingest
-
-    return lambda *paths, **options: ingest(store, [str(path) for path in paths], **options)
-
-
-@pytest.fixture
-def rows(store: Store) -> Rows:
-    """Ask it."""
-
-    def ask(query: str) -> list[tuple[Any, ...]]:
-        with Warehouse.open(store) as warehouse:
-            return warehouse.rows(query)
-
-    return ask
 
 
 def history(*commits: str) -> str:

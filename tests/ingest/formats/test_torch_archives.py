@@ -1,21 +1,16 @@
 """torch.compile results of any age: archives of many days, layouts of 2022, tables that say others' results again."""
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from bench.ingest.load import Report, ingest
-from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Case
-from bench.warehouse.store import Store
 
+from ..conftest import Load, Rows
 from .reading import lay, read, recognised
 
 HEAD = "dev,name,batch_size,speedup\n"
 ACCURACY = "dev,name,batch_size,accuracy\ncuda,a,4,pass\n"
-Query = Callable[[str], list[tuple[Any, ...]]]
 
 
 def archive(folder: Path, days: int, first: int = 0) -> None:
@@ -28,24 +23,7 @@ def archive(folder: Path, days: int, first: int = 0) -> None:
         })  # fmt: skip
 
 
-@pytest.fixture
-def load(tmp_path: Path) -> Callable[..., Report]:
-    """Ingest paths into a store."""
-    return lambda *paths: ingest(Store(tmp_path / "store"), [str(path) for path in paths])
-
-
-@pytest.fixture
-def rows(tmp_path: Path) -> Query:
-    """Ask it."""
-
-    def ask(query: str) -> list[tuple[Any, ...]]:
-        with Warehouse.open(Store(tmp_path / "store")) as warehouse:
-            return warehouse.rows(query)
-
-    return ask
-
-
-def test_an_archive_is_a_run_each_day(tmp_path: Path, load: Callable[..., Report], rows: Query) -> None:
+def test_an_archive_is_a_run_each_day(tmp_path: Path, load: Load, rows: Rows) -> None:
     """In one command, of one config, each at its time: the history is in order of days, not of folders."""
     archive(tmp_path / "archive", 12)
     (tmp_path / "archive" / "lookup.csv").write_text("001,performance,amp,day_001\n002,performance,amp,day_002\n")
@@ -62,7 +40,7 @@ def test_an_archive_is_a_run_each_day(tmp_path: Path, load: Callable[..., Report
     assert any("lookup.csv is an index of 2 reports, 2 of which are not here" in note for note in report.notes)
 
 
-def test_an_archive_that_goes_on(tmp_path: Path, load: Callable[..., Report], rows: Query) -> None:
+def test_an_archive_that_goes_on(tmp_path: Path, load: Load, rows: Rows) -> None:
     """The same command loads the days that came since; a day whose accuracy is that of another has it, too."""
     archive(tmp_path / "archive", 2)
     load(f"main:{tmp_path}/archive")
@@ -86,9 +64,7 @@ def test_an_archive_that_goes_on(tmp_path: Path, load: Callable[..., Report], ro
         ("results", None),
     ],
 )
-def test_a_folder_says_its_day(
-    tmp_path: Path, load: Callable[..., Report], rows: Query, folder: str, day: str | None
-) -> None:
+def test_a_folder_says_its_day(tmp_path: Path, load: Load, rows: Rows, folder: str, day: str | None) -> None:
     """Given alone, too; archives of 2022 write the month first."""
     lay(tmp_path / folder, {"inductor_torchbench_float32_training_cuda.csv": f"{HEAD}cuda,a,4,1.5\n"})
     load(tmp_path / folder)
@@ -142,9 +118,7 @@ def test_expected_performance() -> None:
         ("sorted_timm_models_float32_coverage_cuda_graphs.csv", "dev,suite,name,graphs\ncuda,torchbench,a,4\n"),
     ],
 )
-def test_tables_of_others_results_are_left_out(
-    tmp_path: Path, load: Callable[..., Report], name: str, header: str
-) -> None:
+def test_tables_of_others_results_are_left_out(tmp_path: Path, load: Load, name: str, header: str) -> None:
     """They would count twice."""
     lay(tmp_path / "day", {"eager_torchbench_float32_training_cuda.csv": f"{HEAD}cuda,a,4,1.5\n", name: header})
 

@@ -1,16 +1,18 @@
 """Every number of the real files of PyTorch and its profilers that an independent reader computed comes out by a query."""
 
-import json
 import math
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.ingest.load import ingest
 from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
+
+from ...builders import empty_store
+from .test_facts import FILE, Ask, Facts, facts, of, one
+
+__all__ = ["facts"]  # a fixture
 
 FOLDERS = (
     "dynamo_dashboard",
@@ -21,43 +23,22 @@ FOLDERS = (
     "hf_benchmark",
 )
 DAY = "day_001_01_01_23_performance_amp_179"
-FILE = "source_id IN (SELECT source_id FROM sources WHERE ends_with(path, ?))"
 OF_DAY = "run_id IN (SELECT run_id FROM runs WHERE config = 'dynamo_dashboard')"
-Ask = Callable[..., list[tuple[Any, ...]]]
-Facts = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def facts(shared_data: Path) -> Facts:
-    """What the independent reader found."""
-    found: Facts = json.loads((shared_data / "facts.json").read_text())
-    return found
 
 
 @pytest.fixture(scope="module")
 def ask(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
     """Questions to a store that holds the real files; `{file}` in one stands for the rows of a source of that name,
     `{day}` for those of the dashboard."""
-    store = Store(tmp_path_factory.mktemp("facts") / "store")
+    store = empty_store(tmp_path_factory.mktemp("facts") / "store")
     ingest(store, [str(shared_data / folder) for folder in FOLDERS])
     warehouse = Warehouse.open(store)
     return lambda query, *parameters: warehouse.rows(query.replace("{file}", FILE).replace("{day}", OF_DAY), parameters)
 
 
-def one(rows: list[tuple[Any, ...]]) -> Any:
-    """The value of an answer of one row and column."""
-    ((value,),) = rows
-    return value
-
-
 def near(left: Any, right: Any) -> bool:
     """Equal but for the last digits."""
     return math.isclose(left, right, rel_tol=1e-9)
-
-
-def of(facts: Facts, folder: str) -> list[tuple[str, Facts]]:
-    """The facts of the files of a folder."""
-    return [(path, said) for path, said in facts.items() if path.startswith(f"{folder}/")]
 
 
 def test_every_byte_was_read(ask: Ask, facts: Facts) -> None:

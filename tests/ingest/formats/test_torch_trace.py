@@ -16,6 +16,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ...builders import empty_store
 from .reading import Read, lay, read, read_file
 
 KIND = "torch-trace"
@@ -258,9 +259,9 @@ def test_a_large_trace_goes_past_python(tmp_path: Path, monkeypatch: pytest.Monk
                 for name in tables
             ]
 
-    through = load(Store(tmp_path / "through"))
+    through = load(empty_store(tmp_path / "through"))
     monkeypatch.setattr(torch_trace, "IN_PYTHON", 10)
-    past = load(Store(tmp_path / "past"))
+    past = load(empty_store(tmp_path / "past"))
 
     assert through == past
     assert [len(rows) for rows in past] == [50, 53, 1, 1, 7, 7, 1, 1]
