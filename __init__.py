@@ -11,16 +11,21 @@ with bench.run("my-config") as run:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .measure.benchmarks import benchmark
     from .warehouse.recorder import Case, Run, run
 
 __version__ = "0.1.0"
-__all__ = ["Case", "Run", "__version__", "run"]
+__all__ = ["Case", "Run", "__version__", "benchmark", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the recorder on first use, so that `import bench` costs nothing (PEP 562)."""
+    """Import what is used on first use, so that `import bench` costs nothing (PEP 562)."""
     if name in ("Case", "Run", "run"):
         from .warehouse import recorder
 
         return getattr(recorder, name)
+    if name == "benchmark":
+        from .measure.benchmarks import benchmark
+
+        return benchmark
     raise AttributeError(f"module 'bench' has no attribute {name!r}")

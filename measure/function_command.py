@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from ..warehouse.errors import BenchError, Exit
+from ..warehouse.errors import BenchError, Exit, UnknownName
 from ..warehouse.options import share_option
 from ..warehouse.store import Store
+from .benchmark_finder import Group, find
 from .command_plan import parameter_of
 from .console import progress, recorded, run_options, talk, write
 from .machine_lock import alone, lock_option
@@ -37,12 +38,20 @@ def argument_of(text: str) -> tuple[str, Any]:
     return name, value
 
 
-def _target(ctx: click.Context, param: click.Parameter, text: str | tuple[str, ...] | None) -> Any:
-    for target in (text,) if isinstance(text, str) else text or ():
-        module, _, name = target.partition(":")
-        if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
-            raise BenchError(f"{target!r} names no function. Write it as module:function.")
-    return text
+def _targets(ctx: click.Context, param: click.Parameter, targets: tuple[str, ...]) -> tuple[str, ...]:
+    for target in targets:
+        module, colon, name = target.partition(":")
+        if not all(part.isidentifier() for part in [*module.split("."), *(name.split(".") if colon else ())]):
+            raise BenchError(f"{target!r} names no function and no module. Write it as module:function, or module.")
+    if len(set(targets)) != len(targets):
+        raise BenchError("a function was given twice: a comparison of it with itself needs another name for it")
+    return targets
+
+
+def _setup(ctx: click.Context, param: click.Parameter, target: str | None) -> str:
+    if target and ":" not in target:
+        raise BenchError(f"{target!r} names no function. Write it as module:function.")
+    return "".join(_targets(ctx, param, (target,) if target else ()))
 
 
 def _arguments(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
@@ -54,16 +63,17 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 
 
 @click.command("function")
-@click.argument("functions", nargs=-1, required=True, metavar="MODULE:FUNCTION…", callback=_target)
+@click.argument("functions", nargs=-1, required=True, metavar="MODULE:FUNCTION… | MODULE…", callback=_targets)
 @click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", callback=_arguments,
               help="Keyword argument, as JSON, a Python literal or text; may be repeated.")  # fmt: skip
 @click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUES",
               callback=_parameters,
               help="Keyword argument with several values: 1,10,100 or a scan, 1..10 or 1..10..3; may be repeated.")  # fmt: skip
-@click.option("--setup", metavar="MODULE:FUNCTION", callback=_target,
+@click.option("--setup", metavar="MODULE:FUNCTION", callback=_setup,
               help="Function that makes the arguments, outside the timing, once for each function and process.")  # fmt: skip
 @click.option("--check", is_flag=True, help="Check that all return what the first returns.")
 @click.option("--name", help="What to call what they compute. [default: the first function]")
+@click.option("--filter", "text", default="", metavar="TEXT", help="Of a module, only benchmarks with this in a name.")
 @click.option("--processes", type=click.IntRange(min=1), default=3, show_default=True,
               help="Fresh processes to measure in, one after the other.")  # fmt: skip
 @share_option("--precision", default="1%",
@@ -82,9 +92,10 @@ def command(
     functions: tuple[str, ...],
     arguments: dict[str, Any],
     parameters: dict[str, list[Any]],
-    setup: str | None,
+    setup: str,
     check: bool,
     name: str | None,
+    text: str,
     processes: int,
     precision: float,
     budget_s: float,
@@ -100,28 +111,38 @@ def command(
 ) -> int:
     """Measure functions: time and memory of a call; several against the first.
 
-    Modules are found from the present folder. Several functions of the same arguments take turns in random order, in
-    fresh processes, until their ratio is known as precisely as asked; async ones are awaited. Ends with 1 if one failed.
+    Modules are found from the present folder; of a module, all that it marks with @bench.benchmark is measured. Several
+    functions of the same arguments take turns in random order, in fresh processes, until their ratio is known as
+    precisely as asked; async ones are awaited. Ends with 1 if one failed.
 
     \b
         bench measure function json:dumps --arg obj='{"a": [1, 2, 3]}'
         bench measure function work:old work:new --parameter n=10,100,1000 --check
+        bench measure function benchmarks
     """
     from ..warehouse import recorder
     from .runner import Runner
 
-    if len(set(functions)) != len(functions):
-        raise BenchError("a function was given twice: a comparison of it with itself needs another name for it")
-    if twice := sorted(arguments.keys() & parameters.keys()):
-        raise BenchError(f"{', '.join(twice)} has both an --arg and a --parameter: give one of them")
+    if any(":" in target for target in functions):
+        if twice := sorted(arguments.keys() & parameters.keys()):
+            raise BenchError(f"{', '.join(twice)} has both an --arg and a --parameter: give one of them")
+        said = {key: [value] for key, value in arguments.items()} | parameters
+        groups = [Group(name or functions[0], functions, said, setup)]
+    else:
+        if arguments or parameters or setup or name:
+            raise BenchError(
+                "--arg, --parameter, --setup and --name go with module:function: benchmarks say that themselves"
+            )
+        groups = _chosen(find(functions), text)
     plan = [
         Workload(
-            suite="function", name=name or functions[0], target=setup or "", mode="", device="", dtype="", batch_size=0,
-            sequence_length=None, backends=functions, baseline=functions[0],
-            parameters=arguments | dict(zip(parameters, values, strict=True)),
+            suite="function", name=group.name, target=group.setup, mode="", device="", dtype="", batch_size=0,
+            sequence_length=None, backends=group.functions, baseline=group.functions[0],
+            parameters=dict(zip(group.parameters, values, strict=True)),
         )
         for _ in range(processes)
-        for values in itertools.product(*parameters.values())
+        for group in groups
+        for values in itertools.product(*group.parameters.values())
     ]  # fmt: skip
     settings = Settings(
         precision=min(precision * math.sqrt(processes), 0.99), budget_s=budget_s / processes, timeout_s=timeout_s,
@@ -134,6 +155,14 @@ def command(
     _show(store, run.run_id, fmt, precision)
     recorded(run)
     return Exit.FAILED if failed else Exit.OK
+
+
+def _chosen(groups: list[Group], text: str) -> list[Group]:
+    """The benchmarks with this text in their name or in one of their functions'."""
+    found = [group for group in groups if any(text in name for name in (group.name, *group.functions))]
+    if not found:
+        raise UnknownName("benchmark", text, [group.name for group in groups], where="these modules")
+    return found
 
 
 def _show(store: Store, run_id: str, fmt: str, precision: float) -> None:

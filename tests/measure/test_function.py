@@ -119,7 +119,7 @@ def test_a_table_for_people() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["json"], "names no function. Write it as module:function"),
+        (["no-name"], "names no function and no module. Write it as module:function"),
         (["json:dumps", "json:dumps"], "given twice"),
         (["json:dumps", "--arg", "x"], "Write it as NAME=VALUE"),
         (["json:dumps", "--arg", "x=1", "--parameter", "x=1,2"], "both an --arg and a --parameter"),
