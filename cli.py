@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "plan": (".query.explain_command", "plan", "How many runs it takes to see a change of a given size."),
     "cost-model": (".query.cost_model_command", "cost_model", "Fit what a scheduler step costs by its tokens."),
     "viz": (".viz.commands", "viz", "Draw charts of queries."),
+    "doctor": (".measure.doctor_command", "command", "What would disturb measurements here, and the noise floor."),
     "recover": (".warehouse.commands", "recover", "Seal the journals of processes that died."),
     "rebuild": (".warehouse.commands", "rebuild", "Build the warehouse anew from the event log."),
     "verify": (".warehouse.commands", "verify", "Check every file's checksum and accounting."),

@@ -38,6 +38,19 @@ class Nvml:
                 found.append(GpuUse(index, sum(sizes), busy))
         return found
 
+    def others(self, pids: Collection[int]) -> list[tuple[int, int]]:
+        """GPU and process id of whatever else computes or draws there."""
+        return [
+            (index, process.pid)
+            for index, handle in enumerate(self._handles)
+            for processes in (
+                self._library.nvmlDeviceGetComputeRunningProcesses(handle),
+                self._library.nvmlDeviceGetGraphicsRunningProcesses(handle),
+            )
+            for process in processes
+            if process.pid not in pids
+        ]
+
 
 def nvml() -> Nvml | None:
     """NVML, where it and a driver are there."""

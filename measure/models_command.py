@@ -147,7 +147,7 @@ def _measure(
 ) -> int:  # fmt: skip
     from ..warehouse import recorder
     from ..warehouse.database import Warehouse
-    from .report import results, show
+    from .report import noise_floor, results, show
     from .runner import Runner
 
     run_id = ""
@@ -168,7 +168,10 @@ def _measure(
         progress("")
     with Warehouse.open(store) as warehouse:
         found = results(warehouse, run_id, known=known.runs if known else None)
+        floor = noise_floor(warehouse, run_id)
     show(found, fmt)
+    if floor:
+        talk(floor)
     if left:
         recorded(run, "Ask again with: bench speedups")
     else:

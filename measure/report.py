@@ -127,6 +127,19 @@ def results(warehouse: "Warehouse", run_id: str, *, known: Mapping[str, str] | N
     return [Result(*row) for row in warehouse.rows(_QUERY, {"run": run_id, "known": dict(known or {})})]
 
 
+def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
+    """What bench doctor said last of the machine of a run, in a sentence."""
+    rows = warehouse.rows(
+        "SELECT noise_floor, measured_at FROM noise_floors JOIN runs USING (environment_id, host)"
+        " WHERE runs.run_id = ? AND noise_floor IS NOT NULL ORDER BY measured_at DESC LIMIT 1",
+        [run_id],
+    )
+    if not rows:
+        return None
+    ((floor, when),) = rows
+    return f"the noise floor of this machine was {floor:.2%} at {when:%F %H:%M} UTC (bench doctor)"
+
+
 def show(found: Sequence[Result], fmt: str) -> None:
     """Write a row for each case, then for people one for each failure, and to stderr what rows cannot say."""
     exact = ([getattr(result, name) for name in COLUMNS] for result in found)

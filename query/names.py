@@ -23,8 +23,8 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
 
     Args:
         warehouse: Where to look.
-        name: `latest` (any run), a config, or the beginning of a run id or of a git commit, in this order; `~N` after it
-            leaves out the newest N: latest~1, main~2.
+        name: `latest` (any run, but those of `bench doctor`), a config, or the beginning of a run id or of a git commit, in
+            this order; `~N` after it leaves out the newest N: latest~1, main~2.
 
     Returns:
         Run ids, at least one.
@@ -37,32 +37,32 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
     if back and not back.isdecimal():
         base, back = name, ""  # a config may hold a tilde
     rows = warehouse.rows(
-        "SELECT run_id, config, git_commit FROM run_summaries ORDER BY began_at DESC NULLS LAST, run_id DESC"
+        "SELECT run_id, config, git_commit, source FROM run_summaries ORDER BY began_at DESC NULLS LAST, run_id DESC"
     )
     runs = _meant(base, rows)
     if not runs:
-        known = list(dict.fromkeys(["latest", *(config for _, config, _ in rows), *(run_id for run_id, _, _ in rows)]))
+        known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
         raise UnknownName("run", name, known, where=str(warehouse.store.root), cure="List them with: bench runs")
     if int(back or 0) >= len(runs):
         raise BenchError(f"no run {name!r}: {base} has {len(runs)}. List them with: bench runs")
     return runs[int(back or 0) :]
 
 
-def _meant(name: str, rows: Sequence[tuple[str, str, str | None]]) -> list[str]:
+def _meant(name: str, rows: Sequence[tuple[str, str, str | None, str]]) -> list[str]:
     """Runs a name without `~N` means, newest first."""
     if name == "latest":
-        return [run_id for run_id, _, _ in rows]
-    of_config = [run_id for run_id, config, _ in rows if config == name]
+        return [run_id for run_id, _, _, source in rows if source != "doctor"]
+    of_config = [run_id for run_id, config, *_ in rows if config == name]
     if of_config or len(name) < SHORTEST_PREFIX:
         return of_config
-    by_id = [run_id for run_id, _, _ in rows if run_id.startswith(name)]
+    by_id = [run_id for run_id, *_ in rows if run_id.startswith(name)]
     if len(by_id) > 1:
         raise BenchError(f"{name!r} begins {len(by_id)} run ids: {', '.join(by_id[:3])} … Give more of it.")
     if by_id:
         return by_id
     if not re.fullmatch(r"[0-9a-f]+", name):
         return []
-    return [run_id for run_id, _, commit in rows if commit is not None and commit.startswith(name)]
+    return [run_id for run_id, _, commit, _ in rows if commit is not None and commit.startswith(name)]
 
 
 def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequence[str], kind: str) -> None:
