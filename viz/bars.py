@@ -149,7 +149,7 @@ class Bars:
         low, high = self.domain
         axis: dict[str, Any] = {"labelOverlap": True}
         if self.ratio:
-            axis |= {"values": log_ticks(low, high), "labelExpr": "format(datum.value, '~g') + 'x'"}
+            axis |= {"values": log_ticks(low, high), "labelExpr": "format(datum.value, ',~r') + 'x'"}
         scale = {"type": "log" if self.ratio else "linear", "domain": [low, high], "nice": False}
         x = {"type": "quantitative", "title": self.title, "scale": scale, "axis": axis}
         colour = self.legend.encodings("series")["color"]
@@ -165,8 +165,8 @@ class Bars:
             "fillOpacity": {"condition": {"test": "datum.sure", "value": 1}, "value": 0.12},
         }
         layers: list[dict[str, Any]] = [
+            {"mark": {"type": "rule", "color": _GREY}, "data": {"values": [{}]}, "encoding": {"x": {**x, "datum": self.base}}},
             {"name": "bars", "mark": {"type": "bar", "strokeWidth": 0.8}, "encoding": bar},
-            {"mark": {"type": "rule", "color": _GREY}, "data": {"values": [{}]}, "encoding": {"x": {"datum": self.base}}},
             {"mark": "rule", "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
             *(
                 {"mark": {"type": "tick", "height": 6 if interactive else 4}, "encoding": {"x": {**x, "field": end}}}
@@ -188,7 +188,7 @@ class Bars:
         for layer in layers:
             if "data" not in layer:
                 layer["encoding"] |= {"opacity": faded("series", 0.08)}
-        layers[0]["encoding"] |= {"tooltip": tooltip(tips)}
+        layers[1]["encoding"] |= {"tooltip": tooltip(tips)}
         layers[-1]["encoding"] |= {"tooltip": tooltip(tips)}
         return {"params": params("series", zoom=False, views=["bars"]), "layer": layers}
 
@@ -262,7 +262,7 @@ class Bars:
         ticks = [1.0, *log_ticks(low, high)] if self.ratio else [0.0, high / 2, high]
         cells, taken = [" "] * (across + 8), -1
         for tick in sorted(ticks):
-            label = f"{tick:g}x" if self.ratio else short(tick)
+            label = f"{tick:,g}x" if self.ratio else short(tick)
             at = max(0, self._place(tick, across) - len(label) // 2)
             if at > taken:
                 cells[at : at + len(label)] = label

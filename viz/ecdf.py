@@ -122,18 +122,23 @@ class Ecdf:
             "opacity": 0.45,
             "size": round((9 if len(self.samples) <= _FEW else 4) * larger**2),
         }
+        first = {sample.series: sample for sample in reversed(self.samples)}
         middles = [
             {
                 "series": self.legend.labels[s.series], "value": self.unit.of(s.median), "strip": self._strips[s.series],
                 "low": self.unit.of(s.low), "high": self.unit.of(s.high),
+                "least": self.unit.of(first[s.series].value), "share": first[s.series].share,
             }
             for s in self.summaries
         ]  # fmt: skip
+        line = {"strokeWidth": round(1.2 * larger, 2), "clip": interactive}
         below = {"x": x, "y": {**y, "field": "strip"}}
         own = {"data": {"values": middles}}
         layers: list[dict[str, Any]] = [
-            {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": round(1.2 * larger, 2), "clip": interactive},
+            {"mark": {"type": "line", "interpolate": "step-after", **line},
              "encoding": {"x": x, "y": y, "stroke": colour, **alone}},
+            {**own, "mark": {"type": "rule", **line},  # up to the share of the first
+             "encoding": {"x": {**x, "field": "least"}, "y": y, "y2": {"datum": 0}, "stroke": colour, **alone}},
             {"mark": {**dots, "clip": interactive},
              "encoding": {**below, "fill": colour, **alone, **({"tooltip": tooltip(told)} if interactive else {})}},
             {**own, "mark": {"type": "rule", "strokeWidth": 2.5 * larger},

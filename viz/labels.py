@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _WIDE = ("W", "F")
+_BETWEEN = " · "  # the parts of a name
 
 
 @functools.lru_cache(maxsize=1024)
@@ -63,14 +64,24 @@ def labels(names: Iterable[str], columns: int) -> dict[str, str]:
     chosen: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        label = shorten(printable(name) or "(empty)", columns)
+        label = _shortened(printable(name) or "(empty)", columns)
         copy = 2
         while label in taken:
-            label = f"{shorten(printable(name), columns - 3)}·{copy}"
+            label = f"{_shortened(printable(name), columns - 3)}·{copy}"
             copy += 1
         chosen[name] = label
         taken.add(label)
     return chosen
+
+
+def _shortened(name: str, columns: int) -> str:
+    """As `shorten`, but of a name in parts each keeps as much as the longest of them leave it."""
+    parts = name.split(_BETWEEN)
+    room = columns - len(_BETWEEN) * (len(parts) - 1)
+    if room < 3 * len(parts):
+        return shorten(name, columns)
+    each = next(most for most in range(room, 0, -1) if sum(min(width(part), most) for part in parts) <= room)
+    return _BETWEEN.join(shorten(part, each) for part in parts)
 
 
 _CALLED = {"batch_size": "bs ", "sequence_length": "len "}
@@ -92,7 +103,7 @@ def telling(rows: Sequence[Mapping[str, Any]], axes: Sequence[str], always: str 
             told = apart
     chosen = chosen or [next((axis for axis in axes if any(row[axis] is not None for row in rows)), axes[0])]
     return [
-        " · ".join(f"{_CALLED.get(a, '')}{_brief(a, row[a])}" for a in chosen if row[a] is not None) or "(none)"
+        _BETWEEN.join(f"{_CALLED.get(a, '')}{_brief(a, row[a])}" for a in chosen if row[a] is not None) or "(none)"
         for row in rows
     ]
 

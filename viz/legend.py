@@ -10,6 +10,8 @@ from .palette import styles
 _PER_INCH = 15  # characters of an 8 pt label
 _ROW_INCHES = 0.165
 _MOST_ROWS = 8  # more are a reason to shorten names
+_SHORT = 26  # columns a name that is shortened is worth
+_WIDER = 1.15  # fonts with Chinese characters draw dots and dashes as wide as those
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +28,14 @@ class Legend:
         cls, configs: Sequence[str], inches: float, *, below: bool = False, known: Sequence[str] = ()
     ) -> "Legend":
         """The legend for these configs in a figure that wide; where `below`, in no case beside the plot."""
-        across = inches * _PER_INCH
+        across = inches * _PER_INCH / (_WIDER if any(width(config) > len(config) for config in configs) else 1)
         longest = max((width(printable(config)) for config in configs), default=0)
         if longest <= across * 0.25 and len(configs) <= 18 and not below:
             return cls("right", 1, labels(configs, max(8, int(across * 0.25))), known)
         columns = int(max(1, min(8 if below else 4, len(configs), across // (longest + 5))))
         if len(configs) > _MOST_ROWS * columns:
-            columns = max(1, min(4, int(across // 20)))
-        return cls("bottom", columns, labels(configs, max(8, int(across / columns) - 5)), known)
+            columns = max(columns, int(across // _SHORT))
+        return cls("bottom", columns, labels(configs, max(8, int(across / columns) - 4)), known)
 
     @property
     def inches(self) -> float:

@@ -19,7 +19,7 @@ _FEW = 400  # points that are marked large
 _NUMBERS = {
     "labelExpr": "format(datum.value, ',~r')"
 }  # as they are, where d3 would round them to the distance of ticks
-_TICKS = 12  # values on the x axis that all get a tick
+_TICKS = 12  # whole numbers on the x axis that all get a tick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,11 @@ class Lines:
                 "axis": {"labelOverlap": "greedy"},
             }
         present = sorted({point.x for point in self.points})
-        few = {"values": present, "labelOverlap": "greedy"} if len(present) <= _TICKS else {}
+        few = (
+            {"values": present, "labelOverlap": "greedy"}
+            if len(present) <= _TICKS and not any(x % 1 for x in present)
+            else {}
+        )
         ticks = few or ({"values": log_ticks(low, high)} if self.log_x else {})
         scale = {"type": "log" if self.log_x else "linear", "domain": [low, high], "nice": False}
         return {
