@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .labels import labels, printable, width
-from .palette import styles
+from .palette import DASHES, MARKERS, styles
 
 _PER_INCH = 15  # characters of an 8 pt label
 _ROW_INCHES = 0.165
@@ -45,7 +45,7 @@ class Legend:
 
     def encodings(self, field: str, *, colour: bool = True) -> dict[str, Any]:
         """Vega-Lite colour and shape for that field; one legend for both, none for a single config."""
-        looks = styles(list(self.labels), self.known)
+        looks = self._looks
         domain = list(self.labels.values())
         legend = (
             {"title": None, "orient": self.orient, "columns": self.columns, "labelLimit": 0}
@@ -60,3 +60,17 @@ class Legend:
             "color": {**encoding, "scale": {"domain": domain, "range": [looks[config][0] for config in self.labels]}},
             **({"shape": shape} if len(domain) > 1 else {}),
         }
+
+    def strokes(self, field: str) -> dict[str, Any]:
+        """Vega-Lite colour of lines without markers, and dashes where there are more of them than colours; one legend."""
+        colour, looks = self.encodings(field)["color"], self._looks
+        alike = len({colour for colour, _ in looks.values()}) < len(looks)
+        longer = {"symbolSize": 90} if alike else {}  # as long as the height of a row allows, for the dashes to be seen
+        legend = colour["legend"] and {**colour["legend"], "symbolType": "stroke", "symbolStrokeWidth": 2, **longer}
+        dashes = [DASHES[MARKERS.index(looks[config][1])] for config in self.labels]
+        dash = {**colour, "legend": legend, "scale": {**colour["scale"], "range": dashes}}
+        return {"color": {**colour, "legend": legend}, **({"strokeDash": dash} if alike else {})}
+
+    @property
+    def _looks(self) -> dict[str, tuple[str, str]]:
+        return styles(list(self.labels), self.known)

@@ -166,12 +166,7 @@ class Lines:
         if not self.marked:  # the lines themselves are what one points at, and what the legend shows
             layers[-1] |= {"name": f"marks{place}"}
             layers[-1]["encoding"].pop("stroke")
-            legend = looks["color"]["legend"] and {
-                **looks["color"]["legend"],
-                "symbolType": "stroke",
-                "symbolStrokeWidth": 2,
-            }
-            layers[-1]["encoding"] |= {"color": {**looks["color"], "legend": legend}}
+            layers[-1]["encoding"] |= self.legend.strokes("series")
         if len(self.panels) > 1:
             layers = [{"transform": [{"filter": f"datum.panel === {place}"}], **layer} for layer in layers]
         levels = [level for level in self.levels if level.panel == place]

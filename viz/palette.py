@@ -32,6 +32,9 @@ MARKERS = (
     "M0,-.95L.82,-.48L.82,.48L0,.95L-.82,.48L-.82,-.48Z",
 )
 
+# Of lines without markers, whose looks have a marker all the same: as many as there are of those.
+DASHES = ([1, 0], [5, 2], [2, 2], [5, 2, 1, 2], [3, 3], [1, 2], [7, 3], [3, 1, 1, 1], [4, 1])
+
 # Charts of few configs use only these, the easiest to tell apart.
 FIRST_COLOURS = 6
 FIRST_MARKERS = 5

@@ -108,6 +108,33 @@ def test_labels_are_never_alike() -> None:
     assert all(labels.width(label) <= 12 for label in found.values())
 
 
+def test_a_name_in_parts_keeps_a_bit_of_each() -> None:
+    """The short ones whole: of `model · backend · config` all three tell."""
+    names = [f"{'long-model' * 6} · {backend} · {'long-config' * 6}" for backend in ("eager", "inductor")]
+
+    found = list(labels.labels(names, 36).values())
+
+    assert found == ["long-m…model · eager · long-c…onfig", "long-…model · inductor · long-…onfig"]
+
+
+def test_a_label_is_as_wide_as_it_may_be_and_no_wider() -> None:
+    """However few characters there are for however many parts."""
+    name = " · ".join(["中文模型", "b", "a-config-of-some-length", "cuda"])
+
+    for columns in range(8, 50):
+        assert labels.width(labels.labels([name], columns)[name]) <= columns
+
+
+def test_lines_without_markers_are_dashed_where_colours_repeat() -> None:
+    """Twelve have a colour each; of more no two look alike."""
+    few, many = (Legend.fitting(NAMES[:count], 6).strokes("series") for count in (12, 30))
+
+    assert "strokeDash" not in few
+    looks = zip(many["color"]["scale"]["range"], map(tuple, many["strokeDash"]["scale"]["range"]), strict=True)
+    assert len(set(looks)) == 30
+    assert many["color"]["legend"] == many["strokeDash"]["legend"]
+
+
 def test_nothing_in_a_label_can_steer_a_terminal() -> None:
     """Line breaks, escape sequences and direction marks are written out."""
     assert labels.printable("a\nb\x1b[31m\u202e中") == r"a\nb\x1b[31m\u202e中"
