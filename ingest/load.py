@@ -189,7 +189,7 @@ class _Loader:
         self.progress = progress
         self.tallies = tallies
         self.conflicts: list[str] = []
-        self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it is known to say
+        self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
         self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
         self._database: duckdb.DuckDBPyConnection | None = None
@@ -201,9 +201,11 @@ class _Loader:
 
     def _load(self, parts: list[NewPart]) -> None:
         new = {part.run_id for part in parts if part.new_run}
-        self._written = {part.run_id: None for part in parts if part.run_id not in new}
-        if any(part.format.histories for part in parts):
-            self._claimed = self._runs_there()
+        known = {part.run_id for part in parts} - new
+        if known or any(part.format.histories for part in parts):
+            there = self._runs_there()
+            self._written = {run_id: there.get(run_id) for run_id in known}
+            self._claimed = set(there)
         batches = list(_batches(parts))
         if len(batches) < 2:
             for batch in batches:
@@ -253,12 +255,13 @@ class _Loader:
                 self._database = duckdb.connect(config={"threads": 1, "memory_limit": MEMORY_LIMIT})
         return self._database.cursor()
 
-    def _runs_there(self) -> set[str]:
+    def _runs_there(self) -> dict[str, str | None]:
+        """The runs of the store, and the environment that each says."""
         from ..warehouse.database import Warehouse, load_locked
 
         load_locked(self.store)
         with Warehouse.open(self.store) as warehouse:
-            return {run_id for (run_id,) in warehouse.rows("SELECT DISTINCT run_id FROM runs")}
+            return dict(warehouse.rows("SELECT run_id, environment_id FROM runs"))
 
     def _claim(self, run_id: str) -> bool:
         """Whether a run is neither in the store nor being read by now; from here on it is."""
@@ -284,9 +287,11 @@ class _Loader:
                 tags = {**json.loads(run.tags or "{}"), **self.tags}
                 said = Json(json.dumps(tags, sort_keys=True, ensure_ascii=False)) if tags else None
                 rows.append(replace(run, tags=said, bench_version=__version__))
-            elif (
-                None not in (environments := {self._written[run.run_id], run.environment_id}) and len(environments) > 1
-            ):
+            elif self._written[run.run_id] is None and run.environment_id is not None:
+                # a file about the machine that came after the results; the warehouse puts both rows together
+                self._written[run.run_id] = run.environment_id
+                rows.append(run)
+            elif run.environment_id not in (None, self._written[run.run_id]):
                 self.conflicts.append(f"{name}: {ELSEWHERE}")
         return rows
 

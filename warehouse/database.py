@@ -323,9 +323,21 @@ def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: L
         connection.executemany("INSERT INTO _files VALUES (?, ?)", [(table, file.name) for file in files])
         if event in DERIVING:
             touched.update(run for (run,) in connection.execute(f"SELECT DISTINCT run_id FROM {source}").fetchall())
+    if Run.TABLE in loaded.rows:
+        _one_row_a_run(connection)
     if touched:
         connection.execute(f"SET memory_limit = '{DERIVING_MEMORY}'")
         compute_derived(connection, sorted(touched))
+
+
+def _one_row_a_run(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Put together the rows of a run that was described in parts, in whatever order: a file about its machine may come late."""
+    columns = ", ".join(f"min({quote(f.name)}) AS {quote(f.name)}" for f in Run.fields() if f.name != "run_id")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE _whole AS SELECT run_id, {columns} FROM runs GROUP BY run_id HAVING count(*) > 1"
+    )
+    connection.execute("DELETE FROM runs WHERE run_id IN (SELECT run_id FROM _whole)")
+    connection.execute("INSERT INTO runs BY NAME FROM _whole")
 
 
 def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source: str, loaded: Loaded) -> int:

@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+from bench.warehouse.database import rebuild
+from bench.warehouse.store import Store
+
 from ..conftest import Load, Rows
 from .reading import lay, read
 
@@ -42,6 +45,32 @@ def test_it_is_joined_to_the_results_of_its_folder(load: Load, rows: Rows, tmp_p
     """)  # fmt: skip
 
     assert found == [("latency", 5e8, "1.10.0+cu111"), ("memory", 5 << 20, "1.10.0+cu111")]
+
+
+def test_it_may_come_later(load: Load, rows: Rows, store: Store, tmp_path: Path) -> None:
+    """In a further command, or after the results in the same: the run has its machine and its time, in one row, and keeps
+    them when the warehouse is derived anew; another machine is said."""
+    lay(tmp_path / "k80", {"a_time.csv": f"{HEAD}bert,8,32,0.5\n"})
+    load(tmp_path / "k80", tags={"gpu": "k80"})
+    assert rows("SELECT torch FROM run_details") == [(None,)]
+
+    lay(tmp_path / "k80", {"zz.csv": MACHINE})
+    report = load(tmp_path / "k80")
+
+    described = """
+        SELECT count(*), min(started_at::DATE::VARCHAR), min(torch), min(tags ->> 'gpu')
+        FROM runs JOIN environments USING (environment_id)
+    """
+    assert [(line.path.name, line.loaded, line.known) for line in report.lines] == [
+        ("a_time.csv", 0, 1),
+        ("zz.csv", 13, 0),
+    ]
+    assert rows(described) == [(1, "2021-12-11", "1.10.0+cu111", "k80")]
+    lay(tmp_path / "k80", {"env2.csv": MACHINE.replace("1.10.0", "2.0")})
+    assert any("says another environment" in note for note in load(tmp_path / "k80").notes)
+    rebuild(store)
+    assert rows(described) == [(1, "2021-12-11", "1.10.0+cu111", "k80")]
+    assert rows("SELECT count(*) FROM metrics") == [(1,)]
 
 
 def test_another_framework_is_no_torch() -> None:
