@@ -36,6 +36,13 @@ def test_every_sample_stands_at_its_share() -> None:
     assert fields(figure, "series", "value", "share") == [("A", 1.0, 0.5), ("A", 3.0, 1.0), ("B", 5.0, 1.0)]
 
 
+def test_shares_begin_at_0() -> None:
+    """The first sample is a step like the others; of one there is that step only, and not an empty plot."""
+    figure = draw(opened(sampled(A=[3.0, 1.0], B=[5.0])), ["A", "B"])
+
+    assert [(m["least"], m["share"]) for m in medians(figure)] == [(1.0, 0.5), (5.0, 1.0)]
+
+
 def test_the_median_has_its_interval_where_there_are_samples_enough() -> None:
     """Distribution-free, from six samples on; fewer have none, and the number says how many."""
     figure = draw(opened(sampled(A=[1.0, 2, 3, 4, 5, 6], B=[7.0, 9.0])), ["A", "B"])
