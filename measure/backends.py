@@ -1,43 +1,91 @@
 """Backends: the ways to run a model. One backend is one entry here.
 
 Another package offers one as an entry point of group `bench.backends`: a function without arguments that returns a
-`Backend`.
+`Backend`. And `torch:NAME` is whatever torch._dynamo knows by that name: `torch:eager` is eager through the frame
+evaluation alone, which is what that costs.
 """
 
+import contextlib
+import importlib.util
+import inspect
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
 
 from ..warehouse.errors import UnknownName
+from . import exports
 
 GROUP = "bench.backends"
+TORCH = "torch:"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What a backend may know of the calls to come."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] | None = None
+    device: str = "cpu"
+    mode: str = "inference"
+    fullgraph: bool = False
+    dynamic: bool | None = None  # None leaves torch's own choice
+
+
+Prepare = Callable[[Any, Example], Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
     """One way to run a model.
 
-    `prepare` turns a module into what is called in its place; work it puts off happens in the first call, which is
-    timed as such. `missing` takes a device and says, with the cure, why the backend cannot run there; None if it can.
-    `dynamo` tells whether torch._dynamo's counters are about it.
+    `prepare` turns a module and an example into what is called in the module's place; it is part of the first call.
+    `missing` takes a device and says, with the cure, why the backend cannot run there; None if it can. `needs` are
+    packages, each with its install line. `dynamo` tells whether torch._dynamo's counters are about it, `training`
+    whether it can train, and `changes` whether it changes the module, and so gets a copy.
     """
 
     name: str
-    prepare: Callable[[Any], Any]
+    prepare: Prepare
     missing: Callable[[str], str | None] = lambda device: None
+    needs: Mapping[str, str] | None = None
     dynamo: bool = False
+    training: bool = True
+    changes: bool = False
+
+    def unavailable(self, device: str, mode: str) -> str | None:
+        """Why a workload is not to be run by this backend; None if it is."""
+        if mode == "training" and not self.training:
+            return f"{self.name} is for inference only"
+        for package, cure in (self.needs or {}).items():
+            if not _found(package):
+                return f"{package} is not installed. Install it with: {cure}"
+        return self.missing(device)
 
 
-def _compile(backend: str) -> Callable[[Any], Any]:
-    def prepare(module: Any) -> Any:
-        import torch
+def _found(package: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return importlib.util.find_spec(package) is not None
+    return True  # it is there, though it has no spec
 
-        return torch.compile(module, backend=backend)
 
-    return prepare
+def _compile(module: Any, example: Example, *, backend: str = "inductor", **how: Any) -> Callable[..., Any]:
+    import torch
+
+    if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
+        how["isolate_recompiles"] = True  # else the code that another backend compiled counts as compiled before
+    compiled: Callable[..., Any] = torch.compile(
+        module, backend=backend, fullgraph=example.fullgraph, dynamic=example.dynamic, **how
+    )
+    return compiled
+
+
+def _compiler(name: str, missing: Callable[[str], str | None] = lambda device: None, **how: Any) -> Backend:
+    """A backend of torch.compile."""
+    return Backend(name, partial(_compile, **{"backend": name, **how}), missing, dynamo=True)
 
 
 def _without_compiler(device: str) -> str | None:
@@ -50,11 +98,54 @@ def _without_compiler(device: str) -> str | None:
     return None
 
 
+def _without_gpu(device: str) -> str | None:
+    return None if device.startswith("cuda") else "it needs a GPU. Measure it with: --devices cuda"
+
+
+def _quantized(module: Any, example: Example) -> Callable[..., Any]:
+    from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+    quantize_(module, Int8WeightOnlyConfig())
+    return _compile(module, example)
+
+
+def _inductor(name: str, **how: Any) -> Backend:
+    return _compiler(f"inductor-{name}" if name else "inductor", _without_compiler, backend="inductor", **how)
+
+
+_ONNX = {name: f"pip install {name}" for name in ("onnx", "onnxscript", "onnxruntime")}
+
 OWN = (
-    Backend("eager", lambda module: module),
-    Backend("aot_eager", _compile("aot_eager"), dynamo=True),
-    Backend("inductor", _compile("inductor"), _without_compiler, dynamo=True),
+    Backend("eager", lambda module, example: module),
+    _compiler("aot_eager"),
+    _inductor(""),
+    _inductor("reduce-overhead", mode="reduce-overhead"),
+    _inductor("max-autotune", mode="max-autotune"),
+    _inductor("no-cudagraphs", mode="max-autotune-no-cudagraphs"),
+    replace(_inductor("freezing", options={"freezing": True}), training=False, changes=True),
+    _compiler("cudagraphs", _without_gpu),
+    Backend("export", exports.export, training=False),
+    Backend("aotinductor", exports.aotinductor, _without_compiler, training=False),
+    Backend("torchscript", exports.torchscript),
+    Backend("onnxruntime", exports.onnxruntime, needs=_ONNX, training=False),
+    replace(
+        _compiler("tensorrt", _without_gpu), needs={"torch_tensorrt": "pip install torch-tensorrt"}, training=False
+    ),
+    replace(_compiler("xla", backend="openxla"), needs={"torch_xla": "pip install torch-xla"}),
+    Backend("quantized", _quantized, _without_compiler, {"torchao": "pip install torchao"}, True, False, changes=True),
 )
+
+
+def _of_torch(name: str) -> Backend:
+    """A backend by torch._dynamo's own name for it, whichever it is."""
+
+    def missing(device: str) -> str | None:
+        import torch._dynamo
+
+        offered = torch._dynamo.list_backends(exclude_tags=())
+        return None if name in offered else f"torch._dynamo has no backend {name!r}. It has: {', '.join(offered)}"
+
+    return replace(_compiler(name, missing), name=TORCH + name)
 
 
 def known() -> Mapping[str, Callable[[], Backend]]:
@@ -64,14 +155,15 @@ def known() -> Mapping[str, Callable[[], Backend]]:
 
 
 def check(names: tuple[str, ...]) -> None:
-    """Refuse a name that is no backend.
+    """Refuse a name that is no backend; whether torch knows one of its own, the worker finds out.
 
     Raises:
         UnknownName: With the nearest that is one.
     """
     for name in names:
-        if name not in known():
-            raise UnknownName("backend", name, known(), cure=f"There are: {', '.join(known())}.")
+        if name not in known() and not name.startswith(TORCH):
+            cure = f"There are: {', '.join(known())}; and {TORCH}NAME, for those of torch._dynamo."
+            raise UnknownName("backend", name, known(), cure=cure)
 
 
 def backend(name: str) -> Backend:
@@ -81,4 +173,4 @@ def backend(name: str) -> Backend:
         UnknownName: There is none.
     """
     check((name,))
-    return known()[name]()
+    return _of_torch(name.removeprefix(TORCH)) if name.startswith(TORCH) else known()[name]()

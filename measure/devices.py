@@ -22,6 +22,12 @@ class Device:
         """Why this device cannot be measured here, with the cure; None if it can."""
         return None
 
+    def free_bytes(self) -> int:
+        """Memory there is to allocate."""
+        import psutil
+
+        return int(psutil.virtual_memory().available)
+
     def synchronize(self) -> None:
         """Return when everything asked of the device is done."""
 
@@ -60,6 +66,10 @@ class Cuda(Device):
         if self._index is not None and self._index >= count:
             return f"there is no CUDA device {self._index}: torch sees {count}"
         return None
+
+    def free_bytes(self) -> int:
+        """Memory of the device there is to allocate."""
+        return int(self._cuda.mem_get_info(self._index)[0])
 
     def synchronize(self) -> None:
         """Return when everything asked of the device is done."""

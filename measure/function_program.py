@@ -16,7 +16,7 @@ from typing import Any
 
 from .devices import Device
 from .plan import Settings, Workload
-from .program import Agreement
+from .program import Agreement, Fact
 from .sampling import Reading
 
 TOLERANCE = 1e-9  # relative, of floats: another order of summation is no other result
@@ -103,13 +103,17 @@ class FunctionProgram:
         """The function with its arguments."""
         return Calls(resolved(backend), *self._arguments(), self._loop)
 
-    def counters(self, backend: str) -> dict[str, float]:
-        """None."""
-        return {}
+    def facts(self, backend: str) -> list[Fact]:
+        """None: nothing compiles."""
+        return []
 
     def keep(self, output: Any) -> Any:
         """Nothing, but that there was one."""
         return True
+
+    def trust(self, output: Any) -> Agreement | None:
+        """Nobody asked."""
+        return None
 
     def agree(self, expected: Any, actual: Any) -> Agreement | None:
         """Nobody asked."""
@@ -137,6 +141,10 @@ class CheckedProgram(FunctionProgram):
     def keep(self, output: Any) -> Any:
         """A copy; a later call may change what it returned."""
         return (copy.deepcopy(output),)
+
+    def trust(self, output: Any) -> Agreement | None:
+        """The first one's result is what is right."""
+        return Agreement(True, "equal", None)
 
     def agree(self, expected: Any, actual: Any) -> Agreement | None:
         """Whether two results are equal; floats and arrays of them up to rounding."""

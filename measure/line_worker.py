@@ -150,7 +150,8 @@ def _exit_code(error: SystemExit) -> int:
 
 def _failure(error: BaseException) -> dict[str, Any]:
     """What the outcome says of an exception; its traceback begins where the program does."""
-    from .worker import TAIL_BYTES, clean, first_line, status_of
+    from .program import status_of
+    from .worker import TAIL_BYTES, clean, first_line
 
     own = os.path.dirname(__file__)
     frame = error.__traceback__

@@ -13,6 +13,7 @@ import click
 from ..warehouse.errors import BenchError
 from ..warehouse.options import Values, share_option
 from .console import run_options
+from .knobs import knob_options
 from .machine_lock import lock_option
 from .plan import BASELINE, DTYPES, MODES, Workload
 from .resume import RETRIES
@@ -91,6 +92,7 @@ setting_options = _stack(
     click.option("--seed", type=int, default=0, show_default=True, help="Of weights, inputs and the order of samples."),
     lock_option,
     run_options(),
+    knob_options,
 )  # fmt: skip
 
 _PATTERN = click.types.FuncParamType(pattern)

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
-from .suites import Model, label
+from .knobs import KNOBS
+from .suites import ACCURACY, Model, label
 
 BASELINE = "eager"
 MODES = ("inference", "training")
-PARAMETERS = ("threads",)  # settings that are axes of a case, too, beside those that have a column
-DTYPES = ("float32", "float64", "float16", "bfloat16")
+PARAMETERS = ("threads", *KNOBS)  # settings that are axes of a case, too, beside those that have a column
+DTYPES = ("float32", "float64", "float16", "bfloat16", "amp", "amp_float16", "amp_bfloat16")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class Workload:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     baseline: str = BASELINE
     skips: Mapping[str, str] = field(default_factory=dict)  # backend -> why it is not to be run
+    unchecked: Mapping[str, str] = field(default_factory=dict)  # backend -> why its accuracy is not judged
 
     def axes(self, backend: str) -> dict[str, Any]:
         """The case of one backend, as arguments of `Run.case`."""
@@ -124,11 +126,14 @@ def product(
             for mode, device, dtype in itertools.product(*map(dict.fromkeys, (modes, devices, dtypes))):
                 axes = (mode, device.partition(":")[0], dtype)
                 skips = {side: reason for side in sides if (reason := model.skipped(*axes, side)) is not None}
+                unchecked = {
+                    side: reason for side in sides if (reason := model.skipped(*axes, side, ACCURACY)) is not None
+                }
                 workloads.append(
                     Workload(
                         suite=label(suite), name=name, target=model.target, mode=mode, device=device, dtype=dtype,
                         batch_size=batch_size, sequence_length=length, backends=sides, parameters=parameters or {},
-                        skips=skips,
+                        skips=skips, unchecked=unchecked,
                     )
                 )  # fmt: skip
     return workloads
@@ -141,5 +146,10 @@ def merged(workloads: Iterable[Workload]) -> list[Workload]:
         work = json.dumps(workload.axes(""), sort_keys=True)
         first = found.setdefault(work, workload)
         backends = tuple(dict.fromkeys((*first.backends, *workload.backends)))
-        found[work] = replace(first, backends=backends, skips={**first.skips, **workload.skips})
+        found[work] = replace(
+            first,
+            backends=backends,
+            skips={**first.skips, **workload.skips},
+            unchecked={**first.unchecked, **workload.unchecked},
+        )
     return list(found.values())

@@ -1,7 +1,7 @@
 """What a worker asks of a workload: the same for a torch model and for whatever else can be run by several backends."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .devices import Device
@@ -10,11 +10,34 @@ from .plan import Settings, Workload
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Whether a backend's output is the baseline's, in words, and the largest absolute difference if it is a number."""
+    """Whether an output is right, in words, and the largest absolute difference if it is a number.
+
+    `status` says more than right or wrong where there is more to say; `metrics` are further numbers of the comparison,
+    `digest` a short name of the output to the last bit.
+    """
 
     equal: bool
     what: str
     error: float | None
+    status: str | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    digest: str | None = None
+
+    @property
+    def judged(self) -> str:
+        """The status of the accuracy."""
+        return self.status or ("pass" if self.equal else "fail_accuracy")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something a compiler did: a metric of the case, with the text that belongs to it."""
+
+    name: str
+    value: float
+    unit: str = "count"
+    better: str | None = None
+    text: str | None = None
 
 
 class ModelFailed(Exception):
@@ -33,12 +56,16 @@ class Program(Protocol):
         """One step of the workload by a backend."""
         ...
 
-    def counters(self, backend: str) -> dict[str, float]:
-        """What a compiler counted since the last `prepare`, by metric."""
+    def facts(self, backend: str) -> list[Fact]:
+        """What a compiler did since the last `prepare`."""
         ...
 
     def keep(self, output: Any) -> Any:
         """A copy of a step's output that later steps leave alone."""
+
+    def trust(self, output: Any) -> Agreement | None:
+        """Whether the baseline's kept output can be what others are compared with; None where nobody asked."""
+        ...
 
     def agree(self, expected: Any, actual: Any) -> Agreement | None:
         """Compare two kept outputs; None where nobody asked."""
@@ -49,3 +76,10 @@ class Program(Protocol):
 
 
 MakeProgram = Callable[[Workload, Settings], Program]
+
+
+def status_of(error: BaseException) -> str:
+    """The status an exception means: OOM where memory ran out, on the host or on a device, else fail_to_run."""
+    text = str(error).lower()
+    out = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return "OOM" if out or "not enough memory" in text or "can't allocate memory" in text else "fail_to_run"

@@ -28,7 +28,8 @@ from .worker import TAIL_BYTES, clean, first_line
 
 TORCH_PROGRAM = f"{__package__}.torch_program:TorchProgram"
 SAMPLED = ("warmup", "steady")
-FINE = ("ok", "pass", "skipped")
+FINE = ("ok", "pass", "pass_due_to_skip", "skipped")
+UNJUDGED = ("load", "cold")  # phases in which a model's output is still to be judged
 
 Say = Callable[[str], None]
 
@@ -169,6 +170,9 @@ class Runner:
                 [cases[name] for name in guilty], status, reason=reason, phase=progress.phase,
                 exit_code=end.exit_code, signal=end.signal, stderr_tail=end.stderr_tail or None,
             )  # fmt: skip
+            if workload.mode and progress.phase in UNJUDGED:
+                judged = "timeout" if end.timed_out else "infra_error"
+                _end([cases[name] for name in guilty if name not in progress.accuracy], judged, kind="accuracy", reason=reason)
             ended |= dict.fromkeys(guilty, status)
         return {name: wrong.get(name, status) if status in FINE else status for name, status in ended.items()}
 

@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from ..warehouse.errors import UnknownName
 
 GROUP = "bench.suites"
+ACCURACY = "accuracy"  # a word of skips: not to be judged, only timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Model:
     `target` is what `loading.build` makes a model of. `batch_size` and `sequence_length` are None for a model that has
     no such axis, and 0 where only the model knows its own. `skips` says where not to run it, and why: condition ->
     reason, a condition being words that must all hold of the case, of mode, kind of device, dtype and backend, as in
-    "training", "cuda" or "cpu training"; "" always holds.
+    "training", "cuda" or "cpu training"; "" always holds, and with "accuracy" among them a case is timed, not judged.
     """
 
     target: str

@@ -1,26 +1,27 @@
 """A torch model made runnable by any number of backends."""
 
 import contextlib
-import copy
-import hashlib
-from collections.abc import Callable, Iterator
+import random
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import backends
+from . import accuracy, backends, compilation
 from .devices import Device, device
+from .knobs import Knobs
 from .loading import build
 from .plan import BASELINE, Settings, Workload
-from .program import Agreement, ModelFailed
+from .program import Agreement, Fact, ModelFailed, status_of
+from .torch_steps import Model, step, turned, types
 
 if TYPE_CHECKING:
-    import torch
+    from .accuracy import Tensors
 
-# How far outputs may be from eager's, absolutely and relatively: rounding of that type, through some hundred operations.
-TOLERANCES = {"float64": 1e-7, "float32": 1e-3, "bfloat16": 5e-2, "float16": 1e-2}
+REFERENCE_SIZE = 6  # times the weights: twice as wide, with gradients, and as much again for what lies between
 
 
 class TorchProgram:
-    """One torch model at one size, for any number of backends, each with weights of its own."""
+    """One torch model at one size, for any number of backends, each with weights of its own where it changes them."""
 
     def __init__(self, workload: Workload, settings: Settings) -> None:
         """Build the model and its inputs, the same for the same seed.
@@ -29,88 +30,139 @@ class TorchProgram:
             ModelFailed: They could not be built.
         """
         import torch
-        from torch.utils._pytree import tree_map_only
 
         if settings.threads is not None:
             torch.set_num_threads(settings.threads)
         torch.set_grad_enabled(workload.mode == "training")
         self._workload = workload
+        self._seed = settings.seed
+        self._start_ns = 0
         self.device: Device = device(workload.device)
         if self.device.missing() is not None:
             return
         try:
-            torch.manual_seed(settings.seed)
+            self._knobs = Knobs.of(workload.parameters)
+            self._knobs.apply(torch, workload.device)
+            self._reseed()
             built = build(workload)
-            dtype = getattr(torch, workload.dtype)
-            self._module = built.module.to(workload.device, dtype).train(workload.mode == "training")
-            self._args, self._kwargs = tree_map_only(
-                torch.Tensor,
-                lambda x: x.to(workload.device, dtype) if x.is_floating_point() else x.to(workload.device),
-                (built.args, dict(built.kwargs)),
-            )
+            original = Model(built.module, built.args, built.kwargs)
+            self._reference, self._unchecked = self._float64(original)
+            dtype, self._amp = types(workload.dtype, workload.device)
+            self._model = turned(original.cast(workload.device, dtype), self._knobs, workload.mode)
         except Exception as error:
             raise ModelFailed from error
 
+    def _float64(self, model: Model) -> tuple["Tensors | None", str]:
+        """What the model gives in float64, of its weights before they are rounded to the type asked for; or why not."""
+        import torch
+
+        if self._knobs.cosine:
+            return None, "by cosine, as asked"
+        needed = REFERENCE_SIZE * model.size_bytes
+        if needed > self.device.free_bytes():
+            return None, f"by cosine, as float64 needs {needed / 2**30:.1f} GiB"
+        workload = self._workload
+        try:
+            wide = turned(model.copied().cast(workload.device, torch.float64), self._knobs, workload.mode)
+            self._reseed()
+            found = step(wide, wide.module, workload.mode, contextlib.nullcontext, self._knobs)()
+            return accuracy.kept(found), ""
+        except Exception as error:  # an operator that has no float64, or memory after all
+            return None, f"by cosine, as float64 failed: {type(error).__name__}"
+
+    def _reseed(self) -> None:
+        """Random numbers from the start: every backend draws the same."""
+        import torch
+
+        random.seed(self._seed)
+        torch.manual_seed(self._seed)
+
     def missing(self, backend: str) -> str | None:
         """Why that backend cannot run here, with the cure; None if it can."""
-        return self.device.missing() or backends.backend(backend).missing(self._workload.device)
+        return self.device.missing() or backends.backend(backend).unavailable(
+            self._workload.device, self._workload.mode
+        )
 
     def prepare(self, backend: str) -> Callable[[], Any]:
-        """One step of the workload by that backend: a forward pass, or forward, loss, backward and optimizer step."""
-        import torch
-        from torch._dynamo.utils import counters
-
-        counters.clear()  # and no dynamo reset: it would make the backends prepared before compile anew
-        training = self._workload.mode == "training"
-        module = copy.deepcopy(self._module) if training else self._module
-        forward, args, kwargs = backends.backend(backend).prepare(module), self._args, self._kwargs
-        if not training:
-            return lambda: forward(*args, **kwargs)
-        parameters = list(module.parameters())
-        optimizer = torch.optim.SGD(parameters, lr=1e-3)
-
-        def train() -> Any:
-            optimizer.zero_grad()
-            loss = _loss(forward(*args, **kwargs))
-            loss.backward()
-            optimizer.step()
-            return loss, [p.grad for p in parameters]
-
-        return train
-
-    def counters(self, backend: str) -> dict[str, float]:
-        """What the compiler counted since `prepare`, by metric; nothing for a backend that does not compile."""
-        if not backends.backend(backend).dynamo:
-            return {}
-        from torch._dynamo.utils import counters
-
-        return {
-            "calls_captured": counters["stats"]["calls_captured"],
-            "unique_graphs": counters["stats"]["unique_graphs"],
-            "graph_breaks": sum(counters["graph_break"].values()),
-            "unique_graph_breaks": len(counters["graph_break"]),
-        }
-
-    def keep(self, output: Any) -> list["torch.Tensor"]:
-        """A copy of a step's output (and gradients) that later steps leave alone."""
-        return [tensor.detach().to("cpu", copy=True) for tensor in _tensors(output)]
-
-    def agree(self, expected: list["torch.Tensor"], actual: list["torch.Tensor"]) -> Agreement:
-        """Whether two kept outputs are equal, but for the rounding their type allows; NaN equals NaN."""
-        import torch
-
-        tolerance = TOLERANCES[self._workload.dtype]
-        if [x.shape for x in expected] != [x.shape for x in actual]:
-            return Agreement(
-                False, f"{len(actual)} tensors, whose shapes differ from {BASELINE}'s {len(expected)}", None
-            )
-        pairs = [(x.double(), y.double()) for x, y in zip(expected, actual, strict=True)]
-        error = max((float((x - y).abs().nan_to_num(0.0).max()) for x, y in pairs if x.numel()), default=0.0)
-        equal = all(torch.allclose(y, x, rtol=tolerance, atol=tolerance, equal_nan=True) for x, y in pairs)
-        what = (
-            f"largest difference from {BASELINE} {error:.2g}, tolerance {tolerance:g}; output sha256 {_digest(actual)}"
+        """One step of the workload by that backend; its first call does what compiling there is."""
+        found, mode = backends.backend(backend), self._workload.mode
+        if backend != BASELINE:
+            self._start(found)
+            compilation.own_cache(backend)
+        compilation.forget()  # and no dynamo reset: it would make the backends prepared before compile anew
+        self._reseed()
+        model = self._model.copied() if mode == "training" or found.changes else self._model
+        example = backends.Example(
+            model.args, model.kwargs, self._workload.device, mode, self._knobs.fullgraph, self._knobs.dynamic or None
         )
-        return Agreement(equal, what, error)
+        forward: Callable[..., Any] | None = None
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal forward
+            if forward is None:
+                forward = found.prepare(model.module, example)
+            return forward(*args, **kwargs)
+
+        return step(model, call, mode, self._amp, self._knobs)
+
+    def _start(self, backend: backends.Backend) -> None:
+        """Pay what a process pays but once, such as imports and looking for a compiler, by a model of one operator."""
+        import torch
+
+        compilation.own_cache("start")
+        began = time.perf_counter_ns()
+        with contextlib.suppress(Exception):  # then the model's own first call will say why
+            x = torch.ones(2, 2, device=self._workload.device)
+            backend.prepare(torch.nn.Tanh(), backends.Example((x,), {}, self._workload.device))(x)
+        self._start_ns = time.perf_counter_ns() - began
+
+    def facts(self, backend: str) -> list[Fact]:
+        """What the compiler did since the last time; of a backend that does not count, how long it took to start."""
+        if backend == BASELINE:
+            return []
+        start = [Fact("compiler_start", self._start_ns, "ns", "lower")] if self._start_ns else []
+        self._start_ns = 0
+        return [*start, *(compilation.facts() if backends.backend(backend).dynamo else [])]
+
+    def keep(self, output: Any) -> "Tensors":
+        """A copy of a step's output (and loss and gradients) that later steps leave alone."""
+        return accuracy.kept(output)
+
+    def trust(self, output: "Tensors") -> Agreement | None:
+        """Whether eager, run again with the same weights and random numbers, gives the same to the last bit."""
+        try:
+            again = self.keep(self.prepare(BASELINE)())
+        except Exception as error:
+            status = "eager_2nd_run_OOM" if status_of(error) == "OOM" else "eager_2nd_run_fail"
+            return Agreement(False, f"{type(error).__name__}: {error}", None, status)
+        digest = accuracy.digest(output)
+        if digest != accuracy.digest(again):
+            most = accuracy.compare(output, again, None, self._rule()).error
+            cure = "" if self._knobs.deterministic else ". Measure it with: --deterministic"
+            what = f"two runs of eager differ by up to {most:.2g}{cure}"
+            return Agreement(False, what, most, "eager_two_runs_differ", digest=digest)
+        found = self.agree(output, output)
+        return Agreement(True, "two runs of eager are equal to the last bit", None, None, found.metrics, digest)
+
+    def agree(self, expected: "Tensors", actual: "Tensors") -> Agreement:
+        """Compare with eager's output by the rule of `accuracy`."""
+        rule = self._rule()
+        found = accuracy.compare(expected, actual, self._reference, rule)
+        metrics = {
+            "accuracy_rmse": found.rmse,
+            "accuracy_eager_rmse": found.eager_rmse,
+            "accuracy_cosine": found.cosine,
+        }
+        what = found.what or f"largest difference from eager {found.error:.2g}"
+        how = f"tolerance {rule.tolerance:g}{', ' + self._unchecked if self._unchecked else ''}"
+        return Agreement(
+            found.equal, f"{what} ({how})", found.error,
+            metrics={name: value for name, value in metrics.items() if value is not None}, digest=accuracy.digest(actual),
+        )  # fmt: skip
+
+    def _rule(self) -> accuracy.Rule:
+        workload, knobs = self._workload, self._knobs
+        return accuracy.rule(workload.dtype, workload.mode, tolerance=knobs.tolerance, cosine=knobs.cosine)
 
     def settle(self) -> None:
         """Let nothing of the compiler run on beside the samples: its idle helper processes end."""
@@ -118,34 +170,3 @@ class TorchProgram:
             from torch._inductor.async_compile import shutdown_compile_workers
 
             shutdown_compile_workers()
-
-
-def _loss(output: Any) -> Any:
-    """The model's own loss if its output has one, else a scalar of everything it returns."""
-    own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
-    if own is not None:
-        return own
-    return sum(tensor.float().square().mean() for tensor in _tensors(output) if tensor.is_floating_point())
-
-
-def _tensors(value: Any) -> Iterator["torch.Tensor"]:
-    """The tensors of a nested output, in order."""
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
-
-
-def _digest(tensors: list["torch.Tensor"]) -> str:
-    import torch
-
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()[:16]

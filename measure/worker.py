@@ -18,14 +18,14 @@ import statistics
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..warehouse.recorder import Case, Run, join
 from .devices import Device
 from .plan import Job
-from .program import MakeProgram, ModelFailed, Program
+from .program import Agreement, Fact, MakeProgram, ModelFailed, Program, status_of
 from .sampling import Clock, Reading, Sample, Sampler, SideFailed
 
 TAIL_BYTES = 4096
@@ -72,6 +72,8 @@ class Measurement:
         self._reporter = reporter
         self._cases = {name: run.case(**job.workload.axes(name), announce=False) for name in job.workload.backends}
         self._expected: Any = None  # the baseline's output, kept
+        self._trusted: Agreement | None = None  # whether it is any good
+        self._baseline_status = ""
 
     def run(self, make: MakeProgram) -> None:
         """Measure; every case has an outcome when this returns."""
@@ -84,7 +86,7 @@ class Measurement:
             return
         sides = [side for backend in self._cases if (side := self._first_call(program, backend)) is not None]
         program.settle()
-        sides = [side for side in sides if self._memory(program.device, side)]
+        sides = [side for side in sides if self._memory(program, side)]
         if sides:
             self._sample(program.device, sides)
 
@@ -101,38 +103,62 @@ class Measurement:
             outputs: list[Any] = []
             reading = program.device.time(lambda: outputs.append(call()), 1)
             self._record(case, reading, phase="cold")
+            self._facts(case, program.facts(backend))
             self._check(program, backend, program.keep(outputs.pop()))
-            for name, value in program.counters(backend).items():
-                case.metric(name, value, unit="count", better="lower" if name.endswith("breaks") else None)
         except Exception as error:
             self._failed(backend, error)
             return None
         return Side(backend, case, call, reading.duration_ns, [])
 
+    def _facts(self, case: Case, facts: Iterable[Fact], phase: str | None = None) -> None:
+        for fact in facts:
+            case.metric(fact.name, fact.value, unit=fact.unit, better=fact.better, phase=phase, text=fact.text)
+
     def _check(self, program: Program, backend: str, output: Any) -> None:
-        """Compare with the baseline's output; the baseline is its own measure."""
-        case = self._cases[backend]
-        baseline = self._job.workload.baseline
-        if backend == baseline:
+        """Compare with the baseline's output; the baseline must agree with itself."""
+        workload = self._job.workload
+        if backend in workload.unchecked:
+            found: Agreement | None = Agreement(True, workload.unchecked[backend], None, "pass_due_to_skip")
+        elif backend == workload.baseline:
             self._expected = output
+            found = self._trusted = program.trust(output)
         elif self._expected is None:
-            case.outcome("skipped", kind="accuracy", reason=f"{baseline} gave no output to compare with")
-            return
-        found = program.agree(self._expected, output)
-        if found is None:
-            return
-        status = "pass" if found.equal else "fail_accuracy"
-        case.outcome(status, kind="accuracy", reason=found.what)
+            found = Agreement(
+                False, f"{workload.baseline} gave no output to compare with", None, self._baseline_failed()
+            )
+        elif self._trusted is not None and not self._trusted.equal:
+            found = self._trusted
+        else:
+            found = program.agree(self._expected, output)
+        if found is not None:
+            self._judged(backend, found)
+
+    def _judged(self, backend: str, found: Agreement) -> None:
+        case = self._cases[backend]
+        case.outcome(found.judged, kind="accuracy", reason=first_line(found.what) or None)
         if found.error is not None:
             case.metric("accuracy_error", found.error, better="lower")
-        self._reporter.ended(backend, "accuracy", status)
+        for name, value in found.metrics.items():
+            case.metric(name, value)
+        if found.digest is not None:
+            case.metric("output_digest", None, text=found.digest)
+        self._reporter.ended(backend, "accuracy", found.judged)
 
-    def _memory(self, device: Device, side: Side) -> bool:
+    def _baseline_failed(self) -> str:
+        """The accuracy of a model whose eager side gave nothing; of what has no eager, nobody can say."""
+        if not self._job.workload.mode:
+            return "skipped"
+        return "eager_1st_run_OOM" if self._baseline_status == "OOM" else "eager_1st_run_fail"
+
+    def _memory(self, program: Program, side: Side) -> bool:
         """Measure the peak of one call; after all first calls, so that every side finds the same things loaded."""
         self._reporter.enter("warmup", side.backend)
         try:
-            with device.peaks() as peaks:
+            program.facts(side.backend)  # forget those of other sides
+            with program.device.peaks() as peaks:
                 side.call()
+            again = program.facts(side.backend)
+            self._facts(side.case, (fact for fact in again if fact.value), phase="warmup")
         except Exception as error:
             self._failed(side.backend, error)
             return False
@@ -184,24 +210,25 @@ class Measurement:
         case.timing(reading.duration_ns, phase=phase, loops=reading.loops, details=details)
 
     def _failed(self, backend: str, error: BaseException, status: str | None = None) -> None:
-        """Record what a backend raised."""
+        """Record what a backend raised; where its output was not judged yet, it never will be, and that is recorded, too."""
         text = "".join(traceback.format_exception(error))
         sys.stderr.write(text)
+        reason = first_line(str(error)) or type(error).__name__
+        status = status or status_of(error)
+        if self._job.workload.mode and self._reporter.phase in ("load", "cold"):
+            judged = status
+            if backend == self._job.workload.baseline:
+                self._baseline_status = status
+                judged = status if self._reporter.phase == "load" else self._baseline_failed()
+            self._judged(backend, Agreement(False, reason, None, judged))
         self._end(
-            backend, status or status_of(error), reason=first_line(str(error)) or type(error).__name__,
+            backend, status, reason=reason,
             exception=type(error).__qualname__, message=clean(str(error)[:TAIL_BYTES]), stderr_tail=clean(text[-TAIL_BYTES:]),
         )  # fmt: skip
 
     def _end(self, backend: str, status: str, **details: Any) -> None:
         self._cases[backend].outcome(status, phase=self._reporter.phase, **details)
         self._reporter.ended(backend, "performance", status)
-
-
-def status_of(error: BaseException) -> str:
-    """The status an exception means: OOM where memory ran out, else fail_to_run."""
-    text = str(error).lower()
-    out = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return "OOM" if out or "not enough memory" in text or "can't allocate memory" in text else "fail_to_run"
 
 
 def first_line(text: str) -> str:
@@ -224,10 +251,12 @@ def resolve(target: str) -> Any:
 def ending_with_runner() -> Iterator[None]:
     """End this process group when stdin closes, which is when the runner dies: nobody else would."""
 
+    cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR", "")
+
     def watch() -> None:
         while os.read(0, 4096):
             pass
-        shutil.rmtree(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""), ignore_errors=True)
+        shutil.rmtree(cache, ignore_errors=True)
         os.killpg(os.getpgid(0), signal.SIGKILL)
 
     threading.Thread(target=watch, name="bench-runner-watch", daemon=True).start()

@@ -465,12 +465,16 @@ class Case:
         better: str | None = None,
         statistic: str | None = None,
         phase: str | None = None,
+        text: str | None = None,
     ) -> None:
-        """Record any other scalar; durations in ns, sizes in bytes, `better` is "higher", "lower" or None."""
+        """Record any other scalar; durations in ns, sizes in bytes, `better` is "higher", "lower" or None.
+
+        `text` is what belongs to it in words, such as a stack or a path; it becomes `original_value`.
+        """
         self._run.emit(
             events.Metric(
                 run_id=self._run.run_id, case_id=self.case_id, metric=name, value=None if value is None else float(value),
-                unit=unit, better=better, statistic=statistic, phase=phase, recorded_at=Instant(_now() // 1000),
+                unit=unit, better=better, statistic=statistic, phase=phase, original_value=text, recorded_at=Instant(_now() // 1000),
             )
         )  # fmt: skip
 

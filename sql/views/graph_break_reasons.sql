@@ -20,7 +20,7 @@ SELECT
     coalesce(list_sort(list(DISTINCT original_value) FILTER (original_value IS NOT NULL)), []) AS stacks
 FROM (SELECT run_id, case_id, metric, value, original_value FROM metrics WHERE starts_with(metric, 'graph_break:'))
 JOIN (
-    SELECT run_id, case_id, metric, config, suite, name, mode, dtype, device, backend
+    SELECT DISTINCT run_id, case_id, metric, config, suite, name, mode, dtype, device, backend  -- of any phase
     FROM cells
     WHERE starts_with(metric, 'graph_break:')
 ) USING (run_id, case_id, metric)

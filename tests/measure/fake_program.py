@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.measure.devices import Device
 from bench.measure.plan import Settings, Workload
-from bench.measure.program import Agreement, ModelFailed
+from bench.measure.program import Agreement, Fact, ModelFailed
 
 
 def _segfault() -> None:
@@ -70,11 +70,14 @@ class FakeProgram:
 
         return call
 
-    def counters(self, backend: str) -> dict[str, float]:
-        return {} if backend == "eager" else {"graph_breaks": 2}
+    def facts(self, backend: str) -> list[Fact]:
+        return [] if backend == "eager" else [Fact("graph_breaks", 2, better="lower")]
 
     def keep(self, output: Any) -> Any:
         return output
+
+    def trust(self, output: Any) -> Agreement:
+        return Agreement("trust" not in self._deeds, "equal", None, self._deeds.get("trust"))
 
     def agree(self, expected: Any, actual: Any) -> Agreement:
         return Agreement(expected == actual, f"{actual} for {expected}", None)

@@ -140,8 +140,46 @@ def test_a_wrong_output_is_fail_accuracy(tmp_path: Path, workload: Any) -> None:
     with Warehouse.open(Store(tmp_path)) as warehouse:
         query = "SELECT backend, status, reason FROM case_outcomes WHERE kind = 'accuracy' ORDER BY 1"
         rows = warehouse.rows(query)
-    assert rows == [("candidate", "fail_accuracy", "wrong for right"), ("eager", "pass", "right for right")]
+    assert rows == [("candidate", "fail_accuracy", "wrong for right"), ("eager", "pass", "equal")]
     assert outcomes(tmp_path)["fake", "candidate"]["status"] == "ok"
+
+
+def judged(store: Path) -> dict[str, tuple[str, str | None]]:
+    with Warehouse.open(Store(store)) as warehouse:
+        rows = warehouse.rows("SELECT backend, status, reason FROM case_outcomes WHERE kind = 'accuracy'")
+    return {backend: (status, reason) for backend, status, reason in rows}
+
+
+@pytest.mark.parametrize(
+    ("deeds", "eager", "candidate"),
+    [
+        ({"trust": "eager_two_runs_differ"}, "eager_two_runs_differ", "eager_two_runs_differ"),
+        ({"eager": "raise@1"}, "eager_1st_run_fail", "eager_1st_run_fail"),
+        ({"eager": "oom@1"}, "eager_1st_run_OOM", "eager_1st_run_OOM"),
+        ({"candidate": "raise@1"}, "pass", "fail_to_run"),
+        ({"candidate": "oom@1"}, "pass", "OOM"),
+        ({"candidate": "segfault@1"}, "pass", "infra_error"),
+        ({"load": "no such size"}, "model_fail_to_load", "model_fail_to_load"),
+    ],
+)
+def test_accuracy_is_judged_however_a_side_ends(
+    tmp_path: Path, workload: Any, deeds: dict[str, str], eager: str, candidate: str
+) -> None:
+    """By the statuses of PyTorch's own benchmark: what fails before its output is seen fails there, too."""
+    measure(tmp_path, workload(**deeds))
+
+    assert {side: status for side, (status, _) in judged(tmp_path).items()} == {"eager": eager, "candidate": candidate}
+
+
+def test_a_timeout_before_the_output_is_one_of_accuracy_too(tmp_path: Path, workload: Any) -> None:
+    """And what is judged by nobody, as its model asks, passes with the reason."""
+    hanging = replace(workload(candidate="hang@1"), unchecked={"eager": "too large for float64"})
+    measure(tmp_path, hanging, settings=replace(QUICK, timeout_s=3.0))
+
+    assert judged(tmp_path) == {
+        "eager": ("pass_due_to_skip", "too large for float64"),
+        "candidate": ("timeout", "longer than the 3 s allowed"),
+    }
 
 
 RUNNER = """

@@ -86,7 +86,7 @@ def test_another_package_can_offer_a_suite_and_a_backend(monkeypatch: pytest.Mon
 
     offered = {
         suites.GROUP: [Point("theirs", {"flat": FLAT}), Point("builtin", {})],
-        backends.GROUP: [Point("fast", backends.Backend("fast", lambda module: module)), Point("eager", None)],
+        backends.GROUP: [Point("fast", backends.Backend("fast", lambda module, example: module)), Point("eager", None)],
     }
     monkeypatch.setattr(suites, "entry_points", lambda group: offered[group])
     monkeypatch.setattr(backends, "entry_points", lambda group: offered[group])

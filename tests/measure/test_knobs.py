@@ -1,0 +1,132 @@
+"""Knobs: each is an option, a parameter of the case, and does what it says."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from bench.measure.commands import measure
+from bench.measure.knobs import KNOBS, Knobs
+from bench.measure.plan import Settings, Workload
+from bench.measure.program import ModelFailed
+from click.testing import CliRunner
+
+torch = pytest.importorskip("torch")
+
+from bench.measure.torch_program import TorchProgram  # noqa: E402
+from bench.measure.torch_steps import Model  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def put_back() -> Any:
+    """A program sets what it needs for its whole process, which here is everybody's."""
+    import torch._dynamo.config as dynamo
+
+    limit = dynamo.recompile_limit
+    with torch.enable_grad():
+        yield
+    dynamo.recompile_limit = limit
+
+
+def program(name: str = "MLP", mode: str = "training", **knobs: Any) -> TorchProgram:
+    workload = Workload(
+        suite="s", name="n", target=f"bench.measure.models:{name}", mode=mode, device="cpu", dtype="float32", batch_size=2,
+        sequence_length=None, backends=("eager",), parameters={"cosine": True, **knobs},
+    )  # fmt: skip
+    return TorchProgram(workload, Settings())
+
+
+def test_a_knob_that_is_turned_is_a_parameter_of_the_case() -> None:
+    """By the name of its option; one that is not is none, so that old cases stay what they were."""
+    given = ["--optimizer", "adam", "--channels-last", "--inductor-config", "a=1", "b=x", "--tolerance", "0.1"]
+
+    plain, turned = (
+        CliRunner().invoke(measure, ["models", "--models", "mlp", "--print", "--format", "json", *options]).stdout
+        for options in ((), given)
+    )
+
+    assert [row["parameters"] for row in json.loads(plain)] == [None, None]
+    assert json.loads(turned)[0]["parameters"] == {
+        "optimizer": "adam", "channels_last": True, "inductor_config": ["a=1", "b=x"], "tolerance": 0.1,
+    }  # fmt: skip
+    assert set(KNOBS) >= {"eval_mode", "randomize_inputs", "fullgraph", "checkpointing", "memory_fraction", "cosine"}
+
+
+def test_each_optimizer_takes_its_own_step() -> None:
+    """Adam's first is the learning rate, whatever the gradient."""
+    sgd, adam = (program(optimizer=name) for name in ("sgd", "adam"))
+
+    first = [p.prepare("eager") for p in (sgd, adam)]
+    second = [[float(step()["loss"].detach()) for _ in range(3)] for step in first]
+
+    assert second[0][0] == second[1][0]
+    assert second[0][1] != second[1][1]
+
+
+def test_checkpointing_computes_the_same_gradients() -> None:
+    """By recomputing what it did not keep."""
+    plain, checkpointed = (program(checkpointing=on) for on in (False, True))
+
+    expected, actual = (p.keep(p.prepare("eager")()) for p in (plain, checkpointed))
+
+    assert plain.agree(expected, actual).equal
+    assert any(place.startswith("output.gradients") for place in actual)
+
+
+def test_eval_mode_trains_without_moving_statistics() -> None:
+    """Batch norm keeps those it has."""
+    moved, kept = (program("CNN", eval_mode=on) for on in (False, True))
+
+    assert [p._model.module.training for p in (moved, kept)] == [True, False]
+
+
+def test_channels_last_is_the_format_of_inputs_and_weights() -> None:
+    """Of images and convolutions; the numbers stay."""
+    model = program("CNN", "inference", channels_last=True)._model
+
+    assert model.args[0].is_contiguous(memory_format=torch.channels_last)
+    assert model.module.features[3].weight.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_random_inputs_differ_from_call_to_call_and_are_names_still() -> None:
+    """Whole numbers are shuffled; the first call has the inputs of everybody, for the accuracy check."""
+    step = program("MLP", "inference", randomize_inputs=True).prepare("eager")
+    outputs = [step() for _ in range(9)]
+    pool = Model(None, (torch.arange(5), torch.zeros(3)), {}).pool()
+
+    assert torch.equal(outputs[0], outputs[8])
+    assert not torch.equal(outputs[0], outputs[1])
+    assert all(sorted(args[0].tolist()) == [0, 1, 2, 3, 4] for args, _ in pool)
+
+
+def test_settings_of_the_compiler_are_set_or_refused() -> None:
+    """A value is a Python literal or text; a setting that does not exist fails the model, in words."""
+    program(dynamo_config=["recompile_limit=3"])
+
+    assert torch._dynamo.config.recompile_limit == 3
+    with pytest.raises(ModelFailed) as failure:
+        program(inductor_config=["no.such=1"])
+    assert str(failure.value.__cause__) == "torch._inductor.config has no 'no.such'"
+
+
+def test_what_concerns_a_gpu_is_told_to_it() -> None:
+    """And what concerns determinism to the whole process: by a torch that takes note."""
+    said: list[Any] = []
+    cuda = SimpleNamespace(
+        matmul=SimpleNamespace(), set_per_process_memory_fraction=lambda *given: said.append(given)
+    )  # fmt: skip
+    fake = SimpleNamespace(
+        use_deterministic_algorithms=said.append, cuda=cuda, device=str,
+        backends=SimpleNamespace(cudnn=SimpleNamespace(), cuda=cuda),
+    )  # fmt: skip
+    import torch._inductor.config as inductor
+
+    before = inductor.fallback_random
+    try:
+        Knobs(deterministic=True, memory_fraction=0.5).apply(fake, "cuda:1")
+        assert inductor.fallback_random
+    finally:
+        inductor.fallback_random = before
+
+    assert said == [True, (0.5, "cuda:1")]
+    assert (cuda.matmul.allow_tf32, fake.backends.cudnn.deterministic) == (False, True)
