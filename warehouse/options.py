@@ -74,19 +74,26 @@ def _open_store(ctx: click.Context, param: click.Parameter, value: str | None) -
     return Store.find(value)
 
 
+def share(text: str, most: float = 1) -> float:
+    """Read a share above 0 and below `most`, written as 3% or 0.03.
+
+    Raises:
+        BenchError: It is none.
+    """
+    try:
+        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < most:
+        raise BenchError(f"{text!r} is no share between 0 and {most:g}. Write it as 3% or 0.03.")
+    return value
+
+
 def share_option(*names: str, default: str | None, most: float = 1, help: str) -> Callable[[Any], Any]:
-    """An option for a share above 0 and below `most`, written as 3% or 0.03."""
-
-    def share(text: str) -> float:
-        try:
-            value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-        except ValueError:
-            value = 0.0
-        if not 0 < value < most:
-            raise BenchError(f"{text!r} is no share between 0 and {most:g}. Write it as 3% or 0.03.")
-        return value
-
-    return click.option(*names, type=share, metavar="SHARE", default=default, show_default=True, help=help)
+    """An option for a `share`."""
+    return click.option(
+        *names, type=lambda text: share(text, most), metavar="SHARE", default=default, show_default=True, help=help
+    )
 
 
 store_option: Callable[[Any], Any] = click.option(

@@ -1,0 +1,91 @@
+"""One call, measured in the process that it is made in, such as a test's."""
+
+import asyncio
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..warehouse.recorder import Case
+from .estimate import Estimate
+from .function_program import Calls, Here
+from .sampling import Reading, Sample, Sampler
+
+
+@dataclass(slots=True)
+class Measured:
+    """What is known of a call: what the first one returned, ns of one by sample, and how precise that is."""
+
+    result: Any
+    times: list[float] = field(default_factory=list)
+    estimate: Estimate | None = None
+
+
+def measure_call(
+    case: Case, function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any], *,
+    precision: float, budget_s: float,
+) -> Measured:  # fmt: skip
+    """Record the first call, the peak memory of one, and samples until the time is known well enough.
+
+    The arguments are the same objects at every call; a coroutine function is awaited.
+
+    Args:
+        case: Case to record into; it has an outcome afterwards.
+        function: What to call.
+        positional: Its arguments by position.
+        named: Its arguments by name.
+        precision: Half-width of the 95 % interval of the time at which to stop, as a fraction.
+        budget_s: Most seconds to sample.
+    """
+    device = Here()
+
+    def record(reading: Reading, phase: str, **where: int) -> None:
+        case.timing(reading.duration_ns, phase=phase, loops=reading.loops, details={**where, **reading.disturbance})
+
+    def emit(sample: Sample) -> None:
+        record(sample.reading, sample.phase, block=sample.block, position=sample.position)
+        if sample.phase == "steady":
+            measured.times.append(sample.reading.each_ns)
+
+    with contextlib.closing(asyncio.new_event_loop()) as loop, _failing_as_outcome(case):
+        call = Calls(function, positional, named, loop)
+        results: list[Any] = []
+        record(device.time(lambda: results.append(call()), 1), "cold")
+        measured = Measured(results.pop())
+        with device.peaks() as peaks:
+            call()
+        for peak in peaks:
+            case.memory(peak.size_bytes, source=peak.source, phase="steady", error_bound_bytes=peak.error_bound_bytes)
+        with _unseen_by_the_collector():
+            verdict = Sampler([lambda loops: device.time(call, loops)], emit, seed=0).run(
+                precision=precision, budget_s=budget_s
+            )
+        measured.estimate = verdict.estimates[0]
+        case.outcome("ok", reason=str(verdict), phase="steady")
+    return measured
+
+
+@contextlib.contextmanager
+def _failing_as_outcome(case: Case) -> Iterator[None]:
+    from .sampling import SideFailed
+
+    try:
+        yield
+    except BaseException as error:
+        cause = error.__cause__ if isinstance(error, SideFailed) and error.__cause__ else error
+        status = "OOM" if isinstance(cause, MemoryError) else "fail_to_run"
+        status = status if isinstance(cause, Exception) else "interrupted"
+        case.outcome(status, reason=str(cause) or type(cause).__name__, exception=type(cause).__qualname__)
+        raise cause from None
+
+
+@contextlib.contextmanager
+def _unseen_by_the_collector() -> Iterator[None]:
+    """What was there before is not searched for garbage while samples are taken."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

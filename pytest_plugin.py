@@ -1,0 +1,115 @@
+"""The pytest plugin: a fixture that measures a call, records it, and fails a test that has become slower.
+
+    def test_sort(bench):
+        assert bench(sorted, [3, 1, 2]) == [1, 2, 3]
+
+Without `--bench` the call is made once and nothing else happens: nothing of bench is imported until something is measured.
+Nor is anything measured beside xdist's processes, which would measure each other.
+"""
+
+import inspect
+import os
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .pytest_session import Measurements
+
+MEASUREMENTS: "pytest.StashKey[Measurements]" = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options that all begin with --bench."""
+    group = parser.getgroup("bench", "bench: measure what tests give to the fixture `bench`")
+    group.addoption("--bench", action="store_true", help="Measure and record it, rather than call it once.")
+    group.addoption("--bench-only", action="store_true", help="The same, and run no other tests.")
+    group.addoption("--bench-against", metavar="RUN", help="The same, and fail tests that are slower than in this run: a run "
+                    "id, config or commit; `previous` for the run before of the same config.")  # fmt: skip
+    group.addoption("--bench-margin", metavar="SHARE", default="5%", help="Smallest change that counts. [5%%]")
+    group.addoption("--bench-precision", metavar="SHARE", default="1%",
+                    help="Half-width of the 95 %% interval of a time at which to stop. [1%%]")  # fmt: skip
+    group.addoption(
+        "--bench-budget", metavar="SECONDS", type=float, default=1.0, help="Most time to sample a test. [1]"
+    )
+    group.addoption("--bench-config", metavar="LABEL", help="Label to compare this run by. [the git branch]")
+    group.addoption("--bench-store", metavar="DIR", help="Store to record into. [as for every command of bench]")
+
+
+def _wanted(config: pytest.Config) -> bool:
+    return bool(config.getoption("bench") or config.getoption("bench_only") or config.getoption("bench_against"))
+
+
+def _beside_others(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput") or config.getoption("dist", "no") != "no"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin to measure, where that was asked for."""
+    if _wanted(config) and not _beside_others(config):
+        from .pytest_session import Measurements
+
+        config.stash[MEASUREMENTS] = Measurements(config)
+        config.pluginmanager.register(config.stash[MEASUREMENTS], "bench-measurements")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what happens, where something was asked for."""
+    if not _wanted(config):
+        return None
+    if _beside_others(config):
+        return "bench: nothing is measured beside xdist's processes. Measure with: -n 0"
+    return f"bench: measuring into {config.stash[MEASUREMENTS].store.root}"
+
+
+class Bench:
+    """The fixture: calls a function, and returns what it returned."""
+
+    def __init__(self, measure: Callable[..., Any]) -> None:
+        """Take what does the work."""
+        self._measure = measure
+        self._used = False
+
+    def __call__(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Measure `function(*args, **kwargs)`, awaited if it is a coroutine; its arguments are the same objects at every call.
+
+        Raises:
+            RuntimeError: It was called before in this test.
+        """
+        __tracebackhide__ = True
+        if self._used:
+            raise RuntimeError("`bench` measures one call a test. Write a test for each, or parametrize it.")
+        self._used = True
+        try:
+            return self._measure(function, args, kwargs)
+        except Exception as error:
+            raise error.with_traceback(_theirs(error.__traceback__)) from error.__cause__
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest) -> Generator[Bench, None, None]:
+    """Measure a call: `result = bench(function, *args, **kwargs)`. Without --bench it is made once."""
+    measurements = request.config.stash.get(MEASUREMENTS, None)
+    if measurements is None:
+        yield Bench(_once)
+    else:
+        node = request.node
+        yield Bench(lambda *call: measurements.measure(node, *call))
+
+
+def _theirs(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback from where the function begins."""
+    while trace and trace.tb_frame.f_code.co_filename.startswith(os.path.dirname(__file__) + os.sep):
+        trace = trace.tb_next
+    return trace
+
+
+def _once(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    result = function(*args, **kwargs)
+    if not inspect.iscoroutine(result):
+        return result
+    import asyncio
+
+    return asyncio.run(result)

@@ -1,0 +1,208 @@
+"""What the pytest plugin measures in a session: a run of suite `pytest`, and at its end the judgement of it."""
+
+import contextlib
+import statistics
+import sys
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from .measure.words import duration, speedup
+from .warehouse.errors import BenchError
+from .warehouse.options import share
+from .warehouse.store import Store
+
+if TYPE_CHECKING:
+    from .measure.call_measurement import Measured
+    from .warehouse.database import Warehouse
+    from .warehouse.recorder import Case, Run
+
+SUITE = "pytest"
+PREVIOUS = "previous"
+Row = dict[str, Any]
+
+
+@contextlib.contextmanager
+def _told_by_pytest() -> Iterator[None]:
+    """An error of the user is one of pytest's, without a traceback."""
+    try:
+        yield
+    except BenchError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+class Measurements:
+    """The measurements of one session. The run begins with the first of them."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Read the options, and find the run to compare with.
+
+        Raises:
+            pytest.UsageError: One of them is none, or no run answers to the name.
+        """
+        self._options = config.option
+        self._run: Run | None = None
+        self._cases: dict[str, tuple[pytest.Item, Case, Measured]] = {}  # by case id, those that were measured whole
+        self._rows: dict[str, Row] = {}  # of the comparison, by case id
+        self._said: list[str] = []
+        with _told_by_pytest():
+            self.store = Store.find(self._options.bench_store)
+            self._precision = share(self._options.bench_precision)
+            self._margin = share(self._options.bench_margin)
+            against = self._options.bench_against
+            self._base = self._base_named(against) if against not in (None, PREVIOUS) else None
+
+    def _base_named(self, name: str) -> str:
+        """The newest run of the suite that answers to a name."""
+        from .query.names import resolve_runs
+
+        with self._warehouse() as warehouse:
+            ours = {run_id for (run_id,) in warehouse.rows("SELECT run_id FROM runs WHERE suite = ?", [SUITE])}
+            for run_id in resolve_runs(warehouse, name):
+                if run_id in ours:
+                    return run_id
+        raise BenchError(f"no run of pytest --bench answers to {name!r}. List all with: bench runs")
+
+    def _warehouse(self) -> "Warehouse":
+        from .warehouse.database import Warehouse
+
+        return Warehouse.open(self.store)
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out tests without the fixture, if those were not asked for."""
+        if self._options.bench_only:
+            others = [item for item in items if "bench" not in getattr(item, "fixturenames", ())]
+            items[:] = [item for item in items if item not in others]
+            config.hook.pytest_deselected(items=others)
+
+    def measure(
+        self, item: pytest.Item, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Measure the call of a test, and return what it returned."""
+        from .measure.call_measurement import measure_call
+        from .warehouse import recorder
+
+        if sys.gettrace() is not None and not self._said:
+            self._said.append(
+                "measured under a tracer, such as coverage or a debugger: times are longer than without it"
+            )
+        self._run = self._run or recorder.run(
+            self._options.bench_config, suite=SUITE, store=self.store, source="measure"
+        )
+        name, parameters = _case_of(item)
+        case = self._run.case(name, suite=SUITE, parameters=parameters)
+        measured = measure_call(
+            case, function, args, kwargs, precision=self._precision, budget_s=self._options.bench_budget
+        )
+        self._cases[case.case_id] = item, case, measured
+        return measured.result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        """A test that failed gave a wrong answer, whose time does not count."""
+        report = yield
+        case_id = next((case_id for case_id, (its, *_) in self._cases.items() if its is item), None)
+        if call.when == "call" and case_id is not None:
+            _, case, _ = self._cases[case_id]
+            if report.failed:
+                reason = str(call.excinfo.value).partition("\n")[0] if call.excinfo else "the test failed"
+                case.outcome("fail_accuracy", kind="accuracy", reason=reason)
+                del self._cases[case_id]
+            else:
+                case.outcome("pass", kind="accuracy", reason="the test passed")
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """When all tests have run, end the run, and fail those that are slower than they were."""
+        try:
+            result = yield
+        except BaseException as error:
+            if self._run:
+                self._run.close("interrupted", type(error).__name__)
+            raise
+        if self._run:
+            self._run.close()
+            if self._options.bench_against:
+                with _told_by_pytest():
+                    self._judge(self._run)
+                for case_id, row in self._rows.items():
+                    if _is_regression(row):
+                        session.config.hook.pytest_runtest_logreport(report=self._failed(case_id, row))
+        return result
+
+    def _judge(self, run: "Run") -> None:
+        """Compare with the base, case by case; the run is the unit of evidence, not the sample."""
+        from .query.compare import compare
+        from .query.sides import find_sides
+
+        with self._warehouse() as warehouse:
+            base = self._base or self._previous(warehouse, run)
+            if base is None:
+                self._said.append("no earlier run to compare with: this is the first of its config")
+                return
+            sides = find_sides(warehouse, base, run.run_id)
+            where = {"suite": [SUITE], "metric": ["latency"]}
+            rows = compare(warehouse, *sides, margin=self._margin, where=where).rows
+        self._rows = {row["case_id"]: row for row in rows if row["case_id"] in self._cases and row["ratio"] is not None}
+        unknown = [row for row in self._rows.values() if row["noise"] is None]
+        if unknown:
+            self._said.append(
+                f"of {len(unknown)} of {len(self._rows)} nothing is known of the noise from run to run: they cannot fail. "
+                "Run this again a few times"
+            )
+
+    def _previous(self, warehouse: "Warehouse", run: "Run") -> str | None:
+        query = """
+            SELECT other.run_id
+            FROM runs AS run JOIN runs AS other USING (config, suite)
+            WHERE run.run_id = ? AND other.run_id <> run.run_id
+            ORDER BY other.started_at DESC LIMIT 1
+        """
+        return next((run_id for (run_id,) in warehouse.rows(query, [run.run_id])), None)
+
+    def _failed(self, case_id: str, row: Row) -> pytest.TestReport:
+        item, *_ = self._cases[case_id]
+        text = (
+            f"{row['verdict']}: {duration(row['base_value'])} became {duration(row['candidate_value'])}, {_ratio(row)}; "
+            f"{row['reason']}"
+        )
+        keywords: dict[str, Literal[1]] = dict.fromkeys(item.keywords, 1)
+        return pytest.TestReport(item.nodeid, item.location, keywords, "failed", text, "call")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """A line for each measurement, and what to know of them all."""
+        if self._run is None:
+            return
+        terminalreporter.section("bench")
+        width = max((len(item.nodeid) for item, *_ in self._cases.values()), default=0)
+        for case_id, (item, _, measured) in self._cases.items():
+            precise = f"±{measured.estimate.precision:.1%}" if measured.estimate else ""
+            line = f"{item.nodeid:{width}}  {duration(statistics.median(measured.times)):>8}  {precise:>6}"
+            if row := self._rows.get(case_id):
+                line += f"  {_ratio(row)} {row['verdict']}: {row['reason']}"
+            terminalreporter.write_line(line)
+        for sentence in self._said:
+            terminalreporter.write_line(sentence)
+        terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store.root}. Every sample of it:")
+        terminalreporter.write_line(f"  bench sql \"FROM samples WHERE run_id = '{self._run.run_id}'\"")
+
+
+def _is_regression(row: Row) -> bool:
+    """Slower beyond what runs differ by; where that is not known, nobody can say."""
+    return row["verdict"] == "SLOWER" and row["noise"] is not None
+
+
+def _ratio(row: Row) -> str:
+    return speedup(row["ratio"], row["low"], row["high"], row["base_runs"] + row["candidate_runs"])
+
+
+def _case_of(item: pytest.Item) -> tuple[str, dict[str, Any] | None]:
+    """Name and parameters: plain values as they are, others by what pytest calls them all."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None:
+        return item.nodeid, None
+    plain = {name: value for name, value in callspec.params.items() if isinstance(value, str | int | float | None)}
+    parameters = plain if len(plain) == len(callspec.params) else {**plain, "id": callspec.id}
+    return item.nodeid.removesuffix(f"[{callspec.id}]"), parameters

@@ -1,0 +1,207 @@
+"""The pytest plugin: off it changes nothing; on it records, and fails a test only on evidence of runs."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import bench
+import pytest
+from bench.warehouse.database import Warehouse
+from bench.warehouse.store import Store
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+import asyncio, os, time
+import pytest
+
+CALLS = []
+
+def noted(n):
+    CALLS.append(n)
+    return n
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_plain(bench, n):
+    assert bench(noted, n=n) == n
+
+async def answer(): return 42
+
+def test_awaited(bench):
+    assert bench(answer) == 42
+
+def test_other():
+    assert CALLS.count(1) == int(os.environ.get("ONCE", CALLS.count(1)))
+"""
+SLOW = """
+import time
+
+def test_slow(bench):
+    bench(time.sleep, 0.001)
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester) -> None:
+    """Sessions of their own, with a store beside their tests."""
+    monkeypatch.setenv("BENCH_STORE", str(pytester.path / "store"))
+
+
+def session(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return pytester.runpytest("-p", "no:cacheprovider", "--bench-budget", "0.03", *arguments)
+
+
+def rows(query: str) -> list[tuple[Any, ...]]:
+    with Warehouse.open(Store.find(None)) as warehouse:
+        return warehouse.rows(query)
+
+
+def record(*times: Sequence[int]) -> None:
+    """Earlier runs of test_slow: the times of each, in ns."""
+    for run_times in times:
+        with bench.run(suite="pytest", source="measure") as run:
+            case = run.case("test_a.py::test_slow", suite="pytest")
+            for duration_ns in run_times:
+                case.timing(duration_ns)
+            case.outcome("ok")
+
+
+def test_without_the_option_the_call_is_made_once(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing is recorded."""
+    monkeypatch.setenv("ONCE", "1")
+    pytester.makepyfile(test_a=TESTS)
+
+    session(pytester).assert_outcomes(passed=4)
+    assert not Path(os.environ["BENCH_STORE"]).exists()
+
+
+def test_what_is_not_used_is_not_imported(pytester: pytest.Pytester) -> None:
+    """A session that measures nothing has of bench the plugin alone."""
+    known = "{'bench', 'bench.pytest_plugin'}"
+    pytester.makepyfile(
+        f"import sys\ndef test_it(bench): assert {{m for m in sys.modules if m.startswith('bench')}} == {known}"
+    )
+
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+def test_calls_are_recorded(pytester: pytest.Pytester) -> None:
+    """As cases of a run, with their parameters; plain values as they are."""
+    pytester.makepyfile(test_a=TESTS)
+    done = session(pytester, "--bench", "--bench-config", "mine")
+
+    done.assert_outcomes(passed=4)
+    done.stdout.fnmatch_lines(
+        ["bench: measuring into *store", "test_a.py::test_plain?1?  *ns*±*%", "recorded as run *"]
+    )
+    assert rows("SELECT config, suite, source FROM runs") == [("mine", "pytest", "measure")]
+    assert rows(
+        "SELECT name, parameters, kind, status FROM cases JOIN outcomes USING (run_id, case_id) ORDER BY ALL"
+    ) == [
+        ("test_a.py::test_awaited", None, "accuracy", "pass"),
+        ("test_a.py::test_awaited", None, "performance", "ok"),
+        ("test_a.py::test_plain", '{"n": 1}', "accuracy", "pass"),
+        ("test_a.py::test_plain", '{"n": 1}', "performance", "ok"),
+        ("test_a.py::test_plain", '{"n": 2}', "accuracy", "pass"),
+        ("test_a.py::test_plain", '{"n": 2}', "performance", "ok"),
+    ]
+    assert {"cold", "warmup", "steady"} == {phase for (phase,) in rows("SELECT DISTINCT phase FROM timings")}
+
+
+def test_only_tests_that_measure_can_be_run(pytester: pytest.Pytester) -> None:
+    """The others are deselected, and counted."""
+    pytester.makepyfile(test_a=TESTS)
+
+    session(pytester, "--bench-only").assert_outcomes(passed=3, deselected=1)
+
+
+def test_a_wrong_answer_has_no_time(pytester: pytest.Pytester) -> None:
+    """What a test then finds wrong is fail_accuracy, and not among the results."""
+    pytester.makepyfile(test_a="def test_it(bench):\n    assert bench(len, [1]) == 2")
+    done = session(pytester, "--bench")
+
+    done.assert_outcomes(failed=1)
+    done.stdout.no_fnmatch_line("test_a.py::test_it  *ns*")
+    assert rows("SELECT status, reason FROM outcomes WHERE kind = 'accuracy'") == [("fail_accuracy", "assert 1 == 2")]
+
+
+def test_what_raises_is_an_outcome(pytester: pytest.Pytester) -> None:
+    """The test fails as it would have, from the line that raised."""
+    pytester.makepyfile(test_a="def work(): raise ValueError('no such thing')\ndef test_it(bench): bench(work)")
+    done = session(pytester, "--bench")
+
+    done.assert_outcomes(failed=1)
+    done.stdout.no_fnmatch_line("*measure_call*")
+    done.stdout.fnmatch_lines(["test_a.py:1: ValueError"])
+    query = "SELECT status, reason, exception FROM outcomes WHERE case_id IS NOT NULL"
+    assert rows(query) == [("fail_to_run", "no such thing", "ValueError")]
+
+
+def test_a_test_measures_one_call(pytester: pytest.Pytester) -> None:
+    """Of two nobody could say which is the test's."""
+    pytester.makepyfile("def test_it(bench):\n    bench(len, [1])\n    bench(len, [2])")
+    done = session(pytester)
+
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*one call a test. Write a test for each, or parametrize it."])
+
+
+def test_a_test_that_became_slower_fails(pytester: pytest.Pytester) -> None:
+    """Beyond what earlier runs differ by; what was recorded is kept."""
+    record(*([100_000 + 500 * run + sample for sample in range(9)] for run in (0, 1, 0, 2, 1)))
+    pytester.makepyfile(test_a=SLOW)
+    done = session(pytester, "--bench-against", "previous")
+
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+    done.stdout.fnmatch_lines(["SLOWER: 1?? µs became 1.* ms, 0.*x*noise of a run *"])
+    done.stdout.fnmatch_lines(["FAILED test_a.py::test_slow - SLOWER: *"])
+    assert rows("SELECT count(*) FROM runs") == [(6,)]
+
+
+def test_samples_alone_fail_nothing(pytester: pytest.Pytester) -> None:
+    """Of one earlier run nobody knows how runs differ."""
+    record([100_000 + sample for sample in range(9)])
+    pytester.makepyfile(test_a=SLOW)
+    done = session(pytester, "--bench-against", "previous")
+
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["*SLOWER: *noise from run to run unknown*", "of 1 of 1 nothing is known of the noise *"])
+
+
+def test_what_is_faster_or_first_fails_nothing(pytester: pytest.Pytester) -> None:
+    """The first run says that it is, and can be named to compare with."""
+    pytester.makepyfile(test_a=SLOW)
+    first = session(pytester, "--bench-against", "previous", "--bench-config", "base")
+    first.assert_outcomes(passed=1)
+    first.stdout.fnmatch_lines(["no earlier run to compare with: this is the first of its config"])
+
+    second = session(pytester, "--bench-against", "base", "--bench-margin", "50%")
+    second.assert_outcomes(passed=1)
+    second.stdout.fnmatch_lines(["test_a.py::test_slow  *x (95 % *"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--bench-against", "nobody"], "ERROR: no run 'nobody' in *"),
+        (["--bench", "--bench-margin", "many"], "ERROR: 'many' is no share between 0 and 1. *"),
+    ],
+)
+def test_options_are_read_before_anything_runs(pytester: pytest.Pytester, arguments: list[str], complaint: str) -> None:
+    """As errors of the user."""
+    record([100_000])
+    done = session(pytester, *arguments)
+
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines([complaint])
+
+
+def test_nothing_is_measured_beside_other_processes(pytester: pytest.Pytester) -> None:
+    """xdist's workers would measure each other; the tests run all the same."""
+    pytester.makepyfile(test_a=TESTS)
+    done = session(pytester, "--bench", "-n", "1")
+
+    done.assert_outcomes(passed=4)
+    done.stdout.fnmatch_lines(["bench: nothing is measured beside xdist's processes. Measure with: -n 0"])
+    assert not Path(os.environ["BENCH_STORE"]).exists()
