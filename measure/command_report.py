@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ..warehouse.output import escape
 from .command_measurement import Result
-from .estimate import smallest_detectable
+from .estimate import doubt
 from .words import size, speedup
 
 HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
@@ -143,9 +143,8 @@ def _unseen(result: Result, reference: Result) -> str:
     if result is reference or not reference.runs:
         return ""
     found = result.against(reference)
-    if found.differs or not math.isfinite(found.high):
-        return ""
-    return f"; no difference found (smallest detectable: {smallest_detectable(found.low, found.high):.1%})"
+    said = doubt(found.ratio, found.low, found.high) if math.isfinite(found.high) else None
+    return f"; {said}" if said else ""
 
 
 def _outliers(times: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.output import escape
-from .estimate import Estimate, level_of, paired, smallest_detectable
+from .estimate import Estimate, doubt, level_of, paired
 from .words import duration, size, speedup
 
 if TYPE_CHECKING:
@@ -110,9 +110,8 @@ class Result:
             yield f"{title}: {self.status}: {escape(self.reason)}"
         found = self.against or (level_of(self.blocks.values()) if self.alone else None)
         if self.status == "ok" and found and math.isfinite(found.high):
-            if self.against and not found.differs:
-                effect = smallest_detectable(found.low, found.high)
-                yield f"{title}: no difference found (smallest detectable: {effect:.1%})"
+            if self.against and (said := doubt(found.ratio, found.low, found.high)):
+                yield f"{title}: {said}"
             if found.precision > precision:
                 yield f"{title}: ±{found.precision:.1%} where {precision:.1%} was asked: give more time with --budget"
         levels = [statistics.median(times) for times in self._processes().values()]

@@ -1,5 +1,6 @@
 """What a measurement prints at its end: one row per case, read from the views, and what is worth knowing of it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .console import talk, write
-from .estimate import smallest_detectable
+from .estimate import doubt
 from .plan import BASELINE
 from .words import duration, size, speedup
 
@@ -105,11 +106,10 @@ class Result:
             return f"{self.title}: skipped: {self.reason}"
         if self.failed or self.backend == BASELINE:
             return None
-        unseen = ""
-        if self.low is not None and self.high is not None and self.low <= 1 <= self.high:
-            effect = smallest_detectable(self.low, self.high)
-            unseen = f"; no difference found (smallest detectable: {effect:.1%})"
-        return f"{self.title}: {self.reason or 'measured'}{unseen}"
+        said = None
+        if self.speedup is not None and self.low is not None and self.high is not None and math.isfinite(self.high):
+            said = doubt(self.speedup, self.low, self.high)
+        return "; ".join(filter(None, (f"{self.title}: {self.reason or 'measured'}", said)))
 
 
 HEADINGS = ("model", "mode", "batch", "length", "backend", "median", "speedup", "compile", "memory", "status")

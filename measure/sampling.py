@@ -3,9 +3,9 @@
 A *side* is one of the things compared; a *block* times every side once, in random order, with every side equally often
 in every place. All samples are handed on with their phase; nothing is thrown away here.
 
-Warm-up: a side is warm once the medians of its last five samples and of the five before differ by less than 2 %, or
-by less than those ten samples scatter (their interquartile range). Blocks go on until every side is warm, within a
-fifth of the budget.
+Warm-up: a side is warm once the medians of its last quarter (five samples at least) and of the quarter before differ by
+less than 1 %, or by less than those samples scatter (half their interquartile range). Quarters, since what settles slowly
+looks level to a short window. Blocks go on until every side is warm, within a fifth of the budget.
 
 Stopping: after 14 blocks, and then at counts half as large again (14, 21, 32, 48 …, so that looking often does not
 make the interval lie), sampling stops if the 95 % interval of every side's ratio to the baseline is as narrow as asked.
@@ -26,7 +26,7 @@ CHECK_GROWTH = 1.5
 CLOCK_NS = 100  # two readings of perf_counter_ns, generously
 MIN_SAMPLE_NS = CLOCK_NS * 10_000  # the clock is then at most 0.01 % of a sample
 WARM_WINDOW = 5
-WARM_TOLERANCE = 0.02
+WARM_TOLERANCE = 0.01
 WARM_SHARE = 0.2  # of the budget
 MAX_LOOPS = 1_000_000
 
@@ -110,11 +110,12 @@ def loops_for(each_ns: float) -> int:
 
 
 def is_warm(times: Sequence[float]) -> bool:
-    """Whether the last five times are neither better nor worse than the five before."""
-    if len(times) < 2 * WARM_WINDOW:
+    """Whether the last quarter of the times is neither better nor worse than the quarter before."""
+    window = max(WARM_WINDOW, len(times) // 4)
+    if len(times) < 2 * window:
         return False
-    recent = times[-2 * WARM_WINDOW :]
-    before, after = statistics.median(recent[:WARM_WINDOW]), statistics.median(recent[WARM_WINDOW:])
+    recent = times[-2 * window :]
+    before, after = statistics.median(recent[:window]), statistics.median(recent[window:])
     q1, _, q3 = statistics.quantiles(recent, n=4)
     return abs(after - before) <= max(WARM_TOLERANCE * before, (q3 - q1) / 2)
 

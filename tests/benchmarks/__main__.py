@@ -22,6 +22,7 @@ MODULES = (
     "changepoints",
     "memory_lines",
     "command",
+    "identical",
 )
 
 

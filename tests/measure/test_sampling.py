@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from bench.measure.estimate import ratio_of, smallest_detectable, student_t_975
+from bench.measure.estimate import doubt, ratio_of, smallest_detectable, student_t_975
 from bench.measure.sampling import (
     MIN_SAMPLE_NS,
     Clock,
@@ -58,13 +58,14 @@ def test_the_clock_is_a_ten_thousandth_of_a_sample(each_ns: float) -> None:
 
 
 def test_warm_is_when_it_no_longer_changes() -> None:
-    """A side that still gets faster is not warm; one that is level is; ten samples are needed to tell."""
+    """A side that still gets faster is not warm, however slowly; one that is level is; ten samples are needed to tell."""
     falling = [100 * 0.95**i for i in range(20)]
 
     assert not is_warm([1.0] * 9)
     assert is_warm([1.0] * 10)
     assert not is_warm(falling)
-    assert is_warm([*falling, *[30.0, 30.1, 29.9, 30.0, 30.2] * 2])
+    assert not is_warm([100 * 0.995**i for i in range(40)])
+    assert is_warm([*falling, *[30.0, 30.1, 29.9, 30.0, 30.2] * 4])
 
 
 def test_looks_are_geometric() -> None:
@@ -151,52 +152,17 @@ def test_too_few_blocks_say_nothing() -> None:
     assert math.isnan(ratio_of([]).ratio)
 
 
+def test_a_difference_is_claimed_beyond_doubt_only() -> None:
+    """One in twenty 95 % intervals misses the truth: what lies just outside is likely, not certain."""
+    found = [doubt(ratio, ratio / 1.02, ratio * 1.02) for ratio in (1.01, 1.025, 1.04, 1 / 1.04)]
+
+    assert found[0] is not None
+    assert found[0].startswith("no difference found (smallest detectable: 4.1%)")
+    assert found[1] == "a difference is likely, not beyond doubt (smallest detectable: 4.1%)"
+    assert found[2:] == [None, None]
+
+
 def test_the_smallest_detectable_effect_shrinks_with_the_interval() -> None:
-    """An interval of ±1 % shows an effect of 1.4 % four times in five."""
-    assert smallest_detectable(0.99, 1 / 0.99) == pytest.approx(0.0145, abs=1e-3)
+    """An interval of ±1 % shows an effect of 2.1 % four times in five."""
+    assert smallest_detectable(0.99, 1 / 0.99) == pytest.approx(0.0206, abs=1e-3)
     assert smallest_detectable(1.0, 1.0) == 0
-
-
-def drifting(rng: np.random.Generator, n: int, kind: str) -> np.ndarray:
-    """Log times of one side beyond what both share: heavy tails, or neighbours alike."""
-    if kind == "heavy tails":
-        return 0.01 * rng.standard_t(2, n)
-    if kind == "preemptions":
-        return 0.01 * rng.standard_normal(n) + (rng.random(n) < 0.05) * rng.exponential(0.3, n)
-    noise = 0.01 * rng.standard_normal(n)
-    for i in range(1, n):
-        noise[i] += 0.3 * noise[i - 1]
-    return noise
-
-
-def simulate(kind: str, ratio: float, trials: int = 2000) -> tuple[float, float]:
-    """Run the stopping rule on drifting pairs: share of intervals that hold the ratio, share that leave 1 out."""
-    rng = np.random.default_rng(11)
-    held = told = 0
-    for _ in range(trials):
-        shared = 0.002 * np.arange(150) + 0.05 * np.sin(np.arange(150) / 15)
-        baseline = shared + drifting(rng, 150, kind) + math.log(ratio)
-        logs = baseline - (shared + drifting(rng, 150, kind))
-        for blocks in itertools.chain(itertools.takewhile(lambda n: n < 150, check_counts()), [150]):
-            estimate = ratio_of(logs[:blocks].tolist())
-            if estimate.precision <= 0.01:
-                break
-        held += estimate.low <= ratio <= estimate.high
-        told += estimate.differs
-    return held / trials, told / trials
-
-
-@pytest.mark.parametrize("kind", ["heavy tails", "preemptions", "neighbours alike"])
-def test_the_interval_keeps_its_promise(kind: str) -> None:
-    """95 % intervals hold the truth at least 94 % of the time, under drift, with peeking and early stopping."""
-    held, _ = simulate(kind, ratio=1.1)
-
-    assert held >= 0.94
-
-
-@pytest.mark.parametrize("kind", ["heavy tails", "preemptions", "neighbours alike"])
-def test_identical_sides_are_seldom_told_apart(kind: str) -> None:
-    """A side against itself differs at most as often as a 95 % interval allows."""
-    _, told = simulate(kind, ratio=1.0)
-
-    assert told <= 0.05
