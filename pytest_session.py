@@ -1,6 +1,7 @@
 """What the pytest plugin measures in a session: a run of suite `pytest`, and at its end the judgement of it."""
 
 import contextlib
+import math
 import statistics
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from .measure.words import duration, speedup
+from .measure.words import duration
 from .warehouse.errors import BenchError
 from .warehouse.options import share
 from .warehouse.store import Store
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 SUITE = "pytest"
 PREVIOUS = "previous"
-Row = dict[str, Any]
 
 
 @contextlib.contextmanager
@@ -44,7 +44,7 @@ class Measurements:
         self._options = config.option
         self._run: Run | None = None
         self._cases: dict[str, tuple[pytest.Item, Case, Measured]] = {}  # by case id, those that were measured whole
-        self._rows: dict[str, Row] = {}  # of the comparison, by case id
+        self._judged: dict[str, tuple[bool, str]] = {}  # by case id: whether it became slower, and what to say
         self._said: list[str] = []
         with _told_by_pytest():
             self.store = Store.find(self._options.bench_store)
@@ -127,14 +127,15 @@ class Measurements:
             if self._options.bench_against:
                 with _told_by_pytest():
                     self._judge(self._run)
-                for case_id, row in self._rows.items():
-                    if _is_regression(row):
-                        session.config.hook.pytest_runtest_logreport(report=self._failed(case_id, row))
+                for case_id, (slower, _) in self._judged.items():
+                    if slower:
+                        session.config.hook.pytest_runtest_logreport(report=self._failed(case_id))
         return result
 
     def _judge(self, run: "Run") -> None:
         """Compare with the base, case by case; the run is the unit of evidence, not the sample."""
         from .query.compare import compare
+        from .query.compare_render import ratio
         from .query.sides import find_sides
 
         with self._warehouse() as warehouse:
@@ -145,11 +146,18 @@ class Measurements:
             sides = find_sides(warehouse, base, run.run_id)
             where = {"suite": [SUITE], "metric": ["latency"]}
             rows = compare(warehouse, *sides, margin=self._margin, where=where).rows
-        self._rows = {row["case_id"]: row for row in rows if row["case_id"] in self._cases and row["ratio"] is not None}
-        unknown = [row for row in self._rows.values() if row["noise"] is None]
-        if unknown:
+        rows = [row for row in rows if row["case_id"] in self._cases and row["ratio"] is not None]
+        self._judged = {
+            row["case_id"]: (
+                row["verdict"] == "SLOWER" and row["noise"] is not None,
+                f"{row['verdict']}: {ratio(row['ratio'], row['low'], row['high'])}, before {duration(row['base_value'])}; "
+                f"{row['reason']}",
+            )
+            for row in rows
+        }
+        if unknown := sum(row["noise"] is None for row in rows):
             self._said.append(
-                f"of {len(unknown)} of {len(self._rows)} nothing is known of the noise from run to run: they cannot fail. "
+                f"of {unknown} of {len(rows)} nothing is known of the noise from run to run: they cannot fail. "
                 "Run this again a few times"
             )
 
@@ -162,12 +170,9 @@ class Measurements:
         """
         return next((run_id for (run_id,) in warehouse.rows(query, [run.run_id])), None)
 
-    def _failed(self, case_id: str, row: Row) -> pytest.TestReport:
+    def _failed(self, case_id: str) -> pytest.TestReport:
         item, *_ = self._cases[case_id]
-        text = (
-            f"{row['verdict']}: {duration(row['base_value'])} became {duration(row['candidate_value'])}, {_ratio(row)}; "
-            f"{row['reason']}"
-        )
+        _, text = self._judged[case_id]
         keywords: dict[str, Literal[1]] = dict.fromkeys(item.keywords, 1)
         return pytest.TestReport(item.nodeid, item.location, keywords, "failed", text, "call")
 
@@ -178,24 +183,15 @@ class Measurements:
         terminalreporter.section("bench")
         width = max((len(item.nodeid) for item, *_ in self._cases.values()), default=0)
         for case_id, (item, _, measured) in self._cases.items():
-            precise = f"±{measured.estimate.precision:.1%}" if measured.estimate else ""
+            precise = f"±{measured.precision:.1%}" if math.isfinite(measured.precision) else ""
             line = f"{item.nodeid:{width}}  {duration(statistics.median(measured.times)):>8}  {precise:>6}"
-            if row := self._rows.get(case_id):
-                line += f"  {_ratio(row)} {row['verdict']}: {row['reason']}"
+            if case_id in self._judged:
+                line += f"  {self._judged[case_id][1]}"
             terminalreporter.write_line(line)
         for sentence in self._said:
             terminalreporter.write_line(sentence)
         terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store.root}. Every sample of it:")
         terminalreporter.write_line(f"  bench sql \"FROM samples WHERE run_id = '{self._run.run_id}'\"")
-
-
-def _is_regression(row: Row) -> bool:
-    """Slower beyond what runs differ by; where that is not known, nobody can say."""
-    return row["verdict"] == "SLOWER" and row["noise"] is not None
-
-
-def _ratio(row: Row) -> str:
-    return speedup(row["ratio"], row["low"], row["high"], row["base_runs"] + row["candidate_runs"])
 
 
 def _case_of(item: pytest.Item) -> tuple[str, dict[str, Any] | None]:

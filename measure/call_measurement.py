@@ -3,23 +3,23 @@
 import asyncio
 import contextlib
 import gc
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..warehouse.recorder import Case
-from .estimate import Estimate
 from .function_program import Calls, Here
-from .sampling import Reading, Sample, Sampler
+from .sampling import Reading, Sample, Sampler, SideFailed
 
 
 @dataclass(slots=True)
 class Measured:
-    """What is known of a call: what the first one returned, ns of one by sample, and how precise that is."""
+    """What is known of a call: what the first one returned, ns of one by sample, and the half-width of their interval."""
 
     result: Any
     times: list[float] = field(default_factory=list)
-    estimate: Estimate | None = None
+    precision: float = math.inf  # as a fraction
 
 
 def measure_call(
@@ -61,15 +61,13 @@ def measure_call(
             verdict = Sampler([lambda loops: device.time(call, loops)], emit, seed=0).run(
                 precision=precision, budget_s=budget_s
             )
-        measured.estimate = verdict.estimates[0]
+        measured.precision = verdict.precision
         case.outcome("ok", reason=str(verdict), phase="steady")
     return measured
 
 
 @contextlib.contextmanager
 def _failing_as_outcome(case: Case) -> Iterator[None]:
-    from .sampling import SideFailed
-
     try:
         yield
     except BaseException as error:
