@@ -144,7 +144,9 @@ def show(found: Sequence[Result], fmt: str) -> None:
     """Write a row for each case, then for people one for each failure, and to stderr what rows cannot say."""
     exact = ([getattr(result, name) for name in COLUMNS] for result in found)
     write(fmt, shown=(HEADINGS, (result.cells() for result in found)), exact=(COLUMNS, exact))
-    failures = [(one.title, one.judged, one.phase, one.reason) for one in found if one.failed]
+    failures = [
+        (one.title, one.judged, one.phase, one.reason) for one in found if one.failed and one.status != "interrupted"
+    ]
     if failures and fmt in ("table", "markdown"):
         click.echo()
         write(fmt, shown=(FAILURES, failures), exact=((), ()))

@@ -29,7 +29,7 @@ def _raise() -> None:
 
 
 def _exhaust() -> None:
-    raise MemoryError("not enough memory: you tried to allocate 9 TB")
+    bytearray(1 << 60)
 
 
 DEEDS: dict[str, Callable[[], Any]] = {
@@ -64,6 +64,8 @@ class FakeProgram:
             if when and calls == int(when):
                 if "pid_file" in self._deeds:
                     Path(self._deeds["pid_file"]).write_text(str(os.getpid()))
+                sys.stderr.write(f"about to {deed}\n")
+                sys.stderr.flush()
                 DEEDS[deed]()
             time.sleep(0.0005)
             return "wrong" if deed == "wrong" else "right"

@@ -78,16 +78,29 @@ def test_a_backend_that_dies_in_its_first_call_has_an_outcome(
     assert {found[case]["status"] for case in [("fake", "eager"), ("next", "eager"), ("next", "candidate")]} == {"ok"}
 
 
-@pytest.mark.parametrize("deed", ["sigkill", "raise"])
-def test_samples_before_a_death_are_kept(tmp_path: Path, workload: Any, deed: str) -> None:
-    """A side that dies among the samples leaves those it has."""
-    settings = Settings(repeat=200, budget_s=0.2)
-    assert measure(tmp_path, workload(candidate=f"{deed}@180"), settings=settings) >= 1
+@pytest.mark.parametrize(
+    ("deed", "status", "reason"),
+    [
+        ("raise", "fail_to_run", "no kernel for this"),
+        ("oom", "OOM", "MemoryError"),
+        ("hang", "timeout", "longer than the 3 s allowed"),
+        ("segfault", "crashed", "worker ended by SIGSEGV"),
+        ("sigkill", "killed", "worker ended by SIGKILL, which is what the kernel sends when memory runs out"),
+    ],
+)
+def test_a_failure_among_the_samples_loses_none_of_them(
+    tmp_path: Path, workload: Any, deed: str, status: str, reason: str
+) -> None:
+    """Five of the seven ends: status, reason, phase, last words and the samples so far are there; the plan goes on."""
+    settings = Settings(repeat=200, budget_s=0.2, timeout_s=3.0)
+    assert measure(tmp_path, workload(candidate=f"{deed}@180"), workload(name="next"), settings=settings) >= 1
 
     found = outcomes(tmp_path)
-    assert found["fake", "candidate"]["status"] in ("killed", "fail_to_run")
-    assert found["fake", "candidate"]["phase"] == "steady"
+    ended = found["fake", "candidate"]
+    assert (ended["status"], ended["reason"], ended["phase"]) == (status, reason, "steady")
+    assert f"about to {deed}" in ended["stderr_tail"] or "Traceback" in ended["stderr_tail"]
     assert steady(tmp_path, "candidate") > 0
+    assert found["next", "candidate"]["status"] == "ok"
 
 
 def test_a_worker_that_takes_too_long_is_ended(tmp_path: Path, workload: Any) -> None:

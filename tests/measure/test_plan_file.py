@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from bench.cli import cli
-from bench.measure import models_command
+from bench.measure import models_plan
 from bench.warehouse.errors import BenchError, UnknownName
 from click.testing import CliRunner
 
@@ -109,9 +109,9 @@ def test_a_mistake_is_named_with_file_and_key(plan_file: Path, text: str, said: 
 def test_a_model_may_be_in_any_of_the_suites(monkeypatch: pytest.MonkeyPatch) -> None:
     """In all that have it; one that none has is unknown."""
     suites: Any = {"a": {"x": 1, "y": 2}, "b": {"y": 3, "z": 4}}
-    monkeypatch.setattr(models_command, "models_of", lambda suite: suites[suite])
+    monkeypatch.setattr(models_plan, "models_of", lambda suite: suites[suite])
 
-    found: Any = models_command._models(["a", "b"], ["y", "z"])
+    found: Any = models_plan._models(["a", "b"], ["y", "z"])
     assert found == [("a", {"y": 2}), ("b", {"y": 3, "z": 4})]
     with pytest.raises(UnknownName, match="no model 'w' in suite 'a' and 'b'"):
-        models_command._models(["a", "b"], ["w"])
+        models_plan._models(["a", "b"], ["w"])
