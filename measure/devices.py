@@ -2,11 +2,13 @@
 
 import contextlib
 import itertools
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .disturbance import Watch
+from .gpu_processes import Nvml
 from .memory import HostMemory, Peak
 from .sampling import Reading
 
@@ -57,6 +59,7 @@ class Cuda(Device):
         super().__init__()
         self._cuda = torch.cuda
         self._index = index
+        self._nvml: Nvml | None = None
 
     def missing(self) -> str | None:
         """Why this device cannot be measured here."""
@@ -101,7 +104,20 @@ class Cuda(Device):
         peaks += [
             Peak("cuda_allocated", self._cuda.max_memory_allocated(self._index), 0, self._index or 0),
             Peak("cuda_reserved", self._cuda.max_memory_reserved(self._index), 0, self._index or 0),
+            *self._used(),
         ]
+
+    def _used(self) -> list[Peak]:
+        """What NVML says this process holds now, its context and the libraries' memory included; nothing where it is mute."""
+        try:
+            if self._nvml is None:
+                import pynvml
+
+                self._nvml = Nvml(pynvml)
+            uses = self._nvml.look([os.getpid()])
+        except Exception:  # no library, no driver, or one that does not tell: NVML has an error class for each
+            return []
+        return [Peak("nvml", use.size_bytes, None, use.device_index, "reading") for use in uses]
 
 
 def device(name: str) -> Device:

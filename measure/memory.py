@@ -20,6 +20,7 @@ from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 SAMPLE_SECONDS = 0.001
+COUNTERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Peak:
     size_bytes: int
     error_bound_bytes: int | None = None
     device_index: int | None = None
+    statistic: str = "peak"  # or a reading, where nobody keeps a peak
 
 
 class HostMemory:
@@ -75,8 +77,12 @@ class HostMemory:
 
 
 def error_bound_bytes() -> int:
-    """How much the kernel's per-CPU page counters can hold back: max(32, 2 x CPUs) pages on each CPU we may run on."""
-    return len(os.sched_getaffinity(0)) * max(32, 2 * (os.cpu_count() or 1)) * PAGE
+    """How much the kernel's per-CPU page counters can hold back.
+
+    Resident memory is the sum of three of them (anonymous, file and shared pages), and the high-water mark adds up what
+    they have folded in: each may keep max(32, 2 x CPUs) pages on each CPU we may run on (lib/percpu_counter.c).
+    """
+    return COUNTERS * len(os.sched_getaffinity(0)) * max(32, 2 * (os.cpu_count() or 1)) * PAGE
 
 
 def release_free_memory() -> None:

@@ -29,6 +29,7 @@ from .program import Agreement, Fact, MakeProgram, ModelFailed, Program, status_
 from .sampling import Clock, Reading, Sample, Sampler, SideFailed
 
 TAIL_BYTES = 4096
+FIRST_CALL = ("rss_growth", "rss_growth_sampled", "cuda_allocated")  # what compiling took at most
 
 
 @dataclass(slots=True)
@@ -101,8 +102,12 @@ class Measurement:
                 return None
             call = program.prepare(backend)
             outputs: list[Any] = []
-            reading = program.device.time(lambda: outputs.append(call()), 1)
+            with program.device.peaks() as peaks:
+                reading = program.device.time(lambda: outputs.append(call()), 1)
             self._record(case, reading, phase="cold")
+            for peak in peaks:  # no memory samples: peaks of one call are compared with those of one call
+                if peak.source in FIRST_CALL:
+                    case.metric(f"first_call_{peak.source}", peak.size_bytes, unit="bytes", better="lower")
             self._facts(case, program.facts(backend))
             self._check(program, backend, program.keep(outputs.pop()))
         except Exception as error:
@@ -164,8 +169,8 @@ class Measurement:
             return False
         for peak in peaks:
             side.case.memory(
-                peak.size_bytes, source=peak.source, phase="steady", error_bound_bytes=peak.error_bound_bytes,
-                device_index=peak.device_index,
+                peak.size_bytes, source=peak.source, statistic=peak.statistic, phase="steady",
+                error_bound_bytes=peak.error_bound_bytes, device_index=peak.device_index,
             )  # fmt: skip
         return True
 

@@ -21,6 +21,7 @@ MODULES = (
     "alarms",
     "changepoints",
     "memory_lines",
+    "memory_spikes",
     "command",
     "identical",
 )
