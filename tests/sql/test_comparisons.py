@@ -8,7 +8,7 @@ import pytest
 from bench.warehouse.events import Event, Metric
 from scipy.stats import t as student
 
-from ..builders import Builder, case, memory, metric, outcome, run, timing
+from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 
 AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "inductor"}
 LOOSE = [100, 101, 102, 103, 104, 105, 106, 107, 108, 109]  # median 104.5, its interval 102 to 107
@@ -249,6 +249,16 @@ def test_another_backend_is_no_match(warehouse: Builder) -> None:
     assert [(row["backend"], row["verdict"], row["reason"]) for row in rows] == [
         ("eager", "ONLY-HERE", "not measured by the base"), ("inductor", "ONLY-THERE", "not measured by the candidate"),
     ]  # fmt: skip
+
+
+def test_steps_of_a_scheduler_are_told_apart_by_their_tokens(warehouse: Builder) -> None:
+    """They are cases of no plan, and have axes all the same."""
+    for run_id in ("a", "b"):
+        warehouse.add(run(run_id), *(chunk(line, [64], run=run_id, model_run_ms=10.0) for line in range(40)))
+
+    axes = {(row["suite"], row["name"], row["parameters"]) for row in compare(warehouse, ["a"], ["b"])}
+
+    assert axes == {("scheduler", "step", f'{{"tokens":"{bin}"}}') for bin in ("64–127", "all")}
 
 
 def test_metrics_and_phases_are_compared_apart(warehouse: Builder) -> None:
