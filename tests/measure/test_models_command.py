@@ -30,7 +30,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
         def measure(self, plan: Sequence[Workload]) -> int:
             if "interrupt" in deeds.values():
-                raise_on_second(monkeypatch)
+                interrupt_the_second(monkeypatch)
             return super().measure([replace(workload, parameters=deeds) for workload in plan])
 
     monkeypatch.setattr(runner, "Runner", Faked)
@@ -48,15 +48,16 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return run
 
 
-def raise_on_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupt_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C while the second workload's worker is at work."""
     real, workers = runner._attend, iter(range(9))
 
-    def attend(*arguments: Any) -> Any:
-        ended = real(*arguments)
+    def attend(process: Any, *rest: Any) -> Any:
         if next(workers) == 1:
+            process.kill()
+            process.wait()
             raise KeyboardInterrupt
-        return ended
+        return real(process, *rest)
 
     monkeypatch.setattr(runner, "_attend", attend)
 
