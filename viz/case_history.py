@@ -10,7 +10,7 @@ from .figure import Figure, compose
 from .labels import CASE, counted, shared, telling
 from .lines import Lines, Panel, Point
 from .overlays import Level
-from .run_axis import RunAxis, began, moment
+from .run_axis import RunAxis, began, days_of
 from .units import suiting
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ ORDER BY {", ".join(CASE)}, metric, unit, backend, config, case_id, position"""
         title=title or f"History of {', '.join(dict.fromkeys(row['name'] for row in drawn))}",
         facts=[
             *shared(drawn, ("config", "suite", "mode", "dtype", "device", "metric")),
-            f"{counted(len(axis.names), 'run')}, from {moment(drawn, min)} to {moment(drawn, max)}",
+            days_of(len(axis.names), drawn),
             *told,
             *(["dotted: runs that did not measure it"] if any(point.stretch for point in points) else []),
         ],

@@ -15,7 +15,7 @@ from .figure import Figure, compose, public
 from .labels import counted, shared, telling
 from .lines import Lines, Panel, Point
 from .options import backends_option, chart_options, configs_option, models_option, suites_option
-from .run_axis import RunAxis, began, moment
+from .run_axis import RunAxis, began, days_of
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ ORDER BY suite, mode, dtype, device, backend, config, position"""
         title=title or TITLE,
         facts=[
             *shared(rows, ("config", *PANEL)),
-            f"{counted(len(axis.names), 'run')}, from {moment(rows, min)} to {moment(rows, max)}",
+            days_of(len(axis.names), rows),
             *([f"dotted: {counted(len(rows) - judged, 'gap')}"] if judged < len(rows) else []),
         ],
         form=form,

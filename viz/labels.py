@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..query.compare_render import JSON_MARKS
+
 _WIDE = ("W", "F")
 _BETWEEN = " · "  # the parts of a name
 
@@ -109,6 +111,8 @@ def telling(rows: Sequence[Mapping[str, Any]], axes: Sequence[str], always: str 
 
 
 def _brief(axis: str, value: Any) -> str:
+    if axis == "parameters":
+        return str(value).translate(JSON_MARKS)
     return str(value)[:8] if axis == "run_id" else str(value)
 
 

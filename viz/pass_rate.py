@@ -13,7 +13,7 @@ from .figure import Figure, compose, public
 from .heat import Cell, Heat, State
 from .labels import CASE, counted, shared, telling
 from .options import backends_option, chart_options, configs_option, models_option, suites_option
-from .run_axis import RunAxis, began, moment
+from .run_axis import RunAxis, began, days_of
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -139,7 +139,7 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
             *shared(rows, ("config", "suite", "mode", "dtype", "device", "backend")),
             f"{drawn:,} of {counted(total, 'case')}, those that pass least" if drawn < total else f"all {counted(total, 'case')}",
             f"{passing / results:.0%} of {'all ' if drawn < total else ''}results pass ({passing:,} of {results:,})",
-            f"{counted(len(axis.places), 'run')}, from {moment(rows, min)} to {moment(rows, max)}",
+            days_of(len(axis.places), rows),
         ],
         form=form,
         sql=sql,

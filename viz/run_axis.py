@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .data import Row
+from .labels import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ def began(row: Row) -> str:
     return str(row["began_at"] or "unknown")[:19]
 
 
-def moment(rows: Iterable[Row], choose: Callable[[Sequence[str]], str]) -> str:
-    """The first day of the runs, or the last."""
-    return choose([row["began_at"][:10] for row in rows if row["began_at"]] or ["an unknown day"])
+def days_of(runs: int, rows: Iterable[Row]) -> str:
+    """How many runs there are, and of which days: `3 runs, from 2026-11-20 to 2026-11-22`."""
+    days = sorted(row["began_at"][:10] for row in rows if row["began_at"]) or ["an unknown day"]
+    span = f"of {days[0]}" if days[0] == days[-1] else f"from {days[0]} to {days[-1]}"
+    return f"{counted(runs, 'run')}, {span}"
