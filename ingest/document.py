@@ -8,7 +8,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -150,7 +150,7 @@ def read_bytes(part: Part) -> bytes:
         BadRecord: It is larger than a document may be, or cannot be unpacked.
     """
     if part.end_byte > MAX_BYTES:
-        raise BadRecord(f"the file is larger than {MAX_BYTES >> 20} MiB")
+        raise _too_large("the file is larger than")
     with part.path.open("rb") as file:
         data = file.read(part.end_byte)
         if not data.startswith(GZIP):
@@ -162,8 +162,12 @@ def read_bytes(part: Part) -> bytes:
         except (OSError, EOFError, zlib.error) as error:
             raise BadRecord(f"cannot be unpacked: {error}") from None
     if len(data) > MAX_BYTES:
-        raise BadRecord(f"unpacks to more than {MAX_BYTES >> 20} MiB")
+        raise _too_large("unpacks to more than")
     return data
+
+
+def _too_large(said: str) -> BadRecord:
+    return BadRecord(f"{said} {MAX_BYTES >> 20} MiB, and is read as a whole: split it into files of fewer records")
 
 
 def read_text(part: Part) -> str:
@@ -185,6 +189,20 @@ def read_lines(part: Part) -> list[tuple[int, bytes]]:
     if encoding(data) == "utf-16":
         data = read_text(part).encode("utf-8", "surrogatepass")
     return list(enumerate(split_lines(data), 1))
+
+
+def numbered_lines(part: Part) -> Iterator[tuple[int, bytes]]:
+    """The lines of a part as they are read, whatever their number; a file that is packed or UTF-16 is read whole.
+
+    Raises:
+        BadRecord: As `read_lines` does.
+    """
+    with part.path.open("rb") as file:
+        start = file.read(2)
+    if start == GZIP or encoding(start) == "utf-16":
+        yield from read_lines(part)[part.first_line - 1 :]
+    else:
+        yield from part.lines()
 
 
 def lines_of(text: str) -> list[str]:
@@ -316,7 +334,7 @@ def read_companion(folder: Path, relative: str) -> bytes | None:
     except OSError as error:
         raise BadRecord(f"{relative} cannot be read: {error.strerror}") from None
     if len(data) > MAX_BYTES:
-        raise BadRecord(f"{relative} is larger than {MAX_BYTES >> 20} MiB")
+        raise _too_large(f"{relative} is larger than")
     return data
 
 

@@ -71,7 +71,7 @@ class JsonArray:
         """The elements of a block, exactly; what is none is Torn."""
         text, at = block.decode("utf-8", "surrogateescape"), 0
         decoder = json.JSONDecoder()
-        while (at := _past_blank(text, at)) < len(text):
+        while (at := past(BLANK, text, at)) < len(text):
             if text[at] == "]":
                 self._is_closed = True
                 self._around.append(_encode(text[at:]) + self._rest)
@@ -142,8 +142,9 @@ def _wants_more(error: Exception, text: str) -> bool:
     return at_end or str(error).startswith("Unterminated")
 
 
-def _past_blank(text: str, at: int) -> int:
-    match = BLANK.match(text, at)
+def past(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Behind what matches at a place of a text; that place if nothing does."""
+    match = pattern.match(text, at)
     return match.end() if match else at
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from . import document
 from .document import BadRecord, decode, repeated_key
 from .format import MAX_TEXT, Part
-from .jsonarray import pieces
+from .jsonarray import past, pieces
 from .jsonformat import Broken
 
 MAX_BYTES = 1 << 30  # of such a document, unpacked
@@ -72,7 +72,7 @@ def read_document(part: Part, *keys: str) -> Any:
     for piece in pieces(part):
         data += piece
         if len(data) > MAX_BYTES:
-            raise BadRecord(f"larger than {MAX_BYTES >> 20} MiB")
+            raise BadRecord(f"larger than {MAX_BYTES >> 20} MiB: split it into files of fewer records")
     if len(data) <= LONG_BYTES:
         return decode(_text(data))
     lists: list[LongList] = []
@@ -113,7 +113,7 @@ def _starts(data: bytearray, at: int) -> "array[int]":
         text = data[at : at + window].decode("utf-8", "surrogateescape")
         is_last, plain, done = at + window >= len(data), text.isascii(), 0
         problem = "the list does not end"
-        while (begin := _past_blank(text, done)) < len(text):
+        while (begin := past(BLANK, text, done)) < len(text):
             if text[begin] == "]":
                 starts.append(at + (begin if plain else _size(text[:begin])))
                 return starts
@@ -122,7 +122,7 @@ def _starts(data: bytearray, at: int) -> "array[int]":
             except (ValueError, RecursionError) as error:
                 problem = "nested too deeply" if isinstance(error, RecursionError) else f"not valid JSON: {error}"[:200]
                 break
-            following = _past_blank(text, end)
+            following = past(BLANK, text, end)
             if following >= len(text):
                 break  # what follows may belong to it
             if text[following] not in ",]":
@@ -133,11 +133,6 @@ def _starts(data: bytearray, at: int) -> "array[int]":
             raise BadRecord(problem)
         window = WINDOW_BYTES if done else window * 4
         at += done if plain else _size(text[:done])
-
-
-def _past_blank(text: str, at: int) -> int:
-    match = BLANK.match(text, at)
-    return match.end() if match else at
 
 
 def _size(text: str) -> int:

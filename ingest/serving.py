@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..warehouse.events import Instant
-from .document import BadRecord, Object, decode, lines_of, read_text, repeated_key
-from .format import GZIP, Part, encoding
+from .document import BadRecord, Object, decode, lines_of, numbered_lines, repeated_key
+from .format import Part
 from .jsonformat import Broken
 from .longlists import count_in, records_in
 from .results import Results, Subject, number
@@ -92,17 +92,12 @@ def _line(line: str) -> Any:
 
 
 def lines(part: Part) -> Iterator[tuple[int, str]]:
-    """The lines of a part with their numbers, as they are read: a file of any size, unless it is packed or UTF-16.
+    """The lines of a part as text, with their numbers; bytes that are no UTF-8 stand as \\xNN.
 
     Raises:
-        BadRecord: It cannot be unpacked or decoded. Bytes of a line that are no UTF-8 stand as \\xNN.
+        BadRecord: As `numbered_lines` does.
     """
-    with part.path.open("rb") as file:
-        start = file.read(2)
-    if start == GZIP or encoding(start) == "utf-16":
-        yield from list(enumerate(lines_of(read_text(part)), 1))[part.first_line - 1 :]
-        return
-    for at, line in part.lines():
+    for at, line in numbered_lines(part):
         text = line.removesuffix(b"\r").decode("utf-8", "backslashreplace")
         yield at, text.removeprefix("\ufeff") if at == 1 else text
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import csvfile
 from .csvfile import Row
-from .document import BadRecord, Object, as_json, decode, read_text, repeated_key, show
+from .document import BadRecord, Object, as_json, decode, numbered_lines, read_text, repeated_key, show
 from .files import read_head
-from .format import GZIP, Part, as_text, encoding
+from .format import Part, as_text, encoding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,17 +63,6 @@ def open_table(part: Part, records: str | None) -> Table:
         rows = functools.partial(_json_lines, part)
         return Table("json lines", _fields(rows()), False, rows)
     return _json(part, records)
-
-
-def numbered_lines(part: Part) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file in UTF-8, whatever it is in; what is packed or UTF-16 is held in memory as a whole."""
-    with part.path.open("rb") as file:
-        mark = file.read(4)
-    if not mark.startswith(GZIP) and encoding(mark) != "utf-16":
-        yield from part.lines()
-        return
-    for number, line in enumerate(read_text(part).removesuffix("\n").split("\n"), 1):
-        yield number, line.encode("utf-8", "surrogatepass")
 
 
 def lookup(cells: dict[str, Any], path: str) -> Any:

@@ -89,7 +89,9 @@ def test_a_gzip_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     read = read_file(find_format("hyperfine"), tmp_path / "x.json")
 
-    assert read.rejects() == [(1, "unpacks to more than 1 MiB")]
+    assert read.rejects() == [
+        (1, "unpacks to more than 1 MiB, and is read as a whole: split it into files of fewer records")
+    ]
 
 
 def test_a_file_too_large_for_a_document_is_a_reject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +99,9 @@ def test_a_file_too_large_for_a_document_is_a_reject(tmp_path: Path, monkeypatch
     monkeypatch.setattr(document, "MAX_BYTES", 1 << 20)
     lay(tmp_path, {"x.json": b'{"results": [{"command": "' + b"0" * (2 << 20) + b'", "mean": 1}]}'})
 
-    assert read_file(find_format("hyperfine"), tmp_path / "x.json").rejects() == [(1, "the file is larger than 1 MiB")]
+    assert read_file(find_format("hyperfine"), tmp_path / "x.json").rejects() == [
+        (1, "the file is larger than 1 MiB, and is read as a whole: split it into files of fewer records")
+    ]
 
 
 @pytest.mark.parametrize(
