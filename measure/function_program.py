@@ -12,6 +12,7 @@ import math
 import operator
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from .devices import Device
@@ -118,6 +119,10 @@ class FunctionProgram:
     def agree(self, expected: Any, actual: Any) -> Agreement | None:
         """Nobody asked."""
         return None
+
+    def trace(self, call: Callable[[], Any], place: Path) -> list[Fact]:
+        """None."""
+        return []
 
     def settle(self) -> None:
         """Take what there is so far out of the collector's sight."""

@@ -91,6 +91,10 @@ setting_options = _stack(
     click.option("--threads", type=_COUNT, help="Threads torch computes with; an axis of the case."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of weights, inputs and the order of samples."),
     lock_option,
+    click.option("--warm-start", is_flag=True,
+                 help="Make the first calls again in a second process, with the compile caches the first one left."),
+    click.option("--profile", is_flag=True, help="Keep a profiler trace of one call of each backend."),
+    click.option("--memory-snapshot", is_flag=True, help="Keep a snapshot of a GPU's memory over one call of each."),
     run_options(),
     knob_options,
 )  # fmt: skip

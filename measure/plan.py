@@ -10,6 +10,7 @@ from .knobs import KNOBS
 from .suites import ACCURACY, Model, label
 
 BASELINE = "eager"
+FINE = ("ok", "pass", "pass_due_to_skip", "skipped")  # statuses that are no failure
 MODES = ("inference", "training")
 PARAMETERS = ("threads", *KNOBS)  # settings that are axes of a case, too, beside those that have a column
 DTYPES = ("float32", "float64", "float16", "bfloat16", "amp", "amp_float16", "amp_bfloat16")
@@ -60,7 +61,8 @@ class Settings:
     """How to measure, the same for every workload.
 
     `precision` is a fraction; `repeat`, if given, is the exact number of blocks instead of it; `threads` None leaves
-    torch's own choice; `sample_hz`, if given, has a sampler look at the worker so many times a second.
+    torch's own choice; `sample_hz`, if given, has a sampler look at the worker so many times a second. `warm_start` has a second
+    process make the first calls again, from the caches; `profile` and `memory_snapshot` leave a file of one call.
     """
 
     precision: float = 0.01
@@ -70,6 +72,9 @@ class Settings:
     threads: int | None = None
     seed: int = 0
     sample_hz: float | None = None
+    warm_start: bool = False
+    profile: bool = False
+    memory_snapshot: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""

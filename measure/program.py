@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
+from ..warehouse.recorder import Case
 from .devices import Device
 from .plan import Settings, Workload
 
@@ -34,10 +36,21 @@ class Fact:
     """Something a compiler did: a metric of the case, with the text that belongs to it."""
 
     name: str
-    value: float
+    value: float | None
     unit: str = "count"
     better: str | None = None
     text: str | None = None
+
+
+@dataclass(slots=True)
+class Side:
+    """One backend on its way through the phases."""
+
+    backend: str
+    case: Case
+    call: Callable[[], Any]
+    first_ns: int
+    steady_ns: list[float]  # one call, by sample
 
 
 class ModelFailed(Exception):
@@ -69,6 +82,10 @@ class Program(Protocol):
 
     def agree(self, expected: Any, actual: Any) -> Agreement | None:
         """Compare two kept outputs; None where nobody asked."""
+        ...
+
+    def trace(self, call: Callable[[], Any], place: Path) -> list[Fact]:
+        """Leave files of one call, those the settings ask for, named after `place` with endings of their own."""
         ...
 
     def settle(self) -> None:

@@ -4,9 +4,10 @@ import contextlib
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import accuracy, backends, compilation
+from . import accuracy, backends, compilation, traces
 from .devices import Device, device
 from .knobs import Knobs
 from .loading import build
@@ -35,7 +36,7 @@ class TorchProgram:
             torch.set_num_threads(settings.threads)
         torch.set_grad_enabled(workload.mode == "training")
         self._workload = workload
-        self._seed = settings.seed
+        self._settings = settings
         self._start_ns = 0
         self.device: Device = device(workload.device)
         if self.device.missing() is not None:
@@ -74,8 +75,8 @@ class TorchProgram:
         """Random numbers from the start: every backend draws the same."""
         import torch
 
-        random.seed(self._seed)
-        torch.manual_seed(self._seed)
+        random.seed(self._settings.seed)
+        torch.manual_seed(self._settings.seed)
 
     def missing(self, backend: str) -> str | None:
         """Why that backend cannot run here, with the cure; None if it can."""
@@ -120,7 +121,7 @@ class TorchProgram:
         """What the compiler did since the last time; of a backend that does not count, how long it took to start."""
         if backend == BASELINE:
             return []
-        start = [Fact("compiler_start", self._start_ns, "ns", "lower")] if self._start_ns else []
+        start = [Fact("compiler_start", self._start_ns, "ns")] if self._start_ns else []
         self._start_ns = 0
         return [*start, *(compilation.facts() if backends.backend(backend).dynamo else [])]
 
@@ -163,6 +164,18 @@ class TorchProgram:
     def _rule(self) -> accuracy.Rule:
         workload, knobs = self._workload, self._knobs
         return accuracy.rule(workload.dtype, workload.mode, tolerance=knobs.tolerance, cosine=knobs.cosine)
+
+    def trace(self, call: Callable[[], Any], place: Path) -> list[Fact]:
+        """A profiler trace and a snapshot of memory of one call, as far as they are asked for."""
+        import torch
+
+        found = []
+        if self._settings.profile:
+            found += traces.profile(torch, call, place.with_name(place.name + ".trace.json.gz"))
+        if self._settings.memory_snapshot:
+            path = place.with_name(place.name + ".snapshot.pickle")
+            found += traces.memory_snapshot(torch, call, path, self._workload.device)
+        return found
 
     def settle(self) -> None:
         """Let nothing of the compiler run on beside the samples: its idle helper processes end."""

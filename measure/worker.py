@@ -18,29 +18,18 @@ import statistics
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..warehouse.recorder import Case, Run, join
+from .afterwards import afterwards
 from .devices import Device
 from .plan import Job
-from .program import Agreement, Fact, MakeProgram, ModelFailed, Program, status_of
+from .program import Agreement, Fact, MakeProgram, ModelFailed, Program, Side, status_of
 from .sampling import Clock, Reading, Sample, Sampler, SideFailed
 
 TAIL_BYTES = 4096
 FIRST_CALL = ("rss_growth", "rss_growth_sampled", "cuda_allocated")  # what compiling took at most
-
-
-@dataclass(slots=True)
-class Side:
-    """One backend on its way through the phases."""
-
-    backend: str
-    case: Case
-    call: Callable[[], Any]
-    first_ns: int
-    steady_ns: list[float]  # one call, by sample
 
 
 class Reporter:
@@ -60,6 +49,10 @@ class Reporter:
         """Say that a backend's outcome of that kind is recorded."""
         self._tell({"ended": backend, "kind": kind, "status": status})
 
+    def found(self, backend: str, **numbers: Any) -> None:
+        """Say what is known of a backend by now, for people to see; what counts is recorded."""
+        self._tell({"found": backend, "numbers": numbers})
+
     def _tell(self, what: dict[str, Any]) -> None:
         os.write(self._descriptor, (json.dumps(what) + "\n").encode())
 
@@ -70,6 +63,7 @@ class Measurement:
     def __init__(self, job: Job, run: Run, reporter: Reporter) -> None:
         """Attach to the cases, which the runner has announced."""
         self._job = job
+        self._run = run
         self._reporter = reporter
         self._cases = {name: run.case(**job.workload.axes(name), announce=False) for name in job.workload.backends}
         self._expected: Any = None  # the baseline's output, kept
@@ -90,6 +84,8 @@ class Measurement:
         sides = [side for side in sides if self._memory(program, side)]
         if sides:
             self._sample(program.device, sides)
+            for side, fact in afterwards(self._job, self._run, program, sides):
+                self._facts(side.case, [fact])
 
     def _first_call(self, program: Program, backend: str) -> Side | None:
         """Time the first call and check what it returns."""
@@ -172,6 +168,8 @@ class Measurement:
                 peak.size_bytes, source=peak.source, statistic=peak.statistic, phase="steady",
                 error_bound_bytes=peak.error_bound_bytes, device_index=peak.device_index,
             )  # fmt: skip
+        sizes = {peak.source: peak.size_bytes for peak in peaks}
+        self._reporter.found(side.backend, peak_bytes=next((sizes[it] for it in reversed(FIRST_CALL) if it in sizes), None))
         return True
 
     def _sample(self, device: Device, sides: list[Side]) -> None:
@@ -198,6 +196,9 @@ class Measurement:
             how = f"stopped when {broken.backend} failed"
         else:
             how = str(verdict)
+            if sides[0].backend == self._job.workload.baseline:
+                for side, estimate in zip(sides[1:], verdict.estimates, strict=False):  # of a lone side, its own level
+                    self._reporter.found(side.backend, speedup=(estimate.ratio, estimate.low, estimate.high, estimate.n))
         for side in sides:
             self._finish(side, how)
 

@@ -32,6 +32,11 @@ class Store:
         return self.root / "journal"
 
     @property
+    def artefacts(self) -> Path:
+        """Files that runs left beside their events, such as traces: `artefacts/<run>/`."""
+        return self.root / "artefacts"
+
+    @property
     def database(self) -> Path:
         """The derived DuckDB file."""
         return self.root / "warehouse.duckdb"

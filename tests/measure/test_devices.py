@@ -2,6 +2,8 @@
 
 import gc
 import mmap
+import os
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -161,6 +163,34 @@ def test_a_gpu_reports_the_peaks_of_its_allocator() -> None:
     assert found["cuda_allocated"] == (100, 0, 1)
     assert found["cuda_reserved"] == (200, 0, 1)
     assert any(source.startswith("rss") for source in found)
+
+
+def test_a_gpu_reports_what_nvml_sees_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a reading: nobody keeps the peak of it. Where NVML is mute, nothing."""
+
+    class Library:
+        def nvmlInit(self) -> None: ...  # noqa: N802
+
+        def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+            return 1
+
+        def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
+            return index
+
+        def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[SimpleNamespace]:  # noqa: N802
+            return [SimpleNamespace(pid=os.getpid(), usedGpuMemory=300), SimpleNamespace(pid=1, usedGpuMemory=1000)]
+
+        def nvmlDeviceGetUtilizationRates(self, handle: int) -> SimpleNamespace:  # noqa: N802
+            return SimpleNamespace(gpu=50)
+
+    def seen(library: object) -> list[tuple[str, int, str]]:
+        monkeypatch.setitem(sys.modules, "pynvml", library)
+        with Cuda(SimpleNamespace(cuda=FakeCuda()), 0).peaks() as peaks:
+            pass
+        return [(peak.source, peak.size_bytes, peak.statistic) for peak in peaks if peak.source == "nvml"]
+
+    assert seen(Library()) == [("nvml", 300, "reading")]
+    assert seen(None) == []
 
 
 def test_a_missing_gpu_has_a_reason() -> None:
