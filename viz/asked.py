@@ -138,13 +138,13 @@ LIMIT {most}"""
         across = {
             "number": f"{x}::DOUBLE",
             "time": f"CASE WHEN isfinite({x}) THEN epoch({x}) * 1000 END",
-            "name": f"{x}::VARCHAR",
+            "name": _name_of(columns.x),
         }
-        series = f"coalesce({quote(columns.color)}::VARCHAR, 'NULL')" if columns.color else "''"
+        series = _name_of(columns.color) if columns.color else "''"
         finite = "isfinite(x) AND " if columns.x_kind == "number" else ""
         above = " AND ".join(f"{axis} > 0" for axis, log in (("x", log_x), ("y", log_y)) if log) or "true"
         tips = "".join(f", left({quote(name)}::VARCHAR, {_TIP}) AS {tip}" for tip, name in columns.tips.items())
-        told = x if columns.x_kind == "number" else f"{x}::VARCHAR"
+        told = {"number": x, "time": f"{x}::VARCHAR", "name": _name_of(columns.x)}[columns.x_kind]
         return f"""{_HELD},
 numbered AS (
   SELECT row_number() OVER () AS place, {across[columns.x_kind]} AS x, {told} AS told, {y}::DOUBLE AS y, {series} AS series{tips}
@@ -167,6 +167,11 @@ told AS (
         found = dict(self.warehouse.rows(f"{told}\nSELECT why, count(*) FROM told GROUP BY why"))
         counts = {reason: found.get(reason, 0) for reason in _REASONS}
         return {"read": sum(found.values()), **counts, "drawable": found.get(None, 0)}
+
+
+def _name_of(column: str) -> str:
+    """A column's values as names: NULL is one, too."""
+    return f"coalesce({quote(column)}::VARCHAR, 'NULL')"
 
 
 def _placed(x_kind: str, log_x: bool, log_y: bool) -> str:

@@ -91,10 +91,10 @@ class Bars:
         ends = [v for bar in self.bars for v in map(self._shown, (bar.low, bar.high)) if v is not None]
         low, high = extent([*values, self.base], ends, zero=not self.ratio, log=self.ratio)
         if any(bar.note and bar.value is not None for bar in self.bars):  # which stands beyond the bar
-            factor, more = (high / low) ** 0.14, 0.14 * (high - low)
+            room = 0.14 * (math.log(high / low) if self.ratio else high - low)
             if self._rightwards(low, high):
-                return low, high * factor if self.ratio else high + more
-            return low / factor if self.ratio else low - more, high
+                return low, high * math.exp(room) if self.ratio else high + room
+            return low / math.exp(room) if self.ratio else low - room, high
         return low, high
 
     def _rightwards(self, low: float, high: float) -> bool:

@@ -107,7 +107,7 @@ ORDER BY target_tokens, config, batch_size"""
                 series=row["config"] if several else _about(row["target_tokens"]),
                 x=row["batch_size"],
                 y=row["mean_ms"],
-                low=None if row["sd_ms"] is None else row["mean_ms"] - row["sd_ms"],
+                low=None if row["sd_ms"] is None else max(0.0, row["mean_ms"] - row["sd_ms"]),  # no time is negative
                 high=None if row["sd_ms"] is None else row["mean_ms"] + row["sd_ms"],
                 tips=(row["n"], row["mean_tokens"]),
             )

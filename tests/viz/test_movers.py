@@ -53,6 +53,22 @@ def test_by_difference_the_largest_in_the_unit_comes_first() -> None:
     assert figure.spec(False)["layer"][0]["encoding"]["x"]["title"] == "latency, candidate - base [ms]"
 
 
+def test_what_was_nothing_before_has_a_difference_and_no_ratio() -> None:
+    """Its bar begins at 0, and the note stands beyond its end, where there is room for it."""
+    builder = Builder()
+    for config, breaks in (("A", 0), ("B", 5)):
+        one = case("m", config, backend="inductor")
+        builder.add(
+            run(config, config), one, outcome(one), metric(one, "graph_breaks", breaks, unit="count", better="lower")
+        )
+
+    figure = draw(opened(builder), "A", "B", metric="graph_breaks", by="difference")
+
+    assert fields(figure, "value", "note", "at") == [(5, "no ratio", 5)]
+    low, high = figure.spec(False)["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert low == 0 and high > 5.5
+
+
 def test_a_metric_of_which_more_is_better_is_turned_round() -> None:
     """A score that falls has lost, whatever its sign."""
     for by in ("ratio", "difference"):

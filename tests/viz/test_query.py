@@ -104,6 +104,14 @@ def test_a_row_without_a_number_is_a_bar_that_says_so(empty: Warehouse) -> None:
         draw(empty, "SELECT 'a' AS name, NULL::INTEGER AS y")
 
 
+def test_no_name_is_a_name(empty: Warehouse) -> None:
+    """Rows grouped by what is not always known have one for NULL, as series have; it is no reason to leave them out."""
+    figure = draw(empty, "SELECT * FROM (VALUES ('a', 1), (NULL, 2)) AS t(name, y)")
+
+    assert fields(figure, "row", "value", "note") == [("a", 1.0, ""), ("NULL", 2.0, "")]
+    assert said(figure) == "all 2 rows"
+
+
 def test_bars_of_one_name_get_numbers(empty: Warehouse) -> None:
     """One would hide the other."""
     figure = draw(empty, "SELECT 'a' AS name, 1 AS y UNION ALL SELECT 'a', 2")
