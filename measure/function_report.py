@@ -35,12 +35,14 @@ DIFFERENT = 0.05  # of the time: from there on processes that differ are worth a
 
 # A case has an outcome of each process: the first that is not fine counts.
 _CASES = """
-SELECT c.case_id, c.work_hash, c.name, c.backend, any_value(c.parameters), any_value(ended.status), any_value(ended.reason),
-    any_value(peak.peak_bytes)
+SELECT c.case_id, c.work_hash, c.name, c.backend, c.parameters, ended.status, ended.reason, ended.failed, ended.total,
+    peak.peak_bytes
 FROM cases AS c
 LEFT JOIN (
     SELECT run_id, case_id, arg_min(status, (status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at)) AS status,
-        arg_min(reason, (status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at)) AS reason
+        arg_min(reason, (status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at)) AS reason,
+        count(*) FILTER (kind = 'performance' AND status NOT IN ('ok', 'skipped')) AS failed,
+        count(*) FILTER (kind = 'performance') AS total
     FROM outcomes GROUP BY ALL
 ) AS ended USING (run_id, case_id)
 LEFT JOIN (
@@ -48,8 +50,7 @@ LEFT JOIN (
     FROM peak_memory WHERE source LIKE 'rss_growth%' GROUP BY ALL
 ) AS peak USING (run_id, case_id)
 WHERE c.run_id = ?
-GROUP BY c.case_id, c.work_hash, c.name, c.backend
-ORDER BY min(c.recorded_at)
+ORDER BY c.recorded_at, c.line
 """
 _SAMPLES = """
 SELECT case_id, process, block, duration_ns::DOUBLE / loops
@@ -74,6 +75,8 @@ class Result:
     parameters: Mapping[str, Any]
     status: str
     reason: str
+    failed: int  # of `total` processes
+    total: int
     peak_bytes: int | None
     blocks: Blocks
     against: Estimate | None
@@ -107,7 +110,8 @@ class Result:
         """What the row cannot say, each with the next step."""
         title = escape(" ".join([self.function, *(f"{key}={value}" for key, value in self.parameters.items())]))
         if self.status != "ok":
-            yield f"{title}: {self.status}: {escape(self.reason)}"
+            where = f" in {self.failed} of {self.total} processes" if 0 < self.failed < self.total else ""
+            yield f"{title}: {self.status}{where}: {escape(self.reason)}"
         found = self.against or (level_of(self.blocks.values()) if self.alone else None)
         if self.status == "ok" and found and math.isfinite(found.high):
             if self.against and (said := doubt(found.ratio, found.low, found.high)):
@@ -134,13 +138,16 @@ def results(warehouse: "Warehouse", run_id: str) -> list[Result]:
     found = []
     cases = warehouse.rows(_CASES, [run_id])
     sides = Counter(work for _, work, *_ in cases)
-    for case_id, work, name, function, parameters, status, reason, peak in cases:
+    for case_id, work, name, function, parameters, status, reason, failed, total, peak in cases:
         blocks, fine = samples.get(case_id, {}), status == "ok"
         against = _ratio(first[work][0], blocks) if work in first and fine and first[work][1] else None
         first.setdefault(work, (blocks, fine))
         said = json.loads(parameters) if parameters else {}
         alone = sides[work] == 1
-        found.append(Result(name, function, said, status or "interrupted", reason or "", peak, blocks, against, alone))
+        status = status or "interrupted"
+        found.append(
+            Result(name, function, said, status, reason or "", failed or 0, total or 0, peak, blocks, against, alone)
+        )
     return found
 
 

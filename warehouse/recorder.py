@@ -142,6 +142,7 @@ class Run:
         self._owner = os.getpid() if owner else None
         self._writer = uuid7()
         self._steps = 0
+        self._announced: set[str] = set()
         self._turning = threading.RLock()
         self._closed = False
         self._rotated: list[Journal] = []
@@ -170,6 +171,8 @@ class Run:
     ) -> "Case":
         """Announce a case: from now on it counts as interrupted until it has an outcome or the run ends well.
 
+        One that this run announced before is attached to again, and is no second row.
+
         Args:
             name: Model, function, command or benchmark.
             suite: Set the workload belongs to.
@@ -187,7 +190,8 @@ class Run:
             "batch_size": batch_size, "sequence_length": sequence_length,
         }  # fmt: skip
         case_id, work_hash = case_ids(**axes, parameters=parameters)
-        if announce:
+        if announce and case_id not in self._announced:
+            self._announced.add(case_id)
             said = Json(json.dumps(dict(parameters), sort_keys=True, default=str)) if parameters else None
             now = Instant(_now() // 1000)
             self.emit(

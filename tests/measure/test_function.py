@@ -28,6 +28,11 @@ def long(n=1): time.sleep(0.002); return n * 2
 def wrong(n=1): return n * 3
 def crash(n=1): os.kill(os.getpid(), signal.SIGSEGV)
 def fails(n=1): raise ValueError("no such thing")
+def dies_once(n=1):
+    if not os.path.exists("died"):
+        open("died", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return n * 2
 async def awaited(n=1): return n * 2
 def given(items, flag): return items, flag
 def make(n): return {"items": [n] * 3, "flag": os.getpid()}
@@ -105,6 +110,20 @@ def test_one_that_fails_leaves_the_others_be() -> None:
     assert found["fails"]["reason"] == "no such thing"
     assert found["wrong"]["reason"] == "3 instead of 2"
     assert "has no attribute 'nothing'" in found["nothing"]["reason"]
+
+
+def test_a_process_that_dies_is_one_outcome() -> None:
+    """The function's others count on, and so do the functions beside it; how many died is said."""
+    result = measure(*w("short", "dies_once"), "--processes", "3", "--format", "json")
+
+    assert result.return_value == 1
+    short, died = json.loads(result.stdout)
+    assert (short["status"], short["processes"], died["status"], died["processes"]) == ("ok", 3, "killed", 2)
+    assert "dies_once: killed in 1 of 3 processes: " in result.stderr
+    ended = rows(
+        "SELECT status FROM outcomes JOIN cases USING (run_id, case_id) WHERE backend LIKE '%dies%' ORDER BY ALL"
+    )
+    assert ended == [("killed",), ("ok",), ("ok",)]
 
 
 def test_a_table_for_people() -> None:
@@ -235,7 +254,7 @@ def test_what_a_row_cannot_say_is_said() -> None:
 
     def notes(blocks: Any, *logs: float) -> str:
         against = ratio_of(logs) if logs else None
-        return "\n".join(Row("x", "m:f", {"n": 1}, "ok", "", 1, blocks, against, not logs).notes(0.01))
+        return "\n".join(Row("x", "m:f", {"n": 1}, "ok", "", 0, 1, 1, blocks, against, not logs).notes(0.01))
 
     assert "m:f n=1: its processes differ by 99%: measure in more with --processes" in notes(far)
     assert "no difference found (smallest detectable: " in notes(near, *[-0.1, 0.1] * 8)

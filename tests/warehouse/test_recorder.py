@@ -124,6 +124,16 @@ def test_a_run_that_raises_says_why(store: Store) -> None:
     ]
 
 
+def test_a_case_is_announced_once(store: Store) -> None:
+    """However often it is asked for: a row more would count its samples twice wherever they are joined with it."""
+    with bench.run("main", store=store) as run:
+        for duration_ns in (1, 2):
+            run.case("matmul", batch_size=8).timing(duration_ns)
+
+    query = "SELECT duration_ns FROM timings JOIN cases USING (run_id, case_id) ORDER BY 1"
+    assert rows(store, query) == [(1,), (2,)]
+
+
 def test_a_closed_run_records_nothing_and_says_so(store: Store) -> None:
     """After close every way of recording raises, and what was there stays."""
     run = bench.run("a", store=store)
