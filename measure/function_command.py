@@ -13,7 +13,7 @@ from ..warehouse.options import share_option
 from ..warehouse.store import Store
 from .benchmark_finder import Group, find
 from .command_plan import parameter_of
-from .console import progress, recorded, run_options, talk, write
+from .console import recorded, run_options, talk, write
 from .machine_lock import alone, lock_option
 from .plan import Settings, Workload
 
@@ -122,6 +122,7 @@ def command(
     """
     from ..warehouse import recorder
     from .runner import Runner
+    from .watch import Lines
 
     if any(":" in target for target in functions):
         if twice := sorted(arguments.keys() & parameters.keys()):
@@ -150,8 +151,8 @@ def command(
     )  # fmt: skip
     with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
         program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
-        failed = Runner(run, settings, program=program, say=progress).measure(plan)
-    progress("")
+        failed = Runner(run, settings, program=program, watch=(watch := Lines())).measure(plan)
+    watch.close()
     _show(store, run.run_id, fmt, precision)
     recorded(run)
     return Exit.FAILED if failed else Exit.OK

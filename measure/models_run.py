@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..warehouse.errors import Exit, MissingExtra
 from ..warehouse.store import Store
-from .console import progress, recorded, talk
+from .console import recorded, talk
 from .machine_lock import alone
 from .plan import Settings, Workload
 
@@ -69,6 +69,7 @@ def _measure(
 ) -> tuple["Run", bool]:
     """The run, and whether Ctrl-C ended it."""
     from ..warehouse import recorder
+    from . import live
     from .runner import Runner
 
     if importlib.util.find_spec("torch") is None:
@@ -78,11 +79,11 @@ def _measure(
         wanted.config, suite=suites.pop() if len(suites) == 1 else None, store=wanted.store, source="measure",
         tags={**wanted.tags, **tags}, settings=settings.to_dict(),
     ) as run:  # fmt: skip
-        interrupted = False
+        interrupted, watch = False, live.watch()
         try:
-            Runner(run, settings, say=progress).measure(plan)
+            Runner(run, settings, watch=watch).measure(plan)
         except KeyboardInterrupt:
             interrupted = True
             run.close("interrupted", "Ctrl-C")
-        progress("")
+        watch.close()
     return run, interrupted

@@ -1,5 +1,6 @@
 """What a measurement prints at its end: one row per case, read from the views, and what is worth knowing of it."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -9,13 +10,12 @@ import click
 
 from .console import talk, write
 from .estimate import doubt
-from .plan import BASELINE
+from .plan import BASELINE, FINE
 from .words import duration, size, speedup
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
-FINE = ("ok", "pass", "skipped")
 FAILURES = ("failed", "status", "phase", "reason")
 
 # One row per case and its numbers, in the order of announcement. Memory is what one call adds to the process; on a GPU
@@ -79,7 +79,8 @@ class Result:
     @property
     def unusual(self) -> list[str]:
         """Axes that have no column of their own, where they are not the usual ones."""
-        return [x for x, usual in ((self.dtype, "float32"), (self.device, "cpu")) if x != usual]
+        parameters = [f"{key}={value}" for key, value in json.loads(self.parameters or "{}").items()]
+        return [x for x, usual in ((self.dtype, "float32"), (self.device, "cpu")) if x != usual] + parameters
 
     @property
     def judged(self) -> str:

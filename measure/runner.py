@@ -22,16 +22,14 @@ from typing import Any
 
 from ..warehouse.events import Metric
 from ..warehouse.recorder import Case, Run
-from .plan import Job, Settings, Workload
+from .plan import FINE, Job, Settings, Workload
 from .sampler import sampled
+from .watch import Watch
 from .worker import TAIL_BYTES, clean, first_line
 
 TORCH_PROGRAM = f"{__package__}.torch_program:TorchProgram"
 SAMPLED = ("warmup", "steady")
-FINE = ("ok", "pass", "pass_due_to_skip", "skipped")
 UNJUDGED = ("load", "cold")  # phases in which a model's output is still to be judged
-
-Say = Callable[[str], None]
 
 
 @dataclass(slots=True)
@@ -95,11 +93,14 @@ class OwnCost:
         return cpu / wall if wall else None
 
 
+Heard = Callable[[Progress, dict[str, Any]], None]
+
+
 class Runner:
     """Measures a plan, workload by workload."""
 
     def __init__(
-        self, run: Run, settings: Settings, *, program: str = TORCH_PROGRAM, say: Say = lambda text: None
+        self, run: Run, settings: Settings, *, program: str = TORCH_PROGRAM, watch: Watch | None = None
     ) -> None:
         """Prepare to measure into `run`.
 
@@ -107,12 +108,12 @@ class Runner:
             run: Run to record into; open, and closed by the caller.
             settings: How to measure.
             program: What makes a workload runnable, as `module:callable`; see program.MakeProgram.
-            say: Takes a line of progress for a person, "3 of 12 mlp inference b8".
+            watch: Is told how it goes.
         """
         self._run = run
         self._settings = settings
         self._program = program
-        self._say = say
+        self._watch = watch or Watch()
         self._workers = 0
         self._cost = OwnCost()
 
@@ -128,19 +129,18 @@ class Runner:
         self._run.emit(Metric(run_id=self._run.run_id, metric="seed", value=float(self._settings.seed)))
         cases = [{name: self._run.case(**workload.axes(name)) for name in workload.backends} for workload in plan]
         failed = 0
+        self._watch.plan(len(plan))
         try:
             for number, (workload, sides) in enumerate(zip(plan, cases, strict=True)):
-                self._say(f"{number + 1} of {len(plan)} {workload}")
+                self._watch.begin(workload)
                 try:
                     ended = self._workload(workload, sides)
                 except KeyboardInterrupt:
                     for left in cases[number + 1 :]:
                         _end(left.values(), "interrupted", reason="Ctrl-C before its turn")
                     raise
-                for name, status in ended.items():
-                    if status not in FINE:
-                        failed += 1
-                        self._say(f"{workload} {name}: {status}")
+                self._watch.end(ended)
+                failed += sum(status not in FINE for status in ended.values())
         finally:
             if (share := self._cost.share) is not None:
                 self._run.emit(Metric(run_id=self._run.run_id, metric="runner_cpu", value=share, unit="ratio"))
@@ -172,7 +172,12 @@ class Runner:
             )  # fmt: skip
             if workload.mode and progress.phase in UNJUDGED:
                 judged = "timeout" if end.timed_out else "infra_error"
-                _end([cases[name] for name in guilty if name not in progress.accuracy], judged, kind="accuracy", reason=reason)
+                _end(
+                    [cases[name] for name in guilty if name not in progress.accuracy],
+                    judged,
+                    kind="accuracy",
+                    reason=reason,
+                )
             ended |= dict.fromkeys(guilty, status)
         return {name: wrong.get(name, status) if status in FINE else status for name, status in ended.items()}
 
@@ -194,13 +199,28 @@ class Runner:
             )  # fmt: skip
             os.close(reporting)
             with sampled(self._run, process.pid, self._settings.sample_hz):
-                return _attend(process, job, reports, progress, self._cost)
+                return _attend(process, job, reports, progress, self._heard)
         finally:
             self._cost.end()
             shutil.rmtree(cache, ignore_errors=True)
 
+    def _heard(self, progress: Progress, said: dict[str, Any]) -> None:
+        """Take what a worker says; called from the thread that listens to it."""
+        if "phase" in said:
+            progress.phase, progress.backend = said["phase"], said["backend"]
+            if progress.phase in SAMPLED:
+                self._cost.begin()
+            self._watch.enter(progress.phase, progress.backend)
+        elif "found" in said:
+            self._watch.found(said["found"], said["numbers"])
+        else:
+            outcomes = progress.accuracy if said["kind"] == "accuracy" else progress.ended
+            outcomes[said["ended"]] = said["status"]
+            if outcomes is progress.ended:
+                self._watch.found(said["ended"], {"status": said["status"]})
 
-def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, cost: OwnCost) -> End:
+
+def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, heard: Heard) -> End:
     """Wait for the worker without polling; on timeout, interruption and at its end its whole group is killed."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -210,9 +230,7 @@ def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress
     def listen() -> None:
         with open(reports, "rb") as lines:
             for line in lines:
-                _note(progress, json.loads(line))
-                if progress.phase in SAMPLED:
-                    cost.begin()
+                heard(progress, json.loads(line))
 
     def read() -> None:
         while chunk := process.stdout.read1(1 << 16):  # type: ignore[union-attr]
@@ -252,14 +270,6 @@ def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress
         timed_out=timed_out,
         stderr_tail=clean(bytes(tail).decode("utf-8", "replace")),
     )
-
-
-def _note(progress: Progress, said: dict[str, Any]) -> None:
-    if "phase" in said:
-        progress.phase, progress.backend = said["phase"], said["backend"]
-    else:
-        outcomes = progress.accuracy if said["kind"] == "accuracy" else progress.ended
-        outcomes[said["ended"]] = said["status"]
 
 
 def _end(cases: Iterable[Case], status: str, **details: Any) -> None:
