@@ -11,7 +11,6 @@ from .suites import ACCURACY, Model, label
 
 BASELINE = "eager"
 FINE = ("ok", "pass", "pass_due_to_skip", "skipped")  # statuses that are no failure
-FINE = ("ok", "pass", "pass_due_to_skip", "skipped")  # statuses that are no failure
 MODES = ("inference", "training")
 PARAMETERS = ("threads", *KNOBS)  # settings that are axes of a case, too, beside those that have a column
 DTYPES = ("float32", "float64", "float16", "bfloat16", "amp", "amp_float16", "amp_bfloat16")

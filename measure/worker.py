@@ -53,10 +53,6 @@ class Reporter:
         """Say what is known of a backend by now, for people to see; what counts is recorded."""
         self._tell({"found": backend, "numbers": numbers})
 
-    def found(self, backend: str, **numbers: Any) -> None:
-        """Say what is known of a backend by now, for people to see; what counts is recorded."""
-        self._tell({"found": backend, "numbers": numbers})
-
     def _tell(self, what: dict[str, Any]) -> None:
         os.write(self._descriptor, (json.dumps(what) + "\n").encode())
 

@@ -70,7 +70,7 @@ def test_failures_end_the_table_and_the_exit_code_is_one(bench: Bench) -> None:
     assert done.return_value == 1
     assert [line.split()[-1] for line in table[2:]] == ["ok", "crashed"]
     assert failures[0].split() == ["failed", "status", "phase", "reason"]
-    assert failures[2:] == ["fake inference 8 candidate  crashed  cold   worker ended by SIGSEGV"]
+    assert failures[2:] == ["fake inference 8 candidate=segfault@1 candidate  crashed  cold   worker ended by SIGSEGV"]
 
 
 def test_programs_get_one_table_with_everything_in_it(bench: Bench) -> None:
