@@ -169,7 +169,9 @@ class Measurement:
                 error_bound_bytes=peak.error_bound_bytes, device_index=peak.device_index,
             )  # fmt: skip
         sizes = {peak.source: peak.size_bytes for peak in peaks}
-        self._reporter.found(side.backend, peak_bytes=next((sizes[it] for it in reversed(FIRST_CALL) if it in sizes), None))
+        self._reporter.found(
+            side.backend, peak_bytes=next((sizes[it] for it in reversed(FIRST_CALL) if it in sizes), None)
+        )
         return True
 
     def _sample(self, device: Device, sides: list[Side]) -> None:
@@ -198,7 +200,9 @@ class Measurement:
             how = str(verdict)
             if sides[0].backend == self._job.workload.baseline:
                 for side, estimate in zip(sides[1:], verdict.estimates, strict=False):  # of a lone side, its own level
-                    self._reporter.found(side.backend, speedup=(estimate.ratio, estimate.low, estimate.high, estimate.n))
+                    self._reporter.found(
+                        side.backend, speedup=(estimate.ratio, estimate.low, estimate.high, estimate.n)
+                    )
         for side in sides:
             self._finish(side, how)
 
