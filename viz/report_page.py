@@ -72,7 +72,7 @@ for (const box of document.querySelectorAll(".table")) {
   }));
   const count = () => {
     const shown = rows.filter(row => !row.hidden).length;
-    said.textContent = shown === rows.length ? `${rows.length} rows` : `${shown} of ${rows.length} rows`;
+    said.textContent = shown === rows.length ? `${shown} row${shown === 1 ? "" : "s"}` : `${shown} of ${rows.length} rows`;
   };
   if (field) field.addEventListener("input", () => {
     const words = field.value.toLowerCase().split(/\\s+/).filter(Boolean);
