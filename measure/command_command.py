@@ -64,6 +64,8 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="Command to run once before each command's first run; once for all, or once for each.")  # fmt: skip
 @click.option("--prepare", "prepares", multiple=True, metavar="CMD",
               help="Command to run before every run; once for all, or once for each.")  # fmt: skip
+@click.option("--conclude", "concludes", multiple=True, metavar="CMD",
+              help="Command to run after every run, failed ones too; once for all, or once for each.")  # fmt: skip
 @click.option("--cleanup", "cleanups", multiple=True, metavar="CMD",
               help="Command to run once after each command's last run; once for all, or once for each.")  # fmt: skip
 @click.option("--shell", is_flag=True, help="Let /bin/sh run the commands, for pipes and the like.")
@@ -81,6 +83,7 @@ def command(
     parameters: list[Any],
     setups: tuple[str, ...],
     prepares: tuple[str, ...],
+    concludes: tuple[str, ...],
     cleanups: tuple[str, ...],
     shell: bool,
     stdin: str,
@@ -106,10 +109,8 @@ def command(
     templates += [template_of(words)] if (words := click.get_current_context().meta.get(WORDS)) else []
     if not templates:
         raise BenchError("no command given. Write it as: bench measure command -- CMD ARG…")
-    hooks = [
-        Hooks(*around)
-        for around in zip(*(_each(texts, len(templates)) for texts in (setups, prepares, cleanups)), strict=True)
-    ]
+    around = (_each(texts, len(templates)) for texts in (setups, prepares, concludes, cleanups))
+    hooks = [Hooks(*each) for each in zip(*around, strict=True)]
     comparisons = plan(templates, names=names, parameters=parameters, hooks=hooks, shell=shell)
     if not (setups or prepares or shell):
         _check_programs(comparisons)

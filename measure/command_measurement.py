@@ -166,6 +166,7 @@ class Measurement:
         for position, result in enumerate(results[index] for index in order if not results[index].given_up):
             if self._hook(result, "prepare"):
                 self._once(result, phase, block, position)
+                self._hook(result, "conclude")
 
     def _once(self, result: Result, phase: str, block: int, position: int) -> None:
         """Run a side, and record what it took or how it failed."""
@@ -208,9 +209,9 @@ class Measurement:
         result.case.outcome(status, reason=f"run {result.count}: {reason}", **result.details)
 
     def _hook(self, result: Result, name: str) -> bool:
-        """Run the command that prepares a side, or cleans up after it; whether all is well."""
+        """Run the command that prepares a side, or tidies up after it; whether all is well."""
         template = getattr(result.side.hooks, name)
-        if template is None or (result.given_up and name != "cleanup"):
+        if template is None or (result.given_up and name in ("setup", "prepare")):
             return not result.given_up
         words = template.fill(result.side.parameters, shell=result.side.shell)
         try:

@@ -55,6 +55,7 @@ class Hooks:
 
     setup: Template | None = None  # once before a side's first run
     prepare: Template | None = None  # before each run
+    conclude: Template | None = None  # after each run
     cleanup: Template | None = None  # once after the last
 
 
@@ -147,7 +148,7 @@ def plan(
 
 
 def _check_used(templates: Sequence[Template], hooks: Sequence[Hooks], axes: Parameters | Mapping[str, Any]) -> None:
-    around = [hook for of in hooks for hook in (of.setup, of.prepare, of.cleanup) if hook]
+    around = [hook for of in hooks for hook in (of.setup, of.prepare, of.conclude, of.cleanup) if hook]
     used = set().union(*(template.names(axes) for template in [*templates, *around]))
     for name in axes:
         if name not in used:

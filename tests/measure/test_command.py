@@ -231,14 +231,14 @@ def test_exit_codes_can_be_fine(codes: str) -> None:
 
 
 def test_commands_around_the_runs(here: Path) -> None:
-    """Setup and cleanup once, preparation before each run, warm-ups included; of each command its own if given so."""
+    """Setup and cleanup once, the others around each run, warm-ups included; of each command its own if given so."""
     result = measure(
         "--shell", "--repeat", "2", "--warmup", "1", "--setup", "echo setup-{n} >> log", "--prepare", "echo prepare >> log",
-        "--cleanup", "echo cleanup >> log", "--parameter", "n=1", "echo run >> log",
+        "--conclude", "echo conclude >> log", "--cleanup", "echo cleanup >> log", "--parameter", "n=1", "echo run >> log",
     )  # fmt: skip
 
     assert result.return_value == 0, result.output
-    assert (here / "log").read_text().split() == ["setup-1", *["prepare", "run"] * 3, "cleanup"]
+    assert (here / "log").read_text().split() == ["setup-1", *["prepare", "run", "conclude"] * 3, "cleanup"]
 
 
 def test_a_preparation_that_fails_ends_its_command(here: Path) -> None:
@@ -253,6 +253,16 @@ def test_a_preparation_that_fails_ends_its_command(here: Path) -> None:
     ]
     assert rows("SELECT count(*) FROM timings WHERE metric = 'latency'") == [(2,)]
     assert (here / "cleaned").exists()
+
+
+def test_what_comes_after_a_run_comes_after_failed_ones_too(here: Path) -> None:
+    """Also after the last that a command is given; if it fails itself, the command ends there."""
+    assert measure("--shell", "--repeat", "9", "--conclude", "echo x >> log", "exit 1").return_value == 1
+    assert (here / "log").read_text().split() == ["x"] * 3
+
+    assert measure("--repeat", "9", "--conclude", "false", "true").return_value == 1
+    reason = "SELECT reason FROM case_outcomes WHERE case_id IN (SELECT case_id FROM cases WHERE name = 'true')"
+    assert rows(reason) == [("the conclude command ended with 1",)]
 
 
 def test_parameters_are_axes_of_the_case() -> None:
