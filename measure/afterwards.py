@@ -14,7 +14,7 @@ _ODD = re.compile(r"[^\w.-]")
 
 def afterwards(job: Job, run: Run, program: Program, sides: list[Side]) -> Iterator[tuple[Side, Fact]]:
     """Facts of the sides, as the settings ask; what fails is a fact without a value, with the reason."""
-    if job.settings.profile or job.settings.memory_snapshot:
+    if job.settings.profile or job.settings.memory_snapshot or job.settings.inspect:
         yield from _traces(run, program, sides)
     if job.settings.warm_start:
         yield from _warm_starts(job, [side for side in sides if side.backend != job.workload.baseline])
@@ -26,7 +26,7 @@ def _traces(run: Run, program: Program, sides: list[Side]) -> Iterator[tuple[Sid
     for side in sides:
         place = folder / f"{side.case.case_id}-{_ODD.sub('_', side.backend)}"
         try:
-            for fact in program.trace(side.call, place):
+            for fact in program.trace(side.backend, side.call, place):
                 yield side, fact
         except Exception as error:
             yield side, Fact("trace", None, text=f"{type(error).__name__}: {error}")

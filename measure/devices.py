@@ -35,6 +35,7 @@ class Device:
 
     def time(self, call: Callable[[], Any], loops: int) -> Reading:
         """Time `loops` calls together; what disturbed them is read outside the timed stretch."""
+        call = _together(call, loops)
         before = self._watch.read()
         repeats = itertools.repeat(None, loops)
         self.synchronize()
@@ -80,6 +81,7 @@ class Cuda(Device):
 
     def time(self, call: Callable[[], Any], loops: int) -> Reading:
         """Time `loops` calls together, by the host's clock and, between two events in the stream, by the device's."""
+        call = _together(call, loops)
         start, end = (self._cuda.Event(enable_timing=True) for _ in range(2))
 
         def first() -> None:
@@ -118,6 +120,12 @@ class Cuda(Device):
         except Exception:  # no library, no driver, or one that does not tell: NVML has an error class for each
             return []
         return [Peak("nvml", use.size_bytes, None, use.device_index, "reading") for use in uses]
+
+
+def _together(call: Callable[[], Any], loops: int) -> Callable[[], Any]:
+    """What to call here, where other processes call it, too: they are told how often, before the clock starts."""
+    together: Callable[[int], Callable[[], Any]] | None = getattr(call, "together", None)
+    return call if together is None else together(loops)
 
 
 def device(name: str) -> Device:

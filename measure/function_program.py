@@ -120,7 +120,7 @@ class FunctionProgram:
         """Nobody asked."""
         return None
 
-    def trace(self, call: Callable[[], Any], place: Path) -> list[Fact]:
+    def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
         """None."""
         return []
 

@@ -20,8 +20,8 @@ from .resume import RETRIES
 from .selection import part_of, pattern
 
 AXES = ("suites", "models", "backends", "modes", "batch_sizes", "sequence_lengths", "dtypes", "devices")
-HERE = ("plan_file", "only", "keep", "leave", "leave_exactly", "part", "resume", "retry", "print_only",
-        "print_commands", "lock", "fmt", "store")  # fmt: skip
+HERE = ("plan_file", "only", "keep", "leave", "leave_exactly", "part", "resume", "retry", "baseline",
+        "revisions", "rounds", "print_only", "print_commands", "lock", "fmt", "store")  # fmt: skip
 QUICK_PRECISION, QUICK_BUDGET_S = 0.03, 4.0
 
 _CLASS = re.compile(r"(?<=[^\\]),(?=class:)")
@@ -95,6 +95,7 @@ setting_options = _stack(
                  help="Make the first calls again in a second process, with the compile caches the first one left."),
     click.option("--profile", is_flag=True, help="Keep a profiler trace of one call of each backend."),
     click.option("--memory-snapshot", is_flag=True, help="Keep a snapshot of a GPU's memory over one call of each."),
+    click.option("--inspect", is_flag=True, help="Keep the operators a model runs, with inputs, and its captured graphs."),
     run_options(),
     knob_options,
 )  # fmt: skip
@@ -113,6 +114,10 @@ selection_options = _stack(
                  help="Leave out cases whose outcome this store knows, of the same settings, commit and machine."),
     click.option("--retry", type=click.Choice(RETRIES),
                  help="Resume, but measure again what failed, took too long, or was skipped."),
+    click.option("--baseline", metavar="RUN", help="Compare with this run at the end: an id, config, commit or latest."),
+    click.option("--revisions", cls=Values, metavar="REV…",
+                 help="Measure these git revisions in turn, each in a worktree, and compare them with the first."),
+    click.option("--rounds", type=_COUNT, default=3, show_default=True, help="Runs of each revision."),
     click.option("--print", "print_only", is_flag=True, help="Print the cases and run nothing."),
     click.option("--print-commands", is_flag=True, help="Print a command for each workload and run nothing."),
 )  # fmt: skip

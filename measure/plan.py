@@ -62,7 +62,7 @@ class Settings:
 
     `precision` is a fraction; `repeat`, if given, is the exact number of blocks instead of it; `threads` None leaves
     torch's own choice; `sample_hz`, if given, has a sampler look at the worker so many times a second. `warm_start` has a second
-    process make the first calls again, from the caches; `profile` and `memory_snapshot` leave a file of one call.
+    process make the first calls again, from the caches; `profile`, `memory_snapshot` and `inspect` leave files of one call.
     """
 
     precision: float = 0.01
@@ -75,6 +75,7 @@ class Settings:
     warm_start: bool = False
     profile: bool = False
     memory_snapshot: bool = False
+    inspect: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""

@@ -84,7 +84,7 @@ class Program(Protocol):
         """Compare two kept outputs; None where nobody asked."""
         ...
 
-    def trace(self, call: Callable[[], Any], place: Path) -> list[Fact]:
+    def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
         """Leave files of one call, those the settings ask for, named after `place` with endings of their own."""
         ...
 

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import accuracy, backends, compilation, traces
+from . import accuracy, backends, compilation, inspection, traces
 from .devices import Device, device
 from .knobs import Knobs
 from .loading import build
 from .plan import BASELINE, Settings, Workload
 from .program import Agreement, Fact, ModelFailed, status_of
+from .ranks import Ranks, spread
 from .torch_steps import Model, step, turned, types
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class TorchProgram:
             self._reference, self._unchecked = self._float64(original)
             dtype, self._amp = types(workload.dtype, workload.device)
             self._model = turned(original.cast(workload.device, dtype), self._knobs, workload.mode)
+            self._ranks = Ranks(workload, settings, self._knobs.ranks or 2) if self._knobs.distributed else None
         except Exception as error:
             raise ModelFailed from error
 
@@ -92,7 +94,11 @@ class TorchProgram:
             compilation.own_cache(backend)
         compilation.forget()  # and no dynamo reset: it would make the backends prepared before compile anew
         self._reseed()
-        model = self._model.copied() if mode == "training" or found.changes else self._model
+        ranks, kind = self._ranks, self._knobs.distributed
+        if ranks:
+            ranks.prepare(backend)
+        model = self._model.copied() if mode == "training" or found.changes or ranks else self._model
+        called = spread(model.module, kind) if kind else model.module
         example = backends.Example(
             model.args, model.kwargs, self._workload.device, mode, self._knobs.fullgraph, self._knobs.dynamic or None
         )
@@ -101,10 +107,11 @@ class TorchProgram:
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal forward
             if forward is None:
-                forward = found.prepare(model.module, example)
+                forward = found.prepare(called, example)
             return forward(*args, **kwargs)
 
-        return step(model, call, mode, self._amp, self._knobs)
+        taken = step(model, call, mode, self._amp, self._knobs)
+        return ranks.together(taken) if ranks else taken
 
     def _start(self, backend: backends.Backend) -> None:
         """Pay what a process pays but once, such as imports and looking for a compiler, by a model of one operator."""
@@ -165,8 +172,8 @@ class TorchProgram:
         workload, knobs = self._workload, self._knobs
         return accuracy.rule(workload.dtype, workload.mode, tolerance=knobs.tolerance, cosine=knobs.cosine)
 
-    def trace(self, call: Callable[[], Any], place: Path) -> list[Fact]:
-        """A profiler trace and a snapshot of memory of one call, as far as they are asked for."""
+    def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
+        """A profile, a snapshot of memory, and of eager what it consists of, as far as they are asked for."""
         import torch
 
         found = []
@@ -175,6 +182,11 @@ class TorchProgram:
         if self._settings.memory_snapshot:
             path = place.with_name(place.name + ".snapshot.pickle")
             found += traces.memory_snapshot(torch, call, path, self._workload.device)
+        if self._settings.inspect and backend == BASELINE:
+            found += inspection.operators(torch, call, place.with_name(place.name + ".operators.txt"))
+            model = self._model.copied()
+            path = place.with_name(place.name + ".graphs.txt")
+            found += inspection.graphs(torch, model.module, model.args, model.kwargs, path)
         return found
 
     def settle(self) -> None:

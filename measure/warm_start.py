@@ -31,7 +31,9 @@ class WarmCall:
 def warm_calls(job: Job, backends: Iterable[str]) -> list[WarmCall]:
     """The first calls of these backends in a process of their own, which ends with this one."""
     asked = replace(job, workload=replace(job.workload, backends=tuple(backends)))
-    environment = {**os.environ}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("RANK", "LOCAL_RANK", "WORLD_SIZE")
+    }
     if root := environment.pop("BENCH_COMPILE_CACHE", None):
         environment |= {"TORCHINDUCTOR_CACHE_DIR": root, "TRITON_CACHE_DIR": os.path.join(root, "triton")}
     done = subprocess.run(

@@ -84,7 +84,7 @@ class FakeProgram:
     def agree(self, expected: Any, actual: Any) -> Agreement:
         return Agreement(expected == actual, f"{actual} for {expected}", None)
 
-    def trace(self, call: Callable[[], Any], place: Path) -> list[Fact]:
+    def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
         call()
         return [Fact("trace", 1, text=str(place))]
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from bench.measure import traces
+from bench.measure import inspection, traces
 from bench.measure.plan import Job, Settings
 from bench.measure.runner import Runner
 from bench.measure.warm_start import warm_calls
@@ -108,3 +108,19 @@ def test_a_snapshot_of_memory_is_a_gpus(tmp_path: Path) -> None:
     assert said == ["record {}", "call", "synchronize", "record {'enabled': None}"]
     assert (found.value, found.text) == (3, str(path))
     assert (none.value, none.text) == (None, "torch takes snapshots of a GPU's memory only")
+
+
+def test_what_a_model_consists_of_is_a_file(tmp_path: Path) -> None:
+    """Operators with their inputs, each kind once, and how often; graphs as captured and as ATen."""
+    torch = pytest.importorskip("torch")
+    module, x = torch.nn.Linear(2, 2), torch.ones(3, 2)
+    torch._dynamo.reset()
+
+    with torch.no_grad():
+        kinds, *totals = inspection.operators(torch, lambda: (module(x), module(x)), tmp_path / "operators")
+        (graphs,) = inspection.graphs(torch, module, (x,), {}, tmp_path / "graphs")
+
+    assert {fact.name: fact.value for fact in totals}["operator:aten.addmm.default"] == 2
+    assert "2 aten.addmm.default(float32[2], float32[3, 2], float32[2, 2])\n" in (tmp_path / "operators").read_text()
+    assert (kinds.value, graphs.value) == (len((tmp_path / "operators").read_text().splitlines()), 1)
+    assert {"# as captured", "# ATen"} <= set((tmp_path / "graphs").read_text().splitlines())

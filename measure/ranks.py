@@ -1,0 +1,154 @@
+"""Several processes as one workload: a model trained by DDP or FSDP, with gloo on CPUs and NCCL on GPUs.
+
+The worker is rank 0 and leads: it starts the other ranks, `python -m bench.measure.ranks`, with the environment that
+torchrun would give them, and tells them on their stdin what to prepare and how often to run it, before its clock
+starts. All ranks have the same inputs, so that the averaged gradients are those of one process, and accuracy can be judged.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from .plan import Settings, Workload
+
+CLOSING_S = 10.0
+
+
+class Ranks:
+    """The other ranks, as rank 0 sees them; in a rank itself, nobody to lead."""
+
+    def __init__(self, workload: Workload, settings: Settings, count: int) -> None:
+        """Start the other ranks, and meet them; a process that has a rank already only meets."""
+        self._others: list[subprocess.Popen[str]] = []
+        self._prepared = 0
+        if "RANK" not in os.environ:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+            os.environ |= {**meeting, "WORLD_SIZE": str(count), "RANK": "0", "LOCAL_RANK": "0"}
+            told = json.dumps([asdict(workload), asdict(settings)])
+            for rank in range(1, count):
+                environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+                self._others.append(_start(environment, told))
+        atexit.register(self._close)
+        meet(workload.device)
+
+    def prepare(self, backend: str) -> None:
+        """Have the others prepare a step, as this rank is about to: they meet on the way."""
+        self._tell("prepare", backend)
+
+    def together(self, step: Callable[[], Any]) -> Callable[[], Any]:
+        """The step prepared last, such that all ranks take it."""
+        self._prepared += 1
+        return Together(step, self._prepared - 1, self._tell) if self._others else step
+
+    def _close(self) -> None:
+        """Let the others go; a process that left its group without a word would be waited for."""
+        import torch
+
+        for other in self._others:
+            with contextlib.suppress(OSError):
+                other.stdin.close()  # type: ignore[union-attr]
+        for other in self._others:
+            try:
+                other.wait(timeout=CLOSING_S)
+            except subprocess.TimeoutExpired:  # it waits in a collective that this rank never came to
+                other.kill()
+        torch.distributed.destroy_process_group()
+
+    def _tell(self, *words: Any) -> None:
+        for other in self._others:
+            assert other.stdin is not None
+            other.stdin.write(json.dumps(words) + "\n")
+            other.stdin.flush()
+
+
+class Together:
+    """A step that all ranks take at once."""
+
+    def __init__(self, step: Callable[[], Any], number: int, tell: Callable[..., None]) -> None:
+        self._step, self._number, self._tell = step, number, tell
+
+    def __call__(self) -> Any:
+        """Take it once."""
+        return self.together(1)()
+
+    def together(self, loops: int) -> Callable[[], Any]:
+        """Have the others take it so often; returns what to call that often here."""
+        self._tell("run", self._number, loops)
+        barrier()
+        return self._step
+
+
+def _start(environment: dict[str, str], told: str) -> "subprocess.Popen[str]":
+    process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE, env=environment, text=True)
+    assert process.stdin is not None
+    process.stdin.write(told + "\n")
+    process.stdin.flush()
+    return process
+
+
+def meet(device: str) -> None:
+    """Join the group of ranks."""
+    import torch
+
+    on_gpu = device.startswith("cuda")
+    if on_gpu:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
+
+
+def barrier() -> None:
+    """Wait for all ranks."""
+    import torch
+
+    torch.distributed.barrier()
+
+
+def spread(module: Any, kind: str) -> Any:
+    """The module as each rank calls it: replicas with averaged gradients, or shards of its parameters."""
+    import torch
+
+    if kind == "ddp":
+        return torch.nn.parallel.DistributedDataParallel(module)
+    from torch.distributed.fsdp import fully_shard
+
+    for part in module.children():
+        if any(True for _ in part.parameters()):
+            fully_shard(part)
+    fully_shard(module)
+    return module
+
+
+def main() -> None:
+    """Follow rank 0, until it closes this process's stdin."""
+    from .torch_program import TorchProgram
+
+    workload, settings = json.loads(sys.stdin.readline())
+    program = TorchProgram(Workload(**workload), Settings(**settings))
+    steps: list[Callable[[], Any]] = []
+    for line in sys.stdin:
+        what, *given = json.loads(line)
+        try:  # what fails here fails in rank 0, too, which records it and goes on
+            if what == "prepare":
+                steps.append(lambda: None)
+                steps[-1] = program.prepare(given[0])
+            else:
+                number, loops = given
+                barrier()
+                for _ in range(loops):
+                    steps[number]()
+        except Exception:
+            traceback.print_exc()
+
+
+if __name__ == "__main__":
+    main()
