@@ -119,12 +119,15 @@ def _measurements(case: Subject, measurements: list[Object]) -> None:
     for one in measurements:
         kind = (one.text("IterationMode") or "") + (one.text("IterationStage") or "")
         metric, phase = PHASES.get(kind, ("overhead", "warmup" if "Warmup" in kind else "steady"))
-        operations, launch = one.whole("Operations") or 0, one.whole("LaunchIndex")
+        operations = one.whole("Operations") or 0
+        launch, iteration = one.whole("LaunchIndex"), one.whole("IterationIndex")
+        if min(launch or 1, iteration or 1) < 1:
+            raise BadRecord(f"a measurement of launch {launch}, iteration {iteration}")
         total = one.take("Nanoseconds")
         if operations < 1 or number(total) is None:
             raise BadRecord(f"a measurement of {operations} operations that took {show(total)} ns")
         process = None if launch is None else launch - 1
-        sample = (one.whole("IterationIndex") or 1) - 1
+        sample = (iteration or 1) - 1
         case.samples(
             [total], "ns", loops=operations, together=True, metric=metric, phase=phase, process=process, sample=sample
         )

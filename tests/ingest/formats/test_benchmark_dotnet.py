@@ -77,6 +77,14 @@ def test_old_versions_say_mode_and_stage_in_one() -> None:
     )
 
 
+def test_a_number_of_an_iteration_that_is_none() -> None:
+    """They count from 1: anything below is a reject, also where one less is beyond 64 bits."""
+    for index in (-1, -(2**63)):
+        got = read("benchmarkdotnet", document(benchmark(Measurements=[measurement("Workload", "Result", 100, index)])))
+
+        assert got.rejects() == [(1, f"a measurement of launch 1, iteration {index}")]
+
+
 def test_statistics_are_aggregates() -> None:
     """The original values stand in for measurements that were not exported."""
     got = read("benchmarkdotnet", document(benchmark()))
