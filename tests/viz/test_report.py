@@ -9,10 +9,10 @@ from bench.warehouse.recorder import run
 from click.testing import CliRunner, Result
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs of a config: a model on two backends, and a few scheduler steps."""
-    folder = tmp_path / ".bench"
+    folder = tmp_path_factory.mktemp("report") / ".bench"
     for run_id in ("aaaa-1", "aaaa-2"):
         with run("main", store=folder, run_id=run_id) as recorder:
             for backend, each in (("eager", 2000), ("inductor", 1000)):
