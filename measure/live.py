@@ -36,8 +36,8 @@ class Table(Watch):
         self._began = self._ended = now()  # the first workload, the last that is done
 
     def plan(self, workloads: int) -> None:
-        """So many workloads are to come."""
-        self._all = workloads
+        """So many more workloads are to come."""
+        self._all += workloads
 
     def begin(self, workload: Workload) -> None:
         """A row for each of its backends."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ..warehouse.errors import Exit
+from ..warehouse.errors import BenchError, Exit
 from ..warehouse.options import Command
 from ..warehouse.store import Store
 from .console import talk
@@ -55,10 +55,17 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
     if options["print_only"]:
         _print(found.plan, known, fmt)
         return Exit.OK
-    from .models_run import Wanted, measure
+    from .models_run import Wanted, measure, measure_revisions
 
-    wanted = Wanted(store=store, config=found.said["config"], tags=found.said["tags"], lock=options["lock"], fmt=fmt)
-    return measure(found.plan, found.settings, wanted, known)
+    wanted = Wanted(
+        store=store, config=found.said["config"], tags=found.said["tags"], lock=options["lock"], fmt=fmt,
+        baseline=options["baseline"],
+    )  # fmt: skip
+    if not (revisions := options["revisions"]):
+        return measure(found.plan, found.settings, wanted, known)
+    if known or wanted.baseline or len(set(revisions)) < 2:
+        raise BenchError("--revisions takes two or more, and neither --resume nor --baseline: it compares them itself.")
+    return measure_revisions(found.plan, found.settings, wanted, revisions, options["rounds"])
 
 
 def _print(plan: Sequence[Workload], known: "Known | None", fmt: str) -> None:

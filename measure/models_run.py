@@ -1,12 +1,14 @@
 """A plan measured: into a run of its own, and the table at the end, of it and of what was known before."""
 
 import importlib.util
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..warehouse.errors import Exit, MissingExtra
 from ..warehouse.store import Store
+from . import baseline
 from .console import recorded, talk
 from .machine_lock import alone
 from .plan import Settings, Workload
@@ -25,6 +27,7 @@ class Wanted:
     tags: Mapping[str, str]
     lock: str
     fmt: str
+    baseline: str | None = None  # run to compare with
 
 
 def measure(plan: Sequence[Workload], settings: Settings, wanted: Wanted, known: "Known | None" = None) -> int:
@@ -45,6 +48,7 @@ def measure(plan: Sequence[Workload], settings: Settings, wanted: Wanted, known:
     from ..warehouse.database import Warehouse
     from .report import noise_floor, results, show
 
+    base = baseline.resolve(wanted.store, wanted.baseline) if wanted.baseline else None
     left = known.left(plan) if known else list(plan)
     if known and known.runs:
         talk(str(known))
@@ -55,6 +59,8 @@ def measure(plan: Sequence[Workload], settings: Settings, wanted: Wanted, known:
     show(found, wanted.fmt)
     if floor:
         talk(floor)
+    if run and base:
+        baseline.show(wanted.store, base, run.run_id, names(plan), wanted.fmt)
     if run:
         recorded(run, "Ask again with: bench speedups")
     else:
@@ -64,21 +70,69 @@ def measure(plan: Sequence[Workload], settings: Settings, wanted: Wanted, known:
     return Exit.FAILED if any(result.failed for result in found) else Exit.OK
 
 
+def measure_revisions(
+    plan: Sequence[Workload], settings: Settings, wanted: Wanted, revisions: Sequence[str], rounds: int
+) -> int:
+    """Measure a plan with several git revisions in turn, and compare each with the first.
+
+    Args:
+        plan: What to measure.
+        settings: How to measure.
+        wanted: Where to; a run's config is its revision, after the config if there is one.
+        revisions: What git calls them; the first is the base.
+        rounds: Runs of each.
+
+    Returns:
+        The exit code: 1 if a case failed.
+
+    Raises:
+        BenchError: This is no git repository, or it has no such revision.
+    """
+    from ..warehouse.database import Warehouse
+    from . import live
+    from . import revisions as git_revisions
+    from .report import results, show
+
+    def begin(revision: str) -> "Run":
+        config = f"{wanted.config}@{revision}" if wanted.config else revision
+        return _begin(plan, settings, wanted, config, {"revision": revision})
+
+    _need_torch()
+    watch = live.watch()
+    with alone(wanted.lock), git_revisions.worktrees(revisions) as trees:
+        try:
+            runs = git_revisions.measure(plan, settings, trees, rounds, begin=begin, watch=watch)
+        finally:
+            watch.close()
+    with Warehouse.open(wanted.store) as warehouse:
+        found = {revision: results(warehouse, newest) for revision, (*_, newest) in runs.items()}
+    if wanted.fmt in ("table", "markdown"):
+        for revision, rows in found.items():
+            talk(f"{revision}, the last of {rounds} runs, {runs[revision][-1]}:")
+            show(rows, wanted.fmt)
+    else:
+        show(list(itertools.chain(*found.values())), wanted.fmt)
+    first, *others = revisions
+    for other in others:
+        talk(f"{other} against {first}:")
+        baseline.show(wanted.store, runs[first][-1], runs[other][-1], names(plan), wanted.fmt)
+    return Exit.FAILED if any(result.failed for result in itertools.chain(*found.values())) else Exit.OK
+
+
+def names(plan: Sequence[Workload]) -> list[str]:
+    """The models of a plan."""
+    return list(dict.fromkeys(workload.name for workload in plan))
+
+
 def _measure(
     plan: Sequence[Workload], settings: Settings, wanted: Wanted, tags: Mapping[str, str]
 ) -> tuple["Run", bool]:
     """The run, and whether Ctrl-C ended it."""
-    from ..warehouse import recorder
     from . import live
     from .runner import Runner
 
-    if importlib.util.find_spec("torch") is None:
-        raise MissingExtra("torch", "torch")
-    suites = {workload.suite for workload in plan}
-    with alone(wanted.lock), recorder.run(
-        wanted.config, suite=suites.pop() if len(suites) == 1 else None, store=wanted.store, source="measure",
-        tags={**wanted.tags, **tags}, settings=settings.to_dict(),
-    ) as run:  # fmt: skip
+    _need_torch()
+    with alone(wanted.lock), _begin(plan, settings, wanted, wanted.config, tags) as run:
         interrupted, watch = False, live.watch()
         try:
             Runner(run, settings, watch=watch).measure(plan)
@@ -87,3 +141,20 @@ def _measure(
             run.close("interrupted", "Ctrl-C")
         watch.close()
     return run, interrupted
+
+
+def _begin(
+    plan: Sequence[Workload], settings: Settings, wanted: Wanted, config: str | None, tags: Mapping[str, str]
+) -> "Run":
+    from ..warehouse import recorder
+
+    suites = {workload.suite for workload in plan}
+    return recorder.run(
+        config, suite=suites.pop() if len(suites) == 1 else None, store=wanted.store, source="measure",
+        tags={**wanted.tags, **tags}, settings=settings.to_dict(),
+    )  # fmt: skip
+
+
+def _need_torch() -> None:
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtra("torch", "torch")

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -126,10 +126,16 @@ class Runner:
         Raises:
             KeyboardInterrupt: Ctrl-C; the cases left have an outcome then, too.
         """
+        return sum(self.turns(plan))
+
+    def turns(self, plan: Sequence[Workload]) -> Iterator[int]:
+        """Announce the whole plan now, and measure one workload whenever asked for the next; gives how many cases failed."""
         self._run.emit(Metric(run_id=self._run.run_id, metric="seed", value=float(self._settings.seed)))
         cases = [{name: self._run.case(**workload.axes(name)) for name in workload.backends} for workload in plan]
-        failed = 0
         self._watch.plan(len(plan))
+        return self._turns(plan, cases)
+
+    def _turns(self, plan: Sequence[Workload], cases: Sequence[dict[str, Case]]) -> Iterator[int]:
         try:
             for number, (workload, sides) in enumerate(zip(plan, cases, strict=True)):
                 self._watch.begin(workload)
@@ -140,11 +146,10 @@ class Runner:
                         _end(left.values(), "interrupted", reason="Ctrl-C before its turn")
                     raise
                 self._watch.end(ended)
-                failed += sum(status not in FINE for status in ended.values())
+                yield sum(status not in FINE for status in ended.values())
         finally:
             if (share := self._cost.share) is not None:
                 self._run.emit(Metric(run_id=self._run.run_id, metric="runner_cpu", value=share, unit="ratio"))
-        return failed
 
     def _workload(self, workload: Workload, cases: dict[str, Case]) -> dict[str, str]:
         """Measure one workload, in as many workers as it takes; the worst status of each backend."""

@@ -11,7 +11,7 @@ class Watch:
     """Told how a plan goes, from two threads; does nothing."""
 
     def plan(self, workloads: int) -> None:
-        """So many workloads are to come."""
+        """So many more workloads are to come."""
 
     def begin(self, workload: Workload) -> None:
         """The next workload is at its turn."""
@@ -37,8 +37,8 @@ class Lines(Watch):
         self._workload = ""
 
     def plan(self, workloads: int) -> None:
-        """So many workloads are to come."""
-        self._all = workloads
+        """So many more workloads are to come."""
+        self._all += workloads
 
     def begin(self, workload: Workload) -> None:
         """Say which, and how many of how many."""

@@ -1,0 +1,96 @@
+"""Baselines: a run set beside an earlier one, case by case, by `bench compare`.
+
+That is a command of a higher floor, and is called as one: there is one way to compare.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ..warehouse.errors import BenchError
+from ..warehouse.store import Store
+from .console import talk
+from .plan import BASELINE
+from .words import duration, speedup
+
+HEADINGS = ("model", "mode", "batch", "length", "backend", "then", "now", "times faster", "speedup then", "speedup now",
+            "verdict")  # fmt: skip
+WORK = ("work_hash", "suite", "name", "mode", "device", "dtype", "batch_size", "sequence_length", "parameters")
+
+Row = dict[str, Any]  # of `comparisons`
+
+
+def resolve(store: Store, name: str) -> str:
+    """The run that a name means now; `latest` will mean another when it is compared.
+
+    Raises:
+        BenchError: None does; bench has said so.
+    """
+    (run,) = _ask(store, "show", name)
+    return str(run["run_id"])
+
+
+def compared(store: Store, base: str, candidate: str, models: Sequence[str]) -> list[Row]:
+    """Rows of `comparisons`, of the steady latency of some models.
+
+    Raises:
+        BenchError: They share nothing; bench has said so.
+    """
+    return _ask(store, "compare", "--metrics", "latency", "--models", *models, "--", base, candidate)
+
+
+def rows(found: Sequence[Row]) -> list[tuple[Any, ...]]:
+    """What HEADINGS say, of what both sides measured: a speedup is against the baseline backend of the same side."""
+    steady = [row for row in found if row["phase"] == "steady"]
+    eager = {row["work_hash"]: row for row in steady if row["backend"] == BASELINE}
+    return [
+        (
+            row["name"], row["mode"], row["batch_size"], row["sequence_length"], row["backend"],
+            duration(row["base_value"]), duration(row["candidate_value"]), _ratio(row),
+            _speedup(eager.get(row["work_hash"]), row, "base_value"),
+            _speedup(eager.get(row["work_hash"]), row, "candidate_value"), row["verdict"],
+        )
+        for row in steady
+        if row["ratio"] is not None
+    ]  # fmt: skip
+
+
+def _ratio(row: Row) -> str:
+    return speedup(row["ratio"], row["low"], row["high"], min(row["base_n"], row["candidate_n"]))
+
+
+def _speedup(eager: Row | None, row: Row, side: str) -> str:
+    if eager is None or eager is row or not row[side] or not eager[side]:
+        return "–"
+    return f"{eager[side] / row[side]:.2f}x"
+
+
+def show(store: Store, base: str, candidate: str, models: Sequence[str], fmt: str) -> None:
+    """Write the comparison for people; for programs say which command gives it."""
+    if fmt not in ("table", "markdown"):
+        talk(f"compare it with: bench compare {base} {candidate} --store {store.root} --format {fmt}")
+        return
+    import click
+
+    from ..warehouse.output import write_rows
+
+    with contextlib.suppress(BenchError):  # said on stderr; what was measured stands
+        found = compared(store, base, candidate, models)
+        click.echo()
+        write_rows(HEADINGS, rows(found), fmt)
+        if alone := sum(row["ratio"] is None for row in found if row["phase"] == "steady"):
+            talk(f"{alone} cases were measured, or went well, on one side only")
+    talk(f"all metrics, intervals and reasons: bench compare {base} {candidate} --store {store.root}")
+
+
+def _ask(store: Store, command: str, *words: str) -> list[Row]:
+    """Rows of a bench command."""
+    asked = [sys.executable, "-P", "-m", "bench", command, "--store", str(store.root), "--format", "json", *words]
+    done = subprocess.run(asked, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise BenchError(f"bench {command} failed, see above.")
+    found: list[Row] = json.loads(done.stdout)
+    return found

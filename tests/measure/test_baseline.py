@@ -1,0 +1,144 @@
+"""A run beside an earlier one, and git revisions in turn."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.cli import cli
+from bench.measure import backends, baseline, models_plan, runner
+from bench.measure.plan import Workload
+from bench.measure.revisions import Tree, worktrees
+from bench.measure.suites import Model
+from bench.warehouse import recorder
+from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import BenchError
+from bench.warehouse.store import Store
+from click.testing import CliRunner
+
+
+def compared(backend: str, then: float | None, now: float | None, **fields: Any) -> dict[str, Any]:
+    """A row of `comparisons`."""
+    ratio = then / now if then and now else None
+    return {
+        "work_hash": "w", "name": "mlp", "mode": "inference", "batch_size": 8, "sequence_length": None, "phase": "steady",
+        "backend": backend, "base_value": then, "candidate_value": now, "base_n": 30, "candidate_n": 20, "ratio": ratio,
+        "low": ratio and ratio / 1.1, "high": ratio and ratio * 1.1, "verdict": "FASTER", **fields,
+    }  # fmt: skip
+
+
+def test_a_case_has_its_times_its_ratio_and_both_speedups() -> None:
+    """Each speedup against the eager of its own side; what one side has not is no row."""
+    found = baseline.rows([
+        compared("eager", 4e6, 4e6), compared("inductor", 4e6, 2e6), compared("new", None, 1e6),
+        compared("eager", 9e6, 9e6, phase="cold"),
+    ])  # fmt: skip
+
+    assert [row[4:] for row in found] == [
+        ("eager", "4.00 ms", "4.00 ms", "1.00x (95 % 0.91–1.10, n=20)", "–", "–", "FASTER"),
+        ("inductor", "4.00 ms", "2.00 ms", "2.00x (95 % 1.82–2.20, n=20)", "1.00x", "2.00x", "FASTER"),
+    ]
+
+
+def test_a_baseline_that_is_not_there_is_told_before_anything_runs(tmp_path: Path) -> None:
+    """Not after an hour of measuring; latest is what it is at the beginning."""
+    store = Store(tmp_path)
+    with recorder.run("a", store=store, source="measure") as run:
+        pass
+
+    assert baseline.resolve(store, "latest") == run.run_id
+    with pytest.raises(BenchError):
+        baseline.resolve(store, "nothing")
+
+
+def git(*words: str) -> str:
+    identity = ["-c", "user.name=x", "-c", "user.email=x@y"]
+    return subprocess.run(["git", *identity, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of two commits, base and main; we are in a folder of it."""
+    top = tmp_path / "repository"
+    (top / "sub").mkdir(parents=True)
+    monkeypatch.chdir(top / "sub")
+    git("init", "-q", "-b", "main", str(top))
+    for text in ("base", "main"):
+        Path("model.py").write_text(f"WHICH = '{text}'\n")
+        git("add", "model.py")
+        git("commit", "-q", "-m", text)
+        git("branch", "-f", "base") if text == "base" else None
+    return top
+
+
+def test_worktrees_are_there_for_a_block_only(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each with its revision's files, at the place one is in; git knows nothing of them afterwards."""
+    monkeypatch.setenv("PYTHONPATH", f"{repository}/sub:/elsewhere")
+    with worktrees(["base", "main"]) as trees:
+        seen = {}
+        for revision, tree in trees.items():
+            with tree.entered():
+                seen[revision] = Path("model.py").read_text()
+                assert Path.cwd().name == "sub"
+            moved = tree.here(Workload(
+                suite="model.py", name="Net", target=f"{repository}/sub/model.py:Net", mode="inference", device="cpu",
+                dtype="float32", batch_size=1, sequence_length=None, backends=("eager",),
+            ))  # fmt: skip
+            assert moved.target == f"{tree.folder}/sub/model.py:Net"
+        folders = [tree.folder for tree in trees.values()]
+    assert seen == {"base": "WHICH = 'base'\n", "main": "WHICH = 'main'\n"}
+    assert not any(folder.exists() for folder in folders)
+    assert len(git("worktree", "list").splitlines()) == 1
+
+
+def test_what_is_not_in_the_repository_stays(repository: Path) -> None:
+    """Only its own files have revisions."""
+    assert Tree(Path("/tree"), repository).moved(Path("/usr/lib")) == Path("/usr/lib")
+    assert Tree(Path("/tree"), repository).moved(Path("model.py")) == Path("/tree/sub/model.py")
+
+
+@pytest.mark.parametrize("revision", ["nothing", "--all"])
+def test_a_revision_that_is_not_there_is_said(repository: Path, revision: str) -> None:
+    """By its name; an option is no revision."""
+    with pytest.raises(BenchError, match=revision), worktrees(["base", revision]):
+        pass
+
+
+def test_revisions_are_measured_in_turn_and_compared(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every round is a run of each, of its own clean commit; each workload by both before the next."""
+    turns: list[str] = []
+
+    class Faked(runner.Runner):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options, program="fake_program:FakeProgram")
+
+        def _workload(self, workload: Workload, cases: Any) -> dict[str, str]:
+            turns.append(f"{workload.name} {Path('model.py').read_text().split()[-1]}")
+            return super()._workload(workload, cases)
+
+    monkeypatch.setattr(runner, "Runner", Faked)
+    monkeypatch.setattr(models_plan, "models_of", lambda suite: {"a": Model("m:C", 8), "b": Model("m:C", 8)})
+    monkeypatch.setattr(backends, "check", lambda names: None)
+
+    def bench(*words: str) -> Any:
+        arguments = ["measure", "models", "--backends", "eager", "--repeat", "6", "--budget", "0.2", *words]
+        return CliRunner().invoke(cli, [*arguments, "--store", str(tmp_path / "store")], standalone_mode=False)
+
+    done = bench("--revisions", "base", "main", "--rounds", "2")
+
+    assert done.exception is None, done.output
+    assert [sorted(turns[i : i + 2]) for i in range(0, 8, 2)] == 2 * [
+        ["a 'base'", "a 'main'"], ["b 'base'", "b 'main'"],
+    ]  # fmt: skip
+    with Warehouse.open(Store(tmp_path / "store")) as warehouse:
+        rows: Sequence[Any] = warehouse.rows(
+            "SELECT config, git_commit, git_dirty, count(*) FROM runs GROUP BY ALL ORDER BY 1"
+        )
+    assert rows == [(name, git("rev-parse", name), False, 2) for name in ("base", "main")]
+    times_faster = done.stdout.split("\n\n")[-1].splitlines()
+    assert times_faster[0].split("  ")[0] == "model"
+    assert sorted(line.split()[0] for line in times_faster[2:]) == ["a", "b"]
+    assert isinstance(bench("--revisions", "base").exception, BenchError)
