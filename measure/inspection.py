@@ -20,13 +20,13 @@ def operators(torch: Any, call: Callable[[], Any], path: Path) -> list[Fact]:
 
     seen: Counter[tuple[str, str]] = Counter()
 
-    class Log(TorchDispatchMode):  # type: ignore[misc]
+    class Log(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             given = [_said(torch, x) for x in args] + [f"{k}={_said(torch, x)}" for k, x in (kwargs or {}).items()]
             seen[str(function), ", ".join(given)] += 1
             return function(*args, **(kwargs or {}))
 
-    with Log():
+    with Log():  # type: ignore[no-untyped-call]
         call()
     path.write_text("".join(f"{n} {name}({given})\n" for (name, given), n in sorted(seen.items())))
     totals = Counter[str]()

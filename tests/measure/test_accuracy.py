@@ -98,3 +98,19 @@ def test_tensors_are_found_by_place_and_kept() -> None:
     assert list(copy) == ["output.loss", "output.hidden[0]", "output.hidden[1][0]"]
     assert digest(copy) == before
     assert digest(kept(value)) != before
+
+
+def test_a_shard_of_a_tensor_is_compared_with_eagers_shard() -> None:
+    """By the cosine, since the reference is whole; and what is here of it is what is kept."""
+
+    class Sharded:
+        def to_local(self) -> Any:
+            return torch.ones(1)
+
+    gradient = torch.nn.Parameter(torch.ones(2))
+    gradient.to_local = Sharded().to_local
+
+    found = compare({"g": torch.ones(1)}, {"g": torch.ones(1)}, {"g": torch.ones(2, dtype=torch.float64)}, FLOAT32)
+
+    assert (found.equal, found.cosine, found.rmse) == (True, 1.0, None)
+    assert kept(gradient)["output"].shape == (1,)

@@ -198,3 +198,17 @@ print([name for name in ("torch", "transformers", "timm") if name in sys.modules
 def test_known_suites_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that need a package are there, too."""
     assert set(suites.known()) >= {"builtin", "huggingface", "huggingface-small", "timm", "torchbench"}
+
+
+def test_a_model_may_ask_not_to_be_judged() -> None:
+    """By the word accuracy among its conditions: it is timed, and its accuracy passes with the reason."""
+    model = suites.Model("m:M", 1, skips={"accuracy training": "too large", "cuda": "no GPU version"})
+
+    for_cpu, trained, for_gpu = (
+        product("s", {"m": model}, backends=[], modes=[mode], devices=[device], dtypes=["float32"])[0]
+        for mode, device in (("inference", "cpu"), ("training", "cpu"), ("inference", "cuda:1"))
+    )
+
+    assert (for_cpu.skips, for_cpu.unchecked) == ({}, {})
+    assert (trained.skips, trained.unchecked) == ({}, {"eager": "too large"})
+    assert for_gpu.skips == {"eager": "no GPU version"}
