@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from ..warehouse.output import escape
 from .command_measurement import Result
 from .estimate import doubt
-from .words import size, speedup
+from .words import UNTELLING, size, speedup
 
 HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
 COLUMNS = (
@@ -81,7 +81,8 @@ def cells(result: Result, reference: Result, *, alone: bool, floor_bytes: int) -
     if result is reference:
         return (*shown, "reference", "")
     ratio, low, high, blocks = (known[name] for name in ("ratio", "low", "high", "blocks"))
-    interval = together(known["difference_low_ns"], known["difference_high_ns"], by=" … ", sign="+") if high else ""
+    told = high is not None and low is not None and low * UNTELLING >= high
+    interval = together(known["difference_low_ns"], known["difference_high_ns"], by=" … ", sign="+") if told else ""
     return (
         *shown,
         speedup(ratio, low, high, int(blocks or 0)),

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+UNTELLING = 100  # an interval that spans more than this factor is not written out
+
 
 def speedup(value: float | None, low: float | None, high: float | None, n: int | None) -> str:
     """`1.18x (95 % 1.12–1.24, n=30)`, with as many decimals as the interval deserves."""
@@ -10,6 +12,8 @@ def speedup(value: float | None, low: float | None, high: float | None, n: int |
         return "–"
     if low is None or high is None or not math.isfinite(high):
         return f"{value:.2f}x (no interval, n={n or 0})"
+    if low * UNTELLING < high:
+        return f"{value:.2f}x (95 % interval wider than {UNTELLING}x, n={n})"
     places = 3 if high - low < 0.02 else 2
     return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}, n={n})"
 

@@ -103,7 +103,8 @@ def test_sizes_are_binary() -> None:
 
 
 def test_a_narrow_interval_is_shown_with_more_digits() -> None:
-    """And a missing one is said to be missing."""
+    """And a missing one is said to be missing, one that tells nothing to be wide."""
     assert speedup(1.184, 1.1234, 1.2411, 30) == "1.18x (95 % 1.12–1.24, n=30)"
     assert speedup(1.0042, 1.0012, 1.0072, 69) == "1.004x (95 % 1.001–1.007, n=69)"
     assert speedup(1.5, None, None, None) == "1.50x (no interval, n=0)"
+    assert speedup(0.08, 0.0001, 658.84, 5) == "0.08x (95 % interval wider than 100x, n=5)"
