@@ -118,10 +118,11 @@ class Measurement:
     def _check(self, program: Program, backend: str, output: Any) -> None:
         """Compare with the baseline's output; the baseline must agree with itself."""
         workload = self._job.workload
+        if backend == workload.baseline:
+            self._expected = output
         if backend in workload.unchecked:
             found: Agreement | None = Agreement(True, workload.unchecked[backend], None, "pass_due_to_skip")
         elif backend == workload.baseline:
-            self._expected = output
             found = self._trusted = program.trust(output)
         elif self._expected is None:
             found = Agreement(

@@ -195,6 +195,16 @@ def test_a_timeout_before_the_output_is_one_of_accuracy_too(tmp_path: Path, work
     }
 
 
+def test_a_baseline_that_is_not_judged_is_compared_with_all_the_same(tmp_path: Path, workload: Any) -> None:
+    """Its output is what there is."""
+    measure(tmp_path, replace(workload(candidate="wrong"), unchecked={"eager": "flaky"}))
+
+    assert {side: status for side, (status, _) in judged(tmp_path).items()} == {
+        "eager": "pass_due_to_skip",
+        "candidate": "fail_accuracy",
+    }
+
+
 RUNNER = """
 import sys
 from bench.measure.plan import Settings, Workload
