@@ -11,7 +11,6 @@ A failed model is a short row such as `cuda,gat,0,0.0000`, in accuracy files too
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from ...warehouse.events import Run
 from ...warehouse.log import Batch
@@ -75,7 +74,7 @@ class TorchCompile(Format):
 
     def result_set(self, name: str) -> str:
         """The day's folder in an archive."""
-        return PurePath(name).parent.as_posix() if "/" in name else ""
+        return name.rpartition("/")[0]
 
     def read(self, part: Part, batch: Batch) -> Tally:
         """One case with its outcome and metrics a line."""
