@@ -14,14 +14,21 @@ from ..warehouse.errors import BenchError, Exit
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
-# How a run was measured, which its cases do not say: options of its command line that are taken over, with their values.
-SETTINGS = {"--precision": 1, "--budget": 1, "--repeat": 1, "--timeout": 1, "--seed": 1, "--quick": 0}
-# Column of a case -> option that gives it; `parameters` are options by their own names.
+# How a run was measured, which its cases do not say: setting -> option. Of runs that do not say it in a column of their own,
+# as older ones, the options of the command line that are taken over, with the number of their values.
+SETTINGS = {
+    "precision": "--precision", "budget_s": "--budget", "repeat": "--repeat", "timeout_s": "--timeout", "seed": "--seed",
+}  # fmt: skip
+SAID = {**dict.fromkeys(SETTINGS.values(), 1), "--quick": 0}
+# Column of a case -> option that gives it; parameters are options by their own names.
 OPTIONS = {
     "suite": "--suites", "name": "--models", "backend": "--backends", "mode": "--modes", "batch_size": "--batch-sizes",
     "sequence_length": "--sequence-lengths", "dtype": "--dtypes", "device": "--devices",
 }  # fmt: skip
-PARAMETERS = {"threads": "--threads"}
+PARAMETERS = (
+    "threads", "optimizer", "eval_mode", "checkpointing", "channels_last", "randomize_inputs", "deterministic", "tolerance",
+    "cosine", "distributed", "ranks", "fullgraph", "dynamic", "dynamo_config", "inductor_config", "memory_fraction",
+)  # fmt: skip
 
 
 def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -> list[str] | str:
@@ -35,8 +42,9 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
     Returns:
         The command, word by word, beginning with `bench`; or, as a sentence, why there is none.
     """
-    ((source, config, said),) = warehouse.rows(
-        "SELECT source, config, coalesce(command, '') FROM runs WHERE run_id = ? ORDER BY ALL LIMIT 1", [run_id]
+    ((source, config, said, settings),) = warehouse.rows(
+        "SELECT source, config, coalesce(command, ''), settings FROM runs WHERE run_id = ? ORDER BY ALL LIMIT 1",
+        [run_id],
     )
     words = shlex.split(said)
     if source != "measure" or "models" not in words:
@@ -47,6 +55,8 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
     )
     if not rows:
         return f"run {run_id[:13]} announced no such case"
+    if files := {suite for suite, *_ in rows if str(suite).endswith(".py")}:
+        return f"the models are in a file, {min(files)}: only the command that measured them says where: {said}"
     command = ["bench", "measure", "models"]
     for index, option in enumerate(OPTIONS.values()):
         command += _option(option, [row[index] for row in rows])
@@ -56,8 +66,9 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
     for key, value in json.loads(parameters.pop() or "{}").items():
         if key not in PARAMETERS:
             return f"bench measure models has no option for the parameter {key!r} of the case"
-        command += _option(PARAMETERS[key], [value])
-    return [*command, *_settings(words), *_option("--config", [config]), "--store", str(warehouse.store.root)]
+        option = f"--{key.replace('_', '-')}"
+        command += [option] if value is True else _option(option, value if isinstance(value, list) else [value])
+    return [*command, *_settings(words, settings), *_option("--config", [config]), "--store", str(warehouse.store.root)]
 
 
 def commands_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -> list[list[str]] | str:
@@ -87,12 +98,16 @@ def _option(name: str, values: Sequence[Any]) -> list[str]:
     return [name, *texts] if texts else []
 
 
-def _settings(words: Sequence[str]) -> list[str]:
+def _settings(words: Sequence[str], settings: str | None) -> list[str]:
     kept: list[str] = []
+    if settings is not None:
+        for name, value in json.loads(settings).items():
+            kept += _option(SETTINGS[name], [value]) if name in SETTINGS else []
+        return kept
     for index, word in enumerate(words):
         name = word.partition("=")[0]
-        if name in SETTINGS:
-            kept += [word] if "=" in word else words[index : index + 1 + SETTINGS[name]]
+        if name in SAID:
+            kept += [word] if "=" in word else words[index : index + 1 + SAID[name]]
     return kept
 
 

@@ -1,5 +1,6 @@
 """The command that measures a case again, and when it cannot."""
 
+import json
 import socket
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import click
 import pytest
 from bench.cli import cli
+from bench.measure import plan
 from bench.query import remeasure
 from bench.query.remeasure import command_for, commands_for, measure_again, obstacle
 from bench.warehouse import environment
@@ -46,6 +48,31 @@ def test_the_command_gives_every_axis_and_setting(measured: Any) -> None:
     ]  # fmt: skip
 
 
+def test_settings_of_a_plan_file_and_knobs_are_in_the_command(warehouse: Builder) -> None:
+    """The run says how it measured, which its command line may not; a knob is a parameter of the case."""
+    parameters = {"channels_last": True, "dynamo_config": ["suppress_errors=True"], "threads": 2}
+    it = case("mlp", **AXES, parameters=parameters)
+    said = json.dumps({"precision": 0.02, "budget_s": 10.0, "seed": 3, "profile": False})
+    warehouse.add(run(source="measure", command="bench measure models nightly.toml", settings=said), it)
+    store: Any = warehouse
+    store.store = Store(Path("store"))
+
+    command = command_for(store, "run", [it.case_id])
+
+    assert isinstance(command, list)
+    assert command[command.index("cpu") + 1 :] == [
+        "--channels-last", "--dynamo-config", "suppress_errors=True", "--threads", "2", "--precision", "0.02",
+        "--budget", "10.0", "--seed", "3", "--config", "run", "--store", "store",
+    ]  # fmt: skip
+    done = CliRunner().invoke(cli, [*command[1:], "--print", "--format", "json"], catch_exceptions=False)
+    assert json.loads(done.stdout)[0]["parameters"] == parameters
+
+
+def test_every_parameter_has_its_option() -> None:
+    """As many here as there are; the floors may not know of each other."""
+    assert sorted(remeasure.PARAMETERS) == sorted(plan.PARAMETERS)
+
+
 def test_bench_measure_understands_the_command(measured: Any) -> None:
     """Word by word, it plans the case that was asked for."""
     command = command_for(measured, "run", measured.ids[:1])
@@ -69,6 +96,7 @@ def test_cases_of_different_sizes_take_a_command_each(measured: Any) -> None:
     [
         ({"source": "pytest-benchmark"}, {}, "was not made by bench measure models (pytest-benchmark)"),
         ({"source": "measure", "command": None}, {}, "was not made by bench measure models"),
+        ({"source": "measure", "command": SAID}, {"suite": "net.py"}, "the models are in a file, net.py"),
         (
             {"source": "measure", "command": SAID},
             {"parameters": {"mood": "grim"}},
@@ -78,7 +106,7 @@ def test_cases_of_different_sizes_take_a_command_each(measured: Any) -> None:
 )
 def test_why_there_is_no_command_is_said(warehouse: Builder, fields: Any, axes: Any, reason: str) -> None:
     """In a sentence."""
-    it = case("mlp", **AXES, **axes)
+    it = case("mlp", **{**AXES, **axes})
     warehouse.add(run(**fields), it)
     store: Any = warehouse
     store.store = Store(Path("store"))
