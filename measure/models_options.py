@@ -16,12 +16,12 @@ from .console import run_options
 from .knobs import knob_options
 from .machine_lock import lock_option
 from .plan import BASELINE, DTYPES, MODES, Workload
-from .resume import RETRIES
 from .selection import part_of, pattern
 
 AXES = ("suites", "models", "backends", "modes", "batch_sizes", "sequence_lengths", "dtypes", "devices")
 HERE = ("plan_file", "only", "keep", "leave", "leave_exactly", "part", "resume", "retry", "baseline",
         "revisions", "rounds", "print_only", "print_commands", "lock", "fmt", "store")  # fmt: skip
+RETRIES = ("failed", "timeout", "skipped")
 QUICK_PRECISION, QUICK_BUDGET_S = 0.03, 4.0
 
 _CLASS = re.compile(r"(?<=[^\\]),(?=class:)")

@@ -15,7 +15,6 @@ from ..warehouse.recorder import case_ids
 from ..warehouse.store import Say, Store
 from .plan import FINE, Settings, Workload
 
-RETRIES = ("failed", "timeout", "skipped")
 IMMATERIAL = ("timeout_s", "sample_hz")  # settings that change no figure
 
 # How cases ended in some runs, the newest last; a wrong output is a failure, too.
