@@ -227,8 +227,8 @@ def compact(store: Store, *, below_bytes: int, target_bytes: int, wait: bool = T
 
 def _stale(store: Store) -> bool:
     """Whether a load would find anything to do, as far as can be told without the lock."""
-    known = _known(store)
-    return known is None or any(file.name not in known for file in _counting(EventLog(store).files()))
+    known, log = _known(store), EventLog(store)
+    return known is None or log.abandoned() or any(file.name not in known for file in _counting(log.files()))
 
 
 def _made_by() -> str:

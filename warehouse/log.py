@@ -226,6 +226,10 @@ class EventLog:
         """Journals not sealed yet, their writers alive or gone."""
         return sorted(self.store.journals.glob("*.journal"))
 
+    def abandoned(self) -> bool:
+        """Whether a journal waits to be sealed, its writer gone."""
+        return any(map(_is_abandoned, self.journals()))
+
     def recover(self) -> tuple[list[Path], dict[str, str]]:
         """Seal every journal whose writer is gone, and clear what killed imports left; the caller holds the lock.
 
@@ -244,6 +248,15 @@ class EventLog:
             except journal.Unreadable as error:
                 left_out[path.name] = str(error)
         return sealed, left_out
+
+
+def _is_abandoned(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return True
+    except OSError:  # its writer lives, or it was sealed just now
+        return False
 
 
 class Batch:

@@ -215,6 +215,15 @@ def test_compacting_again_and_again_keeps_every_answer(store: Store) -> None:
     assert len(tables) == len(set(tables))
 
 
+def test_whoever_opens_the_store_seals_what_was_left(store: Store) -> None:
+    """A run that leaves its journal to others, or was killed, is there at once, also where the log has nothing new."""
+    for seal in (True, False):
+        bench.run(store=store).close(seal=seal)
+
+        with Warehouse.open(store) as warehouse:
+            assert warehouse.rows("SELECT count(*) FROM runs") == [(2 - seal,)]
+
+
 def test_a_reader_keeps_the_version_it_opened(store: Store) -> None:
     """Snapshots of several versions live side by side in one process."""
     record(store, "a", 1)
