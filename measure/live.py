@@ -80,7 +80,7 @@ class Table(Watch):
             self._out.flush()
 
     def _draw(self) -> None:
-        columns, lines = shutil.get_terminal_size()
+        columns, lines = _size(self._out)
         rows = [list(HEADINGS), *self._rows[-(lines - 3) :]]
         texts = [[escape(text) for text in row] for row in rows]
         widths = [max(map(width, column)) for column in zip(*texts, strict=True)]
@@ -125,7 +125,16 @@ def clock(seconds: float) -> str:
     return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
 
 
-def watch(out: IO[str] = sys.stderr) -> Watch:
-    """The table where stderr is a terminal that can be drawn on, else lines."""
+def watch(out: IO[str] | None = None) -> Watch:
+    """The table where `out`, stderr if left out, is a terminal that can be drawn on, else lines."""
+    out = out or sys.stderr
     drawable = out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    return Table(out) if drawable and shutil.get_terminal_size().lines >= LEAST_LINES else Lines()
+    return Table(out) if drawable and _size(out)[1] >= LEAST_LINES else Lines()
+
+
+def _size(out: IO[str]) -> tuple[int, int]:
+    """Columns and lines of the terminal; stdout, which shutil asks, may be a file."""
+    try:
+        return os.get_terminal_size(out.fileno())
+    except (OSError, ValueError):
+        return shutil.get_terminal_size()
