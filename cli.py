@@ -113,6 +113,9 @@ def main() -> Any:
         )
     else:
         sys.exit(code or Exit.OK)
+    finally:
+        if "duckdb" not in sys.modules:  # its bindings take for leaks what is not collected
+            gc.freeze()  # what is left goes with the process: to look through it takes as long as many a command
 
 
 def _stop(message: str, code: int) -> None:
