@@ -478,7 +478,8 @@ class Case:
         self._run.emit(
             events.Metric(
                 run_id=self._run.run_id, case_id=self.case_id, metric=name, value=None if value is None else float(value),
-                unit=unit, better=better, statistic=statistic, phase=phase, original_value=text, recorded_at=Instant(_now() // 1000),
+                unit=unit, better=better, statistic=statistic, phase=phase, original_value=text,
+                recorded_at=Instant(_now() // 1000),
             )
         )  # fmt: skip
 
