@@ -45,7 +45,8 @@ class Backend:
     `prepare` turns a module and an example into what is called in the module's place; it is part of the first call.
     `missing` takes a device and says, with the cure, why the backend cannot run there; None if it can. `needs` are
     packages, each with its install line. `dynamo` tells whether torch._dynamo's counters are about it, `training`
-    whether it can train, and `changes` whether it changes the module, and so gets a copy.
+    whether it can train, `changes` whether it changes the module, and so gets a copy, and `rough` whether what it gives is
+    meant to differ, and is judged by its cosine with eager's.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Backend:
     dynamo: bool = False
     training: bool = True
     changes: bool = False
+    rough: bool = False
 
     def unavailable(self, device: str, mode: str) -> str | None:
         """Why a workload is not to be run by this backend; None if it is."""
@@ -132,8 +134,9 @@ OWN = (
         _compiler("tensorrt", _without_gpu), needs={"torch_tensorrt": "pip install torch-tensorrt"}, training=False
     ),
     replace(_compiler("xla", backend="openxla"), needs={"torch_xla": "pip install torch-xla"}),
-    Backend("quantized", _quantized, _without_compiler, {"torchao": "pip install torchao"}, True, False, changes=True),
-)
+    Backend("quantized", _quantized, _without_compiler, {"torchao": "pip install torchao"}, dynamo=True, training=False,
+            changes=True, rough=True),
+)  # fmt: skip
 
 
 def _of_torch(name: str) -> Backend:

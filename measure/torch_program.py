@@ -39,6 +39,7 @@ class TorchProgram:
         self._workload = workload
         self._settings = settings
         self._start_ns = 0
+        self._rough = False  # whether the backend prepared last is
         self.device: Device = device(workload.device)
         if self.device.missing() is not None:
             return
@@ -89,6 +90,7 @@ class TorchProgram:
     def prepare(self, backend: str) -> Callable[[], Any]:
         """One step of the workload by that backend; its first call does what compiling there is."""
         found, mode = backends.backend(backend), self._workload.mode
+        self._rough = found.rough
         if backend != BASELINE:
             self._start(found)
             compilation.own_cache(backend)
@@ -170,7 +172,9 @@ class TorchProgram:
 
     def _rule(self) -> accuracy.Rule:
         workload, knobs = self._workload, self._knobs
-        return accuracy.rule(workload.dtype, workload.mode, tolerance=knobs.tolerance, cosine=knobs.cosine)
+        return accuracy.rule(
+            workload.dtype, workload.mode, tolerance=knobs.tolerance, cosine=knobs.cosine or self._rough
+        )
 
     def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
         """A profile, a snapshot of memory, and of eager what it consists of, as far as they are asked for."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.measure.backends import OWN, Backend
 from bench.measure.devices import Device
 from bench.measure.plan import Settings, product
 from bench.measure.program import ModelFailed
@@ -135,6 +136,22 @@ def test_without_memory_for_float64_the_cosine_decides(monkeypatch: pytest.Monke
 
     assert found.metrics == {"accuracy_cosine": 1.0}
     assert "by cosine, as float64 needs" in found.what
+
+
+def test_a_backend_that_is_meant_to_differ_is_judged_by_the_cosine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As quantised weights are; the next backend is not."""
+    p = program()
+    eager = p.keep(p.prepare("eager")())
+    rough = {place: x * 1.01 for place, x in eager.items()}
+    quantized = Backend("quantized", lambda module, example: module, rough=True)
+    monkeypatch.setattr("bench.measure.backends.OWN", (*OWN, quantized))
+
+    p.prepare("quantized")
+    judged = [p.agree(eager, rough).judged]
+    p.prepare("eager")
+    judged.append(p.agree(eager, rough).judged)
+
+    assert judged == ["pass", "fail_accuracy"]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "amp", "float64"])
