@@ -77,26 +77,27 @@ def _run(request: dict[str, Any], replies: BinaryIO) -> dict[str, Any]:
 
 
 def _wait(pid: int, reading: int, tail: bytearray, deadline: int | None) -> tuple[int, bool, int | None]:
-    """Sleep until the command ends; when that was, whether it was made to, and the most that several held together."""
+    """Sleep until the command ends; when that was, whether that was too late, and the most that several held together."""
     process = os.pidfd_open(pid)
     waiting = select.poll()
     for descriptor in (process, reading):
         waiting.register(descriptor, select.POLLIN)
     waiting.register(0, 0)  # hang-ups are told in any case
-    timed_out, together, look = False, None, time.perf_counter_ns() + LOOK_NS
+    killed, together, look = False, None, time.perf_counter_ns() + LOOK_NS
     try:
         while True:
             ready = dict(waiting.poll(LOOK_NS / 1e6))
             now = time.perf_counter_ns()
+            late = deadline is not None and now >= deadline
             if process in ready:
-                return now, timed_out, together
+                return now, late, together
             if 0 in ready:  # bench is gone, or wants no more
                 _kill(pid)
                 os._exit(1)
             if reading in ready and not _read(reading, tail):
                 waiting.unregister(reading)
-            if deadline is not None and now >= deadline and not timed_out:
-                timed_out = True
+            if late and not killed:
+                killed = True
                 _kill(pid)
             if now >= look:
                 look = now + LOOK_NS
