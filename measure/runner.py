@@ -15,13 +15,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..warehouse.events import Metric
 from ..warehouse.recorder import Case, Run
+from .own_cost import OwnCost
 from .plan import FINE, Job, Settings, Workload
 from .sampler import sampled
 from .watch import Watch
@@ -64,33 +64,6 @@ class End:
             ) else "crashed", f"worker ended by {name}{hint}"
         last = first_line("\n".join(reversed(self.stderr_tail.splitlines())))
         return "fail_to_run", f"worker ended with exit code {self.exit_code}{': ' + last if last else ''}"
-
-
-class OwnCost:
-    """The processor time that the runner itself takes while workers take samples, warm-up included."""
-
-    def __init__(self, now: Callable[[], float] = time.monotonic, cpu: Callable[[], float] = time.process_time) -> None:
-        """Take the clocks, in seconds."""
-        self._clocks = (now, cpu)
-        self._began: tuple[float, ...] | None = None
-        self._spent = (0.0, 0.0)
-
-    def begin(self) -> None:
-        """A worker takes samples from now on; said again, it makes no difference."""
-        self._began = self._began or tuple(clock() for clock in self._clocks)
-
-    def end(self) -> None:
-        """That worker is done."""
-        if self._began is not None:
-            wall, cpu = (clock() - then for clock, then in zip(self._clocks, self._began, strict=True))
-            self._spent = (self._spent[0] + wall, self._spent[1] + cpu)
-        self._began = None
-
-    @property
-    def share(self) -> float | None:
-        """Of one processor; None before any sample."""
-        wall, cpu = self._spent
-        return cpu / wall if wall else None
 
 
 Heard = Callable[[Progress, dict[str, Any]], None]

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.measure.own_cost import OwnCost
 from bench.measure.plan import Settings, Workload
-from bench.measure.runner import OwnCost, Runner
+from bench.measure.runner import Runner
 from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
@@ -208,7 +209,7 @@ def test_a_baseline_that_is_not_judged_is_compared_with_all_the_same(tmp_path: P
 RUNNER = """
 import sys
 from bench.measure.plan import Settings, Workload
-from bench.measure.runner import OwnCost, Runner
+from bench.measure.runner import Runner
 from bench.warehouse import recorder
 make = lambda name, **p: Workload(suite="tests", name=name, target="", mode="inference", device="cpu", dtype="float32",
                                   batch_size=1, sequence_length=None, backends=("eager", "candidate"), parameters=p)
