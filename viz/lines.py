@@ -208,12 +208,9 @@ class Lines:
                 "axis": {"labelOverlap": "greedy"},
             }
         present = sorted({point.x for point in self.points})
-        few = (
-            {"values": present, "labelOverlap": "greedy"}
-            if len(present) <= _TICKS and not any(x % 1 for x in present)
-            else {}
-        )
-        ticks = few or ({"values": log_ticks(low, high)} if self.log_x else {})
+        ticks: dict[str, Any] = {"values": log_ticks(low, high)} if self.log_x else {"tickCount": 10}
+        if len(present) <= _TICKS and not any(x % 1 for x in present):
+            ticks = {"values": present, "labelOverlap": "greedy"}
         scale = {"type": "log" if self.log_x else "linear", "domain": [low, high], "nice": False}
         return {
             "field": "x",
