@@ -22,7 +22,8 @@ import re
 from dataclasses import dataclass
 
 _COLUMN = re.compile(r"(\w+)\s{2,}(\S.*)")
-_READ = re.compile(r"--.*|'[^']*'|(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)|\b(\w+)\(")  # comments and texts are passed over
+# what is read or called; comments and texts are passed over
+_READ = re.compile(r"--.*|'[^']*'|(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)|\b(\w+)\(")
 _STEP = re.compile(r"(?:\bWITH|,)\s+(\w+) AS (?:MATERIALIZED )?\(")
 
 

@@ -3,7 +3,8 @@
 -- steps of a run, in the order of its files and lines, are cut into 32 contiguous stretches, and each stretch counts as one
 -- sample: the method of batch means (Law, Simulation Modeling and Analysis, 9.5; beyond some 30 stretches little is gained,
 -- Schmeiser, Operations Research 30, 1982). In a bin the sample is the median of its steps in the stretch, immune to
--- hiccups; over all steps it is their mean, '<metric>_mean', for a median of prefills and decodes tells of neither.
+-- hiccups; over all steps it is their mean, '<metric>_mean', for a median of prefills and decodes tells of neither. Token
+-- counts of 2^53 and more, and negative ones, have no bin.
 --
 -- run_id            Run it was measured in.
 -- config            Config of that run.
@@ -47,7 +48,7 @@ files AS (  -- by length, then name: profile_2 before profile_10
         *, sum(lines) OVER (PARTITION BY run_id) AS lines_of_run,
         sum(lines) OVER (PARTITION BY run_id ORDER BY len(name), name, source_id, writer) - lines AS before
     FROM (
-        SELECT run_id, source_id, writer, max(coalesce(line, 1)) AS lines
+        SELECT run_id, source_id, writer, max(greatest(line, 1)) AS lines
         FROM schedule_chunks
         WHERE run_id IN (SELECT run_id FROM _touched)
         GROUP BY run_id, source_id, writer
@@ -56,11 +57,12 @@ files AS (  -- by length, then name: profile_2 before profile_10
 ),
 steps AS (  -- whole numbers: their sums do not depend on the order of adding
     SELECT
-        run_id, ((before + coalesce(line, 1) - 1) * 32 // lines_of_run)::BIGINT AS stretch,
-        TRY_CAST(coalesce(list_sum(chunk_sizes), total_tokens) AS BIGINT) AS tokens,
+        run_id, ((before + greatest(line, 1) - 1) * 32 // lines_of_run)::BIGINT AS stretch,
+        CASE WHEN abs(given) < 2 ** 53 THEN given::BIGINT END AS tokens,
         TRY_CAST(model_run_ms * 1e6 AS BIGINT) AS model_run, TRY_CAST(schedule_ms * 1e6 AS BIGINT) AS schedule,
         TRY_CAST(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) * 1e6 AS BIGINT) AS step
-    FROM schedule_chunks
+    FROM (SELECT *, coalesce(list_sum(chunk_sizes), total_tokens)::HUGEINT AS given FROM schedule_chunks)
+        AS schedule_chunks
     JOIN files USING (run_id)
     WHERE schedule_chunks.source_id IS NOT DISTINCT FROM files.source_id
         AND schedule_chunks.writer IS NOT DISTINCT FROM files.writer

@@ -18,8 +18,10 @@ def measure(figures: Figures) -> None:
     true = shutil.which("true") or "/bin/true"
     beyond, runs, bare, floor = [], [], [], []
     with tempfile.TemporaryDirectory() as folder:
-        compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/compiled"}  # as where it is installed
-        command = [*BENCH, "measure", "command", "--store", folder, "--format", "json", "--repeat", str(RUNS), "--", true]
+        # as where it is installed
+        compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
+        options = ["--store", folder, "--format", "json", "--repeat", str(RUNS)]
+        command = [*BENCH, "measure", "command", *options, "--", true]
         weigh(command, env=compiled)
         for _ in range(ROUNDS):
             measured = weigh(command, env=compiled)
