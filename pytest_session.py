@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SUITE = "pytest"
 PREVIOUS = "previous"
+MOST_FALSE = 0.05  # share of false alarms among the tests that fail for their time
 
 
 @contextlib.contextmanager
@@ -147,15 +148,18 @@ class Measurements:
             where = {"suite": [SUITE], "metric": ["latency"]}
             rows = compare(warehouse, *sides, margin=self._margin, where=where).rows
         rows = [row for row in rows if row["case_id"] in self._cases and row["ratio"] is not None]
-        self._judged = {
-            row["case_id"]: (
-                row["verdict"] == "SLOWER" and row["noise"] is not None,
-                f"{row['verdict']}: {ratio(row['ratio'], row['low'], row['high'])}, before {duration(row['base_value'])}; "
-                f"{row['reason']}",
-            )
-            for row in rows
-        }
-        if unknown := sum(row["noise"] is None for row in rows):
+        known = [row for row in rows if row["noise"] is not None]
+        rates = dict(
+            zip((row["case_id"] for row in known), _false_discovery_rates([row["p"] for row in known]), strict=True)
+        )
+        for row in rows:
+            text = f"{row['verdict']}: {ratio(row['ratio'], row['low'], row['high'])}, before {duration(row['base_value'])}"
+            text = f"{text}; {row['reason']}"
+            slower, rate = row["verdict"] == "SLOWER", rates.get(row["case_id"])
+            if slower and rate is not None and rate > MOST_FALSE:
+                text = f"{text}; chance alone does this to one of {len(known)}, q = {rate:.2g}"
+            self._judged[row["case_id"]] = slower and rate is not None and rate <= MOST_FALSE, text
+        if unknown := len(rows) - len(known):
             self._said.append(
                 f"of {unknown} of {len(rows)} nothing is known of the noise from run to run: they cannot fail. "
                 "Run this again a few times"
@@ -192,6 +196,14 @@ class Measurements:
             terminalreporter.write_line(sentence)
         terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store.root}. Every sample of it:")
         terminalreporter.write_line(f"  bench sql \"FROM samples WHERE run_id = '{self._run.run_id}'\"")
+
+
+def _false_discovery_rates(p: list[float]) -> list[float]:
+    """For each of these probabilities the share of false alarms among it and all below (Benjamini and Hochberg, 1995)."""
+    rates, least = [1.0] * len(p), 1.0
+    for rank, index in enumerate(sorted(range(len(p)), key=p.__getitem__, reverse=True)):
+        least = rates[index] = min(least, p[index] * len(p) / (len(p) - rank))
+    return rates
 
 
 def _case_of(item: pytest.Item) -> tuple[str, dict[str, Any] | None]:

@@ -1,7 +1,7 @@
 """Resuming: which cases of a plan this store knows the outcome of already.
 
-Known is what ended, other than by interruption, in a run of the same settings, of the same clean commit, in the same
-environment: another run of it would be a repeat. What is left goes into a run of its own, see
+Known is what ended, other than by interruption, in a run of the same settings, of the same clean commit (outside git: of
+none), in the same environment: another run of it would be a repeat. What is left goes into a run of its own, see
 docs/decisions/2026-11-22-resuming-is-a-new-run.md.
 """
 
@@ -69,17 +69,21 @@ def known_cases(
         say: Told why nothing can be known, if so.
     """
     commit, _, dirty = environment.git()
-    if commit is None or dirty:
-        why = "there is no git commit here" if commit is None else f"the code differs from commit {commit[:9]}"
-        say(f"nothing is known of this plan: {why}, so nobody knows what earlier runs measured")
+    if dirty:
+        say(
+            f"nothing is known of this plan: the code differs from {f'commit {commit[:9]}' if commit else 'any commit'}"
+        )
         return Known({})
+    if commit is None:
+        say("there is no git commit here: earlier runs without one are taken to be of the same code")
     if not store.exists():
         return Known({})
     from ..warehouse.database import Warehouse
 
     with Warehouse.open(store) as warehouse:
         runs = warehouse.rows(
-            "SELECT run_id, settings FROM runs WHERE source = 'measure' AND git_commit = ? AND NOT git_dirty"
+            "SELECT run_id, settings FROM runs WHERE source = 'measure' AND git_commit IS NOT DISTINCT FROM ?"
+            " AND NOT coalesce(git_dirty, false)"
             " AND environment_id = ? AND settings IS NOT NULL",
             [commit, environment.capture().environment_id],
         )

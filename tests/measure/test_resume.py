@@ -114,8 +114,17 @@ def test_changed_code_knows_nothing_and_says_so(measured: Any, workload: Any, co
     store = measured(work, eager="ok", candidate="ok")
     commit(dirty=True)
     assert left(store, work)[1].startswith(f"nothing is known of this plan: the code differs from commit {COMMIT[:9]}")
+
+
+def test_outside_git_the_code_is_taken_to_be_the_same(measured: Any, workload: Any, commit: Any) -> None:
+    """Which is said; a run of a commit is other code."""
+    work = workload()
+    said = "there is no git commit here: earlier runs without one are taken to be of the same code"
+    store = measured(work, eager="ok", candidate="ok")
     commit(None, None)
-    assert left(store, work)[1].startswith("nothing is known of this plan: there is no git commit here")
+    assert left(store, work) == [work.backends, said]
+    store = measured(work, eager="ok", candidate="ok")
+    assert left(store, work) == [said]
 
 
 def test_a_new_store_knows_nothing(tmp_path: Path, workload: Any) -> None:
