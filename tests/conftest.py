@@ -1,11 +1,17 @@
 """Fixtures that every room's tests share."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from .builders import Builder
+
+
+def pytest_configure() -> None:
+    """Have Ctrl-C mean the same to what tests start, wherever they run: a job in the background is begun without."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
