@@ -182,6 +182,7 @@ class _Monitoring:
         self._trace = trace
         self._monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
         self._frame = getattr(self._monitoring, "frame", sys._getframe)  # a test's own has frames of its own
+        self._codes: list[CodeType] = []  # that are followed
         self._tool = 4  # of six: the named ones are left to the program's own debugger, coverage and profiler
 
     def start(self) -> None:
@@ -198,6 +199,7 @@ class _Monitoring:
                 return monitoring.DISABLE
             if not monitoring.get_local_events(self._tool, code):
                 monitoring.set_local_events(self._tool, code, own)
+                self._codes.append(code)
             for lane in lanes_here():
                 lane.enter(ELSEWHERE)
             return None
@@ -242,5 +244,7 @@ class _Monitoring:
         kept = self._monitoring.get_tool(self._tool) is not None
         if kept:
             self._monitoring.set_events(self._tool, 0)
+            for code in self._codes:  # until Python 3.14 nobody else does, and the next to trace would hear of them
+                self._monitoring.set_local_events(self._tool, code, 0)
             self._monitoring.free_tool_id(self._tool)
         return kept
