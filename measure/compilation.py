@@ -12,6 +12,11 @@ PHASE = "compile_phase:"
 RECOMPILE = "recompile:"  # and the reason
 
 
+def caches(folder: str) -> dict[str, str]:
+    """The environment in which torch's compilers keep their code in a folder."""
+    return {"TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": os.path.join(folder, "triton")}
+
+
 def own_cache(folder: str) -> None:
     """Let what is compiled next find nothing but what lies in a folder of this name: caches in memory are emptied.
 
@@ -22,8 +27,7 @@ def own_cache(folder: str) -> None:
     clear_caches()
     root = os.environ.setdefault("BENCH_COMPILE_CACHE", os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))
     if root:
-        path = os.path.join(root, re.sub(r"\W", "_", folder))
-        os.environ |= {"TORCHINDUCTOR_CACHE_DIR": path, "TRITON_CACHE_DIR": os.path.join(path, "triton")}
+        os.environ |= caches(os.path.join(root, re.sub(r"\W", "_", folder)))
 
 
 def forget() -> None:

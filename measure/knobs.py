@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import click
 
+from ..warehouse.errors import BenchError
 from ..warehouse.options import Values
 
 
@@ -20,7 +21,7 @@ def _knob(default: Any, help: str, **option: Any) -> Any:
 def _pair(text: str) -> str:
     key, equals, value = text.partition("=")
     if not (key and equals and value):
-        raise ValueError(text)
+        raise BenchError(f"setting {text!r} has no value. Write it as KEY=VALUE.")
     return text
 
 

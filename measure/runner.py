@@ -21,6 +21,7 @@ from typing import Any
 
 from ..warehouse.events import Metric
 from ..warehouse.recorder import Case, Run
+from .compilation import caches
 from .own_cost import OwnCost
 from .plan import FINE, Job, Settings, Workload
 from .sampler import sampled
@@ -167,13 +168,12 @@ class Runner:
         )  # fmt: skip
         self._workers += 1
         cache = tempfile.mkdtemp(prefix="bench-inductor-")  # empty, so that the cold compile is cold
-        caches = {"TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": f"{cache}/triton"}
         reports, reporting = os.pipe()
         try:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"{__package__}.worker", str(reporting)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(reporting,),
-                start_new_session=True, env={**os.environ, **caches},
+                start_new_session=True, env={**os.environ, **caches(cache)},
             )  # fmt: skip
             os.close(reporting)
             with sampled(self._run, process.pid, self._settings.sample_hz):

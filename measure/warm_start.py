@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .compilation import caches
 from .plan import Job
 from .program import ModelFailed
 
@@ -35,7 +36,7 @@ def warm_calls(job: Job, backends: Iterable[str]) -> list[WarmCall]:
         name: value for name, value in os.environ.items() if name not in ("RANK", "LOCAL_RANK", "WORLD_SIZE")
     }
     if root := environment.pop("BENCH_COMPILE_CACHE", None):
-        environment |= {"TORCHINDUCTOR_CACHE_DIR": root, "TRITON_CACHE_DIR": os.path.join(root, "triton")}
+        environment |= caches(root)
     done = subprocess.run(
         [sys.executable, "-m", __name__], input=json.dumps(asked.to_dict()) + "\n", stdout=subprocess.PIPE, text=True,
         env=environment,

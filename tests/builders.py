@@ -1,6 +1,5 @@
 """Events for tests, with defaults that name only what matters, and a warehouse to ask."""
 
-import functools
 import json
 import tempfile
 from pathlib import Path
@@ -9,27 +8,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from bench.warehouse import events
-from bench.warehouse.database import load
+from bench.warehouse.database import empty
 from bench.warehouse.events import Event
 from bench.warehouse.recorder import case_ids
 from bench.warehouse.schema import arrow_schema
-from bench.warehouse.store import Store
 from bench.warehouse.views import compute_derived
-
-
-@functools.cache
-def _empty() -> bytes:
-    """A warehouse without events: making its views anew for every test would take most of the time."""
-    with tempfile.TemporaryDirectory() as folder:
-        load(Store(Path(folder)))
-        return Store(Path(folder)).database.read_bytes()
-
-
-def empty_store(path: Path) -> Store:
-    """A store without events, its warehouse made already."""
-    store = Store(path).create()
-    store.database.write_bytes(_empty())
-    return store
 
 
 class Builder:
@@ -38,7 +21,7 @@ class Builder:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name, "warehouse.duckdb")
-        file.write_bytes(_empty())
+        file.write_bytes(empty())
         self._connection = duckdb.connect(str(file))
         self._added: dict[type[Event], list[Event]] = {}
 

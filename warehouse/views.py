@@ -20,7 +20,8 @@ TOUCH = """
 TOUCHED = {
     "run_id": "SELECT run_id FROM _touched",
     "config": "SELECT config FROM _touched",
-    "case_id": "SELECT case_id FROM cases JOIN _touched USING (run_id)",
+    "case_id": "SELECT case_id FROM (SELECT run_id, case_id FROM cases UNION ALL SELECT run_id, case_id FROM step_cells)"
+    " JOIN _touched USING (run_id)",
 }
 
 

@@ -1,4 +1,5 @@
--- One row per case: its axes. A case may be announced more than once, by several runs and by a run and its worker.
+-- One row per case: its axes. A case may be announced more than once, by several runs and by a run and its worker; steps of
+-- a scheduler are announced by nobody, and are cases all the same (see `step_cells`).
 --
 -- case_id           Case, a checksum of all its axes.
 -- work_hash         What was to be computed, whoever computes it.
@@ -11,10 +12,17 @@
 -- batch_size        Samples in one batch.
 -- sequence_length   Tokens in one sequence.
 -- parameters        Further axes, as a JSON object.
+WITH
+said AS (
+    SELECT * FROM cases
+    UNION ALL BY NAME
+    SELECT run_id, case_id, work_hash, suite, name, parameters FROM step_cells
+)
+
 SELECT
     case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
     min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
     min(sequence_length) AS sequence_length, min(parameters) AS parameters
-FROM cases
-WHERE case_id IN (SELECT case_id FROM cases JOIN _touched USING (run_id))
+FROM said
+WHERE case_id IN (SELECT case_id FROM said JOIN _touched USING (run_id))
 GROUP BY case_id

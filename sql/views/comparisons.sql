@@ -149,8 +149,4 @@ SELECT
     CASE WHEN base_status IS NULL AND (there OR candidate_void) THEN 'ok' ELSE base_status END AS base_status,
     CASE WHEN candidate_status IS NULL AND (here OR base_void) THEN 'ok' ELSE candidate_status END AS candidate_status
 FROM verdicts
-LEFT JOIN (
-    SELECT * FROM case_axes
-    UNION ALL BY NAME
-    SELECT DISTINCT case_id, work_hash, suite, name, parameters FROM step_cells
-) AS axes USING (case_id)
+LEFT JOIN case_axes USING (case_id)

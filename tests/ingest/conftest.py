@@ -9,8 +9,6 @@ from bench.ingest.load import Report, ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
-from ..builders import empty_store
-
 Load = Callable[..., Report]
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
@@ -18,7 +16,7 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """An empty store."""
-    return empty_store(tmp_path / "store")
+    return Store(tmp_path / "store").create()
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
-from ..builders import empty_store
 from .conftest import Load, Rows
 from .records import lines, step
 
@@ -293,7 +292,7 @@ def test_a_killed_ingest_can_be_repeated(load: Load, rows: Rows, store: Store, p
 
 def test_another_store_is_copied(load: Load, rows: Rows, profile: Path, tmp_path: Path) -> None:
     """Its events come over as they are, once."""
-    other = empty_store(tmp_path / "other")
+    other = Store(tmp_path / "other").create()
     from bench.ingest.load import ingest
 
     ingest(other, [str(profile)])

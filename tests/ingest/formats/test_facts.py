@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from bench.ingest.load import ingest
 from bench.warehouse.database import Warehouse
-
-from ...builders import empty_store
+from bench.warehouse.store import Store
 
 FOLDERS = (
     "pytest_benchmark", "pyperf", "google_benchmark", "hyperfine", "gh_action_benchmark_datajs", "otava_csv",
@@ -31,7 +30,7 @@ def facts(shared_data: Path) -> Facts:
 @pytest.fixture(scope="module")
 def ask(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
     """Questions to a store that holds the real files; `{file}` in one stands for the rows of a source of that name."""
-    store = empty_store(tmp_path_factory.mktemp("facts") / "store")
+    store = Store(tmp_path_factory.mktemp("facts") / "store").create()
     report = ingest(store, [str(shared_data / folder) for folder in FOLDERS])
     assert sum(line.rejected for line in report.lines) == 0
     warehouse = Warehouse.open(store)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from bench.ingest.load import ingest
 from bench.warehouse.database import Warehouse
+from bench.warehouse.store import Store
 
-from ...builders import empty_store
 from .test_facts import FILE, Ask, Facts, facts, near, of, one
 
 __all__ = ["facts"]  # a fixture
@@ -19,7 +19,7 @@ SUMMARY = "mlperf_loadgen/mlperf_log_summary.txt"  # is left out beside the deta
 @pytest.fixture(scope="module")
 def ask(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
     """Questions to a store that holds the real files; `{file}` in one stands for the rows of a source of that name."""
-    store = empty_store(tmp_path_factory.mktemp("facts") / "store")
+    store = Store(tmp_path_factory.mktemp("facts") / "store").create()
     alone = tmp_path_factory.mktemp("alone") / SUMMARY
     alone.parent.mkdir()
     alone.write_bytes((shared_data / SUMMARY).read_bytes())

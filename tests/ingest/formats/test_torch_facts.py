@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from bench.ingest.load import ingest
 from bench.warehouse.database import Warehouse
+from bench.warehouse.store import Store
 
-from ...builders import empty_store
 from .test_facts import FILE, Ask, Facts, facts, of, one
 
 __all__ = ["facts"]  # a fixture
@@ -30,7 +30,7 @@ OF_DAY = "run_id IN (SELECT run_id FROM runs WHERE config = 'dynamo_dashboard')"
 def ask(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
     """Questions to a store that holds the real files; `{file}` in one stands for the rows of a source of that name,
     `{day}` for those of the dashboard."""
-    store = empty_store(tmp_path_factory.mktemp("facts") / "store")
+    store = Store(tmp_path_factory.mktemp("facts") / "store").create()
     ingest(store, [str(shared_data / folder) for folder in FOLDERS])
     warehouse = Warehouse.open(store)
     return lambda query, *parameters: warehouse.rows(query.replace("{file}", FILE).replace("{day}", OF_DAY), parameters)

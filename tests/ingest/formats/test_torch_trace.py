@@ -16,7 +16,6 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ...builders import empty_store
 from .reading import Read, lay, read, read_file
 
 KIND = "torch-trace"
@@ -259,9 +258,9 @@ def test_a_large_trace_goes_past_python(tmp_path: Path, monkeypatch: pytest.Monk
                 for name in tables
             ]
 
-    through = load(empty_store(tmp_path / "through"))
+    through = load(Store(tmp_path / "through").create())
     monkeypatch.setattr(torch_trace, "IN_PYTHON", 10)
-    past = load(empty_store(tmp_path / "past"))
+    past = load(Store(tmp_path / "past").create())
 
     assert through == past
     assert [len(rows) for rows in past] == [50, 53, 1, 1, 7, 7, 1, 1]
