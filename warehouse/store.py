@@ -20,6 +20,7 @@ class Store:
     """One store: a folder with the event log, live journals and the derived warehouse."""
 
     root: Path
+    remote: str | None = None  # the address of the truth, which `root` then mirrors
 
     @property
     def events(self) -> Path:

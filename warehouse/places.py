@@ -1,0 +1,408 @@
+"""Where the files of a store lie: a folder, or a bucket of an object store, as one kind of place.
+
+What is put into a place appears whole or not at all, and is never overwritten. A file of the log is checked against the
+checksum in its own name on its way in and on its way out. Errors name the place, and never what opens it.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+from .errors import BenchError, MissingExtra
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore, RetryConfig
+
+    from .store import Store
+
+SCHEMES = {"s3": "AWS", "gs": "GOOGLE", "az": "AZURE"}  # and what the variables of each begin with
+RETRY: "RetryConfig" = {  # throttling, resets, servers that restart; who is not there in 20 seconds is away
+    "max_retries": 5,
+    "retry_timeout": timedelta(seconds=20),
+    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=3), "base": 2},
+}
+WAIT = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "120s"}
+PART_BYTES = 16 << 20  # what is larger is uploaded in parts
+CHECKED = re.compile(r"-([0-9a-f]{16})\.parquet$")
+
+
+class PlaceError(BenchError):
+    """A place cannot be used: it is not there, not reachable, or not ours."""
+
+
+class Missing(PlaceError):
+    """There is nothing by this name."""
+
+
+class Damaged(PlaceError):
+    """A file of the log is not what its name says."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Entry:
+    """One file of a place."""
+
+    name: str
+    size_bytes: int
+    modified_at: float  # seconds since 1970 by the place's own clock, which need not agree with ours
+
+
+class Place(Protocol):
+    """Files by name; a name is a path relative to the store, with slashes."""
+
+    url: str
+
+    def list(self, prefix: str, after: str = "") -> Iterator[Entry]:
+        """Files below the folder `prefix`, by name; those that sort behind the name `after`."""
+
+    def stat(self, name: str) -> Entry | None:
+        """One file, or None if there is none by that name."""
+
+    def read(self, name: str) -> bytes:
+        """The content of a small file.
+
+        Raises:
+            Missing: There is no such file.
+        """
+
+    def get(self, name: str, path: Path) -> None:
+        """Copy a file out of here to `path`, where it appears whole, durably.
+
+        Raises:
+            Missing: There is no such file.
+            Damaged: It is not what its name says.
+        """
+
+    def put(self, path: Path, name: str) -> None:
+        """Copy the file at `path` to here; one that is here already stays as it is.
+
+        Raises:
+            Damaged: It is not what its name says, or another of a different size is here by that name.
+        """
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Make a small file unless there is one by that name; of any number who try at once, one succeeds."""
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if it is there."""
+
+
+def place(store: "Store") -> Place:
+    """Where the store's truth lies."""
+    return Bucket(store.remote) if store.remote else Folder(store.root)
+
+
+def clean_url(url: str) -> str:
+    """The address of a remote store, as it may be shown to anyone: `s3://bucket/prefix`.
+
+    Raises:
+        BenchError: It is none, or holds a credential; the message repeats neither credential nor query.
+    """
+    parts = urlsplit(url)
+    folders = [part for part in parts.path.split("/") if part]
+    shown = "/".join([f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", *folders])
+    if parts.scheme not in SCHEMES:
+        raise BenchError(
+            f"{shown} is no store: give a folder, or {', '.join(f'{s}://bucket/prefix' for s in SCHEMES)}."
+        )
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise BenchError(
+            f"the address of the store {shown} holds more than bucket and prefix. Credentials come from the environment, "
+            f"such as {SCHEMES[parts.scheme]}_… variables, never from the address, which is recorded and shown."
+        )
+    if not parts.netloc or ".." in folders or "." in folders:
+        raise BenchError(f"{shown} names no bucket and prefix: write {parts.scheme}://bucket/prefix.")
+    return shown
+
+
+def digest_of(name: str) -> str | None:
+    """What the SHA-256 of a file must begin with by its name; None for what is no file of the log."""
+    found = CHECKED.search(name)
+    return found[1] if found and name.startswith("events/") else None
+
+
+class Folder:
+    """A folder of this machine, or of a disk it shares."""
+
+    def __init__(self, root: Path) -> None:
+        """The files below `root`, which need not exist yet."""
+        self.root = root
+        self.url = str(root)
+
+    def list(self, prefix: str, after: str = "") -> Iterator[Entry]:
+        """Files below the folder `prefix`, by name; hidden ones are on their way."""
+        names = []
+        for folder, folders, files in os.walk(self.root / prefix):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            inside = Path(folder).relative_to(self.root).as_posix()
+            names += [f"{inside}/{name}" for name in files if not name.startswith(".")]
+        for name in sorted(names):
+            if name > after and (entry := self.stat(name)):
+                yield entry
+
+    def stat(self, name: str) -> Entry | None:
+        """One file, or None."""
+        try:
+            found = (self.root / name).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return Entry(name, found.st_size, found.st_mtime)
+
+    def read(self, name: str) -> bytes:
+        """The content of a small file."""
+        with self._errors(name):
+            return (self.root / name).read_bytes()
+
+    def get(self, name: str, path: Path) -> None:
+        """Copy a file out of here."""
+        with self._errors(name):
+            _publish(_chunks(self.root / name), name, path, f"{self.url}/{name}")
+
+    def put(self, path: Path, name: str) -> None:
+        """Copy a file to here."""
+        with self._errors(name):
+            if not _is_here(self, path, name):
+                _publish(_chunks(path), name, self.root / name, str(path))
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Make a small file, if we are the first: a link to a whole file is refused where there is one already."""
+        path = self.root / name
+        temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
+        with self._errors(name):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                _write(temporary, content)
+                os.link(temporary, path)
+            except FileExistsError:
+                return path.read_bytes() == content
+            finally:
+                temporary.unlink(missing_ok=True)
+        return True
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        with self._errors(name):
+            (self.root / name).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _errors(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise Missing(f"{self.url} holds no {name}") from error
+        except OSError as error:
+            raise PlaceError(f"cannot use {self.root / name}: {error.strerror or error}.") from error
+
+
+class Bucket:
+    """A prefix in a bucket of an object store, through obstore; credentials are found where such tools look."""
+
+    def __init__(self, url: str) -> None:
+        """The files below `url`.
+
+        Raises:
+            MissingExtra: obstore is not installed.
+            PlaceError: The settings of the environment do not fit.
+        """
+        self.url = clean_url(url)
+        self.store = _connect(self.url)
+
+    def list(self, prefix: str, after: str = "") -> Iterator[Entry]:
+        """Files below `prefix`, a thousand a request; the server skips what comes before `after`, where it can."""
+        import obstore
+
+        with _errors(self.url):
+            for chunk in obstore.list(self.store, prefix, offset=after or None, chunk_size=1000):
+                for found in chunk:
+                    yield _entry(found)
+
+    def stat(self, name: str) -> Entry | None:
+        """One file, or None."""
+        import obstore
+
+        try:
+            with _errors(self.url, name):
+                return _entry(obstore.head(self.store, name))
+        except Missing:
+            return None
+
+    def read(self, name: str) -> bytes:
+        """The content of a small file."""
+        import obstore
+
+        with _errors(self.url, name):
+            return bytes(obstore.get(self.store, name).bytes())
+
+    def get(self, name: str, path: Path) -> None:
+        """Download a file."""
+        import obstore
+
+        with _errors(self.url, name):
+            _publish(obstore.get(self.store, name).stream(), name, path, f"{self.url}/{name}")
+
+    def put(self, path: Path, name: str) -> None:
+        """Upload a file, in parts if it is large."""
+        import obstore
+
+        with _errors(self.url, name):
+            _check(path, name)
+            if path.stat().st_size <= PART_BYTES:
+                with contextlib.suppress(obstore.exceptions.AlreadyExistsError):
+                    obstore.put(self.store, name, path, mode="create", use_multipart=False)
+                    return
+            if not _is_here(self, path, name):
+                obstore.put(self.store, name, path, chunk_size=PART_BYTES, max_concurrency=4)
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Make a small file, if we are the first, which the server decides."""
+        import obstore
+
+        with _errors(self.url, name):
+            try:
+                obstore.put(self.store, name, content, mode="create", use_multipart=False)
+            except obstore.exceptions.AlreadyExistsError:
+                return bytes(obstore.get(self.store, name).bytes()) == content  # a retry of ours, whose answer was lost
+        return True
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        import obstore
+
+        with contextlib.suppress(Missing), _errors(self.url, name):
+            obstore.delete(self.store, name)
+
+
+def _entry(found: Any) -> Entry:
+    return Entry(found["path"], found["size"], found["last_modified"].timestamp())
+
+
+def _is_here(place: Place, path: Path, name: str) -> bool:
+    """Whether the file was put there before; what is there by its name and is not it is left alone."""
+    there = place.stat(name)
+    if there and there.size_bytes != path.stat().st_size:
+        raise Damaged(
+            f"{place.url}/{name} has {there.size_bytes} bytes, {path} has {path.stat().st_size}: one of them is damaged."
+        )
+    return there is not None
+
+
+def _check(path: Path, name: str) -> None:
+    with path.open("rb") as file:
+        _agree(hashlib.file_digest(file, "sha256").hexdigest(), name, str(path))
+
+
+def _agree(digest: str, name: str, where: str) -> None:
+    if not digest.startswith(digest_of(name) or ""):
+        raise Damaged(f"{where} is damaged: its content is not what its name says. Restore it from a copy.")
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            yield chunk
+
+
+def _publish(chunks: Iterable[Any], name: str, path: Path, where: str) -> None:
+    """Write a file beside where it belongs, check it, and rename it into place."""
+    digest = hashlib.sha256()
+    temporary = path.parent / f".{path.name}.tmp"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with temporary.open("wb") as file:
+            for chunk in chunks:
+                digest.update(chunk)
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        _agree(digest.hexdigest(), name, where)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _connect(url: str) -> "ObjectStore":
+    try:
+        from obstore.store import from_url
+    except ImportError:
+        raise MissingExtra("obstore", "object") from None
+    scheme = url.partition(":")[0]
+    options: Any = {"client_options": WAIT, "retry_config": RETRY}
+    if scheme == "s3":
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+        options["client_options"] = {**WAIT, "allow_http": endpoint.startswith("http://")}
+        if provider := _profile():
+            options["credential_provider"] = provider
+    with _errors(url):
+        return from_url(url, **options)
+
+
+def _profile() -> Any:
+    """Credentials of an AWS profile, where the environment has none of its own and boto3 is there to read it."""
+    folder = Path.home() / ".aws"
+    if "AWS_ACCESS_KEY_ID" in os.environ or not (
+        "AWS_PROFILE" in os.environ or (folder / "credentials").exists() or (folder / "config").exists()
+    ):
+        return None
+    try:
+        from obstore.auth.boto3 import Boto3CredentialProvider
+
+        return Boto3CredentialProvider()
+    except Exception:  # no boto3, or no credentials in the profile: what obstore finds decides
+        return None
+
+
+@contextlib.contextmanager
+def _errors(url: str, name: str = "") -> Iterator[None]:
+    """Say what went wrong without what the server sent, which may repeat keys and signatures."""
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        if "NoSuchBucket" in str(error):
+            raise PlaceError(_reason(url, str(error))) from None
+        raise Missing(f"{url} holds no {name}") from None
+    except (BaseError, ValueError) as error:
+        raise PlaceError(_reason(url, str(error))) from None
+    except OSError as error:
+        raise PlaceError(f"cannot copy {url}/{name}: {error.strerror or type(error).__name__}.") from None
+
+
+def _reason(url: str, text: str) -> str:
+    """What to tell of an error: the nearest cause and its cure."""
+    variables = SCHEMES[url.partition(":")[0]]
+    code = "".join(re.findall(r"<Code>(\w+)</Code>", text)[:1])
+    status = "".join(re.findall(r"status code: (\d{3})", text)[:1])
+    said = code or status
+    if code in ("NoSuchBucket", "ContainerNotFound"):
+        return (
+            f"{url}: there is no such bucket. Create it, or check its name and the endpoint ({variables}_… variables)."
+        )
+    if status in ("401", "403") or re.search("credential|token|metadata", text, re.IGNORECASE):
+        return (
+            f"{url}: access is denied{f' ({said})' if said else ', no credentials were found'}. "
+            f"Give credentials by {variables}_… variables{', or a profile (with boto3 installed)' if variables == 'AWS' else ''}."
+        )
+    if status in ("429", "503"):
+        return f"{url}: the server is overloaded ({said}). Try again later."
+    if status:
+        return f"{url}: the server refused ({said}). Check the region and the endpoint ({variables}_… variables)."
+    if "error sending request" in text or "timed out" in text:
+        return f"{url} cannot be reached. Check the network and the endpoint ({variables}_… variables)."
+    first = re.sub(r"https?://\S+|\?\S+", "…", text.partition("\n")[0])
+    return f"{url}: {first[:160]}"
