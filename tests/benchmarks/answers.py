@@ -8,41 +8,24 @@ it needs, texts as categories, all runs. (Told which runs to read, it compares i
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-from bench.warehouse import schema
 from bench.warehouse.database import Warehouse, load
-from bench.warehouse.events import Case, Event, Instant, MemorySample, Metric, Outcome, Run, Timing
-from bench.warehouse.log import EventLog
-from bench.warehouse.recorder import case_ids
+from bench.warehouse.events import Case, Event, MemorySample, Metric, Outcome, Timing
 from bench.warehouse.store import Store
 
 from .figures import BENCH, Figures, python, weigh
+from .nights import BACKENDS, COMPARE, REPORT, SAMPLES, Nights
 
-SUITES, MODELS, BACKENDS = 4, 160, ("eager", "inductor", "aot_eager", "cudagraphs", "onnx")
-RUNS, SAMPLES = 200, 16
+RUNS = 200
 AT_ONCE = 20  # runs written at a time
-DAY = 86_400_000_000
 ROUNDS = 5
 AXES = ("suite", "name", "mode", "device", "dtype", "backend", "batch_size")
 NEWEST, BEFORE = f"run-{RUNS - 1:05}", f"run-{RUNS - 2:05}"
-REPORT = (
-    f"FROM executive_summary() WHERE run_id = '{NEWEST}'",
-    f"FROM geomean_speedups() WHERE run_id = '{NEWEST}'",
-    f"FROM flags() WHERE run_id = '{NEWEST}'",
-    f"FROM newly_flagged() WHERE run_id = '{NEWEST}'",
-    "FROM summary_diff()",
-    "FROM history()",
-)
-COMPARE = (
-    f"CREATE OR REPLACE TEMP TABLE compared AS FROM comparisons(['{BEFORE}'], ['{NEWEST}'])"  # what bench compare asks
-)
 ATTACH = """
 import sys, duckdb
 connection = duckdb.connect()
@@ -56,7 +39,7 @@ def measure(figures: Figures) -> None:
     against = "pandas from raw rows"
     with tempfile.TemporaryDirectory() as name:
         store = Store.find(Path(name) / "store").create()
-        nights = _Nights(store, np.random.default_rng(1))
+        nights = Nights(store, RUNS, at_once=AT_ONCE)
         nights.time()
         reports, compares = _pandas(store) if find_spec("pandas") else (None, None)
 
@@ -65,14 +48,14 @@ def measure(figures: Figures) -> None:
         ) -> None:
             load(store)
             with Warehouse.open(store) as warehouse:
-                took = _best(lambda: [warehouse.rows(query) for query in queries])
+                took = _best(lambda: [warehouse.rows(query) for query in nights.asked(queries)])
             figures.add(f"{what}, 10M timings", took * 1000, "ms", most=most, ratio_least=most and 10, against=against,
                         reference=_best(reference) * 1000 if reference else None)  # fmt: skip
 
-        ask("a compare of two runs of 3,200 cases", (COMPARE,), compares, 50)
+        ask("a compare of two runs of 3,200 cases", COMPARE, compares, 50)
         nights.judge()
         ask("a report's questions", REPORT, reports, 300)
-        ask("a compare of two runs, with compile times and memory", (COMPARE,), None, None)
+        ask("a compare of two runs, with compile times and memory", COMPARE, None, None)
         first = min(weigh([*BENCH, "sql", "select 1", "--store", str(store.root)]).seconds for _ in range(ROUNDS))
         bare = min(python(ATTACH, str(store.database)).seconds for _ in range(ROUNDS))
         figures.add('bench sql "select 1", 10M timings', first * 1000, "ms", most=300, reference=bare * 1000,
@@ -155,95 +138,3 @@ def _pandas(store: Store) -> tuple[Callable[[], object], Callable[[], object]]:
         return axes.join(found).join(ended["status"].unstack("run_id"))
 
     return report, compare
-
-
-class _Nights:
-    """The nightly runs of the store, many runs to a file."""
-
-    def __init__(self, store: Store, rng: np.random.Generator) -> None:
-        """Announce the runs."""
-        self.log, self.rng = EventLog(store), rng
-        self.axes = [
-            {"suite": f"suite-{suite}", "name": f"model-{model}", "mode": "inference", "device": "cpu",
-             "dtype": "float32", "backend": backend, "batch_size": 8}
-            for suite in range(SUITES) for model in range(MODELS) for backend in BACKENDS
-        ]  # fmt: skip
-        self.ids = [case_ids(**each) for each in self.axes]  # type: ignore[arg-type]
-        self.good = rng.random((RUNS, len(self.axes))) > 0.01
-        self.names = [f"run-{number:05}" for number in range(RUNS)]
-        self.log.write(
-            Run,
-            [
-                Run(run_id=name, config="nightly", source="measure", host="host", started_at=Instant(DAY * number),
-                    git_commit=f"{number:040x}")
-                for number, name in enumerate(self.names)
-            ],
-            "runs",
-        )  # fmt: skip
-
-    def time(self) -> None:
-        """Write cases, how they ended, and their timings."""
-        works = SUITES * MODELS
-        each_ns = np.repeat(self.rng.lognormal(14, 1.5, works), len(BACKENDS)) / self._gained(0.25, 0.2)
-        drift = self.rng.normal(0, 0.015, RUNS)
-        for first, run, case, good in self._stretches():
-            self._write(
-                Case, first, run, case, work_hash=[self.ids[i][1] for i in case],
-                **{key: [self.axes[i][key] for i in case] for key in self.axes[0]},
-            )  # fmt: skip
-            status = np.where(good, "ok", "fail_to_run")
-            self._write(Outcome, f"performance{first}", run, case, kind="performance", status=status)
-            run, case = run[good], case[good]
-            noise = self.rng.lognormal(0, 0.01, len(run)) * np.exp(drift[run])
-            median, block = np.repeat(each_ns[case] * noise, SAMPLES), np.tile(np.arange(SAMPLES), len(run))
-            self._write(
-                Timing, first, np.repeat(run, SAMPLES), np.repeat(case, SAMPLES), metric="latency", phase="steady", loops=1,
-                duration_ns=(median * self.rng.lognormal(0, 0.02, len(median))).astype("int64"), block=block, sample=block,
-                process=0,
-            )  # fmt: skip
-
-    def judge(self) -> None:
-        """Write how accurate the same cases were, how long they took to compile, and their memory."""
-        works = SUITES * MODELS
-        each_bytes = np.repeat(self.rng.lognormal(17, 1, works), len(BACKENDS)) / self._gained(0.2, 0.15)
-        compile_ns = self.rng.lognormal(24, 0.7, len(self.axes))
-        for first, run, case, good in self._stretches():
-            accuracy = np.where(self.rng.random(len(run)) > 0.01, "pass", "fail_accuracy")
-            self._write(Outcome, f"accuracy{first}", run, case, kind="accuracy", status=accuracy)
-            run, case = run[good], case[good]
-            values = compile_ns[case] * self.rng.lognormal(0, 0.05, len(run))
-            self._write(Metric, first, run, case, metric="compile_latency", unit="ns", better="lower", value=values)
-            sizes = (each_bytes[case] * self.rng.lognormal(0, 0.03, len(run))).astype("int64")
-            self._write(MemorySample, first, run, case, source="rss_growth", statistic="peak", size_bytes=sizes)
-
-    def _gained(self, mean: float, spread: float) -> npt.NDArray[np.float64]:
-        """By each case over its baseline."""
-        eager = np.arange(len(self.axes)) % len(BACKENDS) == 0
-        return np.where(eager, 1.0, self.rng.lognormal(mean, spread, len(self.axes)))
-
-    def _stretches(self) -> Iterator[tuple[str, Any, Any, Any]]:
-        """As many runs as go into one file: their name, and for each case its run, itself and whether it went well."""
-        for first in range(0, RUNS, AT_ONCE):
-            run = np.repeat(np.arange(first, first + AT_ONCE), len(self.axes))
-            yield (
-                str(first),
-                run,
-                np.tile(np.arange(len(self.axes)), AT_ONCE),
-                self.good[first : first + AT_ONCE].ravel(),
-            )
-
-    def _write(self, event: type[Event], stem: str, run: Any, case: Any, **given: Any) -> None:
-        columns: dict[str, pa.Array] = {
-            "run_id": pa.array(self.names).take(pa.array(run)), "case_id": pa.array([i for i, _ in self.ids]).take(pa.array(case)),
-            **{key: _repeated(value, len(run)) for key, value in given.items()},
-        }  # fmt: skip
-        wanted = schema.arrow_schema(event)
-        filled = [columns.get(field.name, pa.nulls(len(run), field.type)) for field in wanted]
-        self.log.write(event, pa.Table.from_arrays(filled, schema=wanted), stem)
-
-
-def _repeated(value: Any, rows: int) -> pa.Array:
-    """A column of one value, or of these values."""
-    return (
-        pa.array([value]).take(pa.array(np.zeros(rows, "int64"))) if isinstance(value, str | int) else pa.array(value)
-    )
