@@ -1,8 +1,9 @@
 """Backends: the ways to run a model. One backend is one entry here.
 
 Another package offers one as an entry point of group `bench.backends`: a function without arguments that returns a
-`Backend`. And `torch:NAME` is whatever torch._dynamo knows by that name: `torch:eager` is eager through the frame
-evaluation alone, which is what that costs.
+`Backend`. `torch:NAME` is whatever torch._dynamo knows by that name: `torch:eager` is eager through the frame
+evaluation alone, which is what that costs. And `model:NAME` is another model in the first one's place: a class of the
+same file, with the same weights and inputs, that should compute the same.
 """
 
 import contextlib
@@ -17,10 +18,10 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from ..warehouse.errors import UnknownName
-from . import exports
+from . import exports, loading
 
 GROUP = "bench.backends"
-TORCH = "torch:"
+TORCH, MODEL = "torch:", "model:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Example:
     mode: str = "inference"
     fullgraph: bool = False
     dynamic: bool | None = None  # None leaves torch's own choice
+    target: str = ""  # what the module was made of, see loading
 
 
 Prepare = Callable[[Any, Example], Callable[..., Any]]
@@ -151,6 +153,11 @@ def _of_torch(name: str) -> Backend:
     return replace(_compiler(name, missing), name=TORCH + name)
 
 
+def _model(name: str) -> Backend:
+    """A class beside the model's own, in its place."""
+    return Backend(MODEL + name, lambda module, example: loading.beside(example.target, name, module), training=False)
+
+
 def known() -> Mapping[str, Callable[[], Backend]]:
     """Backends by name: our own, and those of installed packages."""
     own = {backend.name: (lambda backend=backend: backend) for backend in OWN}
@@ -158,14 +165,14 @@ def known() -> Mapping[str, Callable[[], Backend]]:
 
 
 def check(names: tuple[str, ...]) -> None:
-    """Refuse a name that is no backend; whether torch knows one of its own, the worker finds out.
+    """Refuse a name that is no backend; whether torch knows one of its own, or there is such a class, the worker finds out.
 
     Raises:
         UnknownName: With the nearest that is one.
     """
     for name in names:
-        if name not in known() and not name.startswith(TORCH):
-            cure = f"There are: {', '.join(known())}; and {TORCH}NAME, for those of torch._dynamo."
+        if name not in known() and not name.startswith((TORCH, MODEL)):
+            cure = f"There are: {', '.join(known())}; {TORCH}NAME, for those of torch._dynamo; and {MODEL}CLASS."
             raise UnknownName("backend", name, known(), cure=cure)
 
 
@@ -176,4 +183,7 @@ def backend(name: str) -> Backend:
         UnknownName: There is none.
     """
     check((name,))
-    return _of_torch(name.removeprefix(TORCH)) if name.startswith(TORCH) else known()[name]()
+    for prefix, make in ((TORCH, _of_torch), (MODEL, _model)):
+        if name.startswith(prefix):
+            return make(name.removeprefix(prefix))
+    return known()[name]()

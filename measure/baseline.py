@@ -59,7 +59,7 @@ def rows(found: Sequence[Row]) -> list[tuple[Any, ...]]:
 
 
 def _ratio(row: Row) -> str:
-    return speedup(row["ratio"], row["low"], row["high"], min(row["base_n"], row["candidate_n"]))
+    return speedup(row["ratio"], row["low"], row["high"], min(row["base_n"], row["candidate_n"]), row["p"])
 
 
 def _speedup(eager: Row | None, row: Row, side: str) -> str:

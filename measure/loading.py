@@ -10,6 +10,7 @@ A class says what to call it with by a method `get_example_inputs`, which gets w
 `sequence_length` and `mode`, and returns a tuple, a dict of keyword arguments, or one tensor.
 """
 
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -37,8 +38,7 @@ def build(workload: Workload) -> Built:
     Raises:
         Exception: Whatever the model's own code raises.
     """
-    target = workload.target
-    source, _, name = target.rpartition(":") if target.startswith("/") else target.partition(":")
+    source, name = _parts(workload.target)
     if ":" in name:
         function, _, argument = name.partition(":")
         module, inputs = getattr(importlib.import_module(source), function)(argument, workload)
@@ -50,6 +50,31 @@ def build(workload: Workload) -> Built:
     return Built(module, tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,), {})
 
 
+def beside(target: str, name: str, module: Any) -> Any:
+    """Another class of the target's file or module, made without arguments, with the very weights of `module`.
+
+    Raises:
+        ValueError: The target is made by a function, which has no others beside it.
+        Exception: Whatever its code raises, and of torch, that its weights are others.
+    """
+    source, own = _parts(target)
+    if ":" in own:
+        raise ValueError(f"{target} is made by a function: only a class has others beside it")
+    other = getattr(_module(source), name)()
+    other.load_state_dict(module.state_dict(), assign=True)
+    for weight in module.parameters():
+        other.to(weight.device, weight.dtype)  # what is no part of the state goes along
+        break
+    return other.train(module.training)
+
+
+def _parts(target: str) -> tuple[str, str]:
+    """Where a target is, and its name there."""
+    source, _, name = target.rpartition(":") if target.startswith("/") else target.partition(":")
+    return source, name
+
+
+@functools.cache  # a file run twice would register its operators twice
 def _module(source: str) -> Any:
     """Import a module by name, or a file."""
     if not source.startswith("/"):

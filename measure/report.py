@@ -23,10 +23,12 @@ FAILURES = ("failed", "status", "phase", "reason")
 _QUERY = """
 SELECT
     c.run_id, c.suite, c.name AS model, c.mode, c.device, c.dtype, c.batch_size, c.sequence_length, c.parameters,
-    c.backend, o.status, o.reason, o.phase, s.accuracy, l.median AS median_ns, coalesce(l.n, 0) AS samples, s.speedup,
-    s.low, s.high, s.n AS blocks, compile.median AS compile_ns, m.peak_bytes
+    c.backend, o.status, o.reason, o.phase, s.accuracy, a.reason AS accuracy_reason,
+    l.median AS median_ns, coalesce(l.n, 0) AS samples, s.speedup,
+    s.low, s.high, s.n AS blocks, s.p, s.p_unpaired, compile.median AS compile_ns, m.peak_bytes
 FROM cases AS c
 LEFT JOIN case_outcomes AS o ON o.run_id = c.run_id AND o.case_id = c.case_id AND o.kind = 'performance'
+LEFT JOIN case_outcomes AS a ON a.run_id = c.run_id AND a.case_id = c.case_id AND a.kind = 'accuracy'
 LEFT JOIN cells AS l ON l.run_id = c.run_id AND l.case_id = c.case_id AND l.metric = 'latency' AND l.phase = 'steady'
 LEFT JOIN cells AS compile
     ON compile.run_id = c.run_id AND compile.case_id = c.case_id AND compile.metric = 'compile_latency'
@@ -60,12 +62,15 @@ class Result:
     reason: str | None
     phase: str | None
     accuracy: str | None
+    accuracy_reason: str | None
     median_ns: float | None
     samples: int
     speedup: float | None
     low: float | None
     high: float | None
     blocks: int | None
+    p: float | None
+    p_unpaired: float | None
     compile_ns: float | None
     peak_bytes: int | None
 
@@ -85,8 +90,17 @@ class Result:
     @property
     def judged(self) -> str:
         """The status, or that the output was wrong."""
-        wrong = self.status == "ok" and self.accuracy not in (None, *FINE)
-        return str(self.accuracy if wrong else self.status)
+        return str(self.accuracy if self.wrong else self.status)
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it ran well and its output is not right."""
+        return self.status == "ok" and self.accuracy not in (None, *FINE)
+
+    @property
+    def blamed(self) -> tuple[str | None, str | None]:
+        """The phase that a failure is of, and its reason; outputs are judged after the first call."""
+        return ("cold", self.accuracy_reason) if self.wrong else (self.phase, self.reason)
 
     @property
     def failed(self) -> bool:
@@ -94,10 +108,11 @@ class Result:
         return self.judged not in FINE
 
     def cells(self) -> tuple[str | int | None, ...]:
-        """The row of the table."""
+        """The row of the table; what is wrong is compared with nothing, however fast it is."""
+        gained = (None,) * 5 if self.failed else (self.speedup, self.low, self.high, self.blocks, self.p)
         return (
             " ".join([self.model, *self.unusual]), self.mode, self.batch_size, self.sequence_length, self.backend,
-            duration(self.median_ns), speedup(self.speedup, self.low, self.high, self.blocks),
+            duration(self.median_ns), speedup(*gained),
             duration(self.compile_ns), size(self.peak_bytes), self.judged,
         )  # fmt: skip
 
@@ -145,9 +160,7 @@ def show(found: Sequence[Result], fmt: str) -> None:
     """Write a row for each case, then for people one for each failure, and to stderr what rows cannot say."""
     exact = ([getattr(result, name) for name in COLUMNS] for result in found)
     write(fmt, shown=(HEADINGS, (result.cells() for result in found)), exact=(COLUMNS, exact))
-    failures = [
-        (one.title, one.judged, one.phase, one.reason) for one in found if one.failed and one.status != "interrupted"
-    ]
+    failures = [(one.title, one.judged, *one.blamed) for one in found if one.failed and one.status != "interrupted"]
     if failures and fmt in ("table", "markdown"):
         click.echo()
         write(fmt, shown=(FAILURES, failures), exact=((), ()))

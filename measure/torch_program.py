@@ -102,8 +102,9 @@ class TorchProgram:
         model = self._model.copied() if mode == "training" or found.changes or ranks else self._model
         called = spread(model.module, kind) if kind else model.module
         example = backends.Example(
-            model.args, model.kwargs, self._workload.device, mode, self._knobs.fullgraph, self._knobs.dynamic or None
-        )
+            model.args, model.kwargs, self._workload.device, mode, self._knobs.fullgraph, self._knobs.dynamic or None,
+            self._workload.target,
+        )  # fmt: skip
         forward: Callable[..., Any] | None = None
 
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -213,7 +213,8 @@ class Measurement:
             return
         if self._job.workload.mode and side.backend != self._job.workload.baseline:
             latency = side.first_ns - statistics.median(side.steady_ns)
-            side.case.metric("compile_latency", latency, unit="ns", better="lower")
+            if latency > 0:  # a first call like any other compiled nothing that could be told from noise
+                side.case.metric("compile_latency", latency, unit="ns", better="lower")
         self._end(side.backend, "ok", reason=how)
 
     def _record(self, case: Case, reading: Reading, *, phase: str, **where: int) -> None:

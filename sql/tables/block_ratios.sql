@@ -12,6 +12,11 @@
 -- log_ratio     Estimate of ln(baseline / case); above 0 is faster. With fewer than 5 blocks their plain mean.
 -- error         Standard error of log_ratio; NULL for fewer than 5 blocks.
 -- degrees       Degrees of freedom of that error.
+-- p             Probability of a log_ratio so far from 0, either way, if there were no difference: the t-test that the error
+--               and its degrees of freedom make (Yuen's), so that below 0.05 the 95 % interval excludes 1. NULL for fewer
+--               than 5 blocks; 1 where neither side varies and they are equal, 0 where they are not.
+-- p_unpaired    The same by Welch's t-test (Biometrika 34, 1947) of the blocks' times themselves, unpaired: what drift
+--               both sides share counts as noise, and blocks as independent. NULL for fewer than 5 blocks.
 WITH
 blocks AS (
     SELECT run_id, case_id, work_hash, backend, process, block, median(duration_ns / loops) AS each_ns
@@ -24,7 +29,9 @@ blocks AS (
 logs AS (
     SELECT
         side.run_id, side.case_id, base.case_id AS baseline_id,
-        list(ln(base.each_ns / side.each_ns) ORDER BY side.process, side.block) AS x
+        list(ln(base.each_ns / side.each_ns) ORDER BY side.process, side.block) AS x,
+        list(base.each_ns ORDER BY side.process, side.block) AS theirs,
+        list(side.each_ns ORDER BY side.process, side.block) AS own
     FROM blocks AS side
     JOIN blocks AS base
         ON side.run_id = base.run_id AND side.work_hash = base.work_hash AND side.block = base.block
@@ -55,10 +62,24 @@ correlated AS (
             list_sum(list_transform(range(1, n), lambda i: c[i] * c[i + 1])) / ((n - 1) * variance) + 1 / n + 1 / sqrt(n),
         0), 0.9) ELSE 0 END AS r
     FROM centred
+),
+tested AS (
+    SELECT
+        *, list_avg(theirs) - list_avg(own) AS gap, list_var_samp(theirs) AS v1, list_var_samp(own) AS v2,
+        CASE WHEN n >= 5 THEN sqrt(variance * (1 + r) / (1 - r) / n) / 0.6 END AS error,
+        CASE WHEN n >= 5 THEN greatest(2, (n - 2 * cut) * (1 - r) / (1 + r) - 1)::DOUBLE END AS degrees
+    FROM correlated
 )
 
 SELECT
-    run_id, case_id, baseline_id, n, log_ratio,
-    CASE WHEN n >= 5 THEN sqrt(variance * (1 + r) / (1 - r) / n) / 0.6 END AS error,
-    CASE WHEN n >= 5 THEN greatest(2, (n - 2 * cut) * (1 - r) / (1 + r) - 1)::DOUBLE END AS degrees
-FROM correlated
+    run_id, case_id, baseline_id, n, log_ratio, error, degrees,
+    CASE
+        WHEN error > 0 THEN 2 * _t_tail(abs(log_ratio) / error, degrees)
+        WHEN error = 0 THEN (log_ratio = 0)::DOUBLE
+    END AS p,
+    CASE
+        WHEN n < 5 THEN NULL
+        WHEN v1 + v2 > 0 THEN 2 * _t_tail(abs(gap) / sqrt((v1 + v2) / n), (n - 1) * pow(v1 + v2, 2) / (v1 * v1 + v2 * v2))
+        ELSE (gap = 0)::DOUBLE
+    END AS p_unpaired
+FROM tested

@@ -24,6 +24,8 @@
 -- low                 Lower end of its 95 % interval; NULL where nothing was paired, or fewer than 5 blocks.
 -- high                Upper end.
 -- n                   Pairs of blocks the speedup rests on; NULL where nothing was paired.
+-- p                   Probability of a speedup so far from 1, either way, if there were none; see block_ratios. NULL as low.
+-- p_unpaired          The same by Welch's t-test of the blocks' times, unpaired.
 -- origin              Where a speedup comes from, measured or reported; NULL for a case that has nothing to compare with.
 -- status              ok, or how the case ended, or 'baseline …' with how the baseline did.
 -- accuracy            How its accuracy was judged: that of the case itself, else of the cases of the same run, suite,
@@ -124,13 +126,13 @@ sides AS (
         AND own.backend IS NOT DISTINCT FROM reporting.backend
 ),
 pairs AS (
-    SELECT run_id, case_id, n, log_ratio, _t975(degrees) * error AS width
+    SELECT run_id, case_id, n, log_ratio, _t975(degrees) * error AS width, p, p_unpaired
     FROM block_ratios
     WHERE run_id IN (SELECT run_id FROM _touched)
 ),
 gained AS (
     SELECT
-        sides.*, n, width,
+        sides.*, n, width, p, p_unpaired,
         CASE WHEN status = 'ok' AND origin = 'measured' AND base_status <> 'ok' THEN 'baseline ' || base_status ELSE status END
             AS ended,
         CASE
@@ -147,7 +149,8 @@ SELECT
     run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
     CASE WHEN origin = 'measured' THEN base_ns END AS baseline_ns,
     CASE WHEN origin = 'reported' THEN absolute_latency_ns ELSE latency_ns END AS candidate_ns,
-    gain AS speedup, gain * exp(-width) AS low, gain * exp(width) AS high, n, origin, ended AS status, accuracy,
+    gain AS speedup, gain * exp(-width) AS low, gain * exp(width) AS high, n, p + 0 * gain AS p,
+    p_unpaired + 0 * gain AS p_unpaired, origin, ended AS status, accuracy,
     sound AND (origin IS NULL OR coalesce(gain > 0, false)) AS passing,
     CASE
         WHEN passing THEN NULL

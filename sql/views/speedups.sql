@@ -21,12 +21,16 @@
 -- low               Lower end of its 95 % interval; NULL where nothing was paired, or fewer than 5 blocks.
 -- high              Upper end.
 -- n                 Pairs of blocks the speedup rests on; NULL where nothing was paired.
+-- p                 Probability of a speedup so far from 1, either way, if there were none: the t-test of the interval's own
+--                   error (Yuen's, of the logs of the block ratios), so below 0.05 the interval excludes 1. NULL as low.
+-- p_unpaired        The same by Welch's t-test of the two sides' blocks, unpaired, as tools without blocks test.
 -- origin            measured or reported.
 -- status            ok, or how the case ended, or 'baseline …' with how the baseline did.
 -- accuracy          How the accuracy was judged; NULL where it was not.
 -- passing           Whether the case is ok, its accuracy a pass where that was judged, and there is a speedup.
+-- reason            Why it does not pass, and so is left out of all means: its status, its accuracy, or what is missing.
 SELECT
     run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
-    parameters, baseline_ns, candidate_ns, speedup, low, high, n, origin, status, accuracy, passing
+    parameters, baseline_ns, candidate_ns, speedup, low, high, n, p, p_unpaired, origin, status, accuracy, passing, reason
 FROM case_summaries
 WHERE origin IS NOT NULL

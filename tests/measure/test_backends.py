@@ -184,3 +184,31 @@ def test_a_reason_loses_what_differs_from_run_to_run() -> None:
 
     assert compilation.shortened(reason) == "Unsupported call: calls <function f>."
     assert compilation.shortened("call_method item") == "call_method item"
+
+
+def test_another_class_of_the_file_takes_the_place_of_the_model(tmp_path: Path) -> None:
+    """With the very weights of the first, in its type; one that is not there, or has others, says so."""
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "variants.py"
+    file.write_text(
+        "import torch\n"
+        "class First(torch.nn.Linear):\n"
+        "    def __init__(self): super().__init__(2, 2)\n"
+        "class Second(First):\n"
+        "    def forward(self, x): return x @ self.weight.T + self.bias\n"
+        "class Other(torch.nn.Linear):\n"
+        "    def __init__(self): super().__init__(3, 2)\n"
+    )
+    module = torch.nn.Linear(2, 2).double().eval()
+    example = Example(target=f"{file}:First")
+
+    other = backend("model:Second").prepare(module, example)
+
+    assert (type(other).__name__, other.training) == ("Second", False)
+    assert other.weight.data_ptr() == module.weight.data_ptr()
+    for name, said in (("Other", "size mismatch"), ("Nope", "no attribute 'Nope'")):
+        with pytest.raises((RuntimeError, AttributeError), match=said):
+            backend(f"model:{name}").prepare(module, example)
+    with pytest.raises(ValueError, match="made by a function"):
+        backend("model:Second").prepare(module, Example(target="suite:build:bert"))
+    assert backend("model:Second").unavailable("cpu", "training") == "model:Second is for inference only"

@@ -24,7 +24,7 @@ def compared(backend: str, then: float | None, now: float | None, **fields: Any)
     return {
         "work_hash": "w", "name": "mlp", "mode": "inference", "batch_size": 8, "sequence_length": None, "phase": "steady",
         "backend": backend, "base_value": then, "candidate_value": now, "base_n": 30, "candidate_n": 20, "ratio": ratio,
-        "low": ratio and ratio / 1.1, "high": ratio and ratio * 1.1, "verdict": "FASTER", **fields,
+        "low": ratio and ratio / 1.1, "high": ratio and ratio * 1.1, "p": 0.0456, "verdict": "FASTER", **fields,
     }  # fmt: skip
 
 
@@ -36,8 +36,8 @@ def test_a_case_has_its_times_its_ratio_and_both_speedups() -> None:
     ])  # fmt: skip
 
     assert [row[4:] for row in found] == [
-        ("eager", "4.00 ms", "4.00 ms", "1.00x (95 % 0.91–1.10, n=20)", "–", "–", "FASTER"),
-        ("inductor", "4.00 ms", "2.00 ms", "2.00x (95 % 1.82–2.20, n=20)", "1.00x", "2.00x", "FASTER"),
+        ("eager", "4.00 ms", "4.00 ms", "1.00x (95 % 0.91–1.10, n=20, p=0.046)", "–", "–", "FASTER"),
+        ("inductor", "4.00 ms", "2.00 ms", "2.00x (95 % 1.82–2.20, n=20, p=0.046)", "1.00x", "2.00x", "FASTER"),
     ]
 
 

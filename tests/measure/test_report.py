@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from bench.measure.estimate import ratio_of
-from bench.measure.report import results
+from bench.measure.report import results, show
 from bench.measure.words import duration, size, speedup
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Event
@@ -38,7 +38,7 @@ def test_the_table_says_what_the_views_say(warehouse: Builder) -> None:
     assert rows == [
         ("mlp", "inference", 8, None, "eager", "2.00 ms", "–", "–", "3.00 MiB", "ok"),
         (
-            "mlp", "inference", 8, None, "inductor", "1.00 ms", "2.000x (95 % 2.000–2.000, n=10)", "2.50 s", "3.00 MiB",
+            "mlp", "inference", 8, None, "inductor", "1.00 ms", "2.000x (95 % 2.000–2.000, n=10, p<0.001)", "2.50 s", "3.00 MiB",
             "ok",
         ),
     ]  # fmt: skip
@@ -76,13 +76,17 @@ def test_a_failed_case_has_its_status_and_reason_and_no_number(warehouse: Builde
     assert (result.cells()[6], result.cells()[-1]) == ("–", "killed")
 
 
-def test_a_wrong_output_is_no_success(warehouse: Builder) -> None:
-    """However fast it was."""
+def test_a_wrong_output_is_no_success(warehouse: Builder, capsys: pytest.CaptureFixture[str]) -> None:
+    """However fast it was: the table compares it with nothing, and its row says what it is; programs get the numbers."""
     rows = measured([10] * 6, [5] * 6)
     bad = case("mlp", backend="inductor", mode="inference", dtype="float32", device="cpu", batch_size=8)
-    warehouse.add(*rows, outcome(bad, "fail_accuracy", kind="accuracy"))
+    warehouse.add(*rows, outcome(bad, "fail_accuracy", kind="accuracy", reason="output: cosine 0.5"))
 
-    assert results(cast(Warehouse, warehouse), "run")[1].judged == "fail_accuracy"
+    result = results(cast(Warehouse, warehouse), "run")[1]
+    show([result], "table")
+
+    assert (result.cells()[6], result.cells()[-1], result.speedup) == ("–", "fail_accuracy", 2.0)
+    assert capsys.readouterr().out.splitlines()[-1].endswith("fail_accuracy  cold   output: cosine 0.5")
 
 
 @pytest.mark.parametrize(
@@ -106,5 +110,7 @@ def test_a_narrow_interval_is_shown_with_more_digits() -> None:
     """And a missing one is said to be missing, one that tells nothing to be wide."""
     assert speedup(1.184, 1.1234, 1.2411, 30) == "1.18x (95 % 1.12–1.24, n=30)"
     assert speedup(1.0042, 1.0012, 1.0072, 69) == "1.004x (95 % 1.001–1.007, n=69)"
+    assert speedup(1.184, 1.1234, 1.2411, 30, 0.0456) == "1.18x (95 % 1.12–1.24, n=30, p=0.046)"
+    assert speedup(1.184, 1.1234, 1.2411, 30, 1e-9) == "1.18x (95 % 1.12–1.24, n=30, p<0.001)"
     assert speedup(1.5, None, None, None) == "1.50x (no interval, n=0)"
     assert speedup(0.08, 0.0001, 658.84, 5) == "0.08x (95 % interval wider than 100x, n=5)"
