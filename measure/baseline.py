@@ -16,8 +16,6 @@ from .console import talk
 from .plan import BASELINE
 from .words import duration, speedup
 
-HEADINGS = ("model", "mode", "batch", "length", "backend", "then", "now", "times faster", "speedup then", "speedup now",
-            "verdict")  # fmt: skip
 WORK = ("work_hash", "suite", "name", "mode", "device", "dtype", "batch_size", "sequence_length", "parameters")
 
 Row = dict[str, Any]  # of `comparisons`
@@ -42,8 +40,14 @@ def compared(store: Store, base: str, candidate: str, models: Sequence[str]) -> 
     return _ask(store, "compare", "--metrics", "latency", "--models", *models, "--", base, candidate)
 
 
+def headings(base: str, candidate: str) -> tuple[str, ...]:
+    """Of what `rows` gives, with names for the two sides."""
+    sides = (base, candidate, "times faster", f"speedup {base}", f"speedup {candidate}")
+    return ("model", "mode", "batch", "length", "backend", *sides, "verdict")
+
+
 def rows(found: Sequence[Row]) -> list[tuple[Any, ...]]:
-    """What HEADINGS say, of what both sides measured: a speedup is against the baseline backend of the same side."""
+    """What `headings` say, of what both sides measured: a speedup is against the baseline backend of the same side."""
     steady = [row for row in found if row["phase"] == "steady"]
     eager = {row["work_hash"]: row for row in steady if row["backend"] == BASELINE}
     return [
@@ -68,8 +72,10 @@ def _speedup(eager: Row | None, row: Row, side: str) -> str:
     return f"{eager[side] / row[side]:.2f}x"
 
 
-def show(store: Store, base: str, candidate: str, models: Sequence[str], fmt: str) -> None:
-    """Write the comparison for people; for programs say which command gives it."""
+def show(
+    store: Store, base: str, candidate: str, models: Sequence[str], fmt: str, sides: tuple[str, str] = ("then", "now")
+) -> None:
+    """Write the comparison for people; for programs say which command gives it. `sides` are what to call the two."""
     if fmt not in ("table", "markdown"):
         talk(f"compare it with: bench compare {base} {candidate} --store {store.root} --format {fmt}")
         return
@@ -80,7 +86,7 @@ def show(store: Store, base: str, candidate: str, models: Sequence[str], fmt: st
     with contextlib.suppress(BenchError):  # said on stderr; what was measured stands
         found = compared(store, base, candidate, models)
         click.echo()
-        write_rows(HEADINGS, rows(found), fmt)
+        write_rows(headings(*sides), rows(found), fmt)
         if alone := sum(row["ratio"] is None for row in found if row["phase"] == "steady"):
             talk(f"{alone} cases were measured, or went well, on one side only")
     talk(f"all metrics, intervals and reasons: bench compare {base} {candidate} --store {store.root}")

@@ -42,7 +42,7 @@ class Table(Watch):
     def begin(self, workload: Workload) -> None:
         """A row for each of its backends."""
         with self._lock:
-            self._current = {name: [str(workload), name, "", "", ""] for name in workload.backends}
+            self._current = {name: [self.title(workload), name, "", "", ""] for name in workload.backends}
             self._rows += self._current.values()
             self._draw()
 

@@ -105,18 +105,15 @@ def measure_revisions(
         finally:
             watch.close()
     with Warehouse.open(wanted.store) as warehouse:
-        found = {revision: results(warehouse, newest) for revision, (*_, newest) in runs.items()}
-    if wanted.fmt in ("table", "markdown"):
-        for revision, rows in found.items():
-            talk(f"{revision}, the last of {rounds} runs, {runs[revision][-1]}:")
-            show(rows, wanted.fmt)
-    else:
-        show(list(itertools.chain(*found.values())), wanted.fmt)
+        last = [results(warehouse, newest) for *_, newest in runs.values()]
+    found = [*itertools.chain(*zip(*last, strict=True))]  # the same cases of all revisions, one below the other
+    show(found, wanted.fmt)
+    talk(f"of each revision the last of {rounds} runs")
     first, *others = revisions
     for other in others:
         talk(f"{other} against {first}:")
-        baseline.show(wanted.store, runs[first][-1], runs[other][-1], names(plan), wanted.fmt)
-    return Exit.FAILED if any(result.failed for result in itertools.chain(*found.values())) else Exit.OK
+        baseline.show(wanted.store, runs[first][-1], runs[other][-1], names(plan), wanted.fmt, sides=(first, other))
+    return Exit.FAILED if any(result.failed for result in found) else Exit.OK
 
 
 def names(plan: Sequence[Workload]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .console import talk, write
+from .console import Table, talk, write
 from .estimate import doubt
 from .plan import BASELINE, FINE
 from .words import duration, size, speedup
@@ -25,8 +25,10 @@ SELECT
     c.run_id, c.suite, c.name AS model, c.mode, c.device, c.dtype, c.batch_size, c.sequence_length, c.parameters,
     c.backend, o.status, o.reason, o.phase, s.accuracy, a.reason AS accuracy_reason,
     l.median AS median_ns, coalesce(l.n, 0) AS samples, s.speedup,
-    s.low, s.high, s.n AS blocks, s.p, s.p_unpaired, compile.median AS compile_ns, m.peak_bytes
+    s.low, s.high, s.n AS blocks, s.p, s.p_unpaired, compile.median AS compile_ns, m.peak_bytes,
+    r.tags->>'revision' AS revision
 FROM cases AS c
+LEFT JOIN (SELECT DISTINCT run_id, tags FROM runs) AS r ON r.run_id = c.run_id
 LEFT JOIN case_outcomes AS o ON o.run_id = c.run_id AND o.case_id = c.case_id AND o.kind = 'performance'
 LEFT JOIN case_outcomes AS a ON a.run_id = c.run_id AND a.case_id = c.case_id AND a.kind = 'accuracy'
 LEFT JOIN cells AS l ON l.run_id = c.run_id AND l.case_id = c.case_id AND l.metric = 'latency' AND l.phase = 'steady'
@@ -73,12 +75,14 @@ class Result:
     p_unpaired: float | None
     compile_ns: float | None
     peak_bytes: int | None
+    revision: str | None
 
     @property
     def title(self) -> str:
         """The case in words, without what is usual."""
         sizes = [str(x) for x in (self.batch_size, self.sequence_length) if x is not None]
-        parts = [self.model, self.mode, " x ".join(sizes), *self.unusual, self.backend]
+        of = f"@{self.revision}" if self.revision else ""
+        parts = [self.model, self.mode, " x ".join(sizes), *self.unusual, self.backend, of]
         return " ".join(part for part in parts if part)
 
     @property
@@ -159,7 +163,10 @@ def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
 def show(found: Sequence[Result], fmt: str) -> None:
     """Write a row for each case, then for people one for each failure, and to stderr what rows cannot say."""
     exact = ([getattr(result, name) for name in COLUMNS] for result in found)
-    write(fmt, shown=(HEADINGS, (result.cells() for result in found)), exact=(COLUMNS, exact))
+    shown: Table = HEADINGS, [result.cells() for result in found]
+    if any(result.revision for result in found):
+        shown = ("revision", *HEADINGS), [(result.revision, *result.cells()) for result in found]
+    write(fmt, shown=shown, exact=(COLUMNS, exact))
     failures = [(one.title, one.judged, *one.blamed) for one in found if one.failed and one.status != "interrupted"]
     if failures and fmt in ("table", "markdown"):
         click.echo()

@@ -120,6 +120,7 @@ def measure(
                 turns[revision] = Runner(run, settings, watch=watch).turns([tree.here(workload) for workload in plan])
             for _ in plan:
                 for revision in order.sample(list(trees), len(trees)):
+                    watch.revision = revision
                     with trees[revision].entered():
                         next(turns[revision])
             for turn in turns.values():

@@ -10,6 +10,12 @@ from .plan import FINE, Workload
 class Watch:
     """Told how a plan goes, from two threads; does nothing."""
 
+    revision = ""  # of the code that is measured next, where there are several
+
+    def title(self, workload: Workload) -> str:
+        """A workload in words, with its revision."""
+        return f"{workload} @{self.revision}" if self.revision else str(workload)
+
     def plan(self, workloads: int) -> None:
         """So many more workloads are to come."""
 
@@ -43,8 +49,8 @@ class Lines(Watch):
     def begin(self, workload: Workload) -> None:
         """Say which, and how many of how many."""
         self._begun += 1
-        self._workload = str(workload)
-        progress(f"{self._begun} of {self._all} {workload}")
+        self._workload = self.title(workload)
+        progress(f"{self._begun} of {self._all} {self._workload}")
 
     def end(self, statuses: Mapping[str, str]) -> None:
         """Say what failed."""

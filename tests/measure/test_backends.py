@@ -202,7 +202,7 @@ def test_another_class_of_the_file_takes_the_place_of_the_model(tmp_path: Path) 
     module = torch.nn.Linear(2, 2).double().eval()
     example = Example(target=f"{file}:First")
 
-    other = backend("model:Second").prepare(module, example)
+    other: Any = backend("model:Second").prepare(module, example)
 
     assert (type(other).__name__, other.training) == ("Second", False)
     assert other.weight.data_ptr() == module.weight.data_ptr()

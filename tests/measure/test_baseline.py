@@ -138,7 +138,9 @@ def test_revisions_are_measured_in_turn_and_compared(
             "SELECT config, git_commit, git_dirty, count(*) FROM runs GROUP BY ALL ORDER BY 1"
         )
     assert rows == [(name, git("rev-parse", name), False, 1) for name in ("base", "main")]
-    times_faster = done.stdout.split("\n\n")[-1].splitlines()
-    assert times_faster[0].split("  ")[0] == "model"
+    table, *_, times_faster = (part.splitlines() for part in done.stdout.split("\n\n"))
+    assert [line.split()[:2] for line in table[2:]] == [[name, model] for model in "ab" for name in ("base", "main")]
+    assert times_faster[0].split()[5:7] == ["base", "main"], "the sides are called what git calls them"
+    assert "1 of 4 a inference b8 @" in done.stderr
     assert sorted(line.split()[0] for line in times_faster[2:]) == ["a", "b"]
     assert isinstance(bench("--revisions", "base").exception, BenchError)

@@ -69,6 +69,17 @@ def test_the_table_fills_as_a_worker_tells(terminal: Terminal, workload: Any) ->
     assert shown[-1] == "1 of 3 workloads in 1:20 min, about 1:40 min left"
 
 
+def test_a_row_names_its_revision(terminal: Terminal, workload: Any) -> None:
+    """Where several are measured in turn."""
+    table = Table(terminal)
+    for table.revision in ("base", "main"):
+        table.begin(workload("eager", name="mlp"))
+
+    assert [line.split() for line in terminal.screen[1:3]] == [
+        ["mlp", "inference", "b1", f"@{x}", "eager"] for x in ("base", "main")
+    ]
+
+
 def test_a_side_that_has_ended_keeps_its_status(terminal: Terminal, workload: Any) -> None:
     """Though the others go on, in another worker perhaps."""
     table = Table(terminal)

@@ -91,7 +91,7 @@ def test_what_went_well_ends_with_zero_and_no_second_table(bench: Bench) -> None
 
     assert done.return_value == 0
     assert "\n\n" not in done.stdout
-    assert "n=6)" in done.stdout
+    assert "n=6, p=" in done.stdout
     assert "recorded as run" in done.stderr
 
 
