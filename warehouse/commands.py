@@ -83,12 +83,12 @@ def verify(store: Store, no_wait: bool) -> None:
 @click.option("--below", default=16, show_default=True, metavar="MB", help="Merge files smaller than this.")
 @click.option("--target", default=128, show_default=True, metavar="MB", help="Into files of about this size.")
 def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
-    """Merge small event files into larger ones; every answer stays the same.
+    """Merge small event files into large ones, sorted and packed, by month; every answer stays the same.
 
     \b
         bench compact
     """
-    from .database import compact as merge
+    from .compaction import compact as merge
     from .log import EventLog
 
     before = len(EventLog(store).files())

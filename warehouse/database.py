@@ -99,10 +99,11 @@ def load_locked(store: Store, *, anew: bool = False) -> Loaded:
             files.remove(file)
     superseded = set().union(*stands_for.values())
     new = [f for f in files if f.name not in superseded and (known is None or f.name not in known)]
-    if known is not None and any(0 < len(names & known) < len(names) for names in stands_for.values()):
+    covered = set() if known is None else known.union(*(stands_for.get(name, set()) for name in known))
+    if any(names & covered and _unmerged(names - covered) for names in stands_for.values()):
         # a merged file holds some events that are loaded and some that are not: only building anew tells them apart
         known, new = None, [file for file in files if file.name not in superseded]
-    noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & known}
+    noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & covered}
     loaded.rebuilt = known is None
     new = _readable(new, loaded)
     if new or known is None:
@@ -124,6 +125,11 @@ def load_locked(store: Store, *, anew: bool = False) -> Loaded:
         if file.name in replaced_now:
             file.path.unlink()
     return loaded
+
+
+def _unmerged(names: set[str]) -> set[str]:
+    """Those of files that were recorded or imported: others are named beside what they stand for."""
+    return {name for name in names if not name.startswith(MERGED)}
 
 
 def _publish(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: Loaded) -> None:
@@ -215,14 +221,6 @@ def _known(store: Store) -> set[str] | None:
             return {name for (name,) in connection.execute("SELECT name FROM _files").fetchall()}
     except (BenchError, duckdb.Error):
         return None
-
-
-def compact(store: Store, *, below_bytes: int, target_bytes: int, wait: bool = True, say: Say | None = None) -> None:
-    """Merge small files of the log into larger ones, and note in the warehouse what stands for them now."""
-    with store.lock(wait=wait, say=say):
-        load_locked(store)
-        EventLog(store).compact(_known(store) or (), below_bytes=below_bytes, target_bytes=target_bytes)
-        load_locked(store)
 
 
 def _stale(store: Store) -> bool:

@@ -5,7 +5,7 @@ appears by rename, whole or not at all. What belongs together shares a stem:
 
     <uuid>          one sealed journal
     import-<…>      one imported file or part of one; it counts only once its `sources` file is there, renamed last
-    merged-<uuid>   small files put together by `compact`; its metadata name the files it stands for
+    merged-<month>-<…>   files put together by compaction; its metadata name all those it stands for
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import os
 import secrets
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +96,7 @@ class EventLog:
         """
         import pyarrow as pa
 
-        with _as_bench_error(event.TABLE, self.store.events):
+        with as_bench_error(event.TABLE, self.store.events):
             rows = rows.cast(schema.arrow_schema(event)) if isinstance(rows, pa.Table) else table_of(event, rows)
         return self._write(event.TABLE, rows.replace_schema_metadata({**schema.metadata(event), **extra}), stem)
 
@@ -106,7 +106,7 @@ class EventLog:
         folder = self.store.events / table
         temporary = folder / f".{stem}.tmp"
         try:
-            with _as_bench_error(table, folder):
+            with as_bench_error(table, folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 pq.write_table(rows, temporary, compression="zstd", compression_level=1)
                 return publish(temporary, folder, stem)
@@ -173,54 +173,9 @@ class EventLog:
                 self._write(table, arrow_table(contents.layouts[table], columns, contents.header), path.stem)
         path.unlink()
 
-    def compact(self, loaded: Collection[str], *, below_bytes: int, target_bytes: int) -> int:
-        """Merge files smaller than `below_bytes` into files of about `target_bytes`; the caller holds the lock.
-
-        The small files stay until a load has noted what stands for them now (`database.load_locked`).
-
-        Args:
-            loaded: Names of the files the warehouse holds; no others are merged.
-            below_bytes: Size under which a file is small.
-            target_bytes: Size at which a merged file is large enough.
-
-        Returns:
-            How many files were merged.
-        """
-        groups: list[list[LogFile]] = []
-        files = [file for file in self.files() if file.name in loaded and file.size_bytes < below_bytes]
-        sealing = {path.stem for path in self.journals()}  # sealed again if its sealer dies, unless its files are there
-        for file in files:
-            if file.stem in sealing or sha256(file.path)[:16] != file.digest:
-                continue
-            group = groups[-1] if groups else []
-            if not group or group[0].table != file.table or sum(f.size_bytes for f in group) >= target_bytes:
-                groups.append([file])
-            else:
-                group.append(file)
-        groups = [group for group in groups if len(group) > 1]
-        # `sources` last: its small files commit imports of the other tables, and may go only after those
-        for group in sorted(groups, key=lambda group: group[0].table == Source.TABLE):
-            self._merge(group)
-        return sum(map(len, groups))
-
     def committed(self, file: LogFile) -> bool:
         """Whether the import this file belongs to was finished."""
         return any((self.store.events / Source.TABLE).glob(f"{file.commit}-*.parquet"))
-
-    def _merge(self, group: list[LogFile]) -> None:
-        import duckdb
-
-        event = TABLES[group[0].table]
-        folder = self.store.events / event.TABLE
-        stem = f"{MERGED}{secrets.token_hex(8)}"
-        temporary = folder / f".{stem}.tmp"
-        said = {**schema.metadata(event), "bench.replaces": json.dumps([file.name for file in group])}
-        try:
-            with contextlib.closing(duckdb.connect()) as connection, _as_bench_error(event.TABLE, folder):
-                copy(connection, f"FROM read_parquet({path_list(group)}, union_by_name = true)", temporary, said)
-                publish(temporary, folder, stem)
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def journals(self) -> list[Path]:
         """Journals not sealed yet, their writers alive or gone."""
@@ -327,7 +282,7 @@ class Batch:
         import pyarrow.parquet as pq
 
         path = self._next(event)
-        with _as_bench_error(event.TABLE, path.parent):
+        with as_bench_error(event.TABLE, path.parent):
             tables = [table_of(event, self._pending.pop(event, [])), *self._tables.pop(event, [])]
             if columns := self._columns.pop(event, None):
                 tables.append(_table_of_columns(event, columns, len(next(iter(columns.values())))))
@@ -450,16 +405,21 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def replaced(path: Path) -> list[str]:
-    """Names of the files a merged file stands for; none for any other file."""
+def metadata(path: Path) -> dict[str, str]:
+    """What a file of the log says of itself, columns aside; nothing where it is damaged, as its loading will say."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        said = (pq.read_metadata(path).metadata or {}).get(b"bench.replaces")
+        said = pq.read_metadata(path).metadata or {}
     except (OSError, pa.ArrowInvalid):
-        return []  # damaged, as its loading will say
-    names: list[str] = json.loads(said) if said else []
+        return {}
+    return {key.decode(): value.decode() for key, value in said.items() if key.startswith(b"bench.")}
+
+
+def replaced(path: Path) -> list[str]:
+    """Names of the files a merged file stands for; none for any other file."""
+    names: list[str] = json.loads(metadata(path).get("bench.replaces", "[]"))
     return names
 
 
@@ -469,7 +429,8 @@ def _parquet_type(kind: Any) -> str:
 
 
 @contextlib.contextmanager
-def _as_bench_error(table: str, folder: Path) -> Iterator[None]:
+def as_bench_error(table: str, folder: Path) -> Iterator[None]:
+    """Tell as a person can understand it what Arrow and the disk have to say."""
     try:
         yield
     except ValueError as error:  # pa.ArrowInvalid among them

@@ -18,7 +18,8 @@ from typing import Any
 import bench
 import pytest
 from bench.warehouse import database
-from bench.warehouse.database import Warehouse, compact, load
+from bench.warehouse.compaction import compact, merge
+from bench.warehouse.database import Warehouse, load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
@@ -56,6 +57,7 @@ LOADER = f"""
 import sys
 import bench
 from bench.warehouse import database
+from bench.warehouse.compaction import compact
 from bench.warehouse.events import Run, ScheduleChunk, Source
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -76,7 +78,7 @@ for number in range(first, first + 1000):
                 end_byte=1, sha256=name, head_sha256=name, lines={ROWS}, loaded={ROWS}))
         database.load_locked(store)
     if number % 5 == 4:
-        database.compact(store, below_bytes=1 << 20, target_bytes=1 << 24)
+        compact(store, below_bytes=1 << 20, target_bytes=1 << 24)
 """
 
 
@@ -229,7 +231,7 @@ def test_what_a_journal_not_removed_yet_was_sealed_to_is_not_compacted(
     load(store)
     (store.journals / f"{sealed.stem}.journal").touch()
     known = {file.name for file in EventLog(store).files()}
-    EventLog(store).compact(known, below_bytes=1 << 20, target_bytes=1 << 20)
+    merge(store, dict.fromkeys(known), below_bytes=1 << 20, target_bytes=1 << 20)
 
     assert sealed.path.exists()
     assert {file.name for file in EventLog(store).files() if file.table == "timings"} < known

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bench.warehouse import log as log_module
+from bench.warehouse.compaction import merge
 from bench.warehouse.database import Warehouse, load
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import EVENTS, Event, Run, ScheduleChunk, Source, Timing
@@ -207,32 +208,29 @@ def test_a_merged_file_names_what_it_stands_for(store: Store) -> None:
     paths = [log.write(Timing, [timing(10 * n), timing(10 * n + 1)], f"s{n}") for n in range(3)]
     known = {path.name for path in paths}
 
-    assert log.compact(known, below_bytes=1 << 20, target_bytes=1 << 20) == 3
+    assert merge(store, dict.fromkeys(known), below_bytes=1 << 20, target_bytes=1 << 20) == 3
     (merged,) = (file for file in log.files() if file.stem.startswith("merged-"))
     assert set(replaced(merged.path)) == known
     assert sorted(pq.read_table(merged.path)["duration_ns"].to_pylist()) == [0, 1, 10, 11, 20, 21]
     assert pq.read_schema(merged.path).metadata[b"bench.version"] == b"1"
 
 
-@pytest.mark.parametrize("wrong", ["damaged", "not loaded", "large"])
-def test_compaction_takes_only_what_is_whole_small_and_loaded(wrong: str, store: Store) -> None:
+@pytest.mark.parametrize("wrong", ["damaged", "not loaded"])
+def test_compaction_takes_only_what_is_whole_and_loaded(wrong: str, store: Store) -> None:
     """Merging a damaged file would give the damage a new checksum."""
     log = EventLog(store)
     paths = [log.write(Timing, [timing(n)], f"s{n}") for n in range(3)]
     known = {path.name for path in paths}
-    below = 1 << 20
     if wrong == "damaged":
         data = bytearray(paths[1].read_bytes())
         data[10] ^= 1
         paths[1].write_bytes(data)
-    elif wrong == "not loaded":
-        known.remove(paths[1].name)
     else:
-        below = 10
-    log.compact(known, below_bytes=below, target_bytes=1 << 20)
+        known.remove(paths[1].name)
+    merge(store, dict.fromkeys(known), below_bytes=1 << 20, target_bytes=1 << 20)
     merged = [name for file in log.files() for name in replaced(file.path)]
 
-    assert set(merged) == (set() if wrong == "large" else {paths[0].name, paths[2].name})
+    assert set(merged) == {paths[0].name, paths[2].name}
 
 
 def test_files_of_others_are_left_alone(store: Store) -> None:
@@ -263,6 +261,6 @@ def test_no_temporary_file_outlives_a_failed_write(store: Store, monkeypatch: py
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(BenchError, match="No space left"):
-        log.compact(known, below_bytes=1 << 20, target_bytes=1 << 20)
+        merge(store, dict.fromkeys(known), below_bytes=1 << 20, target_bytes=1 << 20)
 
     assert {path.name for path in (store.events / "timings").iterdir()} == known
