@@ -75,7 +75,6 @@ def _size(figures: Figures, store: Store, runs: int, smaller: dict[str, float]) 
     run("compact", "database.compact(store, below_bytes=16 << 20, target_bytes=128 << 20)")
     add("bytes of timings, compacted", _of_timings(store), "B", most=20.0 * timings)
     add("bytes of the warehouse", store.database.stat().st_size, "B")
-    run("rebuild", "database.rebuild(store)", **linear)
     with Warehouse.open(store) as warehouse:
         counted = warehouse.rows("SELECT count(*) FROM timings")[0][0]
         for name, queries in QUESTIONS.items():
