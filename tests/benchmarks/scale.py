@@ -21,7 +21,7 @@ from .nights import COMPARE, REPORT, SAMPLES, Nights
 
 SIZES = (2, 20, 195, 1973)  # nights: 10^5 to 10^8 timings, of which one case in a hundred failed
 BARRED = 2_000_000  # timings above which a cost must not grow faster than the store
-CALL = "import sys; from pathlib import Path; from bench.warehouse import database; from bench.warehouse.store import Store; store = Store(Path(sys.argv[1])); "
+CALL = "import sys; from pathlib import Path; from bench.warehouse import compaction, database; from bench.warehouse.store import Store; store = Store(Path(sys.argv[1])); "
 LIST = """
 import sys, time
 from pathlib import Path
@@ -72,7 +72,7 @@ def _size(figures: Figures, store: Store, runs: int, smaller: dict[str, float]) 
     add("listing", float(weigh([sys.executable, "-c", LIST, str(store.root)]).stdout), "s")
     run("load", "database.load(store)", **linear)
     add("bytes of timings as written", _of_timings(store), "B")
-    run("compact", "database.compact(store, below_bytes=16 << 20, target_bytes=128 << 20)")
+    run("compact", "compaction.compact(store, below_bytes=16 << 20, target_bytes=128 << 20)")
     add("bytes of timings, compacted", _of_timings(store), "B", most=20.0 * timings)
     add("bytes of the warehouse", store.database.stat().st_size, "B")
     with Warehouse.open(store) as warehouse:
