@@ -10,6 +10,7 @@ from typing import Any
 from .disturbance import Watch
 from .gpu_processes import Nvml
 from .memory import HostMemory, Peak
+from .memory_bound import free_bytes
 from .sampling import Reading
 
 
@@ -26,9 +27,7 @@ class Device:
 
     def free_bytes(self) -> int:
         """Memory there is to allocate."""
-        import psutil
-
-        return int(psutil.virtual_memory().available)
+        return free_bytes()
 
     def synchronize(self) -> None:
         """Return when everything asked of the device is done."""

@@ -12,7 +12,7 @@ from ..warehouse.store import Store
 from .console import talk
 from .models_options import axis_options, command_for, selection_options, setting_options
 from .models_plan import asked
-from .plan import Workload
+from .plan import AUTO, Workload
 
 if TYPE_CHECKING:
     from .resume import Known
@@ -65,6 +65,8 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
         return measure(found.plan, found.settings, wanted, known)
     if known or wanted.baseline or len(set(revisions)) < 2:
         raise BenchError("--revisions takes two or more, and neither --resume nor --baseline: it compares them itself.")
+    if any(workload.batch_size == AUTO for workload in found.plan):
+        raise BenchError("revisions are measured at the same sizes. Find one first, without --revisions, and name it.")
     return measure_revisions(found.plan, found.settings, wanted, revisions, options["rounds"])
 
 
@@ -73,9 +75,12 @@ def _print(plan: Sequence[Workload], known: "Known | None", fmt: str) -> None:
     from ..warehouse.output import write_rows
 
     rows = []
+    auto = any(workload.batch_size == AUTO for workload in plan)  # then sizes are texts
     for workload in plan:
         for backend in workload.backends:
             axes = workload.axes(backend)
+            if auto:
+                axes["batch_size"] = "auto" if workload.batch_size == AUTO else str(axes["batch_size"] or "")
             values = [axes[name] for name in ("suite", "name", "mode", "device", "dtype", "batch_size",
                                               "sequence_length", "parameters", "backend")]  # fmt: skip
             run_id = known.run_of(workload, backend) if known else None

@@ -15,7 +15,7 @@ from ..warehouse.options import Values, share_option
 from .console import run_options
 from .knobs import knob_options
 from .machine_lock import lock_option
-from .plan import BASELINE, DTYPES, MODES, Workload
+from .plan import AUTO, BASELINE, DTYPES, MODES, Workload
 from .selection import part_of, pattern
 
 AXES = ("suites", "models", "backends", "modes", "batch_sizes", "sequence_lengths", "dtypes", "devices")
@@ -49,6 +49,19 @@ def device_name(text: str) -> str:
     return text
 
 
+def batch_size(text: str) -> int:
+    """A batch size; `auto` is one that is to be found.
+
+    Raises:
+        BenchError: It is neither.
+    """
+    if text == "auto":
+        return AUTO
+    if not text.isdecimal() or int(text) < 1:
+        raise BenchError(f"{text!r} is no batch size. Write a number of 1 or more, or auto.")
+    return int(text)
+
+
 def _stack(*options: Decorator) -> Decorator:
     def apply(function: Any) -> Any:
         for option in reversed(options):
@@ -69,7 +82,8 @@ axis_options = _stack(
                  help="Backends, beside eager, the baseline. [default: eager inductor]"),
     click.option("--modes", cls=Values, value_type=click.Choice(MODES), default=["inference"],
                  help="inference, training. [default: inference]"),
-    click.option("--batch-sizes", cls=Values, value_type=_COUNT, help="Batch sizes; each model's own if left out."),
+    click.option("--batch-sizes", cls=Values, value_type=click.types.FuncParamType(batch_size),
+                 help="Batch sizes; auto is the largest of 1024, 512 … that fits. Each model's own if left out."),
     click.option("--sequence-lengths", cls=Values, value_type=_COUNT,
                  help="Sequence lengths, for models that have them."),
     click.option("--dtypes", cls=Values, value_type=click.Choice(DTYPES), default=["float32"],
@@ -132,9 +146,10 @@ def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Ite
         parameters: Those of the command.
     """
     file = f"path:{workload.target.rpartition(':')[0]}" if workload.target.startswith("/") else None
+    size = "auto" if workload.batch_size == AUTO else workload.batch_size or None
     axes = {
         "suites": [file or workload.suite], "models": [workload.name], "backends": workload.backends, "modes": [workload.mode],
-        "batch_sizes": [workload.batch_size or None], "sequence_lengths": [workload.sequence_length],
+        "batch_sizes": [size], "sequence_lengths": [workload.sequence_length],
         "dtypes": [workload.dtype], "devices": [workload.device],
     }  # fmt: skip
     words = ["bench", "measure", "models"]

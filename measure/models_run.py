@@ -126,13 +126,15 @@ def _measure(
 ) -> tuple["Run", bool]:
     """The run, and whether Ctrl-C ended it."""
     from . import live
+    from .batch_sizes import fitted
     from .runner import Runner
 
     _need_torch()
     with alone(wanted.lock), _begin(plan, settings, wanted, wanted.config, tags) as run:
         interrupted, watch = False, live.watch()
+        runner = Runner(run, settings, watch=watch)
         try:
-            Runner(run, settings, watch=watch).measure(plan)
+            runner.measure(fitted(plan, run, runner, talk))
         except KeyboardInterrupt:
             interrupted = True
             run.close("interrupted", "Ctrl-C")

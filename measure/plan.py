@@ -10,6 +10,7 @@ from .knobs import KNOBS
 from .suites import ACCURACY, Model, label
 
 BASELINE = "eager"
+AUTO = -1  # a batch size that is still to be found, see batch_sizes
 FINE = ("ok", "pass", "pass_due_to_skip", "skipped")  # statuses that are no failure
 MODES = ("inference", "training")
 PARAMETERS = ("threads", *KNOBS)  # settings that are axes of a case, too, beside those that have a column
@@ -20,7 +21,8 @@ DTYPES = ("float32", "float64", "float16", "bfloat16", "amp", "amp_float16", "am
 class Workload:
     """What one worker process measures: one piece of work, by every backend, the baseline first.
 
-    An axis that is empty or 0 is none, as functions have no mode, device or dtype.
+    An axis that is empty or 0 is none, as functions have no mode, device or dtype. A `bounded` one leaves the machine
+    some memory, see batch_sizes.
     """
 
     suite: str
@@ -36,6 +38,7 @@ class Workload:
     baseline: str = BASELINE
     skips: Mapping[str, str] = field(default_factory=dict)  # backend -> why it is not to be run
     unchecked: Mapping[str, str] = field(default_factory=dict)  # backend -> why its accuracy is not judged
+    bounded: bool = False
 
     def axes(self, backend: str) -> dict[str, Any]:
         """The case of one backend, as arguments of `Run.case`."""
@@ -49,7 +52,7 @@ class Workload:
     def __str__(self) -> str:
         """Short, for a person: what is usual is left out."""
         parts = [self.name, self.mode] if self.mode else [self.name]
-        parts += [f"b{self.batch_size}"] if self.batch_size else []
+        parts += [f"b{'auto' if self.batch_size == AUTO else self.batch_size}"] if self.batch_size else []
         parts += [f"s{self.sequence_length}"] if self.sequence_length is not None else []
         parts += [self.dtype] if self.dtype not in ("float32", "") else []
         parts += [self.device] if self.device not in ("cpu", "") else []
@@ -92,6 +95,7 @@ class Job:
     workload: Workload
     settings: Settings
     program: str  # module:function that makes the workload runnable; see program.Program
+    trial: bool = False  # only to see whether its size fits
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""

@@ -63,8 +63,13 @@ class End:
                 signal.SIGKILL,
                 signal.SIGTERM,
             ) else "crashed", f"worker ended by {name}{hint}"
-        last = first_line("\n".join(reversed(self.stderr_tail.splitlines())))
+        last = self.last_words
         return "fail_to_run", f"worker ended with exit code {self.exit_code}{': ' + last if last else ''}"
+
+    @property
+    def last_words(self) -> str:
+        """The last line on stderr that says something."""
+        return first_line("\n".join(reversed(self.stderr_tail.splitlines())))
 
 
 Heard = Callable[[Progress, dict[str, Any]], None]
@@ -160,13 +165,21 @@ class Runner:
             ended |= dict.fromkeys(guilty, status)
         return {name: wrong.get(name, status) if status in FINE else status for name, status in ended.items()}
 
-    def _worker(self, workload: Workload, progress: Progress) -> End:
+    def tried(self, workload: Workload) -> tuple[str, str]:
+        """Have a worker take a few steps of the baseline: the status that ends with, and why."""
+        progress = Progress()
+        end = self._worker(replace(workload, backends=(workload.baseline,)), progress, trial=True)
+        if status := progress.ended.get(workload.baseline):
+            return status, end.last_words
+        return end.details(self._settings.timeout_s)
+
+    def _worker(self, workload: Workload, progress: Progress, *, trial: bool = False) -> End:
         """Run one worker to its end, and nothing of it outlives this call."""
         job = Job(
             run_id=self._run.run_id, store=str(self._run.store.root), process=self._workers, workload=workload,
-            settings=self._settings, program=self._program,
+            settings=self._settings, program=self._program, trial=trial,
         )  # fmt: skip
-        self._workers += 1
+        self._workers += not trial
         cache = tempfile.mkdtemp(prefix="bench-inductor-")  # empty, so that the cold compile is cold
         reports, reporting = os.pipe()
         try:
@@ -177,25 +190,30 @@ class Runner:
             )  # fmt: skip
             os.close(reporting)
             with sampled(self._run, process.pid, self._settings.sample_hz):
-                return _attend(process, job, reports, progress, self._heard)
+                return _attend(process, job, reports, progress, _noted if trial else self._heard)
         finally:
             self._cost.end()
             shutil.rmtree(cache, ignore_errors=True)
 
     def _heard(self, progress: Progress, said: dict[str, Any]) -> None:
         """Take what a worker says; called from the thread that listens to it."""
+        _noted(progress, said)
         if "phase" in said:
-            progress.phase, progress.backend = said["phase"], said["backend"]
             if progress.phase in SAMPLED:
                 self._cost.begin()
             self._watch.enter(progress.phase, progress.backend)
         elif "found" in said:
             self._watch.found(said["found"], said["numbers"])
-        else:
-            outcomes = progress.accuracy if said["kind"] == "accuracy" else progress.ended
-            outcomes[said["ended"]] = said["status"]
-            if outcomes is progress.ended:
-                self._watch.found(said["ended"], {"status": said["status"]})
+        elif said["kind"] == "performance":
+            self._watch.found(said["ended"], {"status": said["status"]})
+
+
+def _noted(progress: Progress, said: dict[str, Any]) -> None:
+    """Keep how far a worker got."""
+    if "phase" in said:
+        progress.phase, progress.backend = said["phase"], said["backend"]
+    elif "ended" in said:
+        (progress.accuracy if said["kind"] == "accuracy" else progress.ended)[said["ended"]] = said["status"]
 
 
 def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, heard: Heard) -> End:

@@ -23,7 +23,9 @@ from typing import Any
 
 from ..warehouse.recorder import Case, Run, join
 from .afterwards import afterwards
+from .batch_sizes import take_steps
 from .devices import Device
+from .memory_bound import bound
 from .plan import Job
 from .program import Agreement, Fact, MakeProgram, ModelFailed, Program, Side, status_of
 from .sampling import Clock, Reading, Sample, Sampler, SideFailed
@@ -279,8 +281,15 @@ def main() -> None:
     """Measure the job on stdin; the one argument is the number of the pipe to report on."""
     job = Job.from_dict(json.loads(_read_line()))
     reporter = Reporter(int(sys.argv[1]))
-    with ending_with_runner(), contextlib.closing(join(job.run_id, job.store)) as run:
-        Measurement(job, run, reporter).run(resolve(job.program))
+    with ending_with_runner():
+        make: MakeProgram = resolve(job.program)
+        if job.workload.bounded and job.workload.device == "cpu":
+            bound()
+        if job.trial:
+            take_steps(job, make, reporter)
+            return
+        with contextlib.closing(join(job.run_id, job.store)) as run:
+            Measurement(job, run, reporter).run(make)
 
 
 def _read_line() -> bytes:

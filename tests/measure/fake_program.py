@@ -43,13 +43,17 @@ DEEDS: dict[str, Callable[[], Any]] = {
 
 
 class FakeProgram:
-    """A side is `name`; its parameter is `deed@call`: what it does, and on which of its calls, from 1."""
+    """A side is `name`; its parameter is `deed@call`: what it does, and on which of its calls, from 1.
+
+    Of more rows than the parameter `fits` says it runs out of memory.
+    """
 
     def __init__(self, workload: Workload, settings: Settings) -> None:
         self.device = Device()
         self._deeds = workload.parameters
         if "load" in self._deeds:
             raise ModelFailed from ValueError(self._deeds["load"])
+        self._misfit = workload.batch_size > self._deeds.get("fits", workload.batch_size)
 
     def missing(self, backend: str) -> str | None:
         return "not installed. Install it with: pip install it" if self._deeds.get(backend) == "missing" else None
@@ -61,6 +65,8 @@ class FakeProgram:
         def call() -> str:
             nonlocal calls
             calls += 1
+            if self._misfit:
+                raise MemoryError(f"no room for {backend}")
             if when and calls == int(when):
                 if "pid_file" in self._deeds:
                     Path(self._deeds["pid_file"]).write_text(str(os.getpid()))

@@ -86,7 +86,7 @@ def test_a_file_of_models_stays_a_file_in_commands(tmp_path: Path, monkeypatch: 
         ("[[product]]\nbatch_sizes = 1", "no key 'batch_sizes' in {}, [[product]] 1. Nearest: 'batch-sizes'"),
         ("[[product]]\nprecision = 0.1", "{}, [[product]] 1, precision: it holds for all products"),
         ("modes = 'train'", "{}, modes: 'train' is not one of 'inference', 'training'"),
-        ("batch-sizes = [1, 0]", "{}, batch-sizes: 0 is not in the range x>=1"),
+        ("batch-sizes = [1, 0]", "{}, batch-sizes: '0' is no batch size"),
         ("precision = [1]", "{}, precision: takes one value, not a list"),
         ("precision = 'a lot'", "{}, precision: 'a lot' is no share"),
         ("models = [['mlp']]", "{}, models: takes plain values"),
