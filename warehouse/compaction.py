@@ -28,6 +28,7 @@ from . import schema
 from .database import LOADING_MEMORY, Warehouse, load_locked
 from .events import TABLES, Environment, Event, Source
 from .log import MERGED, EventLog, LogFile, as_bench_error, metadata, path_list, publish, replaced, sha256
+from .remote import pull, push, sweep
 from .schema import quote
 from .store import Say, Store
 
@@ -62,11 +63,14 @@ def compact(store: Store, *, below_bytes: int, target_bytes: int, wait: bool = T
         BenchError: The disk is full.
     """
     with store.lock(wait=wait, say=say):
+        pull(store, whole=True, exactly=True)
         load_locked(store)
+        push(store, must=True)
         with Warehouse.open(store) as warehouse:
             months = _months(warehouse, EventLog(store).files())
         merged = merge(store, months, below_bytes=below_bytes, target_bytes=target_bytes)
         load_locked(store)
+        sweep(store)
     return merged
 
 

@@ -7,6 +7,7 @@ old version whole. Deleting the file loses nothing: the next load, or `rebuild`,
 import contextlib
 import functools
 import hashlib
+import itertools
 import os
 import shutil
 import tempfile
@@ -30,7 +31,7 @@ from .events import (
     Source,
     Timing,
 )
-from .log import IMPORT, MERGED, EventLog, LogFile, path_list, replaced, sha256, sync
+from .log import IMPORT, MERGED, EventLog, LogFile, path_list, replaced, sha256, sync, unmerged
 from .schema import SQL_TYPES, create_tables, literal, quote
 from .store import Say, Store
 from .views import compute_derived, create_derived
@@ -80,17 +81,28 @@ def rebuild(store: Store, *, wait: bool = True, say: Say | None = None) -> Loade
 
 
 def load_locked(store: Store, *, anew: bool = False) -> Loaded:
-    """`load` for a caller that holds the store's lock already."""
+    """`load` for a caller that holds the store's lock already; what a bucket has is fetched first, and what it lacks uploaded."""
+    if not store.remote:
+        return _load_log(store, anew)
+    from .remote import pull, push
+
+    pull(store)
+    loaded = _load_log(store, anew)
+    push(store)
+    return loaded
+
+
+def _load_log(store: Store, anew: bool) -> Loaded:
     import duckdb
 
     log = EventLog(store)
     loaded = Loaded()
     loaded.recovered, loaded.left_out = log.recover()
-    files = _counting(log.files())
+    files = counting_files(log.files())
     known = None if anew else _known(store)
     if known is not None and all(file.name in known for file in files):
         return loaded
-    stands_for = {file.name: set(replaced(file.path)) for file in files if file.stem.startswith(MERGED)}
+    stands_for = _stands_for(files)
     here = {file.name for file in files}
     for file in list(files):  # what it replaces may only go if it is whole
         if stands_for.get(file.name, set()) & here and sha256(file.path)[:16] != file.digest:
@@ -100,7 +112,7 @@ def load_locked(store: Store, *, anew: bool = False) -> Loaded:
     superseded = set().union(*stands_for.values())
     new = [f for f in files if f.name not in superseded and (known is None or f.name not in known)]
     covered = set() if known is None else known.union(*(stands_for.get(name, set()) for name in known))
-    if any(names & covered and _unmerged(names - covered) for names in stands_for.values()):
+    if any(names & covered and unmerged(names - covered) for names in stands_for.values()):
         # a merged file holds some events that are loaded and some that are not: only building anew tells them apart
         known, new = None, [file for file in files if file.name not in superseded]
     noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & covered}
@@ -127,9 +139,14 @@ def load_locked(store: Store, *, anew: bool = False) -> Loaded:
     return loaded
 
 
-def _unmerged(names: set[str]) -> set[str]:
-    """Those of files that were recorded or imported: others are named beside what they stand for."""
-    return {name for name in names if not name.startswith(MERGED)}
+def _stands_for(files: list[LogFile]) -> dict[str, set[str]]:
+    """By the name of a merged file all it stands for: what it says, and what another store merged that it holds as well."""
+    said = {file.name: set(replaced(file.path)) for file in files if file.stem.startswith(MERGED)}
+    held = {name: unmerged(names) for name, names in said.items()}
+    for (name, mine), (other, theirs) in itertools.permutations(held.items(), 2):
+        if theirs and theirs <= mine and (theirs != mine or name < other):
+            said[name].add(other)
+    return said
 
 
 def _publish(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: Loaded) -> None:
@@ -160,13 +177,18 @@ class Warehouse:
         Raises:
             BenchError: There is no store, or nothing was recorded in it.
         """
-        if not store.exists():
+        if not (store.remote or store.exists()):
             raise BenchError(
                 f"there is no store at {store.root}. Record with `bench measure`, or load with: bench ingest PATH"
             )
         with contextlib.suppress(StoreBusy):
             if _stale(store):
                 load(store, wait=not store.database.exists())
+        if store.remote:
+            from .remote import unread
+
+            if error := unread(store):
+                raise error
         return cls(store, _connect(store.database, config))
 
     def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
@@ -198,7 +220,7 @@ def _connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb
     return connection
 
 
-def _counting(files: list[LogFile]) -> list[LogFile]:
+def counting_files(files: list[LogFile]) -> list[LogFile]:
     """The files whose import was committed, which its `sources` file says."""
     committed = {file.stem for file in files if file.table == Source.TABLE}
     merged = [file for file in files if file.stem.startswith(MERGED) and file.table == Source.TABLE]
@@ -225,8 +247,10 @@ def _known(store: Store) -> set[str] | None:
 
 def _stale(store: Store) -> bool:
     """Whether a load would find anything to do, as far as can be told without the lock."""
+    if store.remote:
+        return True
     known, log = _known(store), EventLog(store)
-    return known is None or log.abandoned() or any(file.name not in known for file in _counting(log.files()))
+    return known is None or log.abandoned() or any(file.name not in known for file in counting_files(log.files()))
 
 
 def _made_by() -> str:

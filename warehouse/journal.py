@@ -429,6 +429,15 @@ def read(path: Path) -> Contents:
         raise Unreadable(f"is damaged ({type(error).__name__}: {error}). Restore it from a copy.") from error
 
 
+def run_of(path: Path) -> str | None:
+    """The run that a journal is of; None if it is sealed by now, or its header is not whole."""
+    with contextlib.suppress(OSError, ValueError, KeyError, struct.error), path.open("rb") as file:
+        magic, (length,) = file.read(8), U32.unpack(file.read(4))
+        if magic == MAGIC:
+            return str(json.loads(file.read(length))["run_id"])
+    return None
+
+
 class _Reader:
     """Decodes records into columns."""
 

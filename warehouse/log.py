@@ -19,10 +19,10 @@ import os
 import secrets
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import journal, schema
 from .errors import BenchError, Exit
@@ -405,7 +405,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def metadata(path: Path) -> dict[str, str]:
+def metadata(path: Path | BinaryIO) -> dict[str, str]:
     """What a file of the log says of itself, columns aside; nothing where it is damaged, as its loading will say."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -417,10 +417,15 @@ def metadata(path: Path) -> dict[str, str]:
     return {key.decode(): value.decode() for key, value in said.items() if key.startswith(b"bench.")}
 
 
-def replaced(path: Path) -> list[str]:
+def replaced(path: Path | BinaryIO) -> list[str]:
     """Names of the files a merged file stands for; none for any other file."""
     names: list[str] = json.loads(metadata(path).get("bench.replaces", "[]"))
     return names
+
+
+def unmerged(names: Iterable[str]) -> set[str]:
+    """Those of files that were recorded or imported: others are named beside what they stand for."""
+    return {name for name in names if not name.startswith(MERGED)}
 
 
 def _parquet_type(kind: Any) -> str:

@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 import secrets
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -66,8 +67,8 @@ class Place(Protocol):
     def stat(self, name: str) -> Entry | None:
         """One file, or None if there is none by that name."""
 
-    def read(self, name: str) -> bytes:
-        """The content of a small file.
+    def read(self, name: str, last: int | None = None) -> bytes:
+        """The content of a small file, or so many bytes of a file's end.
 
         Raises:
             Missing: There is no such file.
@@ -156,10 +157,11 @@ class Folder:
             return None
         return Entry(name, found.st_size, found.st_mtime)
 
-    def read(self, name: str) -> bytes:
-        """The content of a small file."""
-        with self._errors(name):
-            return (self.root / name).read_bytes()
+    def read(self, name: str, last: int | None = None) -> bytes:
+        """The content of a small file, or the end of one."""
+        with self._errors(name), (self.root / name).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - last) if last else 0)
+            return file.read()
 
     def get(self, name: str, path: Path) -> None:
         """Copy a file out of here."""
@@ -234,12 +236,15 @@ class Bucket:
         except Missing:
             return None
 
-    def read(self, name: str) -> bytes:
-        """The content of a small file."""
+    def read(self, name: str, last: int | None = None) -> bytes:
+        """The content of a small file, or the end of one."""
         import obstore
 
         with _errors(self.url, name):
-            return bytes(obstore.get(self.store, name).bytes())
+            if last is None:
+                return bytes(obstore.get(self.store, name).bytes())
+            size = obstore.head(self.store, name)["size"]  # not all servers count from the end
+            return bytes(obstore.get_range(self.store, name, start=max(0, size - last), end=size))
 
     def get(self, name: str, path: Path) -> None:
         """Download a file."""
@@ -336,6 +341,8 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _connect(url: str) -> "ObjectStore":
+    if _forked:
+        raise PlaceError(f"{url} cannot be used by a process forked from one that used an object store already.")
     try:
         from obstore.store import from_url
     except ImportError:
@@ -349,6 +356,17 @@ def _connect(url: str) -> "ObjectStore":
             options["credential_provider"] = provider
     with _errors(url):
         return from_url(url, **options)
+
+
+_forked = False  # with obstore in use: its threads stayed with the parent, and whoever calls it waits for ever
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = _forked or "obstore" in sys.modules
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _profile() -> Any:

@@ -328,6 +328,10 @@ class Run:
         log = EventLog(self.store)
         for journal in (*self._rotated, self._journal):
             log.seal(journal.path)
+        if self.store.remote and self._owner == os.getpid():  # not while the processes of a run still measure
+            from .remote import push
+
+            push(self.store)
 
     def _after_fork(self) -> None:
         """In a forked child: the first event will open a journal of its own."""

@@ -2,7 +2,10 @@
 
 import contextlib
 import fcntl
+import hashlib
+import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +14,7 @@ from pathlib import Path
 from .errors import BenchError, StoreBusy
 
 FOLDER = ".bench"
+STATE = "remote.json"  # in a mirror: of what
 
 Say = Callable[[str], None]  # takes a sentence meant for a person
 
@@ -46,16 +50,24 @@ class Store:
     def find(cls, path: str | os.PathLike[str] | None = None) -> "Store":
         """The store to use: `path`, else $BENCH_STORE, else the nearest .bench upward, else .bench here.
 
-        Nothing is created; `create` does that.
+        Nothing is created; `create` does that. A store in a bucket has a folder that mirrors it; both names find it.
 
         Raises:
-            BenchError: The path exists and is no folder.
+            BenchError: The path exists and is no folder, or the address is none or holds a credential.
         """
         chosen = path or os.environ.get("BENCH_STORE")
+        if chosen and "://" in os.fspath(chosen):
+            from .places import clean_url
+
+            url = clean_url(os.fspath(chosen))
+            return cls(_mirror(url), url)
         root = Path(chosen).expanduser() if chosen else _nearest(Path.cwd())
         if root.exists() and not root.is_dir():
             raise BenchError(f"the store {root} is a file. Give a folder with --store, or set BENCH_STORE to one.")
-        return cls(root.absolute())
+        return cls(root.absolute(), _mirrored(root))
+
+    def __str__(self) -> str:
+        return self.remote or str(self.root)
 
     def exists(self) -> bool:
         """Whether anything was ever recorded or ingested here."""
@@ -70,6 +82,8 @@ class Store:
         try:
             for folder in (self.events, self.journals):
                 folder.mkdir(parents=True, exist_ok=True)
+            if self.remote and not (self.root / STATE).exists():
+                (self.root / STATE).write_text(json.dumps({"url": self.remote}))
         except OSError as error:
             raise BenchError(
                 f"cannot create the store {self.root}: {error.strerror}. Choose another with --store."
@@ -107,6 +121,26 @@ def _nearest(start: Path) -> Path:
         if (folder / FOLDER).is_dir():
             return folder / FOLDER
     return start / FOLDER
+
+
+def _mirror(url: str) -> Path:
+    """The folder that mirrors an address; it holds what is not uploaded yet, so it is no cache."""
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    folder = os.environ.get("BENCH_MIRRORS") or f"{state}/bench/mirrors"
+    endpoint = (
+        os.environ.get("AWS_ENDPOINT_URL", "") if url.startswith("s3:") else ""
+    )  # buckets of others have that name
+    digest = hashlib.sha256(f"{endpoint} {url}".encode()).hexdigest()[:8]
+    return Path(folder).expanduser().absolute() / f"{re.sub(r'[^0-9A-Za-z.]+', '-', url)}-{digest}"
+
+
+def _mirrored(root: Path) -> str | None:
+    """Of a folder that mirrors a store in a bucket, the address of that."""
+    try:
+        url: str = json.loads((root / STATE).read_text())["url"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return url
 
 
 def _acquire(descriptor: int, wait: bool, say: Say | None, root: Path) -> None:
