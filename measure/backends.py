@@ -76,20 +76,23 @@ def _found(package: str) -> bool:
     return True  # it is there, though it has no spec
 
 
-def _compile(module: Any, example: Example, *, backend: str = "inductor", **how: Any) -> Callable[..., Any]:
+def compiled(
+    module: Any, example: Example, *, backend: str | Callable[..., Any] = "inductor", **how: Any
+) -> Callable[..., Any]:
+    """A module by torch.compile; nothing is compiled before the first call."""
     import torch
 
     if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
         how["isolate_recompiles"] = True  # else the code that another backend compiled counts as compiled before
-    compiled: Callable[..., Any] = torch.compile(
+    call: Callable[..., Any] = torch.compile(
         module, backend=backend, fullgraph=example.fullgraph, dynamic=example.dynamic, **how
     )
-    return compiled
+    return call
 
 
 def _compiler(name: str, missing: Callable[[str], str | None] = lambda device: None, **how: Any) -> Backend:
     """A backend of torch.compile."""
-    return Backend(name, partial(_compile, **{"backend": name, **how}), missing, dynamo=True)
+    return Backend(name, partial(compiled, **{"backend": name, **how}), missing, dynamo=True)
 
 
 def _without_compiler(device: str) -> str | None:
@@ -110,7 +113,7 @@ def _quantized(module: Any, example: Example) -> Callable[..., Any]:
     from torchao.quantization import Int8WeightOnlyConfig, quantize_
 
     quantize_(module, Int8WeightOnlyConfig())
-    return _compile(module, example)
+    return compiled(module, example)
 
 
 def _inductor(name: str, **how: Any) -> Backend:

@@ -7,7 +7,9 @@ from typing import Any
 
 from .program import Fact
 
-OPERATOR = "operator:"  # and its name: how often one step runs it
+OPERATOR = "operator:"  # and its name: how often one step runs it; read by the view operator_calls, as the next is
+GRAPH_OPERATOR = "graph_operator:"  # how often it stands in the captured graphs
+CAPTURED = "as captured"
 
 
 def operators(torch: Any, call: Callable[[], Any], path: Path) -> list[Fact]:
@@ -23,7 +25,8 @@ def operators(torch: Any, call: Callable[[], Any], path: Path) -> list[Fact]:
     class Log(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             given = [_said(torch, x) for x in args] + [f"{k}={_said(torch, x)}" for k, x in (kwargs or {}).items()]
-            seen[str(function), ", ".join(given)] += 1
+            if function.namespace != "profiler":  # marks of a stretch, as optimizers make
+                seen[str(function), ", ".join(given)] += 1
             return function(*args, **(kwargs or {}))
 
     with Log():  # type: ignore[no-untyped-call]
@@ -47,29 +50,41 @@ def _said(torch: Any, value: Any) -> str:
     return repr(value)
 
 
-def graphs(torch: Any, module: Any, args: Any, kwargs: Any, path: Path) -> list[Fact]:
-    """Write the graphs torch.compile captures of a forward pass, as Python and as ATen operators, into a file.
+def graphs(take: Callable[[Any], Any], path: Path) -> list[Fact]:
+    """Write the graphs torch.compile captures of one step, as Python and as ATen operators, into a file.
+
+    Args:
+        take: Takes the step, compiled by the backend it is given.
+        path: The file.
 
     Returns:
-        The number of graphs, with the file.
+        The number of graphs, with the file, and how many calls of each ATen operator stand in them.
     """
     from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch._aot_autograd.utils import make_boxed_func
+    from torch._ops import OpOverload
 
     texts: list[str] = []
+    calls = Counter[str]()
 
     def keep(kind: str) -> Callable[[Any, Any], Any]:
         def compiler(graph: Any, inputs: Any) -> Any:
             texts.append(f"# {kind}\n{graph.print_readable(print_output=False)}")
-            return graph
+            if kind != CAPTURED:
+                calls.update(str(node.target) for node in graph.graph.nodes if isinstance(node.target, OpOverload))
+            return make_boxed_func(graph.forward)
 
         return compiler
 
-    captured, aten = keep("as captured"), aot_autograd(fw_compiler=keep("ATen"))
+    captured, aten = keep(CAPTURED), aot_autograd(fw_compiler=keep("ATen"), bw_compiler=keep("ATen, backward"))
 
     def both(graph: Any, inputs: Any) -> Any:
         captured(graph, inputs)
         return aten(graph, inputs)
 
-    torch.compile(module, backend=both)(*args, **kwargs)
+    take(both)
     path.write_text("\n".join(texts))
-    return [Fact("graphs", sum(text.startswith("# as captured") for text in texts), text=str(path))]
+    return [
+        Fact("graphs", sum(text.startswith(f"# {CAPTURED}") for text in texts), text=str(path)),
+        *(Fact(GRAPH_OPERATOR + name, n) for name, n in sorted(calls.items())),
+    ]

@@ -189,10 +189,14 @@ class TorchProgram:
             found += traces.memory_snapshot(torch, call, path, self._workload.device)
         if self._settings.inspect and backend == BASELINE:
             found += inspection.operators(torch, call, place.with_name(place.name + ".operators.txt"))
-            model = self._model.copied()
-            path = place.with_name(place.name + ".graphs.txt")
-            found += inspection.graphs(torch, model.module, model.args, model.kwargs, path)
+            found += inspection.graphs(self._compiled_step, place.with_name(place.name + ".graphs.txt"))
         return found
+
+    def _compiled_step(self, backend: Callable[[Any, Any], Any]) -> Any:
+        """What one step gives, its forward pass compiled by some function of graphs."""
+        model = self._model.copied()
+        called = backends.compiled(model.module, backends.Example(), backend=backend)
+        return step(model, called, self._workload.mode, self._amp, self._knobs)()
 
     def settle(self) -> None:
         """Let nothing of the compiler run on beside the samples: its idle helper processes end."""

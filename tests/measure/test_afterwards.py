@@ -111,16 +111,20 @@ def test_a_snapshot_of_memory_is_a_gpus(tmp_path: Path) -> None:
 
 
 def test_what_a_model_consists_of_is_a_file(tmp_path: Path) -> None:
-    """Operators with their inputs, each kind once, and how often; graphs as captured and as ATen."""
+    """Operators with their inputs, each kind once, and how often; graphs as captured and as ATen, and their operators."""
     torch = pytest.importorskip("torch")
     module, x = torch.nn.Linear(2, 2), torch.ones(3, 2)
     torch._dynamo.reset()
 
     with torch.no_grad():
         kinds, *totals = inspection.operators(torch, lambda: (module(x), module(x)), tmp_path / "operators")
-        (graphs,) = inspection.graphs(torch, module, (x,), {}, tmp_path / "graphs")
+    graphs, *calls = inspection.graphs(
+        lambda backend: torch.compile(module, backend=backend)(x).sum().backward(), tmp_path / "graphs"
+    )
 
     assert {fact.name: fact.value for fact in totals}["operator:aten.addmm.default"] == 2
     assert "2 aten.addmm.default(float32[2], float32[3, 2], float32[2, 2])\n" in (tmp_path / "operators").read_text()
     assert (kinds.value, graphs.value) == (len((tmp_path / "operators").read_text().splitlines()), 1)
-    assert {"# as captured", "# ATen"} <= set((tmp_path / "graphs").read_text().splitlines())
+    assert {"# as captured", "# ATen", "# ATen, backward"} <= set((tmp_path / "graphs").read_text().splitlines())
+    found = {fact.name: fact.value for fact in calls}
+    assert (found["graph_operator:aten.addmm.default"], found["graph_operator:aten.mm.default"]) == (1, 1)

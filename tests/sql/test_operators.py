@@ -1,0 +1,54 @@
+"""Operators of models: what eager calls, and what of it compilers capture, by case and across models."""
+
+from bench.warehouse.events import Event
+
+from ..builders import Builder, case, metric, run
+
+
+def inspected(name: str, calls: dict[str, int], captured: dict[str, int] | None = None) -> list[Event]:
+    """A model whose operators were counted; with graphs, unless they are None."""
+    it = case(name, backend="eager", mode="inference", dtype="float32", device="cpu")
+    found: list[Event] = [it, *(metric(it, f"operator:{operator}", n) for operator, n in calls.items())]
+    if captured is not None:
+        found += [
+            metric(it, "graphs", 1),
+            *(metric(it, f"graph_operator:{operator}", n) for operator, n in captured.items()),
+        ]
+    return found
+
+
+def test_calls_and_what_graphs_have_of_them(warehouse: Builder) -> None:
+    """An operator of one side only counts 0 on the other; without graphs nobody knows."""
+    warehouse.add(
+        run(),
+        *inspected("a", {"aten.mm": 3, "aten.add_": 2}, {"aten.mm": 3, "aten.add": 2}),
+        *inspected("b", {"aten.mm": 1}),
+    )
+
+    rows = warehouse.rows("SELECT name, operator, calls, captured FROM operator_calls ORDER BY ALL")
+
+    assert rows == [
+        ("a", "aten.add", 0, 2),
+        ("a", "aten.add_", 2, 0),
+        ("a", "aten.mm", 3, 3),
+        ("b", "aten.mm", 1, None),
+    ]
+
+
+def test_an_operator_is_asked_for_across_models(warehouse: Builder) -> None:
+    """Who calls it, and who in vain; what only a compiler calls is none of a model's."""
+    warehouse.add(
+        run(),
+        *inspected("a", {"aten.mm": 3}, {"aten.mm": 3, "aten.fused": 1}),
+        *inspected("b", {"aten.mm": 4}, {"aten.mm": 1}),
+    )
+
+    query = "SELECT operator, calls, captured, n_models, models, n_missed, missed FROM operator_coverage"
+    assert warehouse.rows(query) == [("aten.mm", 7, 4, 2, ["a", "b"], 1, ["b"])]
+
+
+def test_nothing_inspected_is_no_row(warehouse: Builder) -> None:
+    """Not an error."""
+    warehouse.add(run(), case("a"))
+
+    assert warehouse.rows("SELECT * FROM operator_coverage") == []
