@@ -14,7 +14,7 @@ _ODD = re.compile(r"[^\w.-]")
 
 def afterwards(job: Job, run: Run, program: Program, sides: list[Side]) -> Iterator[tuple[Side, Fact]]:
     """Facts of the sides, as the settings ask; what fails is a fact without a value, with the reason."""
-    if job.settings.profile or job.settings.memory_snapshot or job.settings.inspect:
+    if job.settings.traced:
         yield from _traces(run, program, sides)
     if job.settings.warm_start:
         yield from _warm_starts(job, [side for side in sides if side.backend != job.workload.baseline])

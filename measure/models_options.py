@@ -110,6 +110,8 @@ setting_options = _stack(
     click.option("--profile", is_flag=True, help="Keep a profiler trace of one call of each backend."),
     click.option("--memory-snapshot", is_flag=True, help="Keep a snapshot of a GPU's memory over one call of each."),
     click.option("--inspect", is_flag=True, help="Keep the operators a model runs, with inputs, and its captured graphs."),
+    click.option("--minify", is_flag=True,
+                 help="Of a wrong output, keep the smallest script that shows it, by torch's minifier, within 5 minutes."),
     run_options(),
     knob_options,
 )  # fmt: skip

@@ -65,7 +65,8 @@ class Settings:
 
     `precision` is a fraction; `repeat`, if given, is the exact number of blocks instead of it; `threads` None leaves
     torch's own choice; `sample_hz`, if given, has a sampler look at the worker so many times a second. `warm_start` has a second
-    process make the first calls again, from the caches; `profile`, `memory_snapshot` and `inspect` leave files of one call.
+    process make the first calls again, from the caches; `profile`, `memory_snapshot` and `inspect` leave files of one call,
+    `minify` a script that shows why a compiled output is wrong.
     """
 
     precision: float = 0.01
@@ -79,6 +80,12 @@ class Settings:
     profile: bool = False
     memory_snapshot: bool = False
     inspect: bool = False
+    minify: bool = False
+
+    @property
+    def traced(self) -> bool:
+        """Whether anything leaves files."""
+        return self.profile or self.memory_snapshot or self.inspect or self.minify
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""

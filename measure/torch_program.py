@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import accuracy, backends, compilation, inspection, traces
+from . import accuracy, backends, compilation, inspection, minifier, traces
 from .devices import Device, device
 from .knobs import Knobs
 from .loading import build
@@ -40,6 +40,8 @@ class TorchProgram:
         self._settings = settings
         self._start_ns = 0
         self._rough = False  # whether the backend prepared last is
+        self._wrong: set[str] = set()  # backends that do not agree with eager
+        self._last = BASELINE  # backend prepared last
         self.device: Device = device(workload.device)
         if self.device.missing() is not None:
             return
@@ -90,7 +92,7 @@ class TorchProgram:
     def prepare(self, backend: str) -> Callable[[], Any]:
         """One step of the workload by that backend; its first call does what compiling there is."""
         found, mode = backends.backend(backend), self._workload.mode
-        self._rough = found.rough
+        self._rough, self._last = found.rough, backend
         if backend != BASELINE:
             self._start(found)
             compilation.own_cache(backend)
@@ -165,6 +167,8 @@ class TorchProgram:
             "accuracy_cosine": found.cosine,
         }
         what = found.what or f"largest difference from eager {found.error:.2g}"
+        if not found.equal:
+            self._wrong.add(self._last)
         how = f"tolerance {rule.tolerance:g}{', ' + self._unchecked if self._unchecked else ''}"
         return Agreement(
             found.equal, f"{what} ({how})", found.error,
@@ -178,7 +182,7 @@ class TorchProgram:
         )
 
     def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
-        """A profile, a snapshot of memory, and of eager what it consists of, as far as they are asked for."""
+        """A profile, a snapshot of memory, of eager what it consists of, of the wrong what is; as far as they are asked for."""
         import torch
 
         found = []
@@ -190,6 +194,14 @@ class TorchProgram:
         if self._settings.inspect and backend == BASELINE:
             found += inspection.operators(torch, call, place.with_name(place.name + ".operators.txt"))
             found += inspection.graphs(self._compiled_step, place.with_name(place.name + ".graphs.txt"))
+        if (
+            self._settings.minify
+            and backend in self._wrong
+            and backends.backend(backend).dynamo
+            and self._ranks is None
+        ):
+            folder = place.with_name(place.name + ".minifier")
+            found.append(minifier.repro(self._workload, self._settings, backend, folder))
         return found
 
     def _compiled_step(self, backend: Callable[[Any, Any], Any]) -> Any:
