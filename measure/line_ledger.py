@@ -28,10 +28,13 @@ CELL = 8
 HITS, START, PEAK, END, TRANSIENT, INCREASE, DECREASE = range(7)
 MOST_LINES = 1 << 20  # 64 MiB of a sparse file
 STEP = struct.Struct("<qqqqqq")  # source, place, ns since 1970, start, peak, end
+UNSETTLED = -1  # of a record: see Lane
 ELSEWHERE, FULL = 0, CELL  # places that are no line: no traced line was open; the ledger had no room for it
 NOT_LINES = ((ELSEWHERE, "elsewhere"), (FULL, "no room"))
 
-Read = Callable[[], tuple[int, int]]  # the peak since it was last called, and memory now, in units of the source
+# Told what memory was when last called: None if it has been that ever since, else its peak since then and what it is
+# now, in units of the source. Most lines move no memory, and None is what says so soonest.
+Read = Callable[[int], tuple[int, int] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,11 @@ class Ledger:
         self._steps = os.open(folder / "steps", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         with (folder / "sources.jsonl").open("a") as sources:
             sources.write(json.dumps({key: getattr(source, key) for key in Source.__slots__}) + "\n")
-        self.last = read()[1] if first is None else first
+        if first is None:
+            reading = read(-1)
+            assert reading is not None, "memory is never -1"
+            first = reading[1]
+        self.last = first
         self._step(ELSEWHERE, self.last, self.last, self.last)
 
     def moved(self, place: int, peak: int, now: int) -> None:
@@ -71,7 +78,7 @@ class Ledger:
             for lane in self.lanes:
                 for record in lane.open:
                     if record[2] < peak:
-                        record[2] = peak
+                        record[2], record[3] = peak, UNSETTLED
         if now > last:
             self.cells[place + INCREASE] += now - last
         elif now < last:
@@ -86,51 +93,59 @@ class Ledger:
 
 
 class Lane:
-    """The lines one thread has open, innermost last; below them all, the time in which it has none."""
+    """The lines one thread has open, innermost last; below them all, the time in which it has none.
+
+    Each is a record: its place, memory before it, the highest since, and, fourth, the memory at which the line is
+    *settled*: while memory is that, to leave the line says nothing new of it. Where a line begins that was as high before
+    (`line_at` tells), a hit is then all there is to count, and whoever traces may do just that.
+    """
 
     __slots__ = ("_ledger", "open")
 
     def __init__(self, ledger: Ledger, places: tuple[int, ...] = (ELSEWHERE,)) -> None:
         self._ledger = ledger
-        self.open = [[place, ledger.last, ledger.last] for place in places]  # place, start, highest since
+        self.open = [[place, ledger.last, ledger.last, UNSETTLED] for place in places]
         ledger.lanes.append(self)
         for place in places[1:]:  # lines open already, where a ledger is opened late
             ledger.cells[place] += 1
 
     def line(self, place: int) -> None:
         """The innermost frame goes on to another line."""
+        self.line_at(place, self._ledger.read(self._ledger.last))
+
+    def line_at(self, place: int, reading: tuple[int, int] | None) -> bool:
+        """The same, of memory read already; whether this line was as high before."""
         ledger = self._ledger
-        peak, now = ledger.read()
         record = self.open[-1]
-        before, start, highest = record
-        if now != ledger.last or peak != now:
-            ledger.moved(before, peak, now)
-            highest = record[2]
-        cells = ledger.cells
+        if reading is not None:
+            ledger.moved(record[0], *reading)
+        before, start, highest, _ = record
+        now, cells = ledger.last, ledger.cells
         if highest > cells[before + PEAK] or (highest > start and highest > now):
             self._close(before, start, highest, now)
-        record[0] = place
-        record[1] = record[2] = now
+        known = now <= cells[place + PEAK]
+        record[0], record[1], record[2], record[3] = place, now, now, now if known else UNSETTLED
         cells[place] += 1
+        return known
 
     def enter(self, place: int) -> None:
         """A frame begins, or goes on at a line it had left by a yield: that is no new hit."""
         now = self._look()
-        self.open.append([place, now, now])
+        self.open.append([place, now, now, now if now <= self._ledger.cells[place + PEAK] else UNSETTLED])
 
     def leave(self) -> None:
         """The innermost frame ends, or yields."""
         now = self._look()
         if len(self.open) > 1:  # else it was open before anyone looked
-            place, start, highest = self.open.pop()
+            place, start, highest, _ = self.open.pop()
             self._close(place, start, highest, now)
 
     def _look(self) -> int:
         ledger = self._ledger
-        peak, now = ledger.read()
-        if now != ledger.last or peak != now:
-            ledger.moved(self.open[-1][0], peak, now)
-        return now
+        reading = ledger.read(ledger.last)
+        if reading is not None:
+            ledger.moved(self.open[-1][0], *reading)
+        return ledger.last
 
     def _close(self, place: int, start: int, highest: int, now: int) -> None:
         """A run of a line is over: keep what it says of the line."""

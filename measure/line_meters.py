@@ -31,10 +31,11 @@ def host(clear_refs: str = CLEAR_REFS) -> tuple[Source, Read]:
     # The names are bound here because looking them up costs a tenth of what is left.
     usage, write, of_thread = resource.getrusage, os.write, resource.RUSAGE_THREAD
 
-    def read() -> tuple[int, int]:
+    def read(last: int) -> tuple[int, int] | None:
         peak = usage(of_thread)[2]  # ru_maxrss: of the whole process even so, and no walk over its threads
         write(file, b"5")
-        return peak, usage(of_thread)[2]
+        now = usage(of_thread)[2]
+        return None if peak == now == last else (peak, now)
 
     return Source("rss", unit_bytes=1024, error_bound_bytes=error_bound_bytes()), read
 
@@ -42,9 +43,9 @@ def host(clear_refs: str = CLEAR_REFS) -> tuple[Source, Read]:
 def _resident() -> Read:
     file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
-    def read() -> tuple[int, int]:
+    def read(last: int) -> tuple[int, int] | None:
         now = int(os.pread(file, 128, 0).split()[1])
-        return now, now
+        return None if now == last else (now, now)
 
     return read
 
@@ -63,10 +64,11 @@ def gpus(known: Collection[int]) -> list[tuple[int, Source, Read]]:
 
 
 def _gpu(cuda: Any, index: int) -> Read:
-    def read() -> tuple[int, int]:
+    def read(last: int) -> tuple[int, int] | None:
         allocated = _allocated(cuda, index)
+        peak, now = allocated["peak"], allocated["current"]
         cuda.reset_peak_memory_stats(index)
-        return allocated["peak"], allocated["current"]
+        return None if peak == now == last else (peak, now)
 
     return read
 

@@ -64,9 +64,13 @@ class LineTrace:
         self._meeting = threading.Lock()
         self.known: dict[str, dict[int, int] | None] = {}  # of each file, its lines' places; None: not followed
         self._host = Ledger(folder, 0, *(meter or host()))
-        self._host.on_move = self._look_for_gpus
+        self._host.on_move = self._moved
+        self._settled: dict[str, dict[int, int]] = {}  # as `known`, but only lines that were as high as memory is now
         self._gpus: dict[int, Ledger] = {}  # by device index
         self.threads: dict[int, list[Lane]] = {}
+        self.line = self._line()
+        # What monitoring does not tell; a test's own has frames of its own.
+        self.frame: Callable[[int], FrameType] = getattr(getattr(sys, "monitoring", None), "frame", sys._getframe)
         self._hooks = _Monitoring(self) if hasattr(sys, "monitoring") else _SetTrace(self)
 
     def start(self) -> None:
@@ -106,6 +110,43 @@ class LineTrace:
             lanes = self.threads[number] = [Lane(ledger) for ledger in (self._host, *self._gpus.values())]
         return lanes
 
+    def _line(self) -> Callable[..., None]:
+        """A function of this form, the names it uses bound: they are what a line costs, besides the meter."""
+        host, read, cells = self._host, self._host.read, self._host.cells
+        settled, threads, ident = self._settled, self.threads, threading.get_ident
+
+        def line(code: CodeType, number: int, frame: FrameType | None = None) -> None:
+            """This thread goes on to another line."""
+            reading = read(host.last)
+            if reading is None:
+                try:
+                    place, record = settled[code.co_filename][number], threads[ident()][0].open[-1]
+                    if record[3] == host.last:
+                        record[0] = place
+                        cells[place] += 1
+                        return
+                except KeyError:
+                    pass
+            self._line_at(code, number, frame or self.frame(1), reading)
+
+        return line
+
+    def _line_at(self, code: CodeType, number: int, frame: FrameType, reading: tuple[int, int] | None) -> None:
+        """This thread goes on to another line, host memory read already, and there is more to say of it than a hit."""
+        lines = self.lines_of(code, frame)
+        assert lines is not None
+        place = lines.get(number) or self.place(lines, code, number)
+        lane, *of_gpus = self.lanes()
+        known = lane.line_at(place, reading)
+        for other in of_gpus:
+            other.line(place)
+        if known and not self._gpus and lines is self.known.get(code.co_filename):  # made by exec, many share that name
+            self._settled.setdefault(code.co_filename, {})[number] = place
+
+    def _moved(self) -> None:
+        self._settled.clear()
+        self._look_for_gpus()
+
     def _look_for_gpus(self) -> None:
         """Open the ledgers of GPUs that torch began to use; until then, all of their memory was free.
 
@@ -114,8 +155,9 @@ class LineTrace:
         for index, source, read in gpus(self._gpus):
             ledger = Ledger(self._folder, len(self._gpus) + 1, source, read, first=0)
             self._gpus[index] = ledger
+            self._settled.clear()  # as its lines are to be noted, too
             for lanes in list(self.threads.values()):
-                lanes.append(Lane(ledger, tuple(place for place, _, _ in lanes[0].open)))
+                lanes.append(Lane(ledger, tuple(record[0] for record in lanes[0].open)))
 
 
 class _SetTrace:
@@ -143,12 +185,14 @@ class _SetTrace:
         return on_call(frame, event, arg)
 
     def _functions(self, lanes: list[Lane]) -> Callable[[FrameType, str, Any], Any]:
-        lines_of, new_place = self._trace.lines_of, self._trace.place
-        local: dict[int, Callable[[FrameType, str, Any], Any]] = {}  # by the identity of the file's places
+        known, lines_of, new_place, line = self._trace.known, self._trace.lines_of, self._trace.place, self._trace.line
 
         def on_call(frame: FrameType, event: str, arg: Any) -> Any:
             code = frame.f_code
-            lines = lines_of(code, frame)
+            try:
+                lines = known[code.co_filename]  # asked here, as it is what a call costs that is not followed
+            except KeyError:
+                lines = lines_of(code, frame)
             if lines is None:
                 return None
             number, place = frame.f_lineno, ELSEWHERE
@@ -156,20 +200,14 @@ class _SetTrace:
                 place = lines.get(number) or new_place(lines, code, number)
             for lane in lanes:
                 lane.enter(place)
-            return local.get(id(lines)) or local.setdefault(id(lines), follow(lines))
+            return on_event
 
-        def follow(lines: dict[int, int]) -> Callable[[FrameType, str, Any], Any]:
-            def on_event(frame: FrameType, event: str, arg: Any) -> Any:
-                if event == "line":
-                    number = frame.f_lineno
-                    place = lines.get(number) or new_place(lines, frame.f_code, number)
-                    for lane in lanes:
-                        lane.line(place)
-                elif event == "return":
-                    for lane in lanes:
-                        lane.leave()
-                return on_event
-
+        def on_event(frame: FrameType, event: str, arg: Any) -> Any:
+            if event == "line":
+                line(frame.f_code, frame.f_lineno, frame)
+            elif event == "return":
+                for lane in lanes:
+                    lane.leave()
             return on_event
 
         return on_call
@@ -181,7 +219,6 @@ class _Monitoring:
     def __init__(self, trace: LineTrace) -> None:
         self._trace = trace
         self._monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
-        self._frame = getattr(self._monitoring, "frame", sys._getframe)  # a test's own has frames of its own
         self._codes: list[CodeType] = []  # that are followed
         self._tool = 4  # of six: the named ones are left to the program's own debugger, coverage and profiler
 
@@ -189,10 +226,13 @@ class _Monitoring:
         monitoring, events = self._monitoring, self._monitoring.events
         monitoring.use_tool_id(self._tool, "bench measure memory")
         own = events.LINE | events.PY_RETURN | events.PY_YIELD  # of followed code only
-        new_place, lanes_here = self._trace.place, self._trace.lanes
+        known, new_place, lanes_here = self._trace.known, self._trace.place, self._trace.lanes
 
         def followed(code: CodeType) -> dict[int, int] | None:
-            return self._trace.lines_of(code, self._frame(2))
+            try:
+                return known[code.co_filename]
+            except KeyError:
+                return self._trace.lines_of(code, self._trace.frame(2))
 
         def starts(code: CodeType, offset: int) -> Any:
             if followed(code) is None:
@@ -208,22 +248,11 @@ class _Monitoring:
             lines = followed(code)
             if lines is None:
                 return None if error else monitoring.DISABLE  # a throw cannot be disabled
-            number = self._frame(1).f_lineno
+            number = self._trace.frame(1).f_lineno
             place = lines.get(number) or new_place(lines, code, number)
             for lane in lanes_here():
                 lane.enter(place)
             return None
-
-        known, threads, ident = self._trace.known, self._trace.threads, threading.get_ident
-
-        def line(code: CodeType, number: int) -> None:
-            lines = known.get(code.co_filename)
-            if lines is None:  # made by exec
-                lines = followed(code)
-                assert lines is not None
-            place = lines.get(number) or new_place(lines, code, number)
-            for lane in threads.get(ident()) or lanes_here():
-                lane.line(place)
 
         def leaves(code: CodeType, offset: int, value: Any) -> None:
             for lane in lanes_here():
@@ -234,11 +263,12 @@ class _Monitoring:
                 leaves(code, offset, error)
 
         for event, callback in (
-            (events.PY_START, starts), (events.PY_RESUME, goes_on), (events.PY_THROW, goes_on), (events.LINE, line),
+            (events.PY_START, starts), (events.PY_RESUME, goes_on), (events.PY_THROW, goes_on), (events.LINE, self._trace.line),
             (events.PY_RETURN, leaves), (events.PY_YIELD, leaves), (events.PY_UNWIND, unwinds),
         ):  # fmt: skip
             monitoring.register_callback(self._tool, event, callback)
         monitoring.set_events(self._tool, events.PY_START | events.PY_RESUME | events.PY_THROW | events.PY_UNWIND)
+        monitoring.restart_events()  # of functions that an earlier trace did not follow
 
     def stop(self) -> bool:
         kept = self._monitoring.get_tool(self._tool) is not None

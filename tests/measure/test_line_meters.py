@@ -4,6 +4,7 @@ import mmap
 from pathlib import Path
 
 import pytest
+from bench.measure.line_ledger import Read
 from bench.measure.line_meters import host
 from bench.measure.memory import error_bound_bytes
 
@@ -17,16 +18,23 @@ def spike(size: int) -> None:
             memory[page] = 1
 
 
+def look(read: Read) -> tuple[int, int]:
+    """The peak since the last look, and memory now, whatever it was then."""
+    reading = read(-1)
+    assert reading is not None
+    return reading
+
+
 def test_a_spike_between_two_looks_is_their_peak() -> None:
     """Exactly, though nothing of it is left; the next look knows nothing of it."""
     source, read = host()
     if source.source != "rss":
         pytest.skip("the kernel does not let this process reset its high-water mark")
-    read()
-    _, before = read()
+    look(read)
+    _, before = look(read)
     spike(64 * MB)
-    peak, after = read()
-    later, _ = read()
+    peak, after = look(read)
+    later, _ = look(read)
 
     in_kernel_units = error_bound_bytes() // source.unit_bytes
     assert abs(peak - before - 64 * MB // source.unit_bytes) <= in_kernel_units + MB // source.unit_bytes
@@ -38,8 +46,17 @@ def test_without_the_kernels_help_the_source_says_so(tmp_path: Path) -> None:
     """Memory at the end of a line is all one knows: another name, and no bound."""
     source, read = host(str(tmp_path / "no" / "clear_refs"))
     held = bytearray(16 * MB)
-    peak, now = read()
+    peak, now = look(read)
 
     assert (source.source, source.error_bound_bytes) == ("rss_sampled", None)
     assert peak == now
     assert now * source.unit_bytes > len(held)
+
+
+def test_memory_that_has_not_moved_is_none(tmp_path: Path) -> None:
+    """As on most lines: told so in a word."""
+    _, read = host(str(tmp_path / "no" / "clear_refs"))
+    _, now = look(read)
+
+    assert read(now) is None
+    assert read(now - 1) == (now, now)

@@ -1,6 +1,7 @@
 """What a line is charged with, by settrace and by monitoring alike, on memory moved by hand."""
 
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from bench.measure.line_trace import LineTrace, Scope
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .tracing import FakeMonitoring, Memory
+from .tracing import Counting, Memory, monitoring
 
 PROGRAM = """
 def transient():
@@ -75,7 +76,29 @@ def executes():
 
 def joins(thread):
     thread.start(); thread.join()
+
+def idle(n):
+    for i in range(n):
+        pass
+
+def executes_much():
+    exec("for i in range(9):\\n    i")
+
+def walks(tree):
+    for times, size, rare, below in tree:
+        for _ in range(times):
+            move(size)
+            if rare:
+                _ = rare
+            walks(below)
+            move(-size)
 """
+SIZES = st.sampled_from([0, 0, 0, 1, 2, -1])
+TREES = st.recursive(
+    st.just(()),
+    lambda below: st.lists(st.tuples(st.integers(1, 4), SIZES, st.booleans(), below), max_size=4),
+    max_leaves=12,
+)
 
 
 class Traced:
@@ -86,12 +109,21 @@ class Traced:
         self.memory = Memory()
         self.file = folder / "program.py"
         self.file.write_text(PROGRAM)
-        self.module = ModuleType("program")
-        self.module.__dict__.update(__file__=str(self.file), take=self.memory.take, give=self.memory.give)
-        exec(compile(PROGRAM, str(self.file), "exec"), self.module.__dict__)
-        ledger = folder / "ledger"
-        ledger.mkdir()
-        self.trace = LineTrace(ledger, scope or Scope((f"{folder}/",)), (Source("fake"), self.memory.read))
+        self.module = self.load("program")
+        self.follow(scope or Scope((f"{folder}/",)))
+
+    def load(self, name: str) -> ModuleType:
+        """The program as a module."""
+        module = ModuleType(name)
+        memory = self.memory
+        module.__dict__.update(__file__=str(self.file), take=memory.take, give=memory.give, move=memory.move)
+        exec(compile(PROGRAM, str(self.file), "exec"), module.__dict__)
+        return module
+
+    def follow(self, scope: Scope) -> None:
+        """By a trace and a ledger of its own."""
+        self.ledger = Path(tempfile.mkdtemp(dir=self.folder))
+        self.trace = LineTrace(self.ledger, scope, (Source("fake"), self.memory.read))
 
     def run(self, call: Callable[[], Any] | str) -> dict[str, Counted]:
         """Every line that ran, by its text, or its number where it has none."""
@@ -105,7 +137,7 @@ class Traced:
             sys.settrace(before)
         assert kept
         texts = self.file.read_text().splitlines()
-        found = Reader(self.folder / "ledger").lines()
+        found = Reader(self.ledger).lines()
         return {texts[c.line - 1].strip() if c.file == str(self.file) else c.file: c for c in found}
 
 
@@ -114,8 +146,8 @@ def traced(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     """By either way, whatever this Python has; where it has no sys.monitoring, by one made of settrace."""
     if request.param == "settrace":
         monkeypatch.delattr(sys, "monitoring", raising=False)
-    elif not hasattr(sys, "monitoring"):
-        monkeypatch.setattr(sys, "monitoring", FakeMonitoring(), raising=False)
+    else:
+        monkeypatch.setattr(sys, "monitoring", monitoring(), raising=False)
     return Traced(tmp_path)
 
 
@@ -194,6 +226,19 @@ def test_code_made_by_exec_goes_with_its_module(traced: Traced) -> None:
     assert traced.run("executes")["<string>"].increase == 11
 
 
+def test_code_made_by_exec_is_of_one_module(traced: Traced) -> None:
+    """Though many have such code, of the same name and with the same lines."""
+    other = traced.load("other")
+
+    def both() -> None:
+        traced.module.executes_much()
+        other.executes_much()
+
+    traced.run(both)
+    found = Reader(traced.ledger).lines()
+    assert [c.hits for c in found if (c.file, c.line) == ("<string>", 2)] == [9, 9]
+
+
 def test_memory_that_moves_between_traced_lines_is_accounted_for(traced: Traced) -> None:
     """As elsewhere: nothing is dropped."""
 
@@ -204,7 +249,7 @@ def test_memory_that_moves_between_traced_lines_is_accounted_for(traced: Traced)
 
     lines = traced.run(outside)
 
-    reader = Reader(traced.folder / "ledger")
+    reader = Reader(traced.ledger)
     assert reader.elsewhere() == {"elsewhere": (8, 0)}
     assert lines["take(32)"].increase == 64
     assert [(step.line, step.start, step.end) for step in reader.steps()] == [
@@ -241,12 +286,40 @@ def test_modules_are_traced_by_name_or_not(traced: Traced, tmp_path: Path) -> No
 
 def test_code_that_is_not_traced_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By monitoring, its events are then off: it costs nothing."""
-    fake = FakeMonitoring()
-    monkeypatch.setattr(sys, "monitoring", fake, raising=False)
+    counted = Counting(monitoring())
+    monkeypatch.setattr(sys, "monitoring", counted, raising=False)
     traced = Traced(tmp_path, Scope(("/nowhere/",)))
 
     assert traced.run(lambda: [traced.module.recurses(3) for _ in range(100)]) == {}
-    assert fake.calls <= 10  # one for each code object it met, this test's own included
+    assert counted.calls <= 20  # one for each code object it met, this test's own included
+
+
+def test_another_tool_has_code_that_is_not_traced_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a debugger or coverage may ask for all events anew: once more, and it is followed no more than before."""
+    counted = Counting(monitoring())
+    monkeypatch.setattr(sys, "monitoring", counted, raising=False)
+    traced = Traced(tmp_path, Scope(("/nowhere/",)))
+
+    def program() -> None:
+        for _ in range(3):
+            counted.restart_events()
+            for _ in range(100):
+                traced.module.kept()
+
+    assert traced.run(program) == {}
+    assert 3 <= counted.calls <= 20
+
+
+def test_a_trace_follows_what_one_before_it_did_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events that the first had no use for are on again."""
+    monkeypatch.setattr(sys, "monitoring", monitoring(), raising=False)
+    traced = Traced(tmp_path, Scope(("/nowhere/",)))
+    assert traced.run("kept") == {}
+
+    traced.follow(Scope((f"{tmp_path}/",)))
+    assert traced.run("kept")["take(32)"].increase == 32
 
 
 def test_a_gpu_has_lines_of_its_own_once_torch_uses_it(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,7 +352,7 @@ def test_a_gpu_has_lines_of_its_own_once_torch_uses_it(traced: Traced, monkeypat
     traced.module.__dict__.update(take=take, give=give)
     traced.run("calls")
 
-    reader = Reader(traced.folder / "ledger")
+    reader = Reader(traced.ledger)
     on_gpu = {(c.line, *sizes(c), c.increase) for c in reader.lines() if c.source.device_index == 1}
     assert {
         (7, 0, 128, 0, 128, 0),  # take and give on one line
@@ -287,6 +360,27 @@ def test_a_gpu_has_lines_of_its_own_once_torch_uses_it(traced: Traced, monkeypat
         (10, 0, 64, 64, 0, 64),
         (14, 0, 64, 64, 0, 0),
     } == on_gpu
+
+
+def test_a_gpus_lines_are_all_counted(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that move nothing, and ran before it was in use, when a hit was all there was to count."""
+    stats = {"allocated_bytes": {"all": {"current": 4, "peak": 4}}}
+    began: list[bool] = []
+    cuda = SimpleNamespace(
+        is_initialized=lambda: bool(began), device_count=lambda: 1, memory_stats_as_nested_dict=lambda index: stats,
+        reset_peak_memory_stats=lambda index: None,
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+
+    def program() -> None:
+        traced.module.idle(9)
+        began.append(True)
+        traced.module.walks([(1, 0, False, ())])  # new lines
+        traced.module.idle(9)
+
+    line = traced.run(program)["pass"].line
+    found = Reader(traced.ledger).lines()
+    assert {(None, 18), (0, 9)} == {(c.source.device_index, c.hits) for c in found if c.line == line}
 
 
 def test_a_ledger_with_no_room_counts_what_it_leaves_out(tmp_path: Path) -> None:
@@ -316,6 +410,42 @@ def test_half_a_record_of_a_killed_process_is_left_out(tmp_path: Path) -> None:
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(TREES)
+def test_lines_that_are_only_hits_are_told_from_others(traced: Traced, tree: Any) -> None:
+    """What is counted is the same as where every line is looked at in full."""
+    in_full = Lane.line_at
+
+    def never_settles(lane: Lane, *arguments: Any) -> bool:
+        in_full(lane, *arguments)
+        return False
+
+    found = []
+    for line_at in (never_settles, in_full):
+        traced.memory.reset()
+        traced.follow(Scope((f"{traced.folder}/",)))
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Lane, "line_at", line_at)
+            lines = traced.run(lambda: traced.module.walks(tree))
+        found.append((lines, [(s.line, s.start, s.peak, s.end) for s in Reader(traced.ledger).steps()]))
+
+    assert found[0] == found[1]
+
+
+def test_a_line_that_moves_nothing_is_soon_only_counted(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looked at in full twice, whatever its hits: that is what makes a line cheap."""
+    in_full, looked = Lane.line_at, []
+
+    def line_at(*arguments: Any) -> bool:
+        looked.append(arguments)
+        return in_full(*arguments)
+
+    monkeypatch.setattr(Lane, "line_at", line_at)
+    lines = traced.run(lambda: traced.module.idle(99))
+    assert (lines["for i in range(n):"].hits, lines["pass"].hits) == (100, 99)
+    assert len(looked) <= 5
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.sampled_from(["enter", "line", "leave"]), st.integers(1, 5), st.lists(st.integers(-9, 9))))
 )
@@ -332,8 +462,8 @@ def test_whatever_happens_the_sums_are_right(
     highest = 0  # while a line was open
     for what, line, moves in events:
         for move in moves:
-            memory.take(move) if move > 0 else memory.give(-move)
-            if any(place for place, _, _ in lane.open):
+            memory.move(move)
+            if any(place for place, *_ in lane.open):
                 highest = max(highest, memory.now)
         if what == "enter":
             lane.enter(ELSEWHERE)

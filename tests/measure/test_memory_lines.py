@@ -1,6 +1,7 @@
 """`bench measure memory`: a real program in a process of its own, however it ends, and what is recorded of it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -202,12 +203,12 @@ def test_steps_and_annotated_source(here: Path) -> None:
 
     assert "program.py:9," in steps
     assert "kept = bytearray(32 << 20)" in source
-    assert "64.0 MiB     8      size = used_for_a_moment()" in source.replace("63.9", "64.0")
+    assert re.search(r"6[34]\.\d MiB +8 +size = used_for_a_moment\(\)", source)  # the kernel's counters are not exact
     page = (here / "a.html").read_text()
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert "default-src 'none'" in page
-    assert "+32.0 MiB" in (here / "a.txt").read_text()
+    assert re.search(r"\+3[12]\.\d MiB", (here / "a.txt").read_text())
 
 
 def test_ctrl_c_keeps_what_was_measured(here: Path) -> None:

@@ -12,6 +12,9 @@ class Memory:
     """A meter whose memory moves when the traced code says so."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
         self.now = self.peak = 1000
 
     def take(self, size: int) -> None:
@@ -21,9 +24,40 @@ class Memory:
     def give(self, size: int) -> None:
         self.now -= size
 
-    def read(self) -> tuple[int, int]:
+    def move(self, size: int) -> None:
+        self.take(size) if size > 0 else self.give(-size)
+
+    def read(self, last: int) -> tuple[int, int] | None:
         peak, self.peak = self.peak, self.now
-        return peak, self.now
+        return None if peak == self.now == last else (peak, self.now)
+
+
+def monitoring() -> Any:
+    """This Python's own, else one made of settrace."""
+    return getattr(sys, "monitoring", None) or FakeMonitoring()
+
+
+class Counting:
+    """A `sys.monitoring` that counts the calls of its callbacks."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self._frame = getattr(inner, "frame", sys._getframe)
+        self.calls = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def register_callback(self, tool: int, event: int, callback: Callable[..., Any]) -> None:
+        def counted(*arguments: Any) -> Any:
+            self.calls += 1
+            return callback(*arguments)
+
+        self._inner.register_callback(tool, event, counted)
+
+    def frame(self, depth: int) -> Any:
+        """As sys._getframe, past this function and `counted`."""
+        return self._frame(depth + 2)
 
 
 class FakeMonitoring:
@@ -38,7 +72,6 @@ class FakeMonitoring:
         self._local: dict[CodeType, int] = {}
         self._disabled: set[tuple[CodeType, int]] = set()
         self._tool: str | None = None
-        self.calls = 0  # of callbacks
 
     def use_tool_id(self, tool: int, name: str) -> None:
         self._tool = name
@@ -57,6 +90,9 @@ class FakeMonitoring:
         threading.settrace(self._trace if events else None)
         sys.settrace(self._trace if events else None)
 
+    def restart_events(self) -> None:
+        self._disabled.clear()
+
     def get_local_events(self, tool: int, code: CodeType) -> int:
         return self._local.get(code, 0)
 
@@ -70,11 +106,11 @@ class FakeMonitoring:
 
     def _fire(self, event: int, code: CodeType, *arguments: Any) -> None:
         wanted = self._global | self._local.get(code, 0)
-        if wanted & event and (code, event) not in self._disabled:
-            self.calls += 1
-            if self._callbacks[event](code, *arguments) is self.DISABLE:
-                assert event != self.events.PY_THROW, "cannot be disabled"
-                self._disabled.add((code, event))
+        if not wanted & event or (code, event) in self._disabled:
+            return
+        if self._callbacks[event](code, *arguments) is self.DISABLE:
+            assert event != self.events.PY_THROW, "cannot be disabled"
+            self._disabled.add((code, event))
 
     def _trace(self, frame: FrameType, kind: str, value: Any) -> Any:
         code, events = frame.f_code, self.events
