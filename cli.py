@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "recover": (".warehouse.commands", "recover", "Seal the journals of processes that died."),
     "rebuild": (".warehouse.commands", "rebuild", "Build the warehouse anew from the event log."),
     "verify": (".warehouse.commands", "verify", "Check every file's checksum and accounting."),
+    "sync": (".warehouse.sync_command", "sync", "Copy what one store has and another lacks, disk or bucket."),
     "compact": (".warehouse.commands", "compact", "Merge small event files without changing any result."),
 }
 

@@ -61,7 +61,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
         return None
     if _beside_others(config):
         return "bench: nothing is measured beside xdist's processes. Measure with: -n 0"
-    return f"bench: measuring into {config.stash[MEASUREMENTS].store.root}"
+    return f"bench: measuring into {config.stash[MEASUREMENTS].store}"
 
 
 class Bench:

@@ -194,7 +194,7 @@ class Measurements:
             terminalreporter.write_line(line)
         for sentence in self._said:
             terminalreporter.write_line(sentence)
-        terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store.root}. Every sample of it:")
+        terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store}. Every sample of it:")
         terminalreporter.write_line(f"  bench sql \"FROM samples WHERE run_id = '{self._run.run_id}'\"")
 
 

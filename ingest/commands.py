@@ -128,7 +128,7 @@ def _show(report: Report, store: Store) -> None:
     if any(line.rejected for line in report.lines):
         _say("Rejected records are kept with file, line and reason; see them with: bench rejects")
     if not rows and not report.recovered and not report.copied:
-        _say(f"nothing new for {store.root}")
+        _say(f"nothing new for {store}")
 
 
 def _show_plan(report: Report) -> None:

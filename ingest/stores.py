@@ -1,13 +1,15 @@
 """Other stores of bench: their events are copied into this one, file by file, as they are."""
 
 import os
-import shutil
 from pathlib import Path
 
 from ..warehouse.errors import BenchError
-from ..warehouse.events import TABLES, Source
-from ..warehouse.log import IMPORT, MERGED, EventLog, LogFile, replaced, sha256, sync
+from ..warehouse.events import TABLES
+from ..warehouse.holdings import Holding, holding, is_merged, missing
+from ..warehouse.log import IMPORT, EventLog, replaced
+from ..warehouse.places import Damaged, Entry, Folder
 from ..warehouse.store import Store
+from ..warehouse.sync import Copied, copy_events
 
 
 def copy(path: Path, store: Store, notes: list[str]) -> int:
@@ -26,7 +28,7 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
     Raises:
         BenchError: The path is this very store, or no file of a log.
     """
-    log = EventLog(store)
+    here, copied = Folder(store.root), Copied()
     if path.is_dir():
         other = Store(path.absolute())
         if other.root.resolve() == store.root.resolve():
@@ -39,32 +41,33 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
             notes.append(
                 f"{path}: {len(alive)} journals are still written to; ingest again when their processes are done"
             )
-        files = EventLog(other).files()
+        copy_events(Folder(other.root), here, copied)
+        files = len(EventLog(other).files())
     else:
-        files = [_log_file(path)]
-    have = {file.name for file in log.files()}
-    have |= {name for file in log.files() if file.stem.startswith(MERGED) for name in replaced(file.path)}
-    new = [file for file in files if file.name not in have]
-    copied = 0
-    for file in sorted(new, key=lambda file: (file.table == Source.TABLE, file)):  # sources last: they commit imports
-        if not sha256(file.path).startswith(file.digest):
-            notes.append(f"{file.path} is damaged: it does not match the checksum in its name; left out")
-            continue
-        folder = store.events / file.table
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / f".{file.name}.tmp"
-        shutil.copyfile(file.path, temporary)
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        os.replace(temporary, folder / file.name)
-        sync(folder)
-        copied += 1
-    notes.append(f"{path}: {copied} event files copied, {len(files) - len(new)} were here already")
-    return copied
+        _copy_file(path, here, copied)
+        files = 1
+    notes += [f"{problem} It is left out." for problem in copied.problems.values()]
+    left = files - len(copied.entries) - len(copied.problems)
+    notes.append(f"{path}: {len(copied.entries)} event files copied, {left} were here already")
+    return len(copied.entries)
 
 
-def _log_file(path: Path) -> LogFile:
-    """The file of a log that a path is, by what it says of itself."""
+def _copy_file(path: Path, here: Folder, copied: Copied) -> None:
+    name = f"events/{_table(path)}/{path.name}"
+    stands_for = {name: frozenset(replaced(path))} if is_merged(name) else {}
+    wanted, clashes = missing(Holding({name: Entry(name, path.stat().st_size, 0)}, stands_for), holding(here))
+    copied.problems |= clashes
+    for entry in wanted:
+        try:
+            here.put(path, name)
+        except Damaged as error:
+            copied.problems[name] = str(error)
+        else:
+            copied.entries.append(entry)
+
+
+def _table(path: Path) -> str:
+    """The table that a file of a log is of, by what it says of itself."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -72,9 +75,9 @@ def _log_file(path: Path) -> LogFile:
         said = pq.read_metadata(path).metadata or {}
     except (pa.ArrowInvalid, OSError) as error:
         raise BenchError(f"{path} cannot be read as Parquet: {error}") from error
-    table = said.get(b"bench.table", b"").decode()
+    table: str = said.get(b"bench.table", b"").decode()
     if table not in TABLES:
         raise BenchError(f"{path} is Parquet, but not of an event log. Give a file of events/, or a store's folder.")
     if path.name.startswith(IMPORT):
         raise BenchError(f"{path} is one file of an import, which counts only whole. Give the store's folder.")
-    return LogFile(table, path.name, path, path.stat().st_size)
+    return table

@@ -77,7 +77,7 @@ def show(
 ) -> None:
     """Write the comparison for people; for programs say which command gives it. `sides` are what to call the two."""
     if fmt not in ("table", "markdown"):
-        talk(f"compare it with: bench compare {base} {candidate} --store {store.root} --format {fmt}")
+        talk(f"compare it with: bench compare {base} {candidate} --store {store} --format {fmt}")
         return
     import click
 
@@ -89,7 +89,7 @@ def show(
         write_rows(headings(*sides), rows(found), fmt)
         if alone := sum(row["ratio"] is None for row in found if row["phase"] == "steady"):
             talk(f"{alone} cases were measured, or went well, on one side only")
-    talk(f"all metrics, intervals and reasons: bench compare {base} {candidate} --store {store.root}")
+    talk(f"all metrics, intervals and reasons: bench compare {base} {candidate} --store {store}")
 
 
 def _ask(store: Store, command: str, *words: str) -> list[Row]:

@@ -70,7 +70,7 @@ def write(fmt: str, *, shown: Table, exact: Table) -> None:
 def recorded(run: "Run", then: str | None = None) -> None:
     """Say where a run was recorded, and what to do with it next; if left out, to ask for its samples."""
     then = then or f"Every sample of it:\n  bench sql \"FROM samples WHERE run_id = '{run.run_id}'\""
-    talk(f"recorded as run {run.run_id} in {run.store.root}. {then}")
+    talk(f"recorded as run {run.run_id} in {run.store}. {then}")
 
 
 def talk(text: str) -> None:

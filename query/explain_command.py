@@ -176,7 +176,7 @@ def _write_part(part: "Part", store: Store | None, is_data: bool) -> None:
         click.echo(f"  {escape(sentence)}")
     if part.sql is not None and store is not None:
         usual = Store.find().root == store.root
-        click.echo(f"  {paste(part.sql)}{'' if usual else f' --store {shlex.quote(str(store.root))}'}")
+        click.echo(f"  {paste(part.sql)}{'' if usual else f' --store {shlex.quote(str(store))}'}")
     if part.rows:
         empty = (None, 0) if part.long else (None,)
         keep = [i for i in range(len(part.columns)) if any(row[i] not in empty for row in part.rows)]

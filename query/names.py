@@ -42,7 +42,7 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
     runs = _meant(base, rows)
     if not runs:
         known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
-        raise UnknownName("run", name, known, where=str(warehouse.store.root), cure="List them with: bench runs")
+        raise UnknownName("run", name, known, where=str(warehouse.store), cure="List them with: bench runs")
     if int(back or 0) >= len(runs):
         raise BenchError(f"no run {name!r}: {base} has {len(runs)}. List them with: bench runs")
     return runs[int(back or 0) :]

@@ -169,7 +169,7 @@ def _runs_of_path(warehouse: "Warehouse", text: str) -> list[str]:
     """
     runs = [run_id for (run_id,) in warehouse.rows(query, [loaded])]
     if not runs:
-        raise BenchError(f"nothing of {text} is in {warehouse.store.root}. Load it with: bench ingest {text}")
+        raise BenchError(f"nothing of {text} is in {warehouse.store}. Load it with: bench ingest {text}")
     return runs
 
 

@@ -51,7 +51,7 @@ def rebuild(store: Store, no_wait: bool) -> None:
     loaded = build(store, wait=not no_wait, say=say)
     for table, rows in loaded.rows.items():
         click.echo(f"{table:16} {rows:>12,}")
-    _complain({name: f"{name} {reason}" for name, reason in loaded.left_out.items()})
+    complain({name: f"{name} {reason}" for name, reason in loaded.left_out.items()})
 
 
 @click.command(cls=Command)
@@ -73,7 +73,7 @@ def verify(store: Store, no_wait: bool) -> None:
     )
     for note in checked.notes:
         say(f"note: {note}")
-    _complain(checked.problems)
+    complain(checked.problems)
     click.echo("all is well")
 
 
@@ -96,7 +96,8 @@ def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
     click.echo(f"{before} files became {len(EventLog(store).files())}")
 
 
-def _complain(problems: dict[str, str]) -> None:
+def complain(problems: dict[str, str]) -> None:
+    """Tell what is wrong, and end with the exit code of failure if something is."""
     for problem in problems.values():
         say(f"Error: {problem}")
     if problems:

@@ -179,7 +179,7 @@ class Warehouse:
         """
         if not (store.remote or store.exists()):
             raise BenchError(
-                f"there is no store at {store.root}. Record with `bench measure`, or load with: bench ingest PATH"
+                f"there is no store at {store}. Record with `bench measure`, or load with: bench ingest PATH"
             )
         with contextlib.suppress(StoreBusy):
             if _stale(store):

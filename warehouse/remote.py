@@ -55,8 +55,8 @@ def pull(store: Store, *, whole: bool = False, exactly: bool = False) -> None:
             _pull(store, bucket, True, exactly)
 
     pulled = _state(store).get("pulled_at")
-    when = f"as of {time.strftime('%Y-%m-%d %H:%M', time.localtime(pulled))}" if pulled else "as it is"
-    _reach(store, step, whole, f"Answers come from its mirror {when}.")
+    when = f"as of {time.strftime('%Y-%m-%d %H:%M', time.localtime(pulled))}" if pulled else "which never saw it"
+    _reach(store, step, whole, f"Answers come from its mirror, {when}.")
 
 
 def push(store: Store, *, must: bool = False) -> None:
@@ -67,20 +67,20 @@ def push(store: Store, *, must: bool = False) -> None:
         must: Raise if the bucket cannot be used, rather than say that the next command uploads it.
     """
 
+    if not store.remote:
+        return
+    known, here = _known(store), Folder(store.root)
+    files = [Entry(f"events/{f.table}/{f.name}", f.size_bytes, 0) for f in counting_files(EventLog(store).files())]
+    events = [e for e in files if is_event_file(e.name) and not is_merged(e.name)]  # merged ones are settled by `pull`
+    events = [e for e in events if known.isdisjoint((e.name, bare(e.name)))]
+    left = [e for e in artefacts(here, store) if e.name not in known]
+    if not events and not left:
+        return
+
     def step(bucket: Bucket) -> None:
-        known = _known(store)
-        log = EventLog(store)
-        files = [f for f in counting_files(log.files()) if not is_merged(f.name)]  # those `pull` settles
-        here = [Entry(f"events/{f.table}/{f.name}", f.size_bytes, 0) for f in files]
         copied = Copied()
-        copy_rest(
-            Folder(store.root),
-            bucket,
-            [e for e in here if known.isdisjoint((e.name, bare(e.name))) and is_event_file(e.name)],
-            copied,
-        )
-        left = [e for e in artefacts(Folder(store.root), store) if e.name not in known]
-        transfer(Folder(store.root), bucket, left, copied)
+        copy_rest(here, bucket, events, copied)
+        transfer(here, bucket, left, copied)
         _told(store, copied, mark(bucket, copied.entries))
 
     _reach(store, step, must, f"What was recorded is safe in {store.root}; the next command uploads it.")
@@ -107,6 +107,23 @@ def sweep(store: Store) -> None:
             is_merged(entry.name) and entry.name not in counting.files and entry.modified_at < old
         ):
             bucket.delete(entry.name)
+
+
+def disagreements(store: Store) -> dict[str, str]:
+    """By the name of a file that the bucket lacks or holds in another size than the mirror, a sentence that says so."""
+    if not store.remote:
+        return {}
+    here, there = holding(Folder(store.root)), holding(Bucket(store.remote))
+    stood_for, found = there.names(), {}
+    for name, entry in here.files.items():
+        said = there.files.get(name)
+        if said and said.size_bytes != entry.size_bytes:
+            found[name] = (
+                f"{store}/{name} has {said.size_bytes} bytes, the mirror's {entry.size_bytes}. Delete the damaged one."
+            )
+        elif not said and bare(name) not in stood_for and not unmerged(here.merged.get(name, ())) <= stood_for:
+            found[name] = f"{store} does not hold {name}, which its mirror {store.root} does."
+    return found
 
 
 def mark(bucket: Bucket, entries: Sequence[Entry]) -> list[str]:
@@ -242,6 +259,7 @@ def _reach(store: Store, step: Callable[[Bucket], None], must: bool, otherwise: 
 
 
 def _say(store: Store, sentence: str) -> None:
+    """Tell the person at the terminal, once a process."""
     if (str(store), sentence) not in _said:
         _said.add((str(store), sentence))
         print(sentence, file=sys.stderr)

@@ -66,11 +66,11 @@ def sync(
     """
     from .remote import mark, push
 
-    if not (source.remote or source.exists()):
-        raise BenchError(f"there is no store at {source}. Give the folder or the address of one.")
     if source.root.resolve() == target.root.resolve():
         raise BenchError(f"{source} is both source and destination. Give another store to copy to.")
     there, here = place(source), place(target)
+    if not source.exists() and next(there.list("events"), None) is None:
+        raise BenchError(f"there is no store at {source}. Give the folder or the address of one.")
     copied = Copied()
     if source.exists() and not dry_run and os.access(source.root, os.W_OK):
         with source.lock(wait=wait, say=say):

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from .database import Warehouse, load
+from .database import Warehouse, load_locked
 from .events import TABLES, Environment
 from .log import IMPORT, EventLog, sha256
+from .remote import disagreements, pull
 from .store import Say, Store
 
 
@@ -21,15 +22,18 @@ class Checked:
 
 
 def verify(store: Store, *, wait: bool = True, say: Say | None = None) -> Checked:
-    """Bring the warehouse up to date, then check all of the store.
+    """Bring the warehouse up to date, then check all of the store; of a bucket, that it lists what its mirror has.
 
     Raises:
         StoreBusy: Another process is loading and `wait` is False.
     """
     checked = Checked()
-    loaded = load(store, wait=wait, say=say)
+    with store.lock(wait=wait, say=say):
+        pull(store, whole=True)
+        loaded = load_locked(store)
     for name, reason in loaded.left_out.items():
         checked.problems[name] = f"{name} {reason}"
+    checked.problems |= disagreements(store)
     _check_files(EventLog(store), checked)
     with Warehouse.open(store) as warehouse:
         _check_tables(warehouse, checked)
