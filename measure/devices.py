@@ -1,29 +1,35 @@
 """Devices: how time and memory are read on each."""
 
 import contextlib
+import functools
 import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from .disturbance import Watch
-from .gpu_processes import Nvml
+from .gpu_processes import Nvml, nvml
 from .memory import HostMemory, Peak
 from .memory_bound import free_bytes
 from .sampling import Reading
+
+T = TypeVar("T")
 
 
 class Device:
     """The CPU, and what every device has in common with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, flush_l2: bool = False) -> None:
+        """Prepare to measure; `flush_l2` has the L2 cache emptied before every call, where that can be done."""
         self._watch = Watch()
+        self._flush_l2 = flush_l2
         self.memory = HostMemory()
 
     def missing(self) -> str | None:
         """Why this device cannot be measured here, with the cure; None if it can."""
-        return None
+        return "a GPU's L2 cache can be flushed, not a CPU's. Measure without --flush-l2" if self._flush_l2 else None
 
     def free_bytes(self) -> int:
         """Memory there is to allocate."""
@@ -55,11 +61,12 @@ class Device:
 class Cuda(Device):
     """An NVIDIA (or AMD, through torch's same interface) GPU."""
 
-    def __init__(self, torch: Any, index: int | None = None) -> None:
-        super().__init__()
+    def __init__(self, torch: Any, index: int | None = None, *, flush_l2: bool = False) -> None:
+        super().__init__(flush_l2=flush_l2)
+        self._torch = torch
         self._cuda = torch.cuda
         self._index = index
-        self._nvml: Nvml | None = None
+        self._in_peaks = False
 
     def missing(self) -> str | None:
         """Why this device cannot be measured here."""
@@ -79,8 +86,16 @@ class Cuda(Device):
         self._cuda.synchronize(self._index)
 
     def time(self, call: Callable[[], Any], loops: int) -> Reading:
-        """Time `loops` calls together, by the host's clock and, between two events in the stream, by the device's."""
+        """Time `loops` calls together, by the host's clock and, between two events in the stream, by the device's.
+
+        With the L2 cache to be flushed they are timed one by one, and their times added.
+        """
         call = _together(call, loops)
+        flushed = self._flush_l2 and not self._in_peaks  # there the buffer would count as the call's
+        reading = self._cold(call, loops) if flushed else self._timed(call, loops)
+        return replace(reading, gauges=self._clocks())
+
+    def _timed(self, call: Callable[[], Any], loops: int) -> Reading:
         start, end = (self._cuda.Event(enable_timing=True) for _ in range(2))
 
         def first() -> None:
@@ -90,8 +105,20 @@ class Cuda(Device):
             end.record()
 
         reading = super().time(first, 1)
-        device_ns = round(start.elapsed_time(end) * 1e6)
-        return Reading(reading.duration_ns, loops, device_ns, reading.disturbance)
+        return replace(reading, loops=loops, device_ns=round(start.elapsed_time(end) * 1e6))
+
+    def _cold(self, call: Callable[[], Any], loops: int) -> Reading:
+        """Each call after as many bytes were written as the L2 cache holds, as NVBench does."""
+        where = "cuda" if self._index is None else f"cuda:{self._index}"
+        scratch = self._torch.empty(self._properties.L2_cache_size, dtype=self._torch.int8, device=where)
+        readings = []
+        for _ in range(loops):
+            scratch.zero_()
+            readings.append(self._timed(call, 1))
+        disturbance = {name: sum(one.disturbance[name] for one in readings) for name in readings[0].disturbance}
+        return Reading(
+            sum(one.duration_ns for one in readings), loops, sum(one.device_ns or 0 for one in readings), disturbance
+        )
 
     @contextlib.contextmanager
     def peaks(self) -> Iterator[list[Peak]]:
@@ -100,8 +127,12 @@ class Cuda(Device):
             self.synchronize()
             self._cuda.empty_cache()
             self._cuda.reset_peak_memory_stats(self._index)
-            yield peaks
-            self.synchronize()
+            self._in_peaks = True
+            try:
+                yield peaks
+                self.synchronize()
+            finally:
+                self._in_peaks = False
         peaks += [
             Peak("cuda_allocated", self._cuda.max_memory_allocated(self._index), 0, self._index or 0),
             Peak("cuda_reserved", self._cuda.max_memory_reserved(self._index), 0, self._index or 0),
@@ -110,15 +141,27 @@ class Cuda(Device):
 
     def _used(self) -> list[Peak]:
         """What NVML says this process holds now, its context and the libraries' memory included; nothing where it is mute."""
-        try:
-            if self._nvml is None:
-                import pynvml
-
-                self._nvml = Nvml(pynvml)
-            uses = self._nvml.look([os.getpid()])
-        except Exception:  # no library, no driver, or one that does not tell: NVML has an error class for each
-            return []
+        uses = self._asked(lambda library: library.look([os.getpid()])) or []
         return [Peak("nvml", use.size_bytes, None, use.device_index, "reading") for use in uses]
+
+    def _clocks(self) -> dict[str, tuple[float, str]]:
+        """How fast the GPU runs now, and what slows it down; nothing where NVML is mute."""
+        return self._asked(lambda library: library.clocks(f"GPU-{self._properties.uuid}")) or {}
+
+    def _asked(self, question: Callable[[Nvml], T]) -> T | None:
+        """What NVML answers; None where there is no library, no driver, or one that does not tell."""
+        try:
+            return question(self._nvml) if self._nvml else None
+        except Exception:  # NVML has an error class for each
+            return None
+
+    @functools.cached_property
+    def _properties(self) -> Any:
+        return self._cuda.get_device_properties(self._index)
+
+    @functools.cached_property
+    def _nvml(self) -> Nvml | None:
+        return nvml()
 
 
 def _together(call: Callable[[], Any], loops: int) -> Callable[[], Any]:
@@ -127,7 +170,7 @@ def _together(call: Callable[[], Any], loops: int) -> Callable[[], Any]:
     return call if together is None else together(loops)
 
 
-def device(name: str) -> Device:
+def device(name: str, *, flush_l2: bool = False) -> Device:
     """The device torch calls by this name: cpu, cuda, cuda:1.
 
     Raises:
@@ -135,9 +178,9 @@ def device(name: str) -> Device:
     """
     kind, _, index = name.partition(":")
     if kind == "cpu":
-        return Device()
+        return Device(flush_l2=flush_l2)
     if kind == "cuda":
         import torch
 
-        return Cuda(torch, int(index) if index else None)
+        return Cuda(torch, int(index) if index else None, flush_l2=flush_l2)
     raise ValueError(f"no device {name!r}: there are cpu, cuda and cuda:N")

@@ -1,8 +1,14 @@
-"""What processes use of NVIDIA GPUs, by NVML."""
+"""What processes use of NVIDIA GPUs, and how fast these run, by NVML."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
+
+# bits of nvmlDeviceGetCurrentClocksThrottleReasons (NVML API, clocks event reasons) that slow a GPU down; idleness and clocks
+# that somebody set are none
+THROTTLES = {
+    "power_cap": 0x04, "hardware_slowdown": 0x08, "heat_software": 0x20, "heat_hardware": 0x40, "power_brake": 0x80,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,21 @@ class Nvml:
         self._library = library
         library.nvmlInit()
         self._handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
+
+    def clocks(self, uuid: str) -> dict[str, tuple[float, str]]:
+        """How fast a GPU runs now, and what keeps it from more: value and unit by metric.
+
+        Raises:
+            library.NVMLError: There is no such GPU.
+        """
+        library = self._library
+        handle = library.nvmlDeviceGetHandleByUUID(uuid)
+        reasons = library.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+        return {
+            "gpu_sm_clock": (library.nvmlDeviceGetClockInfo(handle, library.NVML_CLOCK_SM) * 1e6, "Hz"),
+            "gpu_memory_clock": (library.nvmlDeviceGetClockInfo(handle, library.NVML_CLOCK_MEM) * 1e6, "Hz"),
+            **{f"gpu_throttled:{name}": (1.0, "count") for name, bit in THROTTLES.items() if reasons & bit},
+        }
 
     def look(self, pids: Collection[int]) -> list[GpuUse]:
         """The GPUs these processes use; a process whose memory the driver does not tell counts as using none."""

@@ -47,6 +47,7 @@ class Knobs:
     dynamic: bool = _knob(False, "Compile for any shape.")
     dynamo_config: tuple[str, ...] = _knob((), "Settings of torch._dynamo.config.", cls=Values, value_type=_PAIR)
     inductor_config: tuple[str, ...] = _knob((), "Settings of torch._inductor.config.", cls=Values, value_type=_PAIR)
+    flush_l2: bool = _knob(False, "Empty a GPU's L2 cache before every call, outside of what is timed.")
     memory_fraction: float | None = _knob(None, "Most of a GPU's memory that the worker may use.", type=_SHARE)
 
     @classmethod
@@ -68,7 +69,7 @@ class Knobs:
         _set(torch, "_dynamo", self.dynamo_config)
         _set(torch, "_inductor", self.inductor_config)
         if self.memory_fraction is not None and device.startswith("cuda"):
-            torch.cuda.set_per_process_memory_fraction(self.memory_fraction, torch.device(device))
+            torch.cuda.set_per_process_memory_fraction(self.memory_fraction, torch.device(device).index)
 
 
 KNOBS = tuple(knob.name for knob in fields(Knobs))

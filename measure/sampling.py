@@ -34,12 +34,13 @@ MAX_LOOPS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`loops` calls together, and what disturbed them."""
+    """`loops` calls together, and what disturbed them; `gauges` are metrics read right after, with their units."""
 
     duration_ns: int
     loops: int = 1
     device_ns: int | None = None
     disturbance: Mapping[str, int] = field(default_factory=dict)  # columns of `timings`
+    gauges: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
     @property
     def each_ns(self) -> float:

@@ -42,11 +42,11 @@ class TorchProgram:
         self._rough = False  # whether the backend prepared last is
         self._wrong: set[str] = set()  # backends that do not agree with eager
         self._last = BASELINE  # backend prepared last
-        self.device: Device = device(workload.device)
+        self._knobs = Knobs.of(workload.parameters)
+        self.device: Device = device(workload.device, flush_l2=self._knobs.flush_l2)
         if self.device.missing() is not None:
             return
         try:
-            self._knobs = Knobs.of(workload.parameters)
             self._knobs.apply(torch, workload.device)
             self._reseed()
             built = build(workload)

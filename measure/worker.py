@@ -222,6 +222,8 @@ class Measurement:
     def _record(self, case: Case, reading: Reading, *, phase: str, **where: int) -> None:
         details = {"device_ns": reading.device_ns, "process": self._job.process, **where, **reading.disturbance}
         case.timing(reading.duration_ns, phase=phase, loops=reading.loops, details=details)
+        for name, (value, unit) in reading.gauges.items():
+            case.metric(name, value, unit=unit, phase=phase)
 
     def _failed(self, backend: str, error: BaseException, status: str | None = None) -> None:
         """Record what a backend raised; where its output was not judged yet, it never will be, and that is recorded, too."""

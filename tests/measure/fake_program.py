@@ -6,12 +6,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench.measure.devices import Device
 from bench.measure.plan import Settings, Workload
 from bench.measure.program import Agreement, Fact, ModelFailed
+from bench.measure.sampling import Reading
 
 
 def _segfault() -> None:
@@ -42,14 +44,21 @@ DEEDS: dict[str, Callable[[], Any]] = {
 }
 
 
+class Gauged(Device):
+    """A device whose clock can be read."""
+
+    def time(self, call: Callable[[], Any], loops: int) -> Reading:
+        return replace(super().time(call, loops), gauges={"gpu_sm_clock": (1e9, "Hz")})
+
+
 class FakeProgram:
     """A side is `name`; its parameter is `deed@call`: what it does, and on which of its calls, from 1.
 
-    Of more rows than the parameter `fits` says it runs out of memory.
+    Of more rows than the parameter `fits` says it runs out of memory; with `gauge` its device reads one.
     """
 
     def __init__(self, workload: Workload, settings: Settings) -> None:
-        self.device = Device()
+        self.device = Gauged() if "gauge" in workload.parameters else Device()
         self._deeds = workload.parameters
         if "load" in self._deeds:
             raise ModelFailed from ValueError(self._deeds["load"])

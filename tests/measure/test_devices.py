@@ -7,11 +7,17 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from bench.measure.devices import Cuda, Device, device
 from bench.measure.disturbance import NAMES, Watch
 from bench.measure.memory import HostMemory, error_bound_bytes
+from bench.measure.plan import Settings
+from bench.measure.runner import Runner
+from bench.warehouse import recorder
+from bench.warehouse.database import Warehouse
+from bench.warehouse.store import Store
 
 MB = 1 << 20
 
@@ -137,6 +143,13 @@ class FakeCuda:
     def Event(self, enable_timing: bool) -> FakeEvent:  # noqa: N802
         return FakeEvent(self)
 
+    def get_device_properties(self, index: int | None) -> SimpleNamespace:
+        return SimpleNamespace(L2_cache_size=50 * MB, uuid="1234")
+
+    def empty(self, size: int, *, dtype: str, device: str) -> SimpleNamespace:
+        """torch.empty: what is written there is logged, with its size in MB and its device."""
+        return SimpleNamespace(zero_=lambda: self.log.append(f"write {size // MB} MB of {dtype} on {device}"))
+
     def call(self) -> None:
         self.log.append("call")
         self.now_ms += 2.0
@@ -152,6 +165,45 @@ def test_a_gpu_is_timed_between_two_events() -> None:
     assert (reading.loops, reading.device_ns) == (3, 6_000_000)
 
 
+def flushing(cuda: FakeCuda) -> Cuda:
+    """The second GPU of a fake torch, its L2 cache to be flushed."""
+    return Cuda(SimpleNamespace(cuda=cuda, empty=cuda.empty, int8="int8"), 1, flush_l2=True)
+
+
+def test_the_l2_cache_is_flushed_before_every_call_outside_of_what_is_timed() -> None:
+    """As many bytes are written as it really holds, and done before the clock starts; the calls' times are added."""
+    cuda = FakeCuda(count=2)
+
+    reading = flushing(cuda).time(cuda.call, 2)
+
+    write = "write 50 MB of int8 on cuda:1"
+    assert cuda.log == 2 * [write, "synchronize", "record", "call", "record", "synchronize"]
+    assert (reading.loops, reading.device_ns) == (2, 4_000_000)
+    assert set(reading.disturbance) <= set(NAMES)
+
+
+def test_the_buffer_that_flushes_is_no_memory_of_the_call() -> None:
+    """Where peaks are read nothing is flushed."""
+    cuda = FakeCuda(count=2)
+    gpu = flushing(cuda)
+
+    with gpu.peaks():
+        gpu.time(cuda.call, 1)
+
+    assert not any(entry.startswith("write") for entry in cuda.log)
+    assert gpu.time(cuda.call, 1).loops == 1
+    assert cuda.log[-6].startswith("write")
+
+
+def test_the_cache_of_a_cpu_cannot_be_flushed() -> None:
+    """Which is a skip with its reason, not another measurement under the same name."""
+    assert (
+        device("cpu", flush_l2=True).missing()
+        == "a GPU's L2 cache can be flushed, not a CPU's. Measure without --flush-l2"
+    )
+    assert device("cpu").missing() is None
+
+
 def test_a_gpu_reports_the_peaks_of_its_allocator() -> None:
     """Beside the host's, exact, with the device's index."""
     cuda = FakeCuda(count=2)
@@ -165,32 +217,76 @@ def test_a_gpu_reports_the_peaks_of_its_allocator() -> None:
     assert any(source.startswith("rss") for source in found)
 
 
-def test_a_gpu_reports_what_nvml_sees_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+class Library:
+    """pynvml, as far as it is used: one GPU, that runs hot at 1.98 GHz."""
+
+    NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
+
+    def nvmlInit(self) -> None: ...  # noqa: N802
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        return 1
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
+        return index
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> int:  # noqa: N802
+        if uuid != "GPU-1234":
+            raise LookupError(uuid)
+        return 0
+
+    def nvmlDeviceGetClockInfo(self, handle: int, kind: int) -> int:  # noqa: N802
+        return {1: 1980, 2: 2619}[kind]
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: int) -> int:  # noqa: N802
+        return 0x1 | 0x2 | 0x4 | 0x40  # idle and set by somebody, which is no throttling; a cap and heat, which is
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[SimpleNamespace]:  # noqa: N802
+        return [SimpleNamespace(pid=os.getpid(), usedGpuMemory=300), SimpleNamespace(pid=1, usedGpuMemory=1000)]
+
+    def nvmlDeviceGetUtilizationRates(self, handle: int) -> SimpleNamespace:  # noqa: N802
+        return SimpleNamespace(gpu=50)
+
+
+@pytest.mark.parametrize(("library", "expected"), [(Library(), [("nvml", 300, "reading")]), (None, [])])
+def test_a_gpu_reports_what_nvml_sees_of_this_process(
+    monkeypatch: pytest.MonkeyPatch, library: object, expected: list[object]
+) -> None:
     """As a reading: nobody keeps the peak of it. Where NVML is mute, nothing."""
+    monkeypatch.setitem(sys.modules, "pynvml", library)
 
-    class Library:
-        def nvmlInit(self) -> None: ...  # noqa: N802
+    with Cuda(SimpleNamespace(cuda=FakeCuda()), 0).peaks() as peaks:
+        pass
 
-        def nvmlDeviceGetCount(self) -> int:  # noqa: N802
-            return 1
+    assert [(peak.source, peak.size_bytes, peak.statistic) for peak in peaks if peak.source == "nvml"] == expected
 
-        def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
-            return index
 
-        def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[SimpleNamespace]:  # noqa: N802
-            return [SimpleNamespace(pid=os.getpid(), usedGpuMemory=300), SimpleNamespace(pid=1, usedGpuMemory=1000)]
+def test_a_sample_of_a_gpu_knows_its_clocks_and_what_held_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read after the clock stopped, of the GPU that torch means; where NVML is mute, nothing."""
+    cuda = FakeCuda()
+    gpus = [Cuda(SimpleNamespace(cuda=cuda)) for _ in range(2)]
 
-        def nvmlDeviceGetUtilizationRates(self, handle: int) -> SimpleNamespace:  # noqa: N802
-            return SimpleNamespace(gpu=50)
+    monkeypatch.setitem(sys.modules, "pynvml", Library())
+    gauges = gpus[0].time(cuda.call, 1).gauges
+    monkeypatch.setitem(sys.modules, "pynvml", None)
 
-    def seen(library: object) -> list[tuple[str, int, str]]:
-        monkeypatch.setitem(sys.modules, "pynvml", library)
-        with Cuda(SimpleNamespace(cuda=FakeCuda()), 0).peaks() as peaks:
-            pass
-        return [(peak.source, peak.size_bytes, peak.statistic) for peak in peaks if peak.source == "nvml"]
+    assert gauges == {
+        "gpu_sm_clock": (1.98e9, "Hz"), "gpu_memory_clock": (2.619e9, "Hz"),
+        "gpu_throttled:power_cap": (1.0, "count"), "gpu_throttled:heat_hardware": (1.0, "count"),
+    }  # fmt: skip
+    assert gpus[1].time(cuda.call, 1).gauges == {}
 
-    assert seen(Library()) == [("nvml", 300, "reading")]
-    assert seen(None) == []
+
+def test_the_clocks_of_samples_are_metrics_of_their_case(tmp_path: Path, workload: Any) -> None:
+    """One for each sample, in its phase."""
+    with recorder.run("t", store=tmp_path, source="measure") as run:
+        Runner(run, Settings(repeat=5, budget_s=0.1), program="fake_program:FakeProgram").measure([workload(gauge=1)])
+
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        rows = warehouse.rows(
+            "SELECT backend, median, unit, n FROM cells WHERE metric = 'gpu_sm_clock' AND phase = 'steady' ORDER BY 1"
+        )
+    assert rows == [(backend, 1e9, "Hz", 5) for backend in ("candidate", "eager")]
 
 
 def test_a_missing_gpu_has_a_reason() -> None:

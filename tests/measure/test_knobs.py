@@ -116,7 +116,7 @@ def test_what_concerns_a_gpu_is_told_to_it() -> None:
         matmul=SimpleNamespace(), set_per_process_memory_fraction=lambda *given: said.append(given)
     )  # fmt: skip
     fake = SimpleNamespace(
-        use_deterministic_algorithms=said.append, cuda=cuda, device=str,
+        use_deterministic_algorithms=said.append, cuda=cuda, device=lambda name: SimpleNamespace(index=int(name[-1])),
         backends=SimpleNamespace(cudnn=SimpleNamespace(), cuda=cuda),
     )  # fmt: skip
     import torch._inductor.config as inductor
@@ -128,5 +128,5 @@ def test_what_concerns_a_gpu_is_told_to_it() -> None:
     finally:
         inductor.fallback_random = before
 
-    assert said == [True, (0.5, "cuda:1")]
+    assert said == [True, (0.5, 1)]
     assert (cuda.matmul.allow_tf32, fake.backends.cudnn.deterministic) == (False, True)
