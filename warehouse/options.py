@@ -98,7 +98,7 @@ def share_option(*names: str, default: str | None, most: float = 1, help: str) -
 
 store_option: Callable[[Any], Any] = click.option(
     "--store",
-    metavar="DIR",
+    metavar="STORE",
     callback=_open_store,
     help="Store to use; else $BENCH_STORE, the nearest .bench upward, or .bench here.",
 )

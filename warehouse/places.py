@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,6 +31,7 @@ RETRY: "RetryConfig" = {  # throttling, resets, servers that restart; who is not
     "retry_timeout": timedelta(seconds=20),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=3), "base": 2},
 }
+AGAIN = (0.05, 0.2, 0.8)  # seconds before what obstore does not repeat is
 WAIT = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "120s"}
 PART_BYTES = 16 << 20  # what is larger is uploaded in parts
 CHECKED = re.compile(r"-([0-9a-f]{16})\.parquet$")
@@ -108,20 +110,19 @@ def clean_url(url: str) -> str:
         BenchError: It is none, or holds a credential; the message repeats neither credential nor query.
     """
     parts = urlsplit(url)
-    folders = [part for part in parts.path.split("/") if part]
-    shown = "/".join([f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", *folders])
     if parts.scheme not in SCHEMES:
         raise BenchError(
-            f"{shown} is no store: give a folder, or {', '.join(f'{s}://bucket/prefix' for s in SCHEMES)}."
+            f"{parts.scheme}://… is no store: give a folder, or {', '.join(f'{s}://bucket/prefix' for s in SCHEMES)}."
         )
-    if "@" in parts.netloc or parts.query or parts.fragment:
+    if "@" in url or ":" in parts.netloc or parts.query or parts.fragment:
         raise BenchError(
-            f"the address of the store {shown} holds more than bucket and prefix. Credentials come from the environment, "
-            f"such as {SCHEMES[parts.scheme]}_… variables, never from the address, which is recorded and shown."
+            f"the address of the store, {parts.scheme}://…, holds more than bucket and prefix. Credentials come from the "
+            f"environment, such as {SCHEMES[parts.scheme]}_… variables, never from the address, which is recorded and shown."
         )
+    folders = [part for part in parts.path.split("/") if part]
     if not parts.netloc or ".." in folders or "." in folders:
-        raise BenchError(f"{shown} names no bucket and prefix: write {parts.scheme}://bucket/prefix.")
-    return shown
+        raise BenchError(f"{url} names no bucket and prefix: write {parts.scheme}://bucket/prefix.")
+    return "/".join([f"{parts.scheme}://{parts.netloc}", *folders])
 
 
 def digest_of(name: str) -> str | None:
@@ -259,23 +260,32 @@ class Bucket:
 
         with _errors(self.url, name):
             _check(path, name)
-            if path.stat().st_size <= PART_BYTES:
-                with contextlib.suppress(obstore.exceptions.AlreadyExistsError):
-                    obstore.put(self.store, name, path, mode="create", use_multipart=False)
-                    return
+            if path.stat().st_size <= PART_BYTES and self._create(name, path):
+                return
             if not _is_here(self, path, name):
                 obstore.put(self.store, name, path, chunk_size=PART_BYTES, max_concurrency=4)
 
     def create(self, name: str, content: bytes) -> bool:
         """Make a small file, if we are the first, which the server decides."""
+        with _errors(self.url, name):
+            return self._create(name, content) or self.read(name) == content
+
+    def _create(self, name: str, content: bytes | Path) -> bool:
+        """Whether there was none by that name. obstore repeats no such request after a reset: it may have been done."""
         import obstore
 
-        with _errors(self.url, name):
+        pauses = iter(AGAIN)
+        while True:
             try:
                 obstore.put(self.store, name, content, mode="create", use_multipart=False)
+                return True
             except obstore.exceptions.AlreadyExistsError:
-                return bytes(obstore.get(self.store, name).bytes()) == content  # a retry of ours, whose answer was lost
-        return True
+                return False
+            except obstore.exceptions.GenericError as error:
+                pause = next(pauses, None)
+                if pause is None or "status code" in str(error):  # not there, or it answered
+                    raise
+                time.sleep(pause)
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -411,7 +421,7 @@ def _reason(url: str, text: str) -> str:
         return (
             f"{url}: there is no such bucket. Create it, or check its name and the endpoint ({variables}_… variables)."
         )
-    if status in ("401", "403") or re.search("credential|token|metadata", text, re.IGNORECASE):
+    if status in ("401", "403") or (not status and re.search("credential|token|metadata", text, re.IGNORECASE)):
         return (
             f"{url}: access is denied{f' ({said})' if said else ', no credentials were found'}. "
             f"Give credentials by {variables}_… variables{', or a profile (with boto3 installed)' if variables == 'AWS' else ''}."

@@ -1,0 +1,50 @@
+"""A bucket on loopback, and machines that share a store in it."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from bench.warehouse import places, remote
+from bench.warehouse.store import Store
+
+from ..object_server import ObjectServer
+
+SECRET = "planted/Secret+Key"
+
+
+@pytest.fixture(scope="session")
+def object_server() -> Iterator[ObjectServer]:
+    pytest.importorskip("obstore")
+    pytest.importorskip("moto")
+    server = ObjectServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(object_server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectServer]:
+    """The server, reached by what the environment says."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", object_server.url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAPLANTED")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("BENCH_MIRRORS", str(tmp_path / "mirrors"))
+    monkeypatch.delenv("BENCH_STORE", raising=False)
+    monkeypatch.setitem(places.RETRY, "backoff", {**places.RETRY["backoff"], "init_backoff": timedelta(milliseconds=5)})
+    monkeypatch.setattr(remote, "_away", {})
+    monkeypatch.setattr(remote, "_said", set())
+    yield object_server
+    object_server.fault = None
+
+
+@pytest.fixture
+def url(server: ObjectServer, tmp_path: Path) -> str:
+    """The address of a store that nobody wrote to yet."""
+    return f"s3://bucket/{tmp_path.parent.name}/{tmp_path.name}"
+
+
+@pytest.fixture
+def machine(url: str, tmp_path: Path) -> Callable[[str], Store]:
+    """The store as one of several machines has it, with a mirror of its own."""
+    return lambda name: Store(tmp_path / "machines" / name, url)
