@@ -32,6 +32,16 @@ def calls(n):
 
 def called(i):
     return i
+
+def exceptions(n):
+    for i in range(n):
+        try:
+            raises()
+        except ValueError:
+            pass
+
+def raises():
+    raise ValueError
 """
 
 
@@ -49,6 +59,9 @@ def measure(figures: Figures) -> None:
         def calls() -> None:
             module.calls(LINES // 3)
 
+        def exceptions() -> None:
+            module.exceptions(LINES // 6)
+
         def native() -> None:
             zlib.crc32(data)
 
@@ -60,6 +73,7 @@ def measure(figures: Figures) -> None:
             ("C code", native, 1.05),
             ("lines", loop, PYTHON_BAR),
             ("calls", calls, PYTHON_BAR),
+            ("exceptions", exceptions, None),  # monitoring cannot be told to leave out a frame that one ends
         ):
             plain, traced = _both(function, other)
             figures.add(f"untraced {name} beside a trace", traced / 1e3, "µs", reference=plain / 1e3, ratio_most=bar,
