@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "verify": (".warehouse.commands", "verify", "Check every file's checksum and accounting."),
     "sync": (".warehouse.sync_command", "sync", "Copy what one store has and another lacks, disk or bucket."),
     "compact": (".warehouse.commands", "compact", "Merge small event files without changing any result."),
+    "archive": (".warehouse.commands", "archive", "Move old runs into another store."),
 }
 
 

@@ -41,6 +41,7 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
     )
     runs = _meant(base, rows)
     if not runs:
+        _check_archive(warehouse, base)
         known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
         raise UnknownName("run", name, known, where=str(warehouse.store), cure="List them with: bench runs")
     if int(back or 0) >= len(runs):
@@ -63,6 +64,20 @@ def _meant(name: str, rows: Sequence[tuple[str, str, str | None, str]]) -> list[
     if not re.fullmatch(r"[0-9a-f]+", name):
         return []
     return [run_id for run_id, _, commit, _ in rows if commit is not None and commit.startswith(name)]
+
+
+def _check_archive(warehouse: "Warehouse", name: str) -> None:
+    """Raise BenchError where a name means runs that were moved into another store."""
+    rows = warehouse.rows(
+        "SELECT run_id, config, git_commit, '', archive FROM archived_runs WHERE run_id NOT IN (SELECT run_id FROM runs)"
+    )
+    if found := _meant(name, [row[:4] for row in rows]) if name != "latest" else []:
+        archive = next(row[4] for row in rows if row[0] == found[0])
+        which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
+        raise BenchError(
+            f"{which} archived to {archive}. Ask there with --store {archive}, or bring all of it back with: "
+            f"bench sync {archive} {warehouse.store.root}"
+        )
 
 
 def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequence[str], kind: str) -> None:

@@ -1,6 +1,7 @@
-"""Commands that keep a store in order: recover, rebuild, verify, compact."""
+"""Commands that keep a store in order: recover, rebuild, verify, compact, archive."""
 
 import sys
+from datetime import datetime
 
 import click
 
@@ -94,6 +95,37 @@ def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
     before = len(EventLog(store).files())
     merge(store, below_bytes=below << 20, target_bytes=target << 20, wait=not no_wait, say=say)
     click.echo(f"{before} files became {len(EventLog(store).files())}")
+
+
+@click.command(cls=Command)
+@store_option
+@no_wait_option
+@click.argument("destination", metavar="STORE")
+@click.option(
+    "--before",
+    required=True,
+    metavar="DATE",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]),
+    help="Move the runs that began before it, UTC: 2026-11-01, or 2026-11-01T12:30.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be moved, and move nothing.")
+def archive(store: Store, no_wait: bool, destination: str, before: datetime, dry_run: bool) -> None:
+    """Move the runs that began before a date into another store, a folder or s3://….
+
+    Each file is read back and checked there before it goes here. Whoever asks for such a run is told where it is.
+
+    \b
+        bench archive /mnt/archive --before 2026-01-01
+    """  # fmt: skip
+    from .archive import archive as move
+
+    target = Store.find(destination)
+    done = move(store, target, before, dry_run=dry_run, wait=not no_wait, say=say)
+    click.echo(
+        f"{done.runs} runs in {done.files} files ({done.size_bytes / 1e6:.1f} MB) {'would be ' if dry_run else ''}moved to "
+        f"{target}; {done.left} runs stay"
+        + (f", which share {done.split} of the files: each of those is split" if done.split else "")
+    )
 
 
 def complain(problems: dict[str, str]) -> None:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from . import schema
 from .database import LOADING_MEMORY, Warehouse, load_locked
 from .events import TABLES, Environment, Event, Source
-from .log import MERGED, EventLog, LogFile, as_bench_error, metadata, path_list, publish, replaced, sha256
+from .log import MERGED, SPLIT, EventLog, LogFile, as_bench_error, metadata, path_list, publish, replaced, sha256
 from .remote import pull, push, sweep
 from .schema import quote
 from .store import Say, Store
@@ -91,7 +91,7 @@ def merge(store: Store, months: Mapping[str, str | None], *, below_bytes: int, t
     groups: defaultdict[tuple[str, str | None], list[LogFile]] = defaultdict(list)
     ready = set()
     for file in log.files():
-        if file.name in months and file.stem not in sealing:
+        if file.name in months and file.stem not in sealing and not file.stem.startswith(SPLIT):
             if _is_sorted(file):
                 ready.add(file)
             if file not in ready or file.size_bytes < below_bytes:
@@ -177,6 +177,7 @@ def write_sorted(
 
     folder = store.events / event.TABLE
     temporary = folder / f".{stem}.tmp"
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         config: dict[str, Any] = {"memory_limit": LOADING_MEMORY, "temp_directory": str(store.root / ".spill")}
         with contextlib.closing(duckdb.connect(config=config)) as connection, as_bench_error(event.TABLE, folder):

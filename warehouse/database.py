@@ -20,6 +20,7 @@ from .. import sql
 from .errors import BenchError, Exit, StoreBusy
 from .events import (
     TABLES,
+    ArchivedRun,
     Case,
     Environment,
     Event,
@@ -31,7 +32,7 @@ from .events import (
     Source,
     Timing,
 )
-from .log import IMPORT, MERGED, EventLog, LogFile, path_list, replaced, sha256, sync, unmerged
+from .log import IMPORT, MERGED, SPLIT, EventLog, LogFile, path_list, replaced, sha256, splits, sync, unmerged
 from .schema import SQL_TYPES, create_tables, literal, quote
 from .store import Say, Store
 from .views import compute_derived, create_derived
@@ -114,6 +115,9 @@ def _load_log(store: Store, anew: bool) -> Loaded:
     covered = set() if known is None else known.union(*(stands_for.get(name, set()) for name in known))
     if any(names & covered and unmerged(names - covered) for names in stands_for.values()):
         # a merged file holds some events that are loaded and some that are not: only building anew tells them apart
+        known, new = None, [file for file in files if file.name not in superseded]
+    gone = set() if known is None else known - here - superseded
+    if gone and gone & _archived(files):  # anew, since what is left is less, and the warehouse shall be smaller, too
         known, new = None, [file for file in files if file.name not in superseded]
     noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & covered}
     loaded.rebuilt = known is None
@@ -222,12 +226,35 @@ def _connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb
 
 def counting_files(files: list[LogFile]) -> list[LogFile]:
     """The files whose import was committed, which its `sources` file says."""
-    committed = {file.stem for file in files if file.table == Source.TABLE}
-    merged = [file for file in files if file.stem.startswith(MERGED) and file.table == Source.TABLE]
-    uncommitted = [file for file in files if file.stem.startswith(IMPORT) and file.commit not in committed]
-    if uncommitted and merged:
-        committed |= {name.rpartition("-")[0] for file in merged for name in replaced(file.path)}
+    files = _without_parts(files)
+    sources = [file for file in files if file.table == Source.TABLE]
+    committed = {file.stem for file in sources}
+    if any(file.stem.startswith(IMPORT) and file.commit not in committed for file in files):
+        others = [file.path for file in sources if file.stem.startswith((MERGED, SPLIT))]
+        committed |= {name.rpartition("-")[0] for path in others for name in (*replaced(path), *splits(path))}
     return [f for f in files if not f.stem.startswith(IMPORT) or f.commit in committed]
+
+
+def _without_parts(files: list[LogFile]) -> list[LogFile]:
+    """The files but for parts of such as are among them, or are stood for by one."""
+    parts = {file: set(splits(file.path)) for file in files if file.stem.startswith(SPLIT)}
+    if not parts:
+        return files
+    here = {file.name for file in files}.union(*(replaced(file.path) for file in files if file.stem.startswith(MERGED)))
+    return [file for file in files if not parts.get(file, set()) & here]
+
+
+def _archived(files: list[LogFile]) -> set[str]:
+    """Names of the files that went into other stores, or were split because a part of them did."""
+    import pyarrow.parquet as pq
+
+    names = {name for file in files if file.stem.startswith(SPLIT) for name in splits(file.path)}
+    for file in files:
+        if file.table == ArchivedRun.TABLE:
+            names.update(
+                name for held in pq.read_table(file.path, columns=["files"])["files"].to_pylist() for name in held or ()
+            )
+    return names
 
 
 def _known(store: Store) -> set[str] | None:

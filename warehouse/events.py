@@ -357,7 +357,28 @@ class Reject(Event):
     text: Annotated[str | None, Column("The record itself; bytes that are no UTF-8 stand as \\xNN.")] = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedRun(Event):
+    """One run that was moved into another store. It may have come back since: then it is among `runs`, too."""
+
+    TABLE = "archived_runs"
+    DOC = "run that was moved into another store"
+
+    run_id: RunId
+    config: Annotated[str, Column("Config it belongs to.")]
+    source: Annotated[str | None, Column("What produced it: api, measure, or the format imported.")] = None
+    suite: Annotated[str | None, Column("Set of workloads it was about.")] = None
+    git_commit: Annotated[str | None, Column("Commit of the measured code.")] = None
+    began_at: Annotated[Instant | None, Column("When it began.")] = None
+    archive: Annotated[str, Column("Store it was moved to: folder or address.")]
+    archived_at: Annotated[Instant | None, Column("When it was moved.")] = None
+    files: Annotated[list[str] | None, Column("Names of the event files that hold it there.")] = None
+    imported: Annotated[
+        Json | None, Column("Its imported files, so that none is loaded twice: a JSON list of lists.")
+    ] = None
+
+
 EVENTS: tuple[type[Event], ...] = (
-    Run, Environment, Case, Outcome, Timing, MemorySample, MemoryLine, ScheduleChunk, Metric, Source, Reject,
+    Run, Environment, Case, Outcome, Timing, MemorySample, MemoryLine, ScheduleChunk, Metric, Source, Reject, ArchivedRun,
 )  # fmt: skip
 TABLES: dict[str, type[Event]] = {event.TABLE: event for event in EVENTS}

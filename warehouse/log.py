@@ -6,6 +6,7 @@ appears by rename, whole or not at all. What belongs together shares a stem:
     <uuid>          one sealed journal
     import-<…>      one imported file or part of one; it counts only once its `sources` file is there, renamed last
     merged-<month>-<…>   files put together by compaction; its metadata name all those it stands for
+    split-<…>       what stays, or what went, of a file some of whose runs were archived; it counts where that file does not
 """
 
 import contextlib
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 IMPORT = "import-"
 MERGED = "merged-"
+SPLIT = "split-"
+ARCHIVING = "archiving.json"  # in the store: names of files that another store holds, and which go
+STAGING = ".archiving-"
 ROWS_AT_ONCE = 100_000
 ROWS_TOGETHER = 1000  # added at once, fewer wait for others: an Arrow table has its price
 
@@ -173,10 +177,6 @@ class EventLog:
                 self._write(table, arrow_table(contents.layouts[table], columns, contents.header), path.stem)
         path.unlink()
 
-    def committed(self, file: LogFile) -> bool:
-        """Whether the import this file belongs to was finished."""
-        return any((self.store.events / Source.TABLE).glob(f"{file.commit}-*.parquet"))
-
     def journals(self) -> list[Path]:
         """Journals not sealed yet, their writers alive or gone."""
         return sorted(self.store.journals.glob("*.journal"))
@@ -195,6 +195,7 @@ class EventLog:
             shutil.rmtree(staging, ignore_errors=True)
         for unfinished in self.store.events.glob(f"*/.{MERGED}*.tmp"):
             unfinished.unlink()
+        self._finish_archiving()
         sealed, left_out = [], {}
         for path in self.journals():
             try:
@@ -203,6 +204,21 @@ class EventLog:
             except journal.Unreadable as error:
                 left_out[path.name] = str(error)
         return sealed, left_out
+
+    def _finish_archiving(self) -> None:
+        for staging in self.store.root.glob(f"{STAGING}*"):
+            shutil.rmtree(staging, ignore_errors=True)
+        going = self.store.root / ARCHIVING
+        if going.exists():
+            for name in json.loads(going.read_text()):
+                path = self.store.root / name
+                path.unlink(missing_ok=True)
+                if not name.startswith(self.store.events.name):
+                    with contextlib.suppress(OSError):  # others are in it
+                        path.parent.rmdir()
+            for folder in self.store.events.iterdir():
+                sync(folder)
+            going.unlink()
 
 
 def _is_abandoned(path: Path) -> bool:
@@ -426,6 +442,12 @@ def replaced(path: Path | BinaryIO) -> list[str]:
 def unmerged(names: Iterable[str]) -> set[str]:
     """Those of files that were recorded or imported: others are named beside what they stand for."""
     return {name for name in names if not name.startswith(MERGED)}
+
+
+def splits(path: Path) -> list[str]:
+    """Names of the files that one which was split is a part of; none for any other file."""
+    names: list[str] = json.loads(metadata(path).get("bench.splits", "[]"))
+    return names
 
 
 def _parquet_type(kind: Any) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from .database import Warehouse, load_locked
+from .database import Warehouse, counting_files, load_locked
 from .events import TABLES, Environment
 from .log import IMPORT, EventLog, sha256
 from .remote import disagreements, pull
@@ -42,15 +42,22 @@ def verify(store: Store, *, wait: bool = True, say: Say | None = None) -> Checke
 
 
 def _check_files(log: EventLog, checked: Checked) -> None:
-    for file in log.files():
+    files = log.files()
+    counted = {file.name for file in counting_files(files)}
+    for file in files:
         checked.files += 1
         if sha256(file.path)[:16] != file.digest:
             checked.problems[file.name] = (
                 f"{file.path} is damaged: its content is not what its name says. Restore it from a copy; "
                 "`bench rebuild` then loads it."
             )
-        elif file.stem.startswith(IMPORT) and file.table != "sources" and not log.committed(file):
-            checked.notes.append(f"{file.name} belongs to an import that never finished, and counts for nothing")
+        elif file.name not in counted:
+            why = (
+                "belongs to an import that never finished"
+                if file.stem.startswith(IMPORT)
+                else "is part of a file that is here"
+            )
+            checked.notes.append(f"{file.name} {why}, and counts for nothing")
     for journal in log.journals():
         checked.notes.append(f"{journal.name} is still being written")
 
