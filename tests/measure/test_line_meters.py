@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from bench.measure.line_ledger import Read
-from bench.measure.line_meters import host
+from bench.measure.line_meters import gpus, host
 from bench.measure.memory import error_bound_bytes
 
 MB = 1 << 20
@@ -60,3 +60,31 @@ def test_memory_that_has_not_moved_is_none(tmp_path: Path) -> None:
 
     assert read(now) is None
     assert read(now - 1) == (now, now)
+
+
+def test_torch_without_a_gpu_has_no_gpu_meters() -> None:
+    """And is not made to look for one; what a meter asks of it is there by that name."""
+    torch = pytest.importorskip("torch")
+    before = torch.cuda.is_initialized()
+
+    assert before or gpus(()) == []
+    assert torch.cuda.is_initialized() == before
+    assert callable(torch.cuda.memory_stats_as_nested_dict)
+    assert callable(torch.cuda.reset_peak_memory_stats)
+
+
+def test_a_real_gpus_spike_is_its_peak() -> None:
+    """By the allocator's own count, to the byte, though nothing of it is left."""
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    held = torch.zeros(MB, dtype=torch.uint8, device="cuda:0")
+    index, source, read = next(meter for meter in gpus(()) if meter[0] == 0)
+    _, before = look(read)
+    del held
+    torch.zeros(64 * MB, dtype=torch.uint8, device="cuda:0")
+    peak, after = look(read)
+
+    assert (index, source.source, source.unit_bytes) == (0, "cuda_allocated", 1)
+    assert (peak, after) == (before - MB + 64 * MB, before - MB)
+    assert read(after) is None
