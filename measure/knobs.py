@@ -13,6 +13,8 @@ import click
 from ..warehouse.errors import BenchError
 from ..warehouse.options import Values
 
+RANKS = 2  # processes of a distributed model, unless told
+
 
 def _knob(default: Any, help: str, **option: Any) -> Any:
     return field(default=default, metadata={"help": help, **option})
@@ -42,7 +44,7 @@ class Knobs:
     tolerance: float | None = _knob(None, "Tolerance of the accuracy check.", type=click.FloatRange(min=0))
     cosine: bool = _knob(False, "Check accuracy by the cosine instead of by float64.")
     distributed: str | None = _knob(None, "Over several processes: DDP or FSDP.", type=click.Choice(("ddp", "fsdp")))
-    ranks: int | None = _knob(None, "Processes of a distributed model. [default: 2]", type=click.IntRange(min=1))
+    ranks: int | None = _knob(None, f"Processes of a distributed model. [default: {RANKS}]", type=click.IntRange(min=1))
     fullgraph: bool = _knob(False, "A graph break is an error.")
     dynamic: bool = _knob(False, "Compile for any shape.")
     dynamo_config: tuple[str, ...] = _knob((), "Settings of torch._dynamo.config.", cls=Values, value_type=_PAIR)

@@ -9,6 +9,7 @@ from click.core import ParameterSource
 from ..warehouse.errors import BenchError, Exit
 from ..warehouse.options import Command
 from ..warehouse.store import Store
+from . import torchrun
 from .console import talk
 from .models_options import axis_options, command_for, selection_options, setting_options
 from .models_plan import asked
@@ -41,6 +42,10 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
     if not found.plan:
         talk(f"part {options['part']} of this plan is empty")
         return Exit.OK
+    if torchrun.following():  # rank 0 prints for all
+        if not (options["print_only"] or options["print_commands"]):
+            torchrun.follow()
+        return Exit.OK
     known = None
     if options["resume"] or options["retry"]:
         from .resume import known_cases
@@ -62,9 +67,14 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
         baseline=options["baseline"],
     )  # fmt: skip
     if not (revisions := options["revisions"]):
-        return measure(found.plan, found.settings, wanted, known)
+        with torchrun.lead():
+            return measure(found.plan, found.settings, wanted, known)
     if known or wanted.baseline or len(set(revisions)) < 2:
         raise BenchError("--revisions takes two or more, and neither --resume nor --baseline: it compares them itself.")
+    if torchrun.started():
+        raise BenchError(
+            "revisions are measured by ranks of this machine: leave torchrun out, --distributed starts them."
+        )
     if any(workload.batch_size == AUTO for workload in found.plan):
         raise BenchError("revisions are measured at the same sizes. Find one first, without --revisions, and name it.")
     return measure_revisions(found.plan, found.settings, wanted, revisions, options["rounds"])

@@ -9,8 +9,9 @@ from click.core import ParameterSource
 
 from ..warehouse.errors import BenchError, UnknownName
 from . import backends as known_backends
-from . import plan_file
+from . import plan_file, torchrun
 from .console import talk
+from .knobs import RANKS
 from .models_options import AXES, HERE, QUICK_BUDGET_S, QUICK_PRECISION
 from .plan import BASELINE, PARAMETERS, Settings, Workload, merged, product
 from .selection import select
@@ -41,6 +42,7 @@ def asked(ctx: click.Context, options: Mapping[str, Any]) -> Asked:
     given = {name for name in options if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     said = {name: value for name, value in options.items() if name not in HERE}
     said |= {name: value for name, value in file.shared.items() if name not in given}
+    said["ranks"] = _ranks(said)
     parameters = {name: said[name] for name in PARAMETERS if said[name]}
     products = {
         place: said | {name: value for name, value in table.items() if name not in given}
@@ -53,6 +55,25 @@ def asked(ctx: click.Context, options: Mapping[str, Any]) -> Asked:
     if options["part"]:
         plan = options["part"].of(plan)
     return Asked(plan, _settings(said), {name: value for name, value in said.items() if name not in AXES})
+
+
+def _ranks(said: Mapping[str, Any]) -> int | None:
+    """Processes of a distributed model: as many as torchrun started, if it did; None for the usual number.
+
+    Raises:
+        BenchError: Other ones are asked for, or none.
+    """
+    asked: int | None = said["ranks"]
+    ranks = torchrun.started()
+    if ranks is None:
+        return asked
+    if not said["distributed"]:
+        raise BenchError(
+            f"torchrun started {ranks} ranks, and nothing is spread over them. Say how: --distributed ddp|fsdp."
+        )
+    if asked not in (None, ranks):
+        raise BenchError(f"torchrun started {ranks} ranks, not {asked}. Leave --ranks out.")
+    return ranks if ranks != RANKS else None
 
 
 def _settings(said: Mapping[str, Any]) -> Settings:

@@ -1,8 +1,9 @@
 """Several processes as one workload: a model trained by DDP or FSDP, with gloo on CPUs and NCCL on GPUs.
 
-The worker is rank 0 and leads: it starts the other ranks, `python -m bench.measure.ranks`, with the environment that
-torchrun would give them, and tells them on their stdin what to prepare and how often to run it, before its clock
-starts. All ranks have the same inputs, so that the averaged gradients are those of one process, and accuracy can be judged.
+The worker is rank 0 and leads. It starts the other ranks, `python -m bench.measure.ranks`, with the environment that torchrun
+would give them; or, where torchrun started bench itself, has them started by the bench of each rank, see torchrun. It tells them
+what to prepare and how often to run it, before its clock starts. All ranks have the same inputs, so that the averaged gradients
+are those of one process, and accuracy can be judged.
 """
 
 import atexit
@@ -15,29 +16,69 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
+from . import torchrun
 from .plan import Settings, Workload
 
 CLOSING_S = 10.0
+
+
+class Other(Protocol):
+    """Another rank, or several, as rank 0 speaks to them."""
+
+    def tell(self, line: str) -> None:
+        """Have it read a line."""
+
+    def close(self) -> None:
+        """Let it go."""
+
+
+class Rank:
+    """A rank that this process started, or starts again elsewhere."""
+
+    def __init__(self, environment: dict[str, str], told: str) -> None:
+        """Start it, and tell it the workload and the settings."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, env=environment, text=True
+        )
+        self.tell(told)
+
+    def tell(self, line: str) -> None:
+        """Have it read a line; one that is gone hears nothing, which rank 0 will notice when they are to meet."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def close(self) -> None:
+        """Let it end, and make it end if it waits in a collective that rank 0 never came to."""
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()  # type: ignore[union-attr]
+        try:
+            self._process.wait(timeout=CLOSING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
 
 
 class Ranks:
     """The other ranks, as rank 0 sees them; in a rank itself, nobody to lead."""
 
     def __init__(self, workload: Workload, settings: Settings, count: int) -> None:
-        """Start the other ranks, and meet them; a process that has a rank already only meets."""
-        self._others: list[subprocess.Popen[str]] = []
+        """Start the other ranks, and meet them; one of those only meets."""
         self._prepared = 0
-        if "RANK" not in os.environ:
+        self._others: list[Other] = []
+        told = json.dumps([asdict(workload), asdict(settings)])
+        if torchrun.leading():
+            self._others = [torchrun.Followers(told)]
+        elif "RANK" not in os.environ:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
             os.environ |= {**meeting, "WORLD_SIZE": str(count), "RANK": "0", "LOCAL_RANK": "0"}
-            told = json.dumps([asdict(workload), asdict(settings)])
-            for rank in range(1, count):
-                environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-                self._others.append(_start(environment, told))
+            self._others = [
+                Rank({**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}, told) for rank in range(1, count)
+            ]
         atexit.register(self._close)
         meet(workload.device)
 
@@ -55,20 +96,12 @@ class Ranks:
         import torch
 
         for other in self._others:
-            with contextlib.suppress(OSError):
-                other.stdin.close()  # type: ignore[union-attr]
-        for other in self._others:
-            try:
-                other.wait(timeout=CLOSING_S)
-            except subprocess.TimeoutExpired:  # it waits in a collective that this rank never came to
-                other.kill()
+            other.close()
         torch.distributed.destroy_process_group()
 
     def _tell(self, *words: Any) -> None:
         for other in self._others:
-            assert other.stdin is not None
-            other.stdin.write(json.dumps(words) + "\n")
-            other.stdin.flush()
+            other.tell(json.dumps(words))
 
 
 class Together:
@@ -88,14 +121,6 @@ class Together:
         return self._step
 
 
-def _start(environment: dict[str, str], told: str) -> "subprocess.Popen[str]":
-    process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE, env=environment, text=True)
-    assert process.stdin is not None
-    process.stdin.write(told + "\n")
-    process.stdin.flush()
-    return process
-
-
 def meet(device: str) -> None:
     """Join the group of ranks."""
     import torch
@@ -103,7 +128,7 @@ def meet(device: str) -> None:
     on_gpu = device.startswith("cuda")
     if on_gpu:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
+    torch.distributed.init_process_group("nccl" if on_gpu else "gloo", **torchrun.meeting())
 
 
 def barrier() -> None:

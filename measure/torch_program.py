@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import accuracy, backends, compilation, inspection, minifier, traces
 from .devices import Device, device
-from .knobs import Knobs
+from .knobs import RANKS, Knobs
 from .loading import build
 from .plan import BASELINE, Settings, Workload
 from .program import Agreement, Fact, ModelFailed, status_of
@@ -54,7 +54,7 @@ class TorchProgram:
             self._reference, self._unchecked = self._float64(original)
             dtype, self._amp = types(workload.dtype, workload.device)
             self._model = turned(original.cast(workload.device, dtype), self._knobs, workload.mode)
-            self._ranks = Ranks(workload, settings, self._knobs.ranks or 2) if self._knobs.distributed else None
+            self._ranks = Ranks(workload, settings, self._knobs.ranks or RANKS) if self._knobs.distributed else None
         except Exception as error:
             raise ModelFailed from error
 

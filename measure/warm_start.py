@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from . import torchrun
 from .compilation import caches
 from .plan import Job
 from .program import ModelFailed
@@ -32,9 +33,7 @@ class WarmCall:
 def warm_calls(job: Job, backends: Iterable[str]) -> list[WarmCall]:
     """The first calls of these backends in a process of their own, which ends with this one."""
     asked = replace(job, workload=replace(job.workload, backends=tuple(backends)))
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("RANK", "LOCAL_RANK", "WORLD_SIZE")
-    }
+    environment = torchrun.left(os.environ)
     if root := environment.pop("BENCH_COMPILE_CACHE", None):
         environment |= caches(root)
     done = subprocess.run(
