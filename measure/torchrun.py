@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
 
 PATIENCE = timedelta(days=7)  # a plan may take long, and who waits for it costs nothing
+LEAVING = timedelta(seconds=30)  # for which rank 0 keeps the store for the others at most, when all is over
 GROUP = "BENCH_RANKS_GROUP"  # number of the worker that a rank is for
 BEGIN, TELL, END, OVER = "begin", "tell", "end", "over"
 
@@ -97,6 +98,8 @@ def lead() -> Iterator[None]:
         yield
     finally:
         _post(store, OVER)
+        with contextlib.suppress(RuntimeError):  # one is gone, or never came: no reason to stay
+            store.wait([f"gone/{rank}" for rank in range(1, int(os.environ["WORLD_SIZE"]))], LEAVING)
 
 
 def follow() -> None:
@@ -116,6 +119,7 @@ def follow() -> None:
             process.close()
             process = None
         if what == OVER:
+            store.set(f"gone/{os.environ['RANK']}", "")
             return
         if what == BEGIN:
             group, told = json.loads(line)

@@ -32,6 +32,10 @@ class FakeStore:
     def get(self, key: str) -> str:
         return str(self.values[key])
 
+    def wait(self, keys: list[str], timeout: Any) -> None:
+        if not self.values.keys() >= set(keys):
+            raise RuntimeError("timeout")
+
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> FakeStore:
@@ -72,6 +76,7 @@ def test_others_start_a_rank_for_each_worker_and_hand_on_what_it_tells(
         ("start", "1", "3", "first"), ("1", "prepare"), ("close", "1"),
         ("start", "2", "3", "second"), ("2", "run"), ("close", "2"),
     ]  # fmt: skip
+    assert "gone/3" in store.values, "rank 0 keeps the store until all have heard that it is over"
 
 
 def test_all_is_over_for_the_others_however_it_ends(store: FakeStore) -> None:
