@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..warehouse.errors import BenchError
 from ..warehouse.store import Store
@@ -30,6 +31,7 @@ class Known:
     sha256: str
     head_sha256: str
     next_line: int
+    archive: str | None = None  # the store that it was moved to, and is no longer here
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class KnownSources:
         self.by_sha256.setdefault(row.sha256, []).append(row)
         if row.head_sha256:
             self.by_head.setdefault(row.head_sha256, []).append(row)
-        self.runs.setdefault(row.run_id, {})[row.name] = row.head_sha256
+        if row.archive is None:
+            self.runs.setdefault(row.run_id, {})[row.name] = row.head_sha256
 
     def rows(self) -> list[Known]:
         """All of them."""
@@ -89,21 +92,31 @@ def read_log(store: Store) -> KnownSources:
     """
     import duckdb
 
-    from ..warehouse.events import Source
+    from ..warehouse.events import ArchivedRun, Source
     from ..warehouse.log import EventLog
 
-    paths = [str(file.path) for file in EventLog(store).files() if file.table == Source.TABLE]
-    if not paths:
-        return KnownSources()
+    files = EventLog(store).files()
+    queries = {  # DISTINCT, for a merged file repeats those it stands for
+        Source.TABLE: f"SELECT DISTINCT {COLUMNS} FROM read_parquet(?, union_by_name = true)",
+        ArchivedRun.TABLE: "SELECT imported, archive FROM read_parquet(?) WHERE imported IS NOT NULL ORDER BY archived_at",
+    }
+    found: dict[str, list[tuple[Any, ...]]] = {}
     try:
-        with duckdb.connect() as connection:  # DISTINCT, for a merged file repeats those it stands for
-            query = f"SELECT DISTINCT {COLUMNS} FROM read_parquet(?, union_by_name = true)"
-            rows = connection.execute(query, [paths]).fetchall()
+        with duckdb.connect() as connection:
+            for table, query in queries.items():
+                paths = [str(file.path) for file in files if file.table == table]
+                found[table] = connection.execute(query, [paths]).fetchall() if paths else []
     except duckdb.Error as error:
         raise BenchError(
             f"cannot read what {store.root} has imported: {error}. Find the damage with: bench verify"
         ) from error
-    return KnownSources.of(Known(*row) for row in rows)
+    parts = {
+        (source_id, int(part)): Known(source_id, int(part), *texts, int(end), sha256, head, int(next_line), archive)
+        for imported, archive in found[ArchivedRun.TABLE]
+        for source_id, part, *texts, end, sha256, head, next_line in json.loads(imported)
+    }
+    parts |= {(row[0], row[1]): Known(*row) for row in found[Source.TABLE]}  # what came back is here
+    return KnownSources.of(parts.values())
 
 
 def write_index(store: Store, known: KnownSources) -> None:

@@ -342,6 +342,12 @@ def _grown(file: _File, row: Known, plan: Plan) -> Item:
     if row.next_line == PLANNED:
         item.twin, item.known_lines = row.source_id, 0
         return item
+    if row.archive is not None:
+        more = ", nor what was added to it" if row.end_byte < file.print.size_bytes else ""
+        plan.notes.append(
+            f"{file.path} was archived to {row.archive} and is not loaded again{more}. Bring it back with bench sync"
+        )
+        return item
     if row.end_byte == file.print.size_bytes:
         return item
     end = _last_line_end(file, row.end_byte, plan)

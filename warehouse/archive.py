@@ -34,7 +34,8 @@ from .sync import Copied, copy_events, transfer
 _RUNS = """
 SELECT run.run_id, run.config, run.source, run.suite, run.git_commit, epoch_us(began_at), (
     SELECT to_json(list([
-        source_id, part::VARCHAR, name, format, end_byte::VARCHAR, sha256, head_sha256, (first_line + lines)::VARCHAR
+        source_id, part::VARCHAR, run_id, config, name, format, end_byte::VARCHAR, sha256, head_sha256,
+        (first_line + lines)::VARCHAR
     ] ORDER BY source_id, part))
     FROM sources WHERE sources.run_id = run.run_id
 )::VARCHAR

@@ -8,6 +8,8 @@ from typing import Any
 
 import bench
 import pytest
+from bench.ingest.format import Options
+from bench.ingest.load import ingest
 from bench.query.names import resolve_runs
 from bench.warehouse import archive as room
 from bench.warehouse import database
@@ -303,6 +305,22 @@ def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store
     sync(target, store)
     with Warehouse.open(store) as warehouse:
         assert len(resolve_runs(warehouse, "old")) == 4
+
+
+def test_a_file_whose_run_was_archived_is_not_loaded_again(target: Store, tmp_path: Path) -> None:
+    """Though nothing of it is here: it is known, and said where it is; what came back is known as before."""
+    store = Store.find(tmp_path / "importing")
+    file = tmp_path / "results.csv"
+    file.write_text("model,batch_size,sequence_length,result\na,1,128,2.5\n")
+    options = Options(metric="time")
+    ingest(store, [str(file)], options=options)
+    archive(store, target, datetime(2100, 1, 1))
+
+    report = ingest(store, [str(file)])
+    assert [line.known for line in report.lines] == [1] and runs(store) == set()
+    assert report.notes == [f"{file} was archived to {target} and is not loaded again. Bring it back with bench sync"]
+    sync(target, store)
+    assert ingest(store, [str(file)]).notes == [] and len(runs(store)) == 1
 
 
 def test_a_store_is_no_archive_of_its_own(store: Store) -> None:
