@@ -12,6 +12,9 @@ A file begins with a comment of paragraphs, parted by empty `--` lines:
 and the rest is one SELECT. A file without columns whose doc begins "One value" is a scalar macro: the rest is an
 expression. What it needs more than once it names by a lambda over a list of one; a subquery would be joined back row by
 row, at ten times the price. A name that begins with `_` is a step which only other views read.
+
+Every file is also run on Spark (`warehouse.translate`), so it keeps to what translates: `len` is of lists and `length` of
+text, `unnest` stands alone in its column, a window function in no lambda, and a struct's fields are named one by one.
 """
 
 import functools

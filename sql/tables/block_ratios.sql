@@ -59,7 +59,7 @@ correlated AS (
     SELECT
         *,
         CASE WHEN variance > 0 THEN least(greatest(
-            list_sum(list_transform(range(1, n), lambda i: c[i] * c[i + 1])) / ((n - 1) * variance) + 1 / n + 1 / sqrt(n),
+            list_avg(list_transform(range(1, n), lambda i: c[i] * c[i + 1])) / variance + 1 / n + 1 / sqrt(n),
         0), 0.9) ELSE 0 END AS r
     FROM centred
 ),

@@ -46,7 +46,7 @@ named AS (
 files AS (  -- by length, then name: profile_2 before profile_10
     SELECT
         *, sum(lines) OVER (PARTITION BY run_id) AS lines_of_run,
-        sum(lines) OVER (PARTITION BY run_id ORDER BY len(name), name, source_id, writer) - lines AS before
+        sum(lines) OVER (PARTITION BY run_id ORDER BY length(name), name, source_id, writer) - lines AS before
     FROM (
         SELECT run_id, source_id, writer, max(greatest(line, 1)) AS lines
         FROM schedule_chunks
@@ -90,7 +90,7 @@ samples AS (
         unnest([
             {'metric': 'model_run', 'value': model_run}, {'metric': 'schedule', 'value': schedule},
             {'metric': 'step', 'value': step}
-        ], recursive := true)
+        ]) AS sample
     FROM stretches
     WHERE least IS NOT NULL
     UNION ALL
@@ -99,13 +99,13 @@ samples AS (
         unnest([
             {'metric': 'model_run_mean', 'value': model_run}, {'metric': 'schedule_mean', 'value': schedule},
             {'metric': 'step_mean', 'value': step}, {'metric': 'tokens_per_second', 'value': 1e9 * tokens / busy}
-        ], recursive := true)
+        ]) AS sample
     FROM of_all
 ),
 sorted AS (
-    SELECT run_id, tokens, metric, list_sort(list(value)) AS x
+    SELECT run_id, tokens, sample.metric AS metric, list_sort(list(sample.value)) AS x
     FROM samples
-    WHERE value IS NOT NULL
+    WHERE sample.value IS NOT NULL
     GROUP BY ALL
 ),
 ranked AS (

@@ -17,4 +17,4 @@ SELECT
         PARTITION BY config ORDER BY file ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ))::BIGINT AS before
 FROM _step_files
-WHERE configs IS NULL OR list_contains(configs, config)
+WHERE configs IS NULL OR list_contains(configs::VARCHAR[], config)

@@ -27,7 +27,7 @@ spans AS (
     FROM work
     JOIN run USING (run_id)
     LEFT JOIN over USING (run_id)
-    WINDOW same_run AS (PARTITION BY run_id), in_order AS (PARTITION BY run_id ORDER BY work.ended_at NULLS LAST)
+    WINDOW same_run AS (PARTITION BY run_id), in_order AS (PARTITION BY run_id ORDER BY work.ended_at NULLS LAST, work_hash)
 )
 
 SELECT config, host, work_hash, median(us) / 1e6::DOUBLE AS seconds

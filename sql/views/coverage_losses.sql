@@ -38,8 +38,8 @@ turns AS (
 ),
 whole AS (
     SELECT
-        run_id, config, had, lag(run_id) OVER successive AS before_run_id,
-        list_filter(lag(had) OVER successive, lambda part: list_contains(lag(had, 2) OVER successive, part)) AS usual
+        run_id, config, had, lag(run_id) OVER successive AS before_run_id, lag(had) OVER successive AS had_before,
+        lag(had, 2) OVER successive AS had_earlier
     FROM (
         SELECT run_id, config, any_value(began_at) AS began_at,
             list({'suite': suite, 'mode': mode, 'device': device, 'dtype': dtype}) AS had
@@ -49,11 +49,15 @@ whole AS (
     )
     WINDOW successive AS (PARTITION BY config ORDER BY began_at NULLS FIRST, run_id)
 ),
+usually AS (
+    SELECT *, list_filter(had_before, lambda part: list_contains(had_earlier, part)) AS usual
+    FROM whole
+),
 missing AS (
     FROM turns
     UNION ALL
     SELECT run_id, config, part.suite, part.mode, part.device, part.dtype, before_run_id
-    FROM (SELECT *, unnest(usual) AS part FROM whole WHERE list_has_any(had, usual))
+    FROM (SELECT *, unnest(usual) AS part FROM usually WHERE list_has_any(had, usual))
     WHERE NOT list_contains(had, part)
 )
 

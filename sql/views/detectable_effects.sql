@@ -81,27 +81,33 @@ corrected AS (
     FROM known
 ),
 candidates AS (
-    SELECT unnest(range(1, 65))::DOUBLE AS candidate
-    UNION ALL
-    SELECT ceil(64 * pow(1.05::DOUBLE, unnest(range(1, 152))))
+    SELECT CASE WHEN step <= 64 THEN step::DOUBLE ELSE ceil(64 * pow(1.05::DOUBLE, step - 64)) END AS candidate
+    FROM (SELECT unnest(range(1, 216)) AS step)
 ),
-multiples AS (
-    SELECT weight, test_alpha, candidate, _detectable_multiple(candidate, weight, test_alpha, power::DOUBLE) AS multiple
+ladders AS (
+    SELECT
+        weight, test_alpha,
+        list({
+            'runs': candidate, 'multiple': _detectable_multiple(candidate, weight, test_alpha, power::DOUBLE)
+        }) AS rungs
     FROM (SELECT DISTINCT weight, test_alpha FROM corrected)
     CROSS JOIN candidates
     WHERE candidate - 1 + weight >= 3
+    GROUP BY weight, test_alpha
 )
 
 SELECT
     case_.config, case_.host, case_id, case_.work_hash, suite, name, mode, device, dtype, backend, batch_size,
     sequence_length, parameters, metric, phase, unit, better, runs_seen, noise, sampling_noise, case_.weight, judged,
-    case_.test_alpha, candidate::BIGINT AS runs_needed,
+    case_.test_alpha,
+    list_min(list_transform(
+        list_filter(rungs, lambda rung: rung.multiple <= ln(1 + effect::DOUBLE) / greatest(spread, 1e-9)),
+        lambda rung: rung.runs
+    ))::BIGINT AS runs_needed,
     exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE)) - 1 AS detectable,
     seconds AS workload_seconds
 FROM corrected AS case_
-ASOF LEFT JOIN multiples  -- the largest multiple that is small enough is that of the fewest runs
-    ON case_.weight = multiples.weight AND case_.test_alpha = multiples.test_alpha
-    AND ln(1 + effect::DOUBLE) / greatest(spread, 1e-9) >= multiple
+LEFT JOIN ladders ON case_.weight = ladders.weight AND case_.test_alpha = ladders.test_alpha
 LEFT JOIN _workload_times AS work
     ON case_.config = work.config AND case_.host IS NOT DISTINCT FROM work.host
     AND case_.work_hash IS NOT DISTINCT FROM work.work_hash

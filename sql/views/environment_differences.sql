@@ -53,17 +53,19 @@ said AS (
 ),
 entries AS (  -- what is no object, or has a key twice, stays one fact
     SELECT
-        run_id, kind,
+        run_id, json.kind AS kind,
         unnest(coalesce(
-            map_entries(TRY_CAST(object AS MAP(VARCHAR, JSON))), [{'key': kind, 'value': object}]
+            map_entries(TRY_CAST(json.object AS MAP(VARCHAR, VARCHAR))),
+            [{'key': json.kind, 'value': json_extract_string(json.object, '$')}]
         )) AS entry
-    FROM (SELECT run_id, unnest(objects, recursive := true) FROM said)
-    WHERE object IS NOT NULL
+    FROM (SELECT run_id, unnest(objects) AS json FROM said)
+    WHERE json.object IS NOT NULL
 ),
 facts AS (
-    SELECT run_id, unnest(columns, recursive := true) FROM said
+    SELECT run_id, fact.kind AS kind, fact.field AS field, fact.value AS value
+    FROM (SELECT run_id, unnest(columns) AS fact FROM said)
     UNION ALL
-    SELECT run_id, kind, entry.key, coalesce(json_extract_string(entry.value, '$'), 'null') FROM entries
+    SELECT run_id, kind, entry.key, coalesce(entry.value, 'null') FROM entries
 ),
 fields AS (SELECT DISTINCT kind, field FROM facts WHERE value IS NOT NULL),
 grid AS (

@@ -15,7 +15,7 @@
 -- models     Their names, in order.
 -- stacks     Where it happens, each place once, in order.
 SELECT
-    run_id, config, suite, mode, dtype, device, backend, substr(metric, len('graph_break:') + 1) AS reason,
+    run_id, config, suite, mode, dtype, device, backend, substr(metric, length('graph_break:') + 1) AS reason,
     sum(value)::BIGINT AS breaks, count(DISTINCT name) AS n_models, list_sort(list(DISTINCT name)) AS models,
     coalesce(list_sort(list(DISTINCT original_value) FILTER (original_value IS NOT NULL)), []) AS stacks
 FROM (SELECT run_id, case_id, metric, value, original_value FROM metrics WHERE starts_with(metric, 'graph_break:'))

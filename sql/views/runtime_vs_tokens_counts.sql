@@ -16,7 +16,7 @@ files AS (
         config, count(*) AS files, sum(lines)::BIGINT AS read,
         sum(greatest(lines - 2 * "trim", 0))::BIGINT AS inside
     FROM _step_files
-    WHERE configs IS NULL OR list_contains(configs, config)
+    WHERE configs IS NULL OR list_contains(configs::VARCHAR[], config)
     GROUP BY config
 ),
 steps AS (
