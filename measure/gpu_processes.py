@@ -45,6 +45,10 @@ class Nvml:
         return {
             "gpu_sm_clock": (library.nvmlDeviceGetClockInfo(handle, library.NVML_CLOCK_SM) * 1e6, "Hz"),
             "gpu_memory_clock": (library.nvmlDeviceGetClockInfo(handle, library.NVML_CLOCK_MEM) * 1e6, "Hz"),
+            "gpu_performance_state": (
+                float(library.nvmlDeviceGetPerformanceState(handle)),
+                "count",
+            ),  # 0 is the fastest
             **{f"gpu_throttled:{name}": (1.0, "count") for name, bit in THROTTLES.items() if reasons & bit},
         }
 

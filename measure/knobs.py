@@ -47,6 +47,7 @@ class Knobs:
     ranks: int | None = _knob(None, f"Processes of a distributed model. [default: {RANKS}]", type=click.IntRange(min=1))
     fullgraph: bool = _knob(False, "A graph break is an error.")
     dynamic: bool = _knob(False, "Compile for any shape.")
+    dynamic_batch: bool = _knob(False, "Compile for any batch size, of the other sizes as they are.")
     dynamo_config: tuple[str, ...] = _knob((), "Settings of torch._dynamo.config.", cls=Values, value_type=_PAIR)
     inductor_config: tuple[str, ...] = _knob((), "Settings of torch._inductor.config.", cls=Values, value_type=_PAIR)
     flush_l2: bool = _knob(False, "Empty a GPU's L2 cache before every call, outside of what is timed.")

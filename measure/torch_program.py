@@ -14,7 +14,7 @@ from .loading import build
 from .plan import BASELINE, Settings, Workload
 from .program import Agreement, Fact, ModelFailed, status_of
 from .ranks import Ranks, spread
-from .torch_steps import Model, step, turned, types
+from .torch_steps import Model, mark_batch, step, turned, types
 
 if TYPE_CHECKING:
     from .accuracy import Tensors
@@ -54,6 +54,8 @@ class TorchProgram:
             self._reference, self._unchecked = self._float64(original)
             dtype, self._amp = types(workload.dtype, workload.device)
             self._model = turned(original.cast(workload.device, dtype), self._knobs, workload.mode)
+            if self._knobs.dynamic_batch:
+                mark_batch(self._model, workload.batch_size)
             self._ranks = Ranks(workload, settings, self._knobs.ranks or RANKS) if self._knobs.distributed else None
         except Exception as error:
             raise ModelFailed from error

@@ -91,6 +91,16 @@ def turned(model: Model, knobs: Knobs, mode: str) -> Model:
     return model
 
 
+def mark_batch(model: Model, batch_size: int) -> None:
+    """Have torch.compile take the batch for any size: in each input, the first dimension that is as large."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    for x in tree_leaves((model.args, dict(model.kwargs))):
+        if isinstance(x, torch.Tensor) and batch_size in x.shape:
+            torch._dynamo.maybe_mark_dynamic(x, list(x.shape).index(batch_size))
+
+
 def _checkpoint(module: Any) -> None:
     """By the model's own switch where it has one, as those of transformers do, else each of its parts."""
     import functools

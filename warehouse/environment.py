@@ -12,8 +12,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from .events import Environment, Json
 
@@ -22,6 +24,7 @@ VARIABLES = (
     "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OMP_PLACES", "OMP_PROC_BIND", "PYTHONHASHSEED", "PYTORCH_CUDA_ALLOC_CONF",
 )  # fmt: skip
 PREFIXES = ("TORCH", "INDUCTOR", "NCCL_", "TRITON_")
+NAMES_OF_RUNS = "TORCHELASTIC_"  # what torchrun says of one start of its ranks
 _SHARED = "cpu[0-9]*/topology/core_cpus_list"
 PER_PROCESS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")  # paths that differ in every worker and change no speed
 
@@ -29,12 +32,14 @@ PER_PROCESS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")  # paths that diff
 @functools.cache
 def capture() -> Environment:
     """Describe this machine and its software, once per process."""
-    gpus, driver = _gpus()
+    gpus, driver, extra = _gpus()
     machine = os.uname()
     variables = {
         name: value
         for name, value in sorted(os.environ.items())
-        if (name in VARIABLES or name.startswith(PREFIXES)) and name not in PER_PROCESS
+        if (name in VARIABLES or name.startswith(PREFIXES))
+        and name not in PER_PROCESS
+        and not name.startswith(NAMES_OF_RUNS)
     }
     return identified(
         Environment(
@@ -51,6 +56,7 @@ def capture() -> Environment:
             python=sys.version.split()[0],
             torch=_version("torch"),
             variables=Json(json.dumps(variables, sort_keys=True)) if variables else None,
+            extra=Json(json.dumps(extra, sort_keys=True)) if extra else None,
         )
     )
 
@@ -109,16 +115,34 @@ def _said(path: Path, name: str) -> str | None:
     return None
 
 
-def _gpus() -> tuple[list[str] | None, str | None]:
+def _gpus() -> tuple[list[str] | None, str | None, dict[str, list[int | None]]]:
+    """Names, driver, and what else there is to say of the GPUs."""
     if not Path("/dev/nvidiactl").exists():
-        return None, None
+        return None, None, {}
     try:
         import pynvml
 
-        pynvml.nvmlInit()
-        names = [
-            pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(i)) for i in range(pynvml.nvmlDeviceGetCount())
-        ]
-        return names, pynvml.nvmlSystemGetDriverVersion()
+        return described(pynvml)
     except Exception:  # an absent or broken driver raises errors of pynvml's own making
-        return None, None
+        return None, None, {}
+
+
+def described(nvml: Any) -> tuple[list[str], str, dict[str, list[int | None]]]:
+    """Names of the GPUs, their driver, and their memory and power limits, None where one does not tell; `nvml` is pynvml."""
+    nvml.nvmlInit()
+    gpus = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+
+    def told(ask: Callable[[Any], int]) -> list[int | None]:
+        found: list[int | None] = []
+        for gpu in gpus:
+            try:
+                found.append(ask(gpu))
+            except nvml.NVMLError:
+                found.append(None)
+        return found
+
+    more = {
+        "gpu_ram_bytes": told(lambda gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).total),
+        "gpu_power_limit_mw": told(nvml.nvmlDeviceGetPowerManagementLimit),
+    }
+    return [nvml.nvmlDeviceGetName(gpu) for gpu in gpus], nvml.nvmlSystemGetDriverVersion(), more

@@ -238,6 +238,9 @@ class Library:
     def nvmlDeviceGetClockInfo(self, handle: int, kind: int) -> int:  # noqa: N802
         return {1: 1980, 2: 2619}[kind]
 
+    def nvmlDeviceGetPerformanceState(self, handle: int) -> int:  # noqa: N802
+        return 2
+
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: int) -> int:  # noqa: N802
         return 0x1 | 0x2 | 0x4 | 0x40  # idle and set by somebody, which is no throttling; a cap and heat, which is
 
@@ -272,6 +275,7 @@ def test_a_sample_of_a_gpu_knows_its_clocks_and_what_held_them_back(monkeypatch:
 
     assert gauges == {
         "gpu_sm_clock": (1.98e9, "Hz"), "gpu_memory_clock": (2.619e9, "Hz"),
+        "gpu_performance_state": (2.0, "count"),
         "gpu_throttled:power_cap": (1.0, "count"), "gpu_throttled:heat_hardware": (1.0, "count"),
     }  # fmt: skip
     assert gpus[1].time(cuda.call, 1).gauges == {}

@@ -88,6 +88,23 @@ def test_channels_last_is_the_format_of_inputs_and_weights() -> None:
     assert model.module.features[3].weight.is_contiguous(memory_format=torch.channels_last)
 
 
+def test_a_dynamic_batch_is_compiled_for_any_size() -> None:
+    """And of the other sizes for those there are: the graph has a name for its first dimension, and a number for the second."""
+    shapes: list[list[str]] = []
+
+    def look(graph: Any, inputs: Any) -> Any:
+        given = (node.meta["example_value"] for node in graph.graph.nodes if node.op == "placeholder")
+        shapes.extend([str(size) for size in x.shape] for x in given if isinstance(x, torch.Tensor))
+        return graph
+
+    torch._dynamo.reset()
+    program("MLP", "inference", dynamic_batch=True)._compiled_step(look)
+
+    ((batch, width),) = [shape for shape in shapes if not all(size.isdecimal() for size in shape)]
+    assert batch.startswith("s")
+    assert width == "256"
+
+
 def test_random_inputs_differ_from_call_to_call_and_are_names_still() -> None:
     """Whole numbers are shuffled; the first call has the inputs of everybody, for the accuracy check."""
     step = program("MLP", "inference", randomize_inputs=True).prepare("eager")
