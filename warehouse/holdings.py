@@ -13,7 +13,6 @@ import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -172,12 +171,15 @@ def commit(bucket: Bucket, new: Mapping[str, frozenset[str]]) -> dict[str, str]:
 
 def at_once(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """Apply a function that waits for a server to many things at once; results come in their order."""
-    pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        try:
-            results = pool.map(function, items)
-        except RuntimeError:  # the interpreter is about to end, and starts no threads
-            results = map(function, items)
+        from concurrent.futures import ThreadPoolExecutor
+
+        pool = ThreadPoolExecutor(AT_ONCE)
+        results = pool.map(function, items)
+    except RuntimeError:  # the interpreter is about to end, and starts no threads
+        yield from map(function, items)
+        return
+    try:
         yield from results
     finally:
         pool.shutdown(cancel_futures=True)

@@ -11,6 +11,7 @@ half an hour before; so a pull lists the last hour of markers again. What a kill
 marked when it pushes again, and found by the full listing that every mirror makes once a day.
 """
 
+import contextlib
 import json
 import os
 import secrets
@@ -23,7 +24,7 @@ from typing import Any
 from .database import counting_files
 from .errors import BenchError
 from .events import TABLES
-from .holdings import Holding, bare, commit, counting, holding, is_event_file, is_merged, stands_for, told
+from .holdings import Holding, at_once, bare, commit, counting, holding, is_event_file, is_merged, stands_for, told
 from .log import EventLog, unmerged
 from .places import Bucket, Entry, Folder
 from .store import STATE, Store
@@ -35,8 +36,8 @@ LATE = 1800.0  # seconds by which the time in a marker's name may be before the 
 AGAIN = 3600.0  # and what of markers is listed again
 PAUSE = 60.0  # seconds for which a bucket that could not be reached is left alone
 
-_away: dict[str, tuple[float, BenchError]] = {}  # address -> when it could not be used, and why
-_said: set[tuple[str, str]] = set()
+_away: dict[Path, tuple[float, BenchError]] = {}  # mirror -> when its bucket could not be used, and why
+_said: set[tuple[Path, str]] = set()
 
 
 def pull(store: Store, *, whole: bool = False, exactly: bool = False) -> None:
@@ -70,8 +71,7 @@ def push(store: Store, *, must: bool = False) -> None:
     if not store.remote:
         return
     known, here = _known(store), Folder(store.root)
-    files = [Entry(f"events/{f.table}/{f.name}", f.size_bytes, 0) for f in counting_files(EventLog(store).files())]
-    events = [e for e in files if is_event_file(e.name) and not is_merged(e.name)]  # merged ones are settled by `pull`
+    events = [e for e in _files(store) if not is_merged(e.name)]  # merged ones are settled by `pull`
     events = [e for e in events if known.isdisjoint((e.name, bare(e.name)))]
     left = [e for e in artefacts(here, store) if e.name not in known]
     if not events and not left:
@@ -90,7 +90,7 @@ def unread(store: Store) -> BenchError | None:
     """Of a mirror that never saw its bucket and holds nothing, why that is."""
     if not store.remote or "pulled_at" in _state(store) or EventLog(store).files():
         return None
-    return _away.get(store.remote, (0.0, None))[1]
+    return _away.get(store.root, (0.0, None))[1]
 
 
 def sweep(store: Store) -> None:
@@ -121,7 +121,7 @@ def disagreements(store: Store) -> dict[str, str]:
             found[name] = (
                 f"{store}/{name} has {said.size_bytes} bytes, the mirror's {entry.size_bytes}. Delete the damaged one."
             )
-        elif not said and bare(name) not in stood_for and not unmerged(here.merged.get(name, ())) <= stood_for:
+        elif not said and not (unmerged(here.merged.get(name, ())) or {bare(name)}) <= stood_for:
             found[name] = f"{store} does not hold {name}, which its mirror {store.root} does."
     return found
 
@@ -147,30 +147,41 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
     since: float = state.get("since", 0.0)
     whole = whole or not 0 <= time.time() - state.get("listed_at", 0.0) < DAY
     if whole:
+        # What markers name the listing tells anew; who never listed need not read all there ever were.
+        markers = bucket.list("uploads", f"uploads/{_stamp(since - AGAIN)}") if since else iter(())
+        seen = [*markers]
         has = holding(bucket)
-        seen = [*has.files.values(), *bucket.list("artefacts")]
+        seen += [*has.files.values(), *bucket.list("artefacts")]
     else:
         has, seen = _marked(bucket, _stamp(since - AGAIN), known)
+    # What is here and was not known to be there has no marker, though it may be there: the next push sees to that.
+    unmarked = {entry.name for entry in _files(store) if known.isdisjoint((entry.name, bare(entry.name)))}
     copied = Copied()
     if has.files:
         copy_events(bucket, Folder(store.root), copied, has=has, exactly=exactly)
     superseded = sorted(has.names() - set(map(bare, has.files)))  # not to be uploaded again, though it is not there
-    _told(store, copied, [*(entry.name for entry in seen), *superseded], anew=whole)
+    _told(store, copied, [*(entry.name for entry in seen if entry.name not in unmarked), *superseded], anew=whole)
     newest = max((entry.modified_at for entry in seen), default=0.0)
     now = time.time()
     changed = {"since": max(since, newest), "pulled_at": now, **({"listed_at": now} if whole else {})}
     _write(store.root / STATE, json.dumps({**state, **changed}))
 
 
+def _files(store: Store) -> list[Entry]:
+    """The event files of the mirror that count."""
+    files = counting_files(EventLog(store).files())
+    here = [Entry(f"events/{file.table}/{file.name}", file.size_bytes, 0) for file in files]
+    return [entry for entry in here if is_event_file(entry.name)]
+
+
 def _marked(bucket: Bucket, after: str, known: set[str]) -> tuple[Holding, list[Entry]]:
     """What was uploaded since, by the markers we have not read; they and the files they name."""
     markers = [entry for entry in bucket.list("uploads", f"uploads/{after}") if entry.name not in known]
     named: dict[str, int] = {}
-    for marker in markers:
-        named |= json.loads(bucket.read(marker.name))
-    files = {
-        name: Entry(name, int(size), 0) for name, size in named.items() if name not in known and is_event_file(name)
-    }
+    for content in at_once(lambda marker: bucket.read(marker.name), markers):
+        with contextlib.suppress(ValueError, TypeError):  # whoever made it, it was not we
+            named |= {str(name): int(size) for name, size in dict(json.loads(content)).items()}
+    files = {name: Entry(name, size, 0) for name, size in named.items() if name not in known and is_event_file(name)}
     if any(map(is_merged, files)):
         files = counting(bucket, files)
     return told(bucket, files), [*markers, *files.values()]
@@ -183,8 +194,8 @@ def _settle(store: Store, bucket: Bucket) -> bool:
         Whether some was dropped, so that the bucket has to be listed again.
     """
     here = Folder(store.root)
-    names = [f"events/{file.table}/{file.name}" for file in EventLog(store).files() if is_merged(file.name)]
-    mine = [Entry(name, 0, 0) for name in names if name not in _known(store) and is_event_file(name)]
+    known = _known(store)
+    mine = [entry for entry in _files(store) if is_merged(entry.name) and entry.name not in known]
     if not mine:
         return False
     copied = Copied()
@@ -243,23 +254,23 @@ def _reach(store: Store, step: Callable[[Bucket], None], must: bool, otherwise: 
     """Do a step with the bucket. If it cannot be used that is said once, and for a minute it is left alone."""
     if not store.remote:
         return
-    when, why = _away.get(store.remote, (-PAUSE, None))
+    when, why = _away.get(store.root, (-PAUSE, None))
     if why and not must and time.monotonic() - when < PAUSE:
         _say(store, f"{why} {otherwise}")
         return
     try:
         step(Bucket(store.remote))
     except BenchError as error:
-        _away[store.remote] = time.monotonic(), error
+        _away[store.root] = time.monotonic(), error
         if must:
             raise
         _say(store, f"{error} {otherwise}")
     else:
-        _away.pop(store.remote, None)
+        _away.pop(store.root, None)
 
 
 def _say(store: Store, sentence: str) -> None:
     """Tell the person at the terminal, once a process."""
-    if (str(store), sentence) not in _said:
-        _said.add((str(store), sentence))
+    if (store.root, sentence) not in _said:
+        _said.add((store.root, sentence))
         print(sentence, file=sys.stderr)
