@@ -58,7 +58,7 @@ class Sampler:
     def run(self, duration_s: float = float("inf")) -> bool:
         """Look until the process ends, `stop` is called, or the time is over; whether the process ended."""
         start = time.monotonic()
-        own = _Since(time.monotonic_ns(), time.thread_time_ns())
+        first = own = _Since(time.monotonic_ns(), time.thread_time_ns())
         number = 0
         try:
             while True:
@@ -80,7 +80,7 @@ class Sampler:
                 if ready:
                     return self._process in ready
         finally:
-            self._cost(own, 1)
+            self._cost(own, 1 if own is first else CPU_NS)  # of a moment after the last look it would say nothing
             self._metric("sampler_missed", self.missed, "count", better="lower")
 
     def stop(self) -> None:

@@ -142,6 +142,20 @@ def test_a_running_process_is_recorded_over_time(tmp_path: Path, child: "subproc
     assert metrics["sampler_missed"] is not None
 
 
+def test_the_moment_after_the_last_look_is_no_stretch(
+    tmp_path: Path, child: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sampler is at work in all of it: as a share of a core that would be 1. A short run has its cost all the same."""
+    with recorder.run("r", store=tmp_path) as run:
+        sampler = Sampler(run, Tree(child.pid), 50.0)
+        sampler.run(duration_s=0.01)
+        monkeypatch.setattr("bench.measure.sampler.COST_NS", 1)
+        sampler.run(duration_s=0.0)
+        sampler.close()
+
+    assert rows(tmp_path, "SELECT count(*) FROM metrics WHERE metric = 'sampler_utilization'") == [(2,)]
+
+
 def test_looks_that_came_due_while_one_lasted_are_counted(tmp_path: Path) -> None:
     """Not made up for, which would only make it worse."""
 
