@@ -159,6 +159,7 @@ def test_a_difference_is_claimed_beyond_doubt_only() -> None:
     assert found[0] is not None
     assert found[0].startswith("no difference found (smallest detectable: 4.1%)")
     assert found[1] == "a difference is likely, not beyond doubt (smallest detectable: 4.1%)"
+    assert doubt(1.0, 0.1, 10.0) == "no difference found (smallest detectable: over 10x)"
     assert found[2:] == [None, None]
 
 
