@@ -111,9 +111,11 @@ def read_log(store: Store) -> KnownSources:
             f"cannot read what {store.root} has imported: {error}. Find the damage with: bench verify"
         ) from error
     parts = {
-        (source_id, int(part)): Known(source_id, int(part), *texts, int(end), sha256, head, int(next_line), archive)
+        (source_id, int(part)): Known(
+            source_id, int(part), run_id, config, name, kind, int(end), sha256, head, int(next_line), archive
+        )
         for imported, archive in found[ArchivedRun.TABLE]
-        for source_id, part, *texts, end, sha256, head, next_line in json.loads(imported)
+        for source_id, part, run_id, config, name, kind, end, sha256, head, next_line in json.loads(imported)
     }
     parts |= {(row[0], row[1]): Known(*row) for row in found[Source.TABLE]}  # what came back is here
     return KnownSources.of(parts.values())

@@ -64,8 +64,10 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
 
     wanted = Wanted(
         store=store, config=found.said["config"], tags=found.said["tags"], lock=options["lock"], fmt=fmt,
-        baseline=options["baseline"],
+        baseline=options["baseline"], fleet=options["fleet"],
     )  # fmt: skip
+    if wanted.fleet and (options["part"] or options["revisions"]):
+        raise BenchError("--fleet shares a plan out by itself: leave out --partition and --revisions.")
     if not (revisions := options["revisions"]):
         with torchrun.lead():
             return measure(found.plan, found.settings, wanted, known)

@@ -16,10 +16,10 @@ from .console import run_options
 from .knobs import knob_options
 from .machine_lock import lock_option
 from .plan import AUTO, BASELINE, DTYPES, MODES, Workload
-from .selection import part_of, pattern
+from .selection import fleet_name, part_of, pattern
 
 AXES = ("suites", "models", "backends", "modes", "batch_sizes", "sequence_lengths", "dtypes", "devices")
-HERE = ("plan_file", "only", "keep", "leave", "leave_exactly", "part", "resume", "retry", "baseline",
+HERE = ("plan_file", "only", "keep", "leave", "leave_exactly", "part", "fleet", "resume", "retry", "baseline",
         "revisions", "rounds", "print_only", "print_commands", "lock", "fmt", "store")  # fmt: skip
 RETRIES = ("failed", "timeout", "skipped")
 QUICK_PRECISION, QUICK_BUDGET_S = 0.03, 4.0
@@ -126,6 +126,9 @@ selection_options = _stack(
     click.option("--exclude-exact", "leave_exactly", cls=Values, metavar="NAME…", help="Leave out these models."),
     click.option("--partition", "part", type=part_of, metavar="I/N",
                  help="Measure the I-th of N parts, of about equal work; together they are the plan."),
+    click.option("--fleet", type=click.types.FuncParamType(fleet_name), metavar="NAME",
+                 help="Share the plan with other machines that measure it under this name into this store: each workload"
+                      " is measured by one of them."),
     click.option("--resume", is_flag=True,
                  help="Leave out cases whose outcome this store knows, of the same settings, commit and machine."),
     click.option("--retry", type=click.Choice(RETRIES),

@@ -1,8 +1,9 @@
 """A plan measured: into a run of its own, and the table at the end, of it and of what was known before."""
 
+import contextlib
 import importlib.util
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from .plan import Settings, Workload
 
 if TYPE_CHECKING:
     from ..warehouse.recorder import Run
+    from .claims import Claims
     from .resume import Known
 
 
@@ -28,6 +30,7 @@ class Wanted:
     lock: str
     fmt: str
     baseline: str | None = None  # run to compare with
+    fleet: str | None = None  # what machines call it that share the plan
 
 
 def measure(plan: Sequence[Workload], settings: Settings, wanted: Wanted, known: "Known | None" = None) -> int:
@@ -52,7 +55,9 @@ def measure(plan: Sequence[Workload], settings: Settings, wanted: Wanted, known:
     left = known.left(plan) if known else list(plan)
     if known and known.runs:
         talk(str(known))
-    run, interrupted = _measure(left, settings, wanted, known.tags if known else {}) if left else (None, False)
+    claims = _claims(plan, settings, wanted) if wanted.fleet else None
+    tags = known.tags if known else {}
+    run, interrupted = _measure(left, settings, wanted, tags, claims) if left else (None, False)
     with Warehouse.open(wanted.store) as warehouse:
         found = results(warehouse, run.run_id if run else "", known=known.runs if known else None)
         floor = noise_floor(warehouse, found[0].run_id) if found else None
@@ -64,7 +69,9 @@ def measure(plan: Sequence[Workload], settings: Settings, wanted: Wanted, known:
     if run:
         recorded(run, "Ask again with: bench speedups")
     else:
-        talk("the whole plan is known: nothing was measured")
+        talk(f"the whole plan is {'claimed' if claims and left else 'known'}: nothing was measured")
+    if claims:
+        claims.tell(talk)
     if interrupted:
         raise KeyboardInterrupt
     return Exit.FAILED if any(result.failed for result in found) else Exit.OK
@@ -121,20 +128,42 @@ def names(plan: Sequence[Workload]) -> list[str]:
     return list(dict.fromkeys(workload.name for workload in plan))
 
 
+def _claims(plan: Sequence[Workload], settings: Settings, wanted: Wanted) -> "Claims":
+    from ..warehouse.places import place
+    from ..warehouse.recorder import uuid7
+    from .claims import Claims
+
+    assert wanted.fleet is not None
+    return Claims(place(wanted.store), wanted.fleet, plan, settings, uuid7())
+
+
 def _measure(
-    plan: Sequence[Workload], settings: Settings, wanted: Wanted, tags: Mapping[str, str]
-) -> tuple["Run", bool]:
-    """The run, and whether Ctrl-C ended it."""
+    plan: Sequence[Workload], settings: Settings, wanted: Wanted, tags: Mapping[str, str], claims: "Claims | None"
+) -> tuple["Run | None", bool]:
+    """The run, none if there was nothing to claim, and whether Ctrl-C ended it."""
     from . import live
     from .batch_sizes import fitted
     from .runner import Runner
 
     _need_torch()
-    with alone(wanted.lock), _begin(plan, settings, wanted, wanted.config, tags) as run:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(alone(wanted.lock))
+        work: Iterable[Workload] = plan
+        if claims:
+            stack.callback(claims.give_back)
+            mine = claims.of(plan)
+            if (first := next(mine, None)) is None:
+                return None, False
+            work, tags = itertools.chain([first], mine), {**tags, "fleet": claims.name}
+        run_id = claims.run_id if claims else None
+        run = stack.enter_context(_begin(plan, settings, wanted, wanted.config, tags, run_id))
         interrupted, watch = False, live.watch()
         runner = Runner(run, settings, watch=watch)
         try:
-            runner.measure(fitted(plan, run, runner, talk))
+            if claims:
+                runner.measure(fit for each in work for fit in fitted([each], run, runner, talk))
+            else:
+                runner.measure(fitted(plan, run, runner, talk))
         except KeyboardInterrupt:
             interrupted = True
             run.close("interrupted", "Ctrl-C")
@@ -143,14 +172,19 @@ def _measure(
 
 
 def _begin(
-    plan: Sequence[Workload], settings: Settings, wanted: Wanted, config: str | None, tags: Mapping[str, str]
+    plan: Sequence[Workload],
+    settings: Settings,
+    wanted: Wanted,
+    config: str | None,
+    tags: Mapping[str, str],
+    run_id: str | None = None,
 ) -> "Run":
     from ..warehouse import recorder
 
     suites = {workload.suite for workload in plan}
     return recorder.run(
         config, suite=suites.pop() if len(suites) == 1 else None, store=wanted.store, source="measure",
-        tags={**wanted.tags, **tags}, settings=settings.to_dict(),
+        tags={**wanted.tags, **tags}, settings=settings.to_dict(), run_id=run_id,
     )  # fmt: skip
 
 

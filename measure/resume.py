@@ -87,7 +87,7 @@ def known_cases(
             " AND environment_id = ? AND settings IS NOT NULL",
             [commit, environment.capture().environment_id],
         )
-        alike = [run_id for run_id, said in runs if _material(json.loads(said)) == _material(settings.to_dict())]
+        alike = [run_id for run_id, said in runs if material(json.loads(said)) == material(settings.to_dict())]
         ended = {case_id: rest for case_id, *rest in warehouse.rows(_QUERY, [alike])}
     known = {
         case_id: run_id for case_id, (run_id, status, accuracy) in ended.items() if not _again(status, accuracy, retry)
@@ -109,7 +109,8 @@ def _again(status: str, accuracy: str, retry: str | None) -> bool:
     return status == retry
 
 
-def _material(settings: Mapping[str, object]) -> dict[str, object]:
+def material(settings: Mapping[str, object]) -> dict[str, object]:
+    """The settings that figures depend on."""
     return {name: value for name, value in settings.items() if name not in IMMATERIAL and value is not None}
 
 

@@ -96,7 +96,7 @@ class Runner:
         self._workers = 0
         self._cost = OwnCost()
 
-    def measure(self, plan: Sequence[Workload]) -> int:
+    def measure(self, plan: Iterable[Workload]) -> int:
         """Measure every workload.
 
         Returns:
@@ -107,21 +107,29 @@ class Runner:
         """
         return sum(self.turns(plan))
 
-    def turns(self, plan: Sequence[Workload]) -> Iterator[int]:
-        """Announce the whole plan now, and measure one workload whenever asked for the next; gives how many cases failed."""
-        self._run.emit(Metric(run_id=self._run.run_id, metric="seed", value=float(self._settings.seed)))
-        cases = [{name: self._run.case(**workload.axes(name)) for name in workload.backends} for workload in plan]
-        self._watch.plan(len(plan))
-        return self._turns(plan, cases)
+    def turns(self, plan: Iterable[Workload]) -> Iterator[int]:
+        """Announce the whole plan now, and measure one workload whenever asked for the next; gives how many cases failed.
 
-    def _turns(self, plan: Sequence[Workload], cases: Sequence[dict[str, Case]]) -> Iterator[int]:
+        Of a plan that is not known yet, as it is claimed bit by bit, each workload is announced when its turn comes.
+        """
+        self._run.emit(Metric(run_id=self._run.run_id, metric="seed", value=float(self._settings.seed)))
+        known = plan if isinstance(plan, Sequence) else ()
+        self._watch.plan(len(known))
+        return self._turns(plan, [self._announce(workload) for workload in known])
+
+    def _announce(self, workload: Workload) -> dict[str, Case]:
+        return {name: self._run.case(**workload.axes(name)) for name in workload.backends}
+
+    def _turns(self, plan: Iterable[Workload], announced: Sequence[dict[str, Case]]) -> Iterator[int]:
         try:
-            for number, (workload, sides) in enumerate(zip(plan, cases, strict=True)):
+            for number, workload in enumerate(plan):
+                if not announced:
+                    self._watch.plan(1)
                 self._watch.begin(workload)
                 try:
-                    ended = self._workload(workload, sides)
+                    ended = self._workload(workload, announced[number] if announced else self._announce(workload))
                 except KeyboardInterrupt:
-                    for left in cases[number + 1 :]:
+                    for left in announced[number + 1 :]:
                         _end(left.values(), "interrupted", reason="Ctrl-C before its turn")
                     raise
                 self._watch.end(ended)

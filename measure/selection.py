@@ -39,6 +39,17 @@ def part_of(text: str) -> Part:
     return Part(int(found[1]), int(found[2]))
 
 
+def fleet_name(text: str) -> str:
+    """A name that is part of a path.
+
+    Raises:
+        BenchError: It is not fit for one.
+    """
+    if not re.fullmatch(r"[0-9A-Za-z][\w.-]{0,99}", text, re.ASCII):
+        raise BenchError(f"{text!r} cannot name a fleet. Use letters, digits, dots, dashes: nightly-2026-11-22.")
+    return text
+
+
 def pattern(text: str) -> "re.Pattern[str]":
     """Read a regular expression, to be found anywhere in a name, in either case.
 

@@ -127,8 +127,8 @@ def speedups(
 ) -> None:  # fmt: skip
     """Every backend against its baseline: the ratio, its 95 % interval, and what failed.
 
-    Of each config the newest run is shown. The geometric mean over the cases that pass on every backend comes last,
-    on stderr, with what it leaves out.
+    Of each config the newest run is shown, with those that shared its plan. The geometric mean over the cases that pass
+    on every backend comes last, on stderr, with what it leaves out.
 
     \b
         bench speedups

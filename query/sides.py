@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..warehouse.errors import BenchError, UnknownName
 from ..warehouse.store import Say, Store
 from .names import resolve_run, resolve_runs
+from .tables import SHARED_PLAN
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -50,8 +51,8 @@ def find_sides(
     """The runs of both sides.
 
     A name means its newest run and its repeats: the other runs of the same config that measured the same known and clean
-    commit. Where that puts a run on both sides, repeats are left out. A path means the runs that `ingest_folders` made of
-    it. Names joined by `+` are pooled.
+    commit, or shared its plan (`bench measure models --fleet`). Where that puts a run on both sides, repeats are left out.
+    A path means the runs that `ingest_folders` made of it. Names joined by `+` are pooled.
 
     Args:
         warehouse: Where to look.
@@ -91,11 +92,14 @@ def _runs(warehouse: "Warehouse", text: str, all_runs: bool, *, repeats: bool = 
 
 
 def _repeats(warehouse: "Warehouse", run_id: str) -> list[str]:
-    query = """
+    query = f"""
         SELECT other.run_id
         FROM run_details AS run
-        JOIN run_details AS other ON run.config = other.config AND run.git_commit = other.git_commit
-        WHERE run.run_id = ? AND other.run_id <> run.run_id AND NOT run.git_dirty AND NOT other.git_dirty
+        JOIN run_details AS other ON run.config = other.config
+        WHERE run.run_id = ? AND other.run_id <> run.run_id AND (
+            (run.git_commit = other.git_commit AND NOT run.git_dirty AND NOT other.git_dirty)
+            OR ({SHARED_PLAN})
+        )
         ORDER BY other.began_at DESC NULLS LAST, other.run_id DESC
     """
     return [other for (other,) in warehouse.rows(query, [run_id])]

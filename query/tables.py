@@ -56,11 +56,25 @@ def select(
     return answer
 
 
+# Of two rows of run_details, whether they are of one fleet, see `bench measure models --fleet`.
+SHARED_PLAN = """
+    run.config = other.config AND run.tags ->> 'fleet' = other.tags ->> 'fleet'
+    AND run.git_commit IS NOT DISTINCT FROM other.git_commit
+"""
+
+
 def newest_runs(warehouse: "Warehouse", view: str) -> list[str]:
-    """The newest run of every config that has rows in a view."""
+    """The newest run of every config that has rows in a view, and those that shared its plan."""
     query = f"""
-        SELECT arg_max(run_id, (began_at, run_id)) FROM run_summaries
-        WHERE run_id IN (SELECT run_id FROM {view}) GROUP BY config ORDER BY 1
+        WITH newest AS (
+            SELECT arg_max(run_id, (began_at, run_id)) AS run_id FROM run_summaries
+            WHERE run_id IN (SELECT run_id FROM {view}) GROUP BY config
+        )
+        SELECT run_id FROM newest
+        UNION
+        SELECT other.run_id
+        FROM newest JOIN run_details AS run USING (run_id) JOIN run_details AS other ON {SHARED_PLAN}
+        ORDER BY 1
     """
     return [run_id for (run_id,) in warehouse.rows(query)]
 

@@ -1,6 +1,6 @@
 """`bench measure models` from end to end, with a program that fails on request instead of torch's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options, program="fake_program:FakeProgram")
 
-        def measure(self, plan: Sequence[Workload]) -> int:
+        def measure(self, plan: Iterable[Workload]) -> int:
             if "interrupt" in deeds.values():
                 interrupt_the_second(monkeypatch)
             return super().measure([replace(workload, parameters=deeds) for workload in plan])
