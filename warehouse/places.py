@@ -11,11 +11,11 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from .errors import BenchError, MissingExtra
@@ -35,6 +35,8 @@ AGAIN = (0.05, 0.2, 0.8)  # seconds before what obstore does not repeat is
 WAIT = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "120s"}
 PART_BYTES = 16 << 20  # what is larger is uploaded in parts
 CHECKED = re.compile(r"-([0-9a-f]{16})\.parquet$")
+
+T = TypeVar("T")
 
 
 class PlaceError(BenchError):
@@ -222,10 +224,20 @@ class Bucket:
         """Files below `prefix`, a thousand a request; the server skips what comes before `after`, where it can."""
         import obstore
 
+        pauses = iter(AGAIN)
         with _errors(self.url):
-            for chunk in obstore.list(self.store, prefix, offset=after or None, chunk_size=1000):
-                for found in chunk:
-                    yield _entry(found)
+            listing = obstore.list(self.store, prefix, offset=after or None, chunk_size=1000)
+            while True:
+                try:
+                    chunk = next(listing, ())
+                except obstore.exceptions.GenericError as error:
+                    _wait(error, pauses)
+                    listing = obstore.list(self.store, prefix, offset=after or None, chunk_size=1000)
+                    continue
+                if not chunk:
+                    return
+                yield from map(_entry, chunk)
+                after = chunk[-1]["path"]
 
     def stat(self, name: str) -> Entry | None:
         """One file, or None."""
@@ -241,18 +253,21 @@ class Bucket:
         """The content of a small file, or the end of one."""
         import obstore
 
-        with _errors(self.url, name):
+        def read() -> bytes:
             if last is None:
                 return bytes(obstore.get(self.store, name).bytes())
             size = obstore.head(self.store, name)["size"]  # not all servers count from the end
             return bytes(obstore.get_range(self.store, name, start=max(0, size - last), end=size))
+
+        with _errors(self.url, name):
+            return _repeat(read)
 
     def get(self, name: str, path: Path) -> None:
         """Download a file."""
         import obstore
 
         with _errors(self.url, name):
-            _publish(obstore.get(self.store, name).stream(), name, path, f"{self.url}/{name}")
+            _repeat(lambda: _publish(obstore.get(self.store, name).stream(), name, path, f"{self.url}/{name}"))
 
     def put(self, path: Path, name: str) -> None:
         """Upload a file, in parts if it is large."""
@@ -271,21 +286,14 @@ class Bucket:
             return self._create(name, content) or self.read(name) == content
 
     def _create(self, name: str, content: bytes | Path) -> bool:
-        """Whether there was none by that name. obstore repeats no such request after a reset: it may have been done."""
+        """Whether there was none by that name."""
         import obstore
 
-        pauses = iter(AGAIN)
-        while True:
-            try:
-                obstore.put(self.store, name, content, mode="create", use_multipart=False)
-                return True
-            except obstore.exceptions.AlreadyExistsError:
-                return False
-            except obstore.exceptions.GenericError as error:
-                pause = next(pauses, None)
-                if pause is None or "status code" in str(error):  # not there, or it answered
-                    raise
-                time.sleep(pause)
+        try:
+            _repeat(lambda: obstore.put(self.store, name, content, mode="create", use_multipart=False))
+        except obstore.exceptions.AlreadyExistsError:
+            return False
+        return True
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -293,6 +301,26 @@ class Bucket:
 
         with contextlib.suppress(Missing), _errors(self.url, name):
             obstore.delete(self.store, name)
+
+
+def _repeat(call: Callable[[], T]) -> T:
+    """Ask again where obstore does not: after a reset of what may have been done, and an answer that broke off."""
+    from obstore.exceptions import GenericError
+
+    pauses = iter(AGAIN)
+    while True:
+        try:
+            return call()
+        except GenericError as error:
+            _wait(error, pauses)
+
+
+def _wait(error: Exception, pauses: Iterator[float]) -> None:
+    """Pause before the next attempt; raises the error if there is none, an answer, or obstore made some already."""
+    pause = next(pauses, None)
+    if pause is None or "status code" in str(error) or " retries, " in str(error):
+        raise error
+    time.sleep(pause)
 
 
 def _entry(found: Any) -> Entry:

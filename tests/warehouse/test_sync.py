@@ -135,7 +135,6 @@ def test_what_both_stores_merged_counts_once(source: Store, target: Store) -> No
     for duration in range(3):
         record(source, duration)
     sync(source, target)
-    samples(target)
     compact(source, below_bytes=MB, target_bytes=MB)
     assert sync(source, target).entries == []  # all is there, in smaller files
     compact(target, below_bytes=MB, target_bytes=MB)

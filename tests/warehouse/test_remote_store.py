@@ -1,0 +1,496 @@
+"""A store in a bucket: whatever the network, the server, the clocks and kills do, nothing is lost and nothing counts twice."""
+
+import datetime
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import bench
+import pytest
+from bench.warehouse import holdings, remote
+from bench.warehouse.compaction import compact, merge
+from bench.warehouse.database import Warehouse, load, load_locked
+from bench.warehouse.errors import BenchError
+from bench.warehouse.events import Run, ScheduleChunk, Source
+from bench.warehouse.log import EventLog
+from bench.warehouse.places import Bucket
+from bench.warehouse.recorder import join
+from bench.warehouse.remote import push
+from bench.warehouse.store import Store
+from bench.warehouse.verify import verify
+
+from ..object_server import ObjectServer
+from .conftest import SECRET
+
+Machine = Callable[[str], Store]
+MB = 1 << 20
+
+
+def record(store: Store, config: str, *durations: int) -> str:
+    """One run with these samples."""
+    with bench.run(config, store=store) as run:
+        case = run.case("c")
+        for duration in durations:
+            case.timing(duration)
+    return run.run_id
+
+
+def samples(store: Store) -> list[int]:
+    """The durations of all timings, as a query finds them."""
+    with Warehouse.open(store) as warehouse:
+        return [duration for (duration,) in warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1")]
+
+
+def names(url: str, prefix: str) -> list[str]:
+    return [entry.name for entry in Bucket(url).list(prefix)]
+
+
+def away(method: str, path: str, number: int) -> str:
+    """Nothing reaches the server."""
+    return "reset"
+
+
+def test_what_one_machine_records_another_reads(machine: Machine) -> None:
+    """At once, and again after the first time, when only what is new is listed."""
+    a, b = machine("a"), machine("b")
+    record(a, "one", 1, 2)
+    assert samples(b) == [1, 2]
+    record(a, "two", 3)
+    record(b, "three", 4)
+
+    assert samples(a) == samples(b) == samples(machine("fresh")) == [1, 2, 3, 4]
+
+
+def test_a_pull_with_nothing_new_is_one_request(machine: Machine, server: ObjectServer) -> None:
+    """However many files there are."""
+    a = machine("a")
+    for number in range(3):
+        record(a, "x", number)
+    for _ in range(2):  # the second knows the markers of the last hour, too
+        samples(a)
+    before = server.requests
+    samples(a)
+
+    assert server.requests - before == 1
+
+
+def test_the_address_and_its_mirror_are_one_store(
+    url: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By --store, by $BENCH_STORE and by the folder itself; another server's bucket of that name has another mirror."""
+    store = Store.find(url + "/").create()
+    assert (str(store), store.remote) == (url, url)
+    assert Store.find(store.root) == store
+    monkeypatch.setenv("BENCH_STORE", url)
+    assert Store.find() == store
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://elsewhere")
+    assert Store.find(url).root != store.root
+
+
+def test_a_mirror_lies_where_state_belongs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may hold the only copy of something, so it is in no cache."""
+    monkeypatch.delenv("BENCH_MIRRORS", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    assert str(Store.find("s3://bucket/team").root).startswith("/state/bench/mirrors/s3-bucket-team-")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert Store.find("s3://bucket/team").root.is_relative_to(Path.home() / ".local/state/bench/mirrors")
+
+
+def test_recording_does_not_need_the_bucket(
+    machine: Machine, server: ObjectServer, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence says that the events are safe and when they are uploaded, and so they are."""
+    a = machine("a")
+    server.fault = away
+    record(a, "x", 1)
+    record(a, "x", 2)
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1
+    assert "cannot be reached. Check the network" in said and f"safe in {a.root}; the next command uploads it" in said
+
+    server.fault = None
+    monkeypatch.setattr(remote, "_away", {})  # as in the next process
+    samples(a)
+    assert samples(machine("b")) == [1, 2]
+
+
+def test_questions_are_answered_from_the_mirror_while_the_bucket_is_away(
+    machine: Machine, server: ObjectServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """And they say as of when; where there is nothing to answer from, the reason is an error."""
+    a = machine("a")
+    record(a, "x", 1)
+    samples(a)
+    capfd.readouterr()
+    server.fault = away
+
+    assert samples(a) == [1]
+    assert "Answers come from its mirror, as of 20" in capfd.readouterr().err
+    with pytest.raises(BenchError, match="cannot be reached"):
+        samples(machine("b"))
+    with pytest.raises(BenchError, match="cannot be reached"):
+        compact(a, below_bytes=MB, target_bytes=MB)
+
+
+@pytest.mark.parametrize("fault", ["throttle", "reset", "lost", "truncate", "delay"])
+def test_bad_days_lose_nothing(fault: str, machine: Machine, server: ObjectServer) -> None:
+    """Every third request goes wrong; what was recorded is there, once, for who recorded it and for others."""
+    server.fault = lambda method, path, number: fault if number % 3 == 0 else None
+    a, b = machine("a"), machine("b")
+    for number in range(2):
+        record(a, "x", number)
+        record(b, "y", 10 + number)
+
+    assert samples(a) == samples(machine("c")) == [0, 1, 10, 11]
+
+
+def test_a_kill_between_upload_and_marker_loses_nothing(machine: Machine, url: str) -> None:
+    """Who lists all sees the files; who lists what is new sees them when the machine pushes again."""
+    a, b = machine("a"), machine("b")
+    record(b, "x", 1)
+    samples(b)
+    script = (
+        "import os, signal, sys; from pathlib import Path; import bench; from bench.warehouse import remote\n"
+        "from bench.warehouse.store import Store\n"
+        "remote.mark = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "with bench.run('y', store=Store(Path(sys.argv[1]), sys.argv[2])) as run: run.case('c').timing(2)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, str(a.root), url], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert samples(machine("fresh")) == [1, 2]
+    assert samples(b) == [1]  # a day from now it would list all
+
+    samples(a)
+    assert samples(b) == [1, 2]
+
+
+def test_a_run_that_ends_with_its_process_is_uploaded(machine: Machine, url: str) -> None:
+    """At exit no thread can be started any more."""
+    a = machine("a")
+    script = (
+        "import sys; from pathlib import Path; import bench; from bench.warehouse.store import Store\n"
+        "run = bench.run('x', store=Store(Path(sys.argv[1]), sys.argv[2])); run.case('c').timing(1)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(a.root), url], check=True)
+
+    assert samples(machine("b")) == [1]
+
+
+def test_a_forked_process_leaves_the_upload_to_others(machine: Machine) -> None:
+    """obstore's threads stay with the parent: a child that asked it would wait for ever."""
+    a = machine("a")
+    record(a, "x", 1)
+    child = os.fork()
+    if not child:
+        record(a, "x", 2)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+    assert samples(a) == samples(machine("b")) == [1, 2]
+
+
+@pytest.mark.parametrize("hours", [-7, 7])
+def test_the_server_has_a_clock_of_its_own(hours: int, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hours from ours; what is new is found by it alone."""
+    shift(monkeypatch, hours)
+    a, b = machine("a"), machine("b")
+    for number in range(2):
+        record(a, "x", number)
+        assert samples(b) == list(range(number + 1))
+
+
+def test_a_marker_that_comes_late_is_made_again(machine: Machine, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process slept between upload and marker, while others listed later ones."""
+    a, b = machine("a"), machine("b")
+    stat = Bucket.stat
+
+    def sleep(bucket: Bucket, name: str) -> object:
+        found = stat(bucket, name)
+        if name.startswith("events/"):
+            shift(monkeypatch, 5)
+            monkeypatch.setattr(Bucket, "stat", stat)
+            record(b, "y", 2)
+            samples(b)
+        return found
+
+    samples(b)
+    monkeypatch.setattr(Bucket, "stat", sleep)
+    record(a, "x", 1)
+
+    assert samples(b) == [1, 2]
+    assert len(names(url, "uploads")) == 3
+
+
+def shift(monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+    """Move the clock of the server."""
+    from moto.core.utils import utcnow
+
+    monkeypatch.setattr("moto.s3.models.utcnow", lambda: utcnow() + datetime.timedelta(hours=hours))
+
+
+def test_many_writers_at_once_and_readers_beside_them(machine: Machine) -> None:
+    """Each with a mirror of its own; what was recorded is there for all."""
+
+    def work(number: int) -> None:
+        store = machine(str(number))
+        for sample in range(2):
+            record(store, "x", 10 * number + sample)
+            load(store)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    everything = [10 * number + sample for number in range(3) for sample in range(2)]
+    assert samples(machine("fresh")) == samples(machine("0")) == everything
+
+
+def test_a_mirror_that_was_deleted_comes_back(machine: Machine) -> None:
+    """All that was uploaded is fetched again."""
+    a = machine("a")
+    record(a, "x", 1)
+    shutil.rmtree(a.root)
+    record(a, "x", 2)
+
+    assert samples(a) == [1, 2]
+
+
+def test_an_import_counts_when_its_sources_are_uploaded(
+    machine: Machine, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They go last, so an upload that broke off commits nothing elsewhere."""
+
+    def chunks(store: Store) -> list[tuple[int]]:
+        with Warehouse.open(store) as warehouse:
+            return warehouse.rows("SELECT count(*) FROM schedule_chunks")
+
+    a, b = machine("a"), machine("b")
+    server.fault = lambda method, path, number: "refuse" if method == "PUT" and "/sources/" in path else None
+    with a.lock():
+        with EventLog(a).batch("f") as batch:
+            batch.add(Run(run_id="f", config="x", source="test"))
+            batch.add(ScheduleChunk(run_id="f", source_id="f", line=1, chunk_sizes=[1]))
+            batch.add(Source(source_id="f", run_id="f", config="x", path="f", name="f", format="t", end_byte=1,
+                             sha256="f", head_sha256="f", lines=1, loaded=1))  # fmt: skip
+        load_locked(a)
+    assert chunks(a) == [(1,)]
+    assert chunks(b) == [(0,)]
+
+    server.fault = None
+    monkeypatch.setattr(remote, "_away", {})
+    load(a)
+    assert chunks(b) == [(1,)]
+
+
+def test_compaction_counts_nothing_twice_elsewhere(machine: Machine, url: str) -> None:
+    """For who has all the small files, some of them, or none; the small ones leave the bucket."""
+    a, all_, some = machine("a"), machine("all"), machine("some")
+    record(a, "x", 1)
+    assert samples(some) == [1]
+    record(a, "x", 2)
+    assert samples(all_) == [1, 2]
+    compact(a, below_bytes=MB, target_bytes=MB)
+    assert len(names(url, "events/timings")) == 1
+    record(a, "x", 3)
+    compact(a, below_bytes=MB, target_bytes=MB)
+    assert len(names(url, "events/timings")) == 1
+
+    for store in (a, all_, some, machine("none")):
+        assert samples(store) == [1, 2, 3]
+    record(some, "x", 4)
+    compact(all_, below_bytes=MB, target_bytes=MB)
+    assert samples(some) == samples(machine("later")) == [1, 2, 3, 4]
+    assert verify(a).problems == {}
+
+
+def test_of_two_who_merge_the_same_files_one_gives_way(machine: Machine, url: str) -> None:
+    """Both merged the second run's file, each with another; nobody ever counts it twice, nor loses the others."""
+    a, b = machine("a"), machine("b")
+    runs = [record(a, "x", number) for number in range(3)]
+    assert samples(a) == samples(b) == [0, 1, 2]
+
+    def files(store: Store, *wanted: str) -> dict[str, str | None]:
+        """The timings of some runs, as files to merge."""
+        files = [file for file in EventLog(store).files() if file.table == "timings"]
+        with Warehouse.open(store) as warehouse:
+            rows = dict(
+                warehouse.rows(
+                    "SELECT parse_filename(filename), any_value(run_id) FROM read_parquet(?, filename = true) GROUP BY 1",
+                    [[str(file.path) for file in files]],
+                )
+            )
+        return {file.name: None for file in files if rows[file.name] in wanted}
+
+    merge(a, files(a, runs[0], runs[1]), below_bytes=MB, target_bytes=MB)
+    merge(b, files(b, runs[1], runs[2]), below_bytes=MB, target_bytes=MB)
+    load(b)  # is first to say what counts
+    assert samples(a) == [0, 1, 2]
+
+    assert samples(b) == samples(machine("fresh")) == [0, 1, 2]
+    compact(a, below_bytes=MB, target_bytes=MB)
+    for store in (a, b):
+        assert samples(store) == [0, 1, 2]
+        assert verify(store).problems == {}
+    assert len(names(url, "events/timings")) == 2  # what came to nothing may be about to count, for all anyone knows
+
+
+def test_compactions_at_once_leave_every_event_once(machine: Machine) -> None:
+    """Two machines compact together while a third records."""
+    stores = [machine(name) for name in "ab"]
+    for number in range(4):
+        record(stores[number % 2], "x", number)
+    failures = []
+
+    def work(store: Store) -> None:
+        try:
+            compact(store, below_bytes=MB, target_bytes=MB)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(store,)) for store in stores]
+    for thread in threads:
+        thread.start()
+    record(machine("d"), "x", 4)
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+    for store in (*stores, machine("fresh")):
+        assert samples(store) == [0, 1, 2, 3, 4]
+
+
+def test_a_compaction_killed_before_it_counts_is_settled_by_the_next_load(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The merged file was published here and uploaded, and no record named it."""
+    a = machine("a")
+    for number in range(2):
+        record(a, "x", number)
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(remote, "commit", kill)
+        compact(a, below_bytes=MB, target_bytes=MB)
+    assert samples(machine("b")) == [0, 1]
+
+    assert samples(a) == [0, 1]
+    assert samples(machine("c")) == samples(machine("b")) == [0, 1]
+
+
+def test_no_credential_is_in_any_file(
+    machine: Machine, url: str, server: ObjectServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of the mirror, of the bucket, and of what is said when access is denied."""
+    a = machine("a")
+    with pytest.raises(BenchError):
+        bench.run("x", store=f"s3://key:{SECRET}@bucket/x")
+    record(a, "x", 1)
+    samples(a)
+    server.fault = lambda method, path, number: "deny"
+    record(a, "x", 2)
+    server.fault = None
+
+    bucket = Bucket(url)
+    contents = [bucket.read(name) for prefix in ("events", "uploads") for name in names(url, prefix)]
+    contents += [path.read_bytes() for path in a.root.rglob("*") if path.is_file()]
+    said = capfd.readouterr()
+    assert "access is denied" in said.err
+    for secret in (SECRET, "AKIAPLANTED"):
+        assert not any(secret.encode() in content for content in contents)
+        assert secret not in said.err + said.out
+
+
+def test_only_files_of_the_log_are_taken_from_a_bucket(
+    machine: Machine, url: str, server: ObjectServer, tmp_path: Path
+) -> None:
+    """Whatever anybody calls an object, in the listing or in a marker."""
+    a, b = machine("a"), machine("b")
+    record(a, "x", 1)
+    samples(b)
+    path = f"/{url.removeprefix('s3://')}"
+    hostile = ["events/timings/.x-0123456789abcdef.parquet", "events/other/x-0123456789abcdef.parquet",
+               "events/timings/x.parquet", "events/timings/x%20y-0123456789abcdef.parquet"]  # fmt: skip
+    for name in hostile:
+        server.raw("PUT", f"{path}/{name}", b"x")
+    outside = dict.fromkeys(["../x", "events/timings/../../../x-0123456789abcdef.parquet", "/etc/passwd", *hostile], 1)
+    server.raw("PUT", f"{path}/uploads/20990101T000000Z-x", json.dumps(outside).encode())
+
+    assert samples(b) == samples(machine("c")) == [1]
+    for store in (b, machine("c")):
+        assert {file.name for file in EventLog(store).files()} == {file.name for file in EventLog(a).files()}
+    assert not list(tmp_path.rglob("x-*")) and not list(tmp_path.rglob("*x.parquet"))
+
+
+def test_a_damaged_file_of_the_bucket_is_named_and_the_rest_is_there(
+    machine: Machine, url: str, server: ObjectServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where it was recorded it is whole, and `verify` there tells."""
+    a = machine("a")
+    record(a, "x", 1)
+    record(a, "x", 2)
+    name = names(url, "events/timings")[0]  # of the first run: names begin with the time
+    server.raw("PUT", f"/{url.removeprefix('s3://')}/{name}", b"damaged")
+
+    assert samples(machine("b")) == [2]
+    assert f"{url}/{name} is damaged" in capfd.readouterr().err
+    assert list(verify(a).problems) == [name]
+
+
+def test_what_is_gone_from_the_bucket_is_uploaded_again(machine: Machine, url: str) -> None:
+    """When all of it is listed: a bucket that lost files is made whole by the mirrors."""
+    a = machine("a")
+    record(a, "x", 1)
+    samples(a)
+    for name in names(url, "events"):
+        Bucket(url).delete(name)
+    verify(a)
+
+    assert samples(machine("b")) == [1]
+
+
+def test_artefacts_are_uploaded_when_their_run_is_over(machine: Machine, url: str) -> None:
+    """They are still written to before; other machines do not fetch them by themselves."""
+    a = machine("a")
+    with bench.run("x", store=a) as run:
+        folder = a.artefacts / run.run_id
+        folder.mkdir(parents=True)
+        (folder / "trace.json").write_text("{}")
+        push(a)
+        assert names(url, "artefacts") == []
+    assert names(url, "artefacts") == [f"artefacts/{run.run_id}/trace.json"]
+
+    b = machine("b")
+    samples(b)
+    assert not b.artefacts.exists()
+
+
+def test_workers_of_a_run_leave_the_upload_to_its_owner(machine: Machine, server: ObjectServer) -> None:
+    """Nothing is sent while others still measure."""
+    a = machine("a")
+    with bench.run("x", store=a) as run:
+        before = server.requests
+        with join(run.run_id, a) as worker:
+            worker.case("c").timing(1)
+        assert server.requests == before
+
+    assert samples(machine("b")) == [1]
+
+
+def test_records_of_merges_are_numbered(url: str, server: ObjectServer) -> None:
+    """Two who add at once: the second sees what the first one added."""
+    first, second = Bucket(url), Bucket(url)
+    newest = holdings.newest_record
+    assert holdings.commit(first, {"events/timings/merged-a-1.parquet": frozenset({"a", "b"})}) == {}
+    assert newest(second) == (1, {"events/timings/merged-a-1.parquet"})
+    assert newest(Bucket(url + "/other")) == (0, set())
