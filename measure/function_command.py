@@ -153,7 +153,7 @@ def command(
         program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
         failed = Runner(run, settings, program=program, watch=(watch := Lines())).measure(plan)
     watch.close()
-    _show(store, run.run_id, fmt, precision)
+    _show(store, run.run_id, fmt, precision, "--repeat" if repeat else "--budget")
     recorded(run)
     return Exit.FAILED if failed else Exit.OK
 
@@ -166,12 +166,12 @@ def _chosen(groups: list[Group], text: str) -> list[Group]:
     return found
 
 
-def _show(store: Store, run_id: str, fmt: str, precision: float) -> None:
+def _show(store: Store, run_id: str, fmt: str, precision: float, limit: str) -> None:
     from ..warehouse.database import Warehouse
     from .function_report import COLUMNS, HEADINGS, results
 
     with Warehouse.open(store) as warehouse:
         found = results(warehouse, run_id)
     write(fmt, shown=(HEADINGS, (one.cells() for one in found)), exact=(COLUMNS, (one.values() for one in found)))
-    for note in (note for result in found for note in result.notes(precision)):
+    for note in (note for result in found for note in result.notes(precision, limit)):
         talk(note)

@@ -106,8 +106,8 @@ class Result:
             len(self._processes()), *ratio,
         )  # fmt: skip
 
-    def notes(self, precision: float) -> Iterator[str]:
-        """What the row cannot say, each with the next step."""
+    def notes(self, precision: float, limit: str = "--budget") -> Iterator[str]:
+        """What the row cannot say, each with the next step; `limit` is the option that ended the sampling."""
         title = escape(" ".join([self.function, *(f"{key}={value}" for key, value in self.parameters.items())]))
         if self.status != "ok":
             where = f" in {self.failed} of {self.total} processes" if 0 < self.failed < self.total else ""
@@ -117,7 +117,7 @@ class Result:
             if self.against and (said := doubt(found.ratio, found.low, found.high)):
                 yield f"{title}: {said}"
             if found.precision > precision:
-                yield f"{title}: ±{found.precision:.1%} where {precision:.1%} was asked: give more time with --budget"
+                yield f"{title}: ±{found.precision:.1%} where {precision:.1%} was asked: measure longer with a larger {limit}"
         levels = [statistics.median(times) for times in self._processes().values()]
         if self.alone and levels and max(levels) > (1 + DIFFERENT) * min(levels):
             yield f"{title}: its processes differ by {max(levels) / min(levels) - 1:.0%}: measure in more with --processes"

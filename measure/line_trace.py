@@ -111,7 +111,7 @@ class LineTrace:
         return lanes
 
     def _line(self) -> Callable[..., None]:
-        """A function of this form, the names it uses bound: they are what a line costs, besides the meter."""
+        """The function `line`, all it uses bound to names of its own: it and the meter are what a line costs."""
         host, read, cells = self._host, self._host.read, self._host.cells
         settled, threads, ident = self._settled, self.threads, threading.get_ident
 

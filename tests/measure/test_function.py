@@ -258,5 +258,5 @@ def test_what_a_row_cannot_say_is_said() -> None:
 
     assert "m:f n=1: its processes differ by 99%: measure in more with --processes" in notes(far)
     assert "no difference found (smallest detectable: " in notes(near, *[-0.1, 0.1] * 8)
-    assert "where 1.0% was asked: give more time with --budget" in notes(near, *[-0.1, 0.1] * 8)
+    assert "where 1.0% was asked: measure longer with a larger --budget" in notes(near, *[-0.1, 0.1] * 8)
     assert notes(near) == ""
