@@ -174,7 +174,7 @@ def check(names: tuple[str, ...]) -> None:
         UnknownName: With the nearest that is one.
     """
     for name in names:
-        if name not in known() and not name.startswith((TORCH, MODEL)):
+        if name not in known() and (not name.startswith((TORCH, MODEL)) or name.endswith(":")):
             cure = f"There are: {', '.join(known())}; {TORCH}NAME, for those of torch._dynamo; and {MODEL}CLASS."
             raise UnknownName("backend", name, known(), cure=cure)
 

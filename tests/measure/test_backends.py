@@ -21,6 +21,8 @@ def test_all_of_them_are_there() -> None:
                     "onnxruntime", "tensorrt", "xla", "quantized", "torch:tvm"))  # fmt: skip
     with pytest.raises(UnknownName, match=r"Nearest: 'torchscript'.*torch:NAME, for those of torch\._dynamo"):
         backends.check(("torchscrpt",))
+    with pytest.raises(UnknownName, match="model:CLASS"):
+        backends.check(("model:",))
 
 
 def test_what_is_not_installed_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

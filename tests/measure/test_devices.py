@@ -1,6 +1,7 @@
 """Time, memory and disturbance: of the host for real, of a GPU by a fake torch."""
 
 import gc
+import importlib.util
 import mmap
 import os
 import sys
@@ -15,6 +16,7 @@ from bench.measure.disturbance import NAMES, Watch
 from bench.measure.memory import HostMemory, error_bound_bytes
 from bench.measure.plan import Settings
 from bench.measure.runner import Runner
+from bench.measure.sampling import Reading
 from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
@@ -279,6 +281,26 @@ def test_a_sample_of_a_gpu_knows_its_clocks_and_what_held_them_back(monkeypatch:
         "gpu_throttled:power_cap": (1.0, "count"), "gpu_throttled:heat_hardware": (1.0, "count"),
     }  # fmt: skip
     assert gpus[1].time(cuda.call, 1).gauges == {}
+
+
+def test_a_real_gpu_is_slower_from_memory_than_from_its_l2_cache() -> None:
+    """A sum over a quarter of the cache, flushed or not; its clock is read, and the buffer is gone afterwards."""
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    x = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size // 16, device="cuda:0")
+    held = torch.cuda.memory_allocated(0)
+
+    def least(gpu: Device) -> Reading:
+        gpu.time(x.sum, 10)
+        return min((gpu.time(x.sum, 1) for _ in range(50)), key=lambda reading: reading.device_ns or 0)
+
+    warm, cold = (least(device("cuda:0", flush_l2=flush)) for flush in (False, True))
+
+    assert (cold.device_ns or 0) > (warm.device_ns or 0)
+    assert torch.cuda.memory_allocated(0) == held
+    if importlib.util.find_spec("pynvml"):
+        assert cold.gauges["gpu_sm_clock"][0] > 1e8
 
 
 def test_the_clocks_of_samples_are_metrics_of_their_case(tmp_path: Path, workload: Any) -> None:

@@ -66,11 +66,8 @@ def faked(monkeypatch: pytest.MonkeyPatch, *ends: Any) -> None:
         ),
         (("minifier_launcher.py", ""), None, "the minifier failed. Go on with: python {}/minifier_launcher.py"),
         (("late",), None, "the minifier took longer than 7 s"),
-        (
-            ("",),
-            None,
-            "no graph alone is wrong by torch's minifier: the error is between graphs, or within its tolerance",
-        ),
+        (("",), None, minifier.ALL_RIGHT),
+        (("fails",), None, "the minifier ended with 1"),
     ],
 )
 def test_what_the_minifier_came_to_is_said(
