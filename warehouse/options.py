@@ -100,7 +100,7 @@ store_option: Callable[[Any], Any] = click.option(
     "--store",
     metavar="STORE",
     callback=_open_store,
-    help="Store to use; else $BENCH_STORE, the nearest .bench upward, or .bench here.",
+    help="Store to use, a folder or s3://bucket/prefix; else $BENCH_STORE, the nearest .bench upward, or .bench here.",
 )
 format_option: Callable[[Any], Any] = click.option(
     "--format", "fmt", type=click.Choice(FORMATS), default="table", show_default=True, help="How to write rows."

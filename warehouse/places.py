@@ -390,7 +390,7 @@ def _connect(url: str) -> "ObjectStore":
     if scheme == "s3":
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
         options["client_options"] = {**WAIT, "allow_http": endpoint.startswith("http://")}
-        if provider := _profile():
+        if provider := _profile(url):
             options["credential_provider"] = provider
     with _errors(url):
         return from_url(url, **options)
@@ -407,19 +407,22 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def _profile() -> Any:
+def _profile(url: str) -> Any:
     """Credentials of an AWS profile, where the environment has none of its own and boto3 is there to read it."""
-    folder = Path.home() / ".aws"
+    named, folder = os.environ.get("AWS_PROFILE"), Path.home() / ".aws"
     if "AWS_ACCESS_KEY_ID" in os.environ or not (
-        "AWS_PROFILE" in os.environ or (folder / "credentials").exists() or (folder / "config").exists()
+        named or (folder / "credentials").exists() or (folder / "config").exists()
     ):
         return None
     try:
         from obstore.auth.boto3 import Boto3CredentialProvider
 
         return Boto3CredentialProvider()
-    except Exception:  # no boto3, or no credentials in the profile: what obstore finds decides
-        return None
+    except Exception as error:
+        if not named:  # what obstore finds without a profile decides
+            return None
+        why = "needs boto3: pip install boto3" if isinstance(error, ImportError) else "gives no credentials"
+        raise PlaceError(f"{url}: the profile {named!r} (AWS_PROFILE) {why}.") from None
 
 
 @contextlib.contextmanager
@@ -445,6 +448,8 @@ def _reason(url: str, text: str) -> str:
     code = "".join(re.findall(r"<Code>(\w+)</Code>", text)[:1])
     status = "".join(re.findall(r"status code: (\d{3})", text)[:1])
     said = code or status
+    if said_path := re.search(r'invalid path: .*?Path ("[^\n]*?")( contain|:)', text):
+        return f"{url} holds a name that no store gives: {said_path[1][:160]!a}. Delete it."
     if code in ("NoSuchBucket", "ContainerNotFound"):
         return (
             f"{url}: there is no such bucket. Create it, or check its name and the endpoint ({variables}_… variables)."
@@ -461,4 +466,4 @@ def _reason(url: str, text: str) -> str:
     if "error sending request" in text or "timed out" in text:
         return f"{url} cannot be reached. Check the network and the endpoint ({variables}_… variables)."
     first = re.sub(r"https?://\S+|\?\S+", "…", text.partition("\n")[0])
-    return f"{url}: {first[:160]}"
+    return f"{url}: {''.join(c if c.isprintable() else '�' for c in first[:160])}"

@@ -57,7 +57,8 @@ def pull(store: Store, *, whole: bool = False, exactly: bool = False) -> None:
 
     pulled = _state(store).get("pulled_at")
     when = f"as of {time.strftime('%Y-%m-%d %H:%M', time.localtime(pulled))}" if pulled else "which never saw it"
-    _reach(store, step, whole, f"Answers come from its mirror, {when}.")
+    answers = pulled or EventLog(store).files()
+    _reach(store, step, whole, f"Answers come from its mirror, {when}." if answers else None)
 
 
 def push(store: Store, *, must: bool = False) -> None:
@@ -67,12 +68,10 @@ def push(store: Store, *, must: bool = False) -> None:
         store: The store.
         must: Raise if the bucket cannot be used, rather than say that the next command uploads it.
     """
-
     if not store.remote:
         return
     known, here = _known(store), Folder(store.root)
-    events = [e for e in _files(store) if not is_merged(e.name)]  # merged ones are settled by `pull`
-    events = [e for e in events if known.isdisjoint((e.name, bare(e.name)))]
+    events = [e for e in _unknown(store, known) if not is_merged(e.name)]  # merged ones are settled by `pull`
     left = [e for e in artefacts(here, store) if e.name not in known]
     if not events and not left:
         return
@@ -155,7 +154,7 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
     else:
         has, seen = _marked(bucket, _stamp(since - AGAIN), known)
     # What is here and was not known to be there has no marker, though it may be there: the next push sees to that.
-    unmarked = {entry.name for entry in _files(store) if known.isdisjoint((entry.name, bare(entry.name)))}
+    unmarked = {entry.name for entry in _unknown(store, known)}
     copied = Copied()
     if has.files:
         copy_events(bucket, Folder(store.root), copied, has=has, exactly=exactly)
@@ -167,11 +166,11 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
     _write(store.root / STATE, json.dumps({**state, **changed}))
 
 
-def _files(store: Store) -> list[Entry]:
-    """The event files of the mirror that count."""
+def _unknown(store: Store, known: set[str]) -> list[Entry]:
+    """The event files of the mirror that count and are not known to be in the bucket, or stood for there."""
     files = counting_files(EventLog(store).files())
-    here = [Entry(f"events/{file.table}/{file.name}", file.size_bytes, 0) for file in files]
-    return [entry for entry in here if is_event_file(entry.name)]
+    here = [Entry(f"events/{file.table}/{file.name}", file.size_bytes, 0) for file in files if file.name not in known]
+    return [entry for entry in here if entry.name not in known and is_event_file(entry.name)]
 
 
 def _marked(bucket: Bucket, after: str, known: set[str]) -> tuple[Holding, list[Entry]]:
@@ -194,8 +193,7 @@ def _settle(store: Store, bucket: Bucket) -> bool:
         Whether some was dropped, so that the bucket has to be listed again.
     """
     here = Folder(store.root)
-    known = _known(store)
-    mine = [entry for entry in _files(store) if is_merged(entry.name) and entry.name not in known]
+    mine = [entry for entry in _unknown(store, _known(store)) if is_merged(entry.name)]
     if not mine:
         return False
     copied = Copied()
@@ -250,13 +248,14 @@ def _stamp(seconds: float) -> str:
     return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(max(0.0, seconds)))
 
 
-def _reach(store: Store, step: Callable[[Bucket], None], must: bool, otherwise: str) -> None:
+def _reach(store: Store, step: Callable[[Bucket], None], must: bool, otherwise: str | None) -> None:
     """Do a step with the bucket. If it cannot be used that is said once, and for a minute it is left alone."""
     if not store.remote:
         return
     when, why = _away.get(store.root, (-PAUSE, None))
     if why and not must and time.monotonic() - when < PAUSE:
-        _say(store, f"{why} {otherwise}")
+        if otherwise:
+            _say(store, f"{why} {otherwise}")
         return
     try:
         step(Bucket(store.remote))
@@ -264,7 +263,8 @@ def _reach(store: Store, step: Callable[[Bucket], None], must: bool, otherwise: 
         _away[store.root] = time.monotonic(), error
         if must:
             raise
-        _say(store, f"{error} {otherwise}")
+        if otherwise:
+            _say(store, f"{error} {otherwise}")
     else:
         _away.pop(store.root, None)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from bench.warehouse import places, remote
+from bench.warehouse.log import EventLog
+from bench.warehouse.remote import pull, push
 from bench.warehouse.store import Store
 
 from ..object_server import ObjectServer
@@ -48,3 +50,14 @@ def url(server: ObjectServer, tmp_path: Path) -> str:
 def machine(url: str, tmp_path: Path) -> Callable[[str], Store]:
     """The store as one of several machines has it, with a mirror of its own."""
     return lambda name: Store(tmp_path / "machines" / name, url)
+
+
+def held(store: Store) -> list[int]:
+    """The durations in a store's files of timings, with a pull before and a push behind, as a load has, and cheaper."""
+    import pyarrow.parquet as pq
+
+    with store.lock():
+        pull(store)
+        push(store)
+    files = [file.path for file in EventLog(store).files() if file.table == "timings"]
+    return sorted(n for path in files for n in pq.read_table(path).column("duration_ns").to_pylist())

@@ -156,6 +156,22 @@ def test_a_bucket_that_is_not_there_is_said(server: ObjectServer, tmp_path: Path
             ask()
 
 
+def test_a_name_that_no_store_gives_is_said(url: str, server: ObjectServer) -> None:
+    """No client can use it, so a listing that holds it ends there."""
+    server.raw("PUT", f"/{url.removeprefix('s3://')}/events/timings/../x", b"x")
+    with pytest.raises(PlaceError, match=r"holds a name that no store gives: .*timings/\.\./x.* Delete it"):
+        list(Bucket(url).list("events"))
+
+
+def test_a_profile_that_gives_nothing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where the environment says which; it is not looked for elsewhere, which would take long."""
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
+    monkeypatch.setenv("AWS_PROFILE", "none")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    with pytest.raises(PlaceError, match=r"profile 'none' \(AWS_PROFILE\) gives no credentials"):
+        Bucket("s3://bucket/x")
+
+
 def test_without_obstore_the_install_line_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing else of bench needs it."""
     monkeypatch.setitem(sys.modules, "obstore.store", None)

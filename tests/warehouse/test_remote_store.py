@@ -26,7 +26,7 @@ from bench.warehouse.store import Store
 from bench.warehouse.verify import verify
 
 from ..object_server import ObjectServer
-from .conftest import SECRET
+from .conftest import SECRET, held
 
 Machine = Callable[[str], Store]
 MB = 1 << 20
@@ -73,9 +73,9 @@ def test_a_pull_with_nothing_new_is_one_request(machine: Machine, server: Object
     for number in range(3):
         record(a, "x", number)
     for _ in range(2):  # the second knows the markers of the last hour, too
-        samples(a)
+        held(a)
     before = server.requests
-    samples(a)
+    held(a)
 
     assert server.requests - before == 1
 
@@ -117,8 +117,8 @@ def test_recording_does_not_need_the_bucket(
 
     server.fault = None
     monkeypatch.setattr(remote, "_away", {})  # as in the next process
-    samples(a)
-    assert samples(machine("b")) == [1, 2]
+    held(a)
+    assert held(machine("b")) == [1, 2]
 
 
 def test_questions_are_answered_from_the_mirror_while_the_bucket_is_away(
@@ -148,14 +148,14 @@ def test_bad_days_lose_nothing(fault: str, machine: Machine, server: ObjectServe
         record(a, "x", number)
         record(b, "y", 10 + number)
 
-    assert samples(a) == samples(machine("c")) == [0, 1, 10, 11]
+    assert held(a) == held(machine("c")) == [0, 1, 10, 11]
 
 
 def test_a_kill_between_upload_and_marker_loses_nothing(machine: Machine, url: str) -> None:
     """Who lists all sees the files; who lists what is new sees them when the machine pushes again."""
     a, b = machine("a"), machine("b")
     record(b, "x", 1)
-    samples(b)
+    held(b)
     script = (
         "import os, signal, sys; from pathlib import Path; import bench; from bench.warehouse import remote\n"
         "from bench.warehouse.store import Store\n"
@@ -164,11 +164,11 @@ def test_a_kill_between_upload_and_marker_loses_nothing(machine: Machine, url: s
     )
     killed = subprocess.run([sys.executable, "-c", script, str(a.root), url], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert samples(machine("fresh")) == [1, 2]
-    assert samples(b) == [1]  # a day from now it would list all
+    assert held(machine("fresh")) == [1, 2]
+    assert held(b) == [1]  # a day from now it would list all
 
-    samples(a)
-    assert samples(b) == [1, 2]
+    held(a)
+    assert held(b) == [1, 2]
 
 
 def test_a_run_that_ends_with_its_process_is_uploaded(machine: Machine, url: str) -> None:
@@ -180,7 +180,7 @@ def test_a_run_that_ends_with_its_process_is_uploaded(machine: Machine, url: str
     )
     subprocess.run([sys.executable, "-c", script, str(a.root), url], check=True)
 
-    assert samples(machine("b")) == [1]
+    assert held(machine("b")) == [1]
 
 
 def test_a_forked_process_leaves_the_upload_to_others(machine: Machine) -> None:
@@ -193,7 +193,7 @@ def test_a_forked_process_leaves_the_upload_to_others(machine: Machine) -> None:
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 
-    assert samples(a) == samples(machine("b")) == [1, 2]
+    assert held(a) == held(machine("b")) == [1, 2]
 
 
 @pytest.mark.parametrize("hours", [-7, 7])
@@ -203,7 +203,7 @@ def test_the_server_has_a_clock_of_its_own(hours: int, machine: Machine, monkeyp
     a, b = machine("a"), machine("b")
     for number in range(2):
         record(a, "x", number)
-        assert samples(b) == list(range(number + 1))
+        assert held(b) == list(range(number + 1))
 
 
 def test_a_marker_that_comes_late_is_made_again(machine: Machine, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,14 +217,14 @@ def test_a_marker_that_comes_late_is_made_again(machine: Machine, url: str, monk
             shift(monkeypatch, 5)
             monkeypatch.setattr(Bucket, "stat", stat)
             record(b, "y", 2)
-            samples(b)
+            held(b)
         return found
 
-    samples(b)
+    held(b)
     monkeypatch.setattr(Bucket, "stat", sleep)
     record(a, "x", 1)
 
-    assert samples(b) == [1, 2]
+    assert held(b) == [1, 2]
     assert len(names(url, "uploads")) == 3
 
 
@@ -261,7 +261,7 @@ def test_a_mirror_that_was_deleted_comes_back(machine: Machine) -> None:
     shutil.rmtree(a.root)
     record(a, "x", 2)
 
-    assert samples(a) == [1, 2]
+    assert held(a) == [1, 2]
 
 
 def test_an_import_counts_when_its_sources_are_uploaded(
@@ -308,30 +308,19 @@ def test_compaction_counts_nothing_twice_elsewhere(machine: Machine, url: str) -
         assert samples(store) == [1, 2, 3]
     record(some, "x", 4)
     compact(all_, below_bytes=MB, target_bytes=MB)
-    assert samples(some) == samples(machine("later")) == [1, 2, 3, 4]
+    assert samples(some) == [1, 2, 3, 4]
     assert verify(a).problems == {}
 
 
 def test_of_two_who_merge_the_same_files_one_gives_way(machine: Machine, url: str) -> None:
     """Both merged the second run's file, each with another; nobody ever counts it twice, nor loses the others."""
     a, b = machine("a"), machine("b")
-    runs = [record(a, "x", number) for number in range(3)]
+    for number in range(3):
+        record(a, "x", number)
     assert samples(a) == samples(b) == [0, 1, 2]
-
-    def files(store: Store, *wanted: str) -> dict[str, str | None]:
-        """The timings of some runs, as files to merge."""
-        files = [file for file in EventLog(store).files() if file.table == "timings"]
-        with Warehouse.open(store) as warehouse:
-            rows = dict(
-                warehouse.rows(
-                    "SELECT parse_filename(filename), any_value(run_id) FROM read_parquet(?, filename = true) GROUP BY 1",
-                    [[str(file.path) for file in files]],
-                )
-            )
-        return {file.name: None for file in files if rows[file.name] in wanted}
-
-    merge(a, files(a, runs[0], runs[1]), below_bytes=MB, target_bytes=MB)
-    merge(b, files(b, runs[1], runs[2]), below_bytes=MB, target_bytes=MB)
+    first, second, third = (path.rpartition("/")[2] for path in names(url, "events/timings"))
+    merge(a, {first: None, second: None}, below_bytes=MB, target_bytes=MB)
+    merge(b, {second: None, third: None}, below_bytes=MB, target_bytes=MB)
     load(b)  # is first to say what counts
     assert samples(a) == [0, 1, 2]
 
@@ -396,7 +385,7 @@ def test_no_credential_is_in_any_file(
     with pytest.raises(BenchError):
         bench.run("x", store=f"s3://key:{SECRET}@bucket/x")
     record(a, "x", 1)
-    samples(a)
+    held(a)
     server.fault = lambda method, path, number: "deny"
     record(a, "x", 2)
     server.fault = None
@@ -417,7 +406,7 @@ def test_only_files_of_the_log_are_taken_from_a_bucket(
     """Whatever anybody calls an object, in the listing or in a marker."""
     a, b = machine("a"), machine("b")
     record(a, "x", 1)
-    samples(b)
+    held(b)
     path = f"/{url.removeprefix('s3://')}"
     hostile = ["events/timings/.x-0123456789abcdef.parquet", "events/other/x-0123456789abcdef.parquet",
                "events/timings/x.parquet", "events/timings/x%20y-0123456789abcdef.parquet"]  # fmt: skip
@@ -426,7 +415,7 @@ def test_only_files_of_the_log_are_taken_from_a_bucket(
     outside = dict.fromkeys(["../x", "events/timings/../../../x-0123456789abcdef.parquet", "/etc/passwd", *hostile], 1)
     server.raw("PUT", f"{path}/uploads/20990101T000000Z-x", json.dumps(outside).encode())
 
-    assert samples(b) == samples(machine("c")) == [1]
+    assert held(b) == held(machine("c")) == [1]
     for store in (b, machine("c")):
         assert {file.name for file in EventLog(store).files()} == {file.name for file in EventLog(a).files()}
     assert not list(tmp_path.rglob("x-*")) and not list(tmp_path.rglob("*x.parquet"))
@@ -442,7 +431,7 @@ def test_a_damaged_file_of_the_bucket_is_named_and_the_rest_is_there(
     name = names(url, "events/timings")[0]  # of the first run: names begin with the time
     server.raw("PUT", f"/{url.removeprefix('s3://')}/{name}", b"damaged")
 
-    assert samples(machine("b")) == [2]
+    assert held(machine("b")) == [2]
     assert f"{url}/{name} is damaged" in capfd.readouterr().err
     assert list(verify(a).problems) == [name]
 
@@ -451,12 +440,12 @@ def test_what_is_gone_from_the_bucket_is_uploaded_again(machine: Machine, url: s
     """When all of it is listed: a bucket that lost files is made whole by the mirrors."""
     a = machine("a")
     record(a, "x", 1)
-    samples(a)
+    held(a)
     for name in names(url, "events"):
         Bucket(url).delete(name)
     verify(a)
 
-    assert samples(machine("b")) == [1]
+    assert held(machine("b")) == [1]
 
 
 def test_artefacts_are_uploaded_when_their_run_is_over(machine: Machine, url: str) -> None:
@@ -471,7 +460,7 @@ def test_artefacts_are_uploaded_when_their_run_is_over(machine: Machine, url: st
     assert names(url, "artefacts") == [f"artefacts/{run.run_id}/trace.json"]
 
     b = machine("b")
-    samples(b)
+    held(b)
     assert not b.artefacts.exists()
 
 
@@ -484,7 +473,7 @@ def test_workers_of_a_run_leave_the_upload_to_its_owner(machine: Machine, server
             worker.case("c").timing(1)
         assert server.requests == before
 
-    assert samples(machine("b")) == [1]
+    assert held(machine("b")) == [1]
 
 
 def test_records_of_merges_are_numbered(url: str, server: ObjectServer) -> None:

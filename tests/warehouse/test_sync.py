@@ -18,6 +18,7 @@ from bench.warehouse.sync import sync
 from bench.warehouse.verify import verify
 
 from ..object_server import ObjectServer
+from .conftest import held
 
 MB = 1 << 20
 
@@ -71,7 +72,7 @@ def test_what_is_missing_is_copied_once(source: Store, target: Store) -> None:
     assert {entry.name.split("/")[1] for entry in sync(source, target).entries} == {
         "cases", "environments", "outcomes", "runs", "timings",
     }  # fmt: skip
-    assert samples(target) == [1, 2]
+    assert held(target) == [1, 2]
     assert place(target).read(f"artefacts/{run_id}/trace.json") == b"{}"
 
 
@@ -83,7 +84,7 @@ def test_a_bucket_is_copied_to_a_folder_and_to_a_bucket(url: str, tmp_path: Path
     sync(bucket, folder)
     sync(bucket, other)
 
-    assert samples(folder) == samples(other) == [1]
+    assert held(folder) == held(other) == [1]
 
 
 def test_a_dry_run_copies_nothing(source: Store, target: Store) -> None:
@@ -108,11 +109,11 @@ def test_a_damaged_file_is_named_and_the_rest_copied(source: Store, target: Stor
     copied = sync(source, target)
     assert list(copied.problems) == [f"events/timings/{path.name}"]
     assert f"{path} is damaged" in next(iter(copied.problems.values()))
-    assert samples(target) == [2]
+    assert held(target) == [2]
 
     path.write_bytes(content)
     assert [entry.name for entry in sync(source, target).entries] == [f"events/timings/{path.name}"]
-    assert samples(target) == [1, 2]
+    assert held(target) == [1, 2]
 
 
 def test_what_was_broken_off_goes_on(source: Store, url: str, server: ObjectServer, tmp_path: Path) -> None:
@@ -127,7 +128,7 @@ def test_what_was_broken_off_goes_on(source: Store, url: str, server: ObjectServ
     there = len(list(place(target).list("events")))
 
     assert len(sync(source, target).entries) == len(EventLog(source).files()) - there
-    assert samples(target) == [0, 1, 2]
+    assert held(target) == [0, 1, 2]
 
 
 def test_what_both_stores_merged_counts_once(source: Store, target: Store) -> None:
@@ -201,7 +202,7 @@ def test_journals_of_the_dead_are_sealed_and_those_of_the_living_named(source: S
     run.close(seal=False)
 
     assert sync(source, target).notes == []
-    assert samples(target) == [1]
+    assert held(target) == [1]
 
 
 def test_a_store_is_not_copied_to_itself_nor_from_nowhere(source: Store, url: str, tmp_path: Path) -> None:
