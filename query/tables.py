@@ -58,7 +58,7 @@ def select(
 
 # Of two rows of run_details, whether they are of one fleet, see `bench measure models --fleet`.
 SHARED_PLAN = """
-    run.config = other.config AND run.tags ->> 'fleet' = other.tags ->> 'fleet'
+    run.config = other.config AND (run.tags ->> 'fleet') = (other.tags ->> 'fleet')
     AND run.git_commit IS NOT DISTINCT FROM other.git_commit
 """
 

@@ -27,7 +27,19 @@ from typing import TYPE_CHECKING, Any
 from . import schema
 from .database import LOADING_MEMORY, Warehouse, load_locked
 from .events import TABLES, Environment, Event, Source
-from .log import MERGED, SPLIT, EventLog, LogFile, as_bench_error, metadata, path_list, publish, replaced, sha256
+from .log import (
+    MERGED,
+    SPLIT,
+    EventLog,
+    LogFile,
+    as_bench_error,
+    metadata,
+    parquet_type,
+    path_list,
+    publish,
+    replaced,
+    sha256,
+)
 from .remote import pull, push, sweep
 from .schema import quote
 from .store import Say, Store
@@ -199,12 +211,16 @@ def _write(
     import pyarrow.parquet as pq
 
     source = f"read_parquet({path_list(files)}, union_by_name = true)"
-    have = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+    have = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]
     own = {field.name: field for field in schema.arrow_schema(event)}
-    columns = ", ".join(quote(n) if n in have else f"NULL AS {quote(n)}" for n in (*own, *have.keys() - own))
+    columns = [
+        quote(f.name) if f.name in have else f"CAST(NULL AS {parquet_type(f.type)}) AS {quote(f.name)}"
+        for f in event.fields()
+    ]
+    columns += [quote(name) for name in have if name not in own]
     distinct = "DISTINCT" if event is Environment else ""  # the same machine describes itself in every run
     order = ", ".join(map(quote, _order(event).split(", ")))
-    query = f"SELECT {distinct} {columns} FROM {source} WHERE {where} ORDER BY {order}"
+    query = f"SELECT {distinct} {', '.join(columns)} FROM {source} WHERE {where} ORDER BY {order}"
     reader = connection.sql(query).to_arrow_reader(GROUP_ROWS)
     fields = [own.get(field.name, field) for field in reader.schema]
     wanted = pa.schema(fields, metadata={**schema.metadata(event), **said})

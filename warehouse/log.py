@@ -282,7 +282,7 @@ class Batch:
         path = self._next(event)
         have = {row[0] for row in connection.execute(f"DESCRIBE {select}").fetchall()}
         columns = ", ".join(
-            f"CAST({quote(f.name) if f.name in have else 'NULL'} AS {_parquet_type(f.type)}) AS {quote(f.name)}"
+            f"CAST({quote(f.name) if f.name in have else 'NULL'} AS {parquet_type(f.type)}) AS {quote(f.name)}"
             for f in event.fields()
         )
         copy(connection, f"SELECT {columns} FROM ({select})", path, schema.metadata(event))
@@ -450,7 +450,8 @@ def splits(path: Path) -> list[str]:
     return names
 
 
-def _parquet_type(kind: Any) -> str:
+def parquet_type(kind: Any) -> str:
+    """What a column of this type is to DuckDB where it is read from a file of the log."""
     sql = schema.SQL_TYPES[kind]
     return "VARCHAR" if sql == "JSON" else sql
 
