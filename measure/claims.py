@@ -22,6 +22,7 @@ from ..warehouse.store import Say
 from .plan import Settings, Workload
 from .resume import material
 
+DONE = ".done"
 SPARE_S = 600.0  # for loading, and for clocks that differ
 
 
@@ -68,7 +69,6 @@ class Claims:
         ]
         digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
         self.folder = f"claims/{fleet}/{digest}"
-        self.others: dict[str, Holder] = {}  # workload, for a person -> who holds or has measured it
         self._held: tuple[str, str, Holder] | None = None  # workload, name of the claim, content
 
     def of(self, plan: Sequence[Workload]) -> Iterator[Workload]:
@@ -82,18 +82,15 @@ class Claims:
         key = case_ids(**workload.axes(""))[1]
         names = [entry.name for entry in self.place.list(self.folder) if entry.name.startswith(f"{self.folder}/{key}.")]
         turn = 1
-        if names:  # sorted, so that "done" is last
+        if names:  # sorted, so that DONE is last
             with contextlib.suppress(Missing):  # given back just now
-                holder = Holder(**json.loads(self.place.read(names[-1])))
-                if names[-1].endswith(".done") or not holder.gone:
-                    self.others[str(workload)] = holder
+                if names[-1].endswith(DONE) or not self._read(names[-1]).gone:
                     return False
             turn = int(names[-1][-4:]) + 1
         until = time.time() + SPARE_S + self.settings.timeout_s * len(workload.backends)
         mine = Holder(self.run_id, os.uname().nodename, os.getpid(), until)
         name = f"{self.folder}/{key}.{turn:04d}"
         if not self.place.create(name, mine.to_json()):
-            self.others[str(workload)] = Holder(**json.loads(self.place.read(name)))
             return False
         self._held = key, name, mine
         return True
@@ -101,7 +98,7 @@ class Claims:
     def _done(self) -> None:
         if self._held:
             key, _, mine = self._held
-            self.place.create(f"{self.folder}/{key}.done", mine.to_json())
+            self.place.create(f"{self.folder}/{key}{DONE}", mine.to_json())
             self._held = None
 
     def give_back(self) -> None:
@@ -112,15 +109,27 @@ class Claims:
 
     def tell(self, say: Say) -> None:
         """Say what others measured or hold, and whether some measure another plan under this name."""
-        counts = Counter((holder.host, holder.run_id) for holder in self.others.values())
-        for (host, run_id), count in sorted(counts.items()):
-            say(f"{count} workloads of the plan are {host}'s, in run {run_id}")
+        newest = {entry.name.rpartition(".")[0]: entry.name for entry in self.place.list(self.folder)}
+        counts: Counter[tuple[str, str, str]] = Counter()
+        for name in newest.values():
+            with contextlib.suppress(Missing):
+                holder = self._read(name)
+                if holder.run_id != self.run_id:
+                    until = (
+                        "" if name.endswith(DONE) else time.strftime(" until %F %H:%M UTC", time.gmtime(holder.until))
+                    )
+                    counts[holder.host, until, holder.run_id] += 1
+        for (host, until, run_id), count in sorted(counts.items()):
+            say(f"{host} {'holds' if until else 'measured'} {count} of the plan's workloads{until}, in run {run_id}")
         plans = {entry.name.split("/")[2] for entry in self.place.list(f"claims/{self.name}")}
         if others := plans - {self.folder.rpartition("/")[2]}:
             say(
                 f"{len(others)} other {'plan is' if len(others) == 1 else 'plans are'} measured under this name: of other "
                 "cases or settings, or of another commit"
             )
+
+    def _read(self, name: str) -> Holder:
+        return Holder(**json.loads(self.place.read(name)))
 
 
 def _runs(pid: int) -> bool:

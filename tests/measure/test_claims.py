@@ -58,7 +58,7 @@ def test_a_workload_has_one_claimant(tmp_path: Path, plan: list[Workload]) -> No
     assert names(claims(tmp_path, plan).of(plan)) == []
     said: list[str] = []
     second.tell(said.append)
-    assert said == [f"2 workloads of the plan are {os.uname().nodename}'s, in run a"]
+    assert said == [f"{os.uname().nodename} measured 2 of the plan's workloads, in run a"]
 
 
 def test_many_at_once_never_claim_the_same(tmp_path: Path, workload: Any) -> None:
@@ -103,7 +103,10 @@ def gone() -> int:
 def test_a_machine_that_is_silent_keeps_its_claim_until_its_time_is_over(tmp_path: Path, plan: list[Workload]) -> None:
     """Nobody can ask it; the time is what the workers of a workload may take, and some to spare."""
     claimed(tmp_path, plan, host="elsewhere", pid=gone())
-    assert names(claims(tmp_path, plan).of(plan[:1])) == []
+    mine, said = claims(tmp_path, plan), list[str]()
+    assert names(mine.of(plan[:1])) == []
+    mine.tell(said.append)
+    assert said[0].startswith("elsewhere holds 1 of the plan's workloads until 20") and "UTC, in run other" in said[0]
     holder = Holder(**json.loads(next(tmp_path.glob("claims/*/*/*.0001")).read_text()))
     assert abs(holder.until - time.time() - (room.SPARE_S + 2 * SETTINGS.timeout_s)) < 60
 
