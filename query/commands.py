@@ -15,6 +15,8 @@ from ..warehouse.store import Store
 if TYPE_CHECKING:
     from .ask import Answer
 
+DIALECTS = ("spark", "trino", "bigquery", "snowflake", "duckdb")
+
 output_option: Callable[[Any], Any] = click.option(
     "-o",
     "--output",
@@ -48,10 +50,16 @@ def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:
     "-f", "--file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Read the query from a file."
 )
 @click.option("--sandbox", is_flag=True, help="No files, no network, no settings: for queries you do not trust.")
+@click.option(
+    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="Who answers."
+)
+@click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark's cluster.")
 @output_option
 @format_option
 @store_option
-def sql(query: str | None, file: Path | None, sandbox: bool, output: Path | None, fmt: str, store: Store) -> None:
+def sql(
+    query: str | None, file: Path | None, sandbox: bool, engine: str, master: str, output: Path | None, fmt: str, store: Store
+) -> None:  # fmt: skip
     """Ask the warehouse anything, read-only.
 
     The query is an argument, a file, or standard input; on a terminal without any of them there is a prompt. Of several
@@ -61,12 +69,24 @@ def sql(query: str | None, file: Path | None, sandbox: bool, output: Path | None
         bench sql "SELECT name, backend, speedup FROM speedups ORDER BY speedup"
         bench sql "FROM runtime_vs_tokens(configs := ['A'])" --format parquet -o steps.parquet
         echo "FROM run_summaries" | bench sql --format json
+        bench sql --engine spark "SELECT config, count(*) FROM timings JOIN runs USING (run_id) GROUP BY config"
     """
     from ..warehouse.database import Warehouse
     from .ask import ask, shut_in
 
     if query is not None and file is not None:
         raise BenchError("there are two queries, an argument and a file. Give one of them.")
+    if engine == "spark":
+        from .spark_session import answer as ask_spark
+        from .spark_session import session
+
+        if sandbox:
+            raise BenchError("the sandbox is DuckDB's: Spark has none. Leave --sandbox or --engine spark out.")
+        if query is None and file is None and sys.stdin.isatty():
+            raise BenchError('there is no query. Try: bench sql --engine spark "SELECT * FROM run_summaries"')
+        with session(master) as spark:
+            write(ask_spark(spark, store, query if query is not None else _read(file)), fmt, output)
+        return
     with Warehouse.open(store) as warehouse:
         if sandbox:
             shut_in(warehouse)
@@ -88,24 +108,35 @@ def _read(file: Path | None) -> str:
 
 
 @click.command(cls=Command)
-@click.argument("name", required=False)
+@click.argument("names", metavar="[NAME]…", nargs=-1)
+@click.option(
+    "--dialect", type=click.Choice(DIALECTS), help="Print what creates them (all, or these and what they read) there."
+)
 @format_option
 @store_option
-def views(name: str | None, fmt: str, store: Store) -> None:
-    """List the views and tables; with a NAME, its columns and their meanings.
+def views(names: tuple[str, ...], dialect: str | None, fmt: str, store: Store) -> None:
+    """List the views and tables; with a NAME, its columns and their meanings; with a dialect, as SQL for another engine.
 
     \b
         bench views
         bench views speedups
+        bench views speedups pass_rates --dialect trino
     """
     from ..warehouse.database import Warehouse
     from .tables import catalog, describe
 
+    if dialect is not None:
+        from .dialects import statements
+
+        click.echo("\n\n".join(statements(dialect, names)))
+        return
+    if len(names) > 1:
+        raise BenchError("one view is described at a time. Give one name, or --dialect.")
     with Warehouse.open(store) as warehouse:
-        if name is None:
+        if not names:
             write(catalog(warehouse), fmt)
             return
-        found = describe(warehouse, name)
+        found = describe(warehouse, names[0])
         if fmt == "table":
             click.echo(f"{found.name}\n\n{found.doc}\n")
         write_rows(["column", "type", "meaning"], found.columns, fmt)

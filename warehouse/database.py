@@ -143,6 +143,29 @@ def _load_log(store: Store, anew: bool) -> Loaded:
     return loaded
 
 
+def readable_files(store: Store) -> tuple[list[LogFile], dict[str, str]]:
+    """The files that a load anew would read, without loading them: for other engines.
+
+    Returns:
+        The files, and by name why others are left out.
+
+    Raises:
+        BenchError: There is no store.
+    """
+    _must_exist(store)
+    log, seen = EventLog(store), Loaded()
+    if store.remote or log.abandoned():
+        with store.lock():
+            if store.remote:
+                from .remote import pull
+
+                pull(store)
+            seen.recovered, seen.left_out = log.recover()
+    files = counting_files(log.files())
+    superseded = set().union(*_stands_for(files).values())
+    return _readable([file for file in files if file.name not in superseded], seen), seen.left_out
+
+
 def _stands_for(files: list[LogFile]) -> dict[str, set[str]]:
     """By the name of a merged file all it stands for: what it says, and what another store merged that it holds as well."""
     said = {file.name: set(replaced(file.path)) for file in files if file.stem.startswith(MERGED)}
@@ -181,10 +204,7 @@ class Warehouse:
         Raises:
             BenchError: There is no store, or nothing was recorded in it.
         """
-        if not (store.remote or store.exists()):
-            raise BenchError(
-                f"there is no store at {store}. Record with `bench measure`, or load with: bench ingest PATH"
-            )
+        _must_exist(store)
         with contextlib.suppress(StoreBusy):
             if _stale(store):
                 load(store, wait=not store.database.exists())
@@ -208,6 +228,11 @@ class Warehouse:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _must_exist(store: Store) -> None:
+    if not (store.remote or store.exists()):
+        raise BenchError(f"there is no store at {store}. Record with `bench measure`, or load with: bench ingest PATH")
 
 
 def _connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.DuckDBPyConnection":

@@ -73,18 +73,25 @@ def _parts(connection: "duckdb.DuckDBPyConnection", run_ids: list[str]) -> list[
     return parts
 
 
-def _create_view(connection: "duckdb.DuckDBPyConnection", view: sql.View) -> None:
+def definition(view: sql.View) -> str:
+    """What creates a view or macro in DuckDB."""
     if view.arguments is None:
-        connection.execute(f"CREATE VIEW {view.name} AS {view.body}")
-        _comment(connection, "VIEW", view)
-        return
+        return f"CREATE VIEW {view.name} AS {view.body}"
     arguments = ", ".join(
         quote(argument.name) + (f" := {argument.default}" if argument.default is not None else "")
         for argument in view.arguments
     )
-    kind, body = ("MACRO", f"({view.body})") if view.scalar else ("MACRO TABLE", f"TABLE {view.body}")
-    connection.execute(f"CREATE MACRO {view.name}({arguments}) AS {body}")
-    connection.execute(f"COMMENT ON {kind} {view.name} IS {literal(view.doc)}")
+    body = f"({view.body})" if view.scalar else f"TABLE {view.body}"
+    return f"CREATE MACRO {view.name}({arguments}) AS {body}"
+
+
+def _create_view(connection: "duckdb.DuckDBPyConnection", view: sql.View) -> None:
+    connection.execute(definition(view))
+    if view.arguments is None:
+        _comment(connection, "VIEW", view)
+    else:
+        kind = "MACRO" if view.scalar else "MACRO TABLE"
+        connection.execute(f"COMMENT ON {kind} {view.name} IS {literal(view.doc)}")
 
 
 def _comment(connection: "duckdb.DuckDBPyConnection", kind: str, view: sql.View) -> None:

@@ -1,0 +1,174 @@
+"""Events of every kind, with what makes views differ: several runs, configs and hosts, failures, steps, memory, NULLs."""
+
+import datetime as dt
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from bench.warehouse import events
+from bench.warehouse.events import Event, Json
+
+from ..builders import case, chunk, memory, metric, outcome, run, source, timing
+
+BEGAN = dt.datetime(2026, 1, 1)
+
+
+def everything() -> Iterator[Event]:
+    """All of it; the same every time."""
+    rng = random.Random(7)
+    yield from _environments()
+    for config, host, slower in (("main", "one", 1.0), ("fuse", "one", 0.8), ("other", None, 1.1)):
+        for number in range(9 if host else 2):
+            yield from _run(rng, config, number, host, slower * (1.5 if (config, number >= 7) == ("main", True) else 1))
+    yield from _imported()
+    yield from _steps(rng)
+    yield from _traced()
+    yield from _models()
+
+
+def _environments() -> Iterator[Event]:
+    for number in (1, 2, 1):
+        yield events.Environment(
+            environment_id=f"env{number}", cpu="cpu", logical_cores=4 * number, gpus=["a", "b"] if number == 1 else None,
+            torch=f"2.{number}", flags=_json({"x": number, "none": None, "deep": {"list": [1, 2.5]}}),
+            variables=_json({"OMP": "1"}) if number == 1 else None, extra=_json([1, 2]),
+        )  # fmt: skip
+
+
+def _run(rng: random.Random, config: str, number: int, host: str | None, slower: float) -> Iterator[Event]:
+    run_id, began = f"{config}-{number}", BEGAN + dt.timedelta(days=number)
+    yield run(
+        run_id, config, "measure", suite="builtin", started_at=None if (config, number) == ("other", 1) else began,
+        git_commit=f"c{number}", git_dirty=bool(number % 2), host="two" if number == 3 else host,
+        environment_id=f"env{1 + number % 2}",
+        tags=_json({"confirms": "x"} if (config, number) == ("fuse", 5) else {"n": number}),
+    )  # fmt: skip
+    if number == 2:  # described in two parts
+        yield run(run_id, config, "measure", git_branch="main")
+    for mode, dtype in (("inference", "float32"), ("training", None)):
+        for name, each_ns in (("mlp", 1e6), ("attn", 3e6), ("conv", 2e5)):
+            for backend in ("eager", "inductor", "other"):
+                if (mode == "training" and number % 4 == 3) or (name == "conv" and number == 8):
+                    continue
+                if backend == "other" and (number % 2 or config != "main"):
+                    continue
+                of = case(
+                    name, run_id, suite="builtin", mode=mode, device="cpu", dtype=dtype, backend=backend, recorded_at=began,
+                    batch_size=None if name == "conv" else 8, sequence_length=128 if name == "attn" else None,
+                    parameters={"p": 1} if name == "mlp" else None,
+                )  # fmt: skip
+                yield from (of, of) if number == 2 else (of,)
+                if (name, backend, number) == ("conv", "inductor", 4):
+                    yield outcome(
+                        of, "OOM", reason="too big", phase="steady", recorded_at=began + dt.timedelta(seconds=5)
+                    )
+                elif (name, backend, number) == ("conv", "inductor", 6):
+                    yield outcome(of, "skipped", reason="no")
+                elif (name, backend, number) != ("attn", "other", 2):  # that one was interrupted
+                    yield from _measured(
+                        rng, of, number, began, each_ns * (1.0 if backend == "eager" else 0.7 * slower)
+                    )
+    if config != "other":
+        ended: dict[str, Any] = {"recorded_at": began + dt.timedelta(minutes=1)}
+        yield events.Outcome(run_id=run_id, status="interrupted" if number == 6 else "ok", **ended)
+
+
+def _measured(rng: random.Random, of: events.Case, number: int, began: dt.datetime, each_ns: float) -> Iterator[Event]:
+    for block in range(3 if number == 1 else 7):
+        for position in range(2):
+            yield timing(
+                of, int(2 * each_ns * rng.lognormvariate(0, 0.03)), loops=2, sample=2 * block + position, position=position,
+                block=None if number == 5 else block, process=block % 2 if number % 2 else None, recorded_at=began,
+            )  # fmt: skip
+    yield timing(of, int(9 * each_ns), phase="cold")
+    yield metric(of, "compile_latency", rng.uniform(1e9, 2e11), unit="ns", better="lower", recorded_at=began)
+    yield metric(of, "graph_breaks", float(number % 3), unit="count", better="lower")
+    yield metric(
+        of, "graph_break:dynamic shape", 2.0, unit="count", original_value="at x" if of.name == "mlp" else None
+    )
+    for name, value in (("operator:aten.add", 3.0), ("graph_operator:aten.add", 2.0), ("graphs", 1.0)):
+        yield metric(of, name, value, unit="count")
+    yield metric(of, "tokens", None if number == 1 else 5.5, statistic="p99")
+    for source_, least in (("rss", 50_000), ("rss_growth", 5_000)):
+        bound = rng.choice([None, 4096])
+        yield memory(of, least + rng.randint(0, 4000), source_, phase="steady", error_bound_bytes=bound)
+    yield outcome(of, recorded_at=began + dt.timedelta(seconds=20 + rng.randint(0, 7)))
+    if of.mode == "inference":
+        wrong = number == 8 and (of.name, of.backend) == ("mlp", "inductor")
+        at = None if number == 2 else began
+        yield outcome(of, "fail_accuracy" if wrong else "pass", kind="accuracy", recorded_at=at)
+
+
+def _imported() -> Iterator[Event]:
+    yield run("imported", "dashboard", "dashboard")
+    yield source("f1.csv", 5, "imported", config="dashboard", rejected=1, recorded_at=BEGAN, notes=_json(["a note"]))
+    yield events.Reject(source_id="f1.csv", run_id="imported", line=3, reason="no number", text="x,y")
+    for line, name in enumerate(("m1", "m2"), 1):
+        of = case(
+            name,
+            "imported",
+            suite="hf",
+            mode="inference",
+            device="cuda",
+            backend="inductor",
+            source_id="f1.csv",
+            line=line,
+        )
+        yield of
+        yield metric(of, "speedup", 2.2 - line, unit="ratio", better="higher", source_id="f1.csv")
+        yield metric(of, "compression_ratio", 0.8, unit="ratio", better="higher", source_id="f1.csv")
+        if line == 2:
+            yield outcome(of, "fail_accuracy", kind="accuracy", source_id="f1.csv", line=2)
+
+
+def _steps(rng: random.Random) -> Iterator[Event]:
+    for config, name in (("A", "profile_1.jsonl"), ("A", "profile_2.jsonl"), ("B", "profile_10.jsonl")):
+        run_id = f"steps-{config}"
+        if name != "profile_2.jsonl":
+            yield run(run_id, config, "scheduler")
+        yield source(name, 60, run_id, config=config, rejected=1, recorded_at=BEGAN)
+        for line in range(1, 60):
+            sizes = [rng.choice([1, 1, 64, 128, 256]) for _ in range(rng.randint(0, 6))]
+            yield chunk(
+                line, sizes, run_id, source_id=name, total_tokens=77 if line % 11 == 0 else None,
+                batch_id=line if line % 2 else None, schedule_ms=rng.uniform(0.1, 0.5) if line % 13 else None,
+                model_run_ms=500.0 if line == 20 else rng.uniform(5, 30), step_ms=None if line % 3 else 40.0,
+                waiting=line % 4, prefill_chunk_sizes=[3] if line % 5 == 0 else None, token_budget=2048 if line % 2 else 0,
+                decode_chunk_sizes=[1, 1] if line % 5 == 0 else None, kv_cache_usage=line / 60,
+            )  # fmt: skip
+    yield run("live", started_at=BEGAN)
+    for writer in ("w1", "w2"):
+        for line in range(1, 40):
+            yield chunk(
+                line, [2 ** (line % 9)], "live", writer=writer, model_run_ms=rng.uniform(1, 2), recorded_at=BEGAN
+            )
+
+
+def _traced() -> Iterator[Event]:
+    program = case("program", "main-0", suite="memory")
+    yield program
+    for number, (file, line) in enumerate((("a.py", 3), ("a.py", 4), ("b.py", 9)), 1):
+        moved: dict[str, Any] = {"increase_bytes": 100, "decrease_bytes": 10} if number < 3 else {}
+        yield events.MemoryLine(
+            run_id="main-0", case_id=program.case_id, file=file, line=line, hits=2, start_bytes=100 + number, peak_bytes=300,
+            end_bytes=200 - number, transient_bytes=50 if number > 1 else None, source=None if number == 1 else "rss", **moved,
+        )  # fmt: skip
+        place = f"{file}:{line}"
+        yield memory(program, 100 * number, statistic="reading", place=place, line=number, recorded_at=BEGAN)
+
+
+def _models() -> Iterator[Event]:
+    yield events.ArchivedRun(run_id="gone", config="main", archive="/archive", files=["a.parquet", "b.parquet"])
+    yield run("doctor", source="doctor", host="one", started_at=BEGAN)
+    for name, value in (("noise_floor", 0.02), ("steal", 0.0), ("load", 0.3)):
+        yield events.Metric(run_id="doctor", metric=name, value=value, unit="ratio")
+    yield run("cost", source="cost-model", started_at=BEGAN)
+    fit = case("A", "cost", suite="step-cost", parameters={"trim": 10})
+    yield from (fit, outcome(fit, reason="straight: no knee"))
+    for name, value in (("steps", 100.0), ("floor", 5e6), ("curve_base", 1e6), ("min_tokens", 1.0), ("r2", 0.9)):
+        yield metric(fit, name, value)
+
+
+def _json(value: object) -> Json:
+    return Json(json.dumps(value))
