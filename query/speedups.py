@@ -13,7 +13,7 @@ AXES = (
     "config", "suite", "name", "mode", "device", "dtype", "batch_size AS batch", "sequence_length AS length", "parameters",
     "backend",
 )  # fmt: skip
-FOR_PEOPLE = (*AXES, "baseline_ns", "candidate_ns", "speedup", "low", "high", "n", "status", "accuracy", "passing")
+FOR_PEOPLE = (*AXES, "baseline_ns", "candidate_ns", "speedup", "low", "high", "n", "p", "status", "accuracy", "passing")
 NAMED = 3  # cases left out that a sentence names
 
 
@@ -25,24 +25,30 @@ def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
     columns = [names[i] for i in keep] + ["baseline", "candidate", "speedup", "status"]
     out = []
     for row in rows:
-        baseline, candidate, speedup, low, high, n, status, accuracy, passing = row[width:]
-        judged = accuracy if status == "ok" and not passing and accuracy is not None else status
+        baseline, candidate, speedup, low, high, n, p, status, accuracy, passing = row[width:]
+        wrong = status == "ok" and not passing and accuracy is not None
+        shown = None if wrong else ratio(speedup, low, high, n, p)  # a wrong answer is not faster
         out.append(
-            [*(row[i] for i in keep), duration(baseline), duration(candidate), ratio(speedup, low, high, n), judged]
+            [*(row[i] for i in keep), duration(baseline), duration(candidate), shown, accuracy if wrong else status]
         )
     return columns, out
 
 
 def ratio(
-    speedup: float | None, low: float | None = None, high: float | None = None, n: int | None = None
+    speedup: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    n: int | None = None,
+    p: float | None = None,
 ) -> str | None:
-    """A ratio with its doubt: `1.18x (95 % 1.12–1.24, n=30)`."""
+    """A ratio with its doubt: `1.18x (95 % 1.12–1.24, n=30, p<0.001)`; p where it is known."""
     if speedup is None:
         return None
     if low is None or high is None:
         return f"{speedup:.2f}x" + (f" (n={n})" if n is not None else "")
     places = 3 if high - low < 0.02 * speedup else 2
-    return f"{speedup:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}, n={n})"
+    said = "" if p is None else ", p<0.001" if p < 0.001 else f", p={p:.3f}"
+    return f"{speedup:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}, n={n}{said})"
 
 
 def duration(ns: float | None) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from bench.query.names import resolve_run
-from bench.query.speedups import duration, ratio
+from bench.query.speedups import duration, ratio, render
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.store import Store
@@ -65,7 +65,7 @@ def test_speedups_carry_their_doubt(bench: Bench) -> None:
     lines = result.stdout.splitlines()
     assert len(lines) == 2 + 2 * 2
     assert "OOM" in lines[2]
-    assert "x (95 % " in lines[3] and "n=10)" in lines[3]
+    assert "x (95 % " in lines[3] and "n=10, p<0.001)" in lines[3]
     assert "geomean 1." in result.stderr and "over 1 of 2 cases; left out: lstm: OOM" in result.stderr
 
 
@@ -165,6 +165,20 @@ def test_many_exclusions_are_counted_by_reason() -> None:
     assert list(geomeans(warehouse, {})) == [
         "run inductor: geomean 2.00x (slowdowns count as 1) over 1 of 6 cases; left out: 5 OOM"
     ]
+
+
+def test_a_wrong_answer_shows_no_speedup() -> None:
+    """Its accuracy stands where its status would."""
+    columns, (right, wrong) = render(
+        [
+            (*[None] * 10, "inductor", 2e6, 1e6, 2.0, 1.9, 2.1, 9, 0.04, "ok", accuracy, passing)
+            for accuracy, passing in (("pass", True), ("fail_accuracy", False))
+        ]
+    )
+
+    assert columns == ["backend", "baseline", "candidate", "speedup", "status"]
+    assert right == ["inductor", "2 ms", "1 ms", "2.00x (95 % 1.90–2.10, n=9, p=0.040)", "ok"]
+    assert wrong == ["inductor", "2 ms", "1 ms", None, "fail_accuracy"]
 
 
 def test_a_ratio_shows_as_many_digits_as_it_deserves() -> None:
