@@ -134,6 +134,19 @@ def test_old_runs_move_and_the_rest_stays(which: str, request: pytest.FixtureReq
         assert warehouse.rows("SELECT count(*) FROM environments") == [(2,)]
 
 
+def test_an_archive_may_be_a_bucket(compacted: Store, machine: Callable[[str], Store]) -> None:
+    """Merged files count there, too; a second attempt has nothing to do, and any machine can ask and bring it back."""
+    wanted = events(compacted)
+    assert archive(compacted, machine("a"), FIRST).runs == 4
+    assert archive(compacted, machine("a"), FIRST).runs == 0
+
+    there = machine("b")
+    assert events(compacted, there) == wanted
+    assert verify(there).problems == {}
+    sync(there, compacted)
+    assert events(compacted) == wanted
+
+
 def test_a_dry_run_moves_nothing(store: Store, target: Store) -> None:
     """It says what would be moved."""
     load(store)

@@ -8,11 +8,16 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bench.measure.claims import Claims
+from bench.measure.plan import Settings, Workload
 from bench.warehouse.compaction import compact
 from bench.warehouse.database import Warehouse, load
 from bench.warehouse.log import EventLog
+from bench.warehouse.places import place
 from bench.warehouse.store import Store
 from bench.warehouse.verify import verify
 
@@ -52,6 +57,25 @@ print(*pids, flush=True)
 for pid in pids:
     os.waitpid(pid, 0)
 """
+
+
+def test_claims_in_a_bucket_are_made_by_one(machine: Callable[[str], Store]) -> None:
+    """The server decides who was first, whatever mirrors the machines have."""
+    plan = [
+        Workload(
+            suite="s", name=f"model {number}", target="", mode="", device="", dtype="", batch_size=0,
+            sequence_length=None, backends=("eager",),
+        )
+        for number in range(6)
+    ]  # fmt: skip
+
+    def got(name: str) -> list[str]:
+        claims = Claims(place(machine(name)), "night", plan, Settings(), name)
+        return [workload.name for workload in claims.of(plan)]
+
+    with ThreadPoolExecutor(4) as pool:
+        all_got = [name for names in pool.map(got, "abcd") for name in names]
+    assert sorted(all_got) == [workload.name for workload in plan]
 
 
 def test_no_event_of_a_fleet_is_lost(tmp_path: Path) -> None:
