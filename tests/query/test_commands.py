@@ -171,7 +171,7 @@ def test_a_wrong_answer_shows_no_speedup() -> None:
     """Its accuracy stands where its status would."""
     columns, (right, wrong) = render(
         [
-            (*[None] * 10, "inductor", 2e6, 1e6, 2.0, 1.9, 2.1, 9, 0.04, "ok", accuracy, passing)
+            (*[None] * 9, "inductor", 2e6, 1e6, 2.0, 1.9, 2.1, 9, 0.04, "ok", accuracy, passing)
             for accuracy, passing in (("pass", True), ("fail_accuracy", False))
         ]
     )
