@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..warehouse import environment
-from ..warehouse.places import Missing, Place
+from ..warehouse.errors import Missing
+from ..warehouse.places import Place
 from ..warehouse.recorder import case_ids
 from ..warehouse.store import Say
 from .plan import Settings, Workload

@@ -50,6 +50,14 @@ class UnknownName(BenchError):
         super().__init__(" ".join(parts))
 
 
+class PlaceError(BenchError):
+    """A place cannot be used: it is not there, not reachable, or not ours."""
+
+
+class Missing(PlaceError):
+    """There is nothing by this name."""
+
+
 class MissingExtra(BenchError):
     """A command whose optional packages are not installed."""
 

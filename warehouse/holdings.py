@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from .errors import Missing
 from .events import TABLES, Source
 from .log import MERGED, replaced, unmerged
 from .places import Bucket, Entry, Place
@@ -59,29 +60,41 @@ def is_event_file(name: str) -> bool:
 
 def holding(place: Place) -> Holding:
     """List all that a place holds."""
-    files: dict[str, Entry] = {}
-    # `sources` first: the other files of an import that one commits were there before it, and will be seen
-    for table in sorted(TABLES, key=lambda table: table != Source.TABLE):
-        files |= {entry.name: entry for entry in place.list(f"events/{table}") if is_event_file(entry.name)}
-    if isinstance(place, Bucket):  # after the listing: for what is deleted meanwhile another counts already
-        files = counting(place, files)
-    return told(place, files)
+    while True:
+        files: dict[str, Entry] = {}
+        # `sources` first: the other files of an import that one commits were there before it, and will be seen
+        for table in sorted(TABLES, key=lambda table: table != Source.TABLE):
+            files |= {entry.name: entry for entry in place.list(f"events/{table}") if is_event_file(entry.name)}
+        if not isinstance(place, Bucket):
+            return told(place, files)
+        number, counted = newest_record(
+            place
+        )  # after the listing: for what is deleted meanwhile another counts already
+        files = counting(files, counted)
+        late = at_once(place.stat, sorted(filter(is_event_file, counted - files.keys())))
+        found = told(place, files | {entry.name: entry for entry in late if entry})
+        if counted <= found.merged.keys() or newest_record(place)[0] == number:  # what is gone was not merged meanwhile
+            return found
 
 
-def counting(bucket: Bucket, files: Mapping[str, Entry]) -> dict[str, Entry]:
-    """Of some files of a bucket those that count, and the merged ones that count though they were not among them."""
-    _, counted = newest_record(bucket)
-    found = {name: entry for name, entry in files.items() if not is_merged(name) or name in counted}
-    for entry in at_once(bucket.stat, sorted(counted - found.keys())):
-        if entry and is_event_file(entry.name):
-            found[entry.name] = entry
-    return found
+def counting(files: Mapping[str, Entry], counted: Collection[str]) -> dict[str, Entry]:
+    """Without the merged files that are not among those that count."""
+    return {name: entry for name, entry in files.items() if not is_merged(name) or name in counted}
 
 
-def told(place: Place, files: dict[str, Entry]) -> Holding:
-    """Some files of a place, with what the merged ones stand for."""
-    merged = [name for name in files if is_merged(name)]
-    return Holding(files, dict(zip(merged, at_once(lambda name: stands_for(place, name), merged), strict=True)))
+def told(place: Place, files: Mapping[str, Entry]) -> Holding:
+    """Some files of a place, with what the merged ones stand for; without merged ones that are gone meanwhile."""
+
+    def read(name: str) -> frozenset[str] | None:
+        try:
+            return stands_for(place, name)
+        except Missing:
+            return None
+
+    names = [name for name in files if is_merged(name)]
+    said = zip(names, at_once(read, names), strict=True)
+    merged = {name: stands for name, stands in said if stands is not None}
+    return Holding({n: entry for n, entry in files.items() if not is_merged(n) or n in merged}, merged)
 
 
 def stands_for(place: Place, name: str) -> frozenset[str]:

@@ -9,42 +9,19 @@ import hashlib
 import os
 import re
 import secrets
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Protocol
 
-from .errors import BenchError, MissingExtra
+from .errors import Missing, PlaceError
+from .objects import AGAIN, clean_url, connect, explained, repeat, wait
 
 if TYPE_CHECKING:
-    from obstore.store import ObjectStore, RetryConfig
-
     from .store import Store
 
-SCHEMES = {"s3": "AWS", "gs": "GOOGLE", "az": "AZURE"}  # and what the variables of each begin with
-RETRY: "RetryConfig" = {  # throttling, resets, servers that restart; who is not there in 20 seconds is away
-    "max_retries": 5,
-    "retry_timeout": timedelta(seconds=20),
-    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=3), "base": 2},
-}
-AGAIN = (0.05, 0.2, 0.8)  # seconds before what obstore does not repeat is
-WAIT = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "120s"}
 PART_BYTES = 16 << 20  # what is larger is uploaded in parts
 CHECKED = re.compile(r"-([0-9a-f]{16})\.parquet$")
-
-T = TypeVar("T")
-
-
-class PlaceError(BenchError):
-    """A place cannot be used: it is not there, not reachable, or not ours."""
-
-
-class Missing(PlaceError):
-    """There is nothing by this name."""
 
 
 class Damaged(PlaceError):
@@ -103,28 +80,6 @@ class Place(Protocol):
 def place(store: "Store") -> Place:
     """Where the store's truth lies."""
     return Bucket(store.remote) if store.remote else Folder(store.root)
-
-
-def clean_url(url: str) -> str:
-    """The address of a remote store, as it may be shown to anyone: `s3://bucket/prefix`.
-
-    Raises:
-        BenchError: It is none, or holds a credential; the message repeats neither credential nor query.
-    """
-    parts = urlsplit(url)
-    if parts.scheme not in SCHEMES:
-        raise BenchError(
-            f"{parts.scheme}://… is no store: give a folder, or {', '.join(f'{s}://bucket/prefix' for s in SCHEMES)}."
-        )
-    if "@" in url or ":" in parts.netloc or parts.query or parts.fragment:
-        raise BenchError(
-            f"the address of the store, {parts.scheme}://…, holds more than bucket and prefix. Credentials come from the "
-            f"environment, such as {SCHEMES[parts.scheme]}_… variables, never from the address, which is recorded and shown."
-        )
-    folders = [part for part in parts.path.split("/") if part]
-    if not parts.netloc or ".." in folders or "." in folders:
-        raise BenchError(f"{url} names no bucket and prefix: write {parts.scheme}://bucket/prefix.")
-    return "/".join([f"{parts.scheme}://{parts.netloc}", *folders])
 
 
 def digest_of(name: str) -> str | None:
@@ -218,20 +173,20 @@ class Bucket:
             PlaceError: The settings of the environment do not fit.
         """
         self.url = clean_url(url)
-        self.store = _connect(self.url)
+        self.store = connect(self.url)
 
     def list(self, prefix: str, after: str = "") -> Iterator[Entry]:
         """Files below `prefix`, a thousand a request; the server skips what comes before `after`, where it can."""
         import obstore
 
         pauses = iter(AGAIN)
-        with _errors(self.url):
+        with explained(self.url):
             listing = obstore.list(self.store, prefix, offset=after or None, chunk_size=1000)
             while True:
                 try:
                     chunk = next(listing, ())
                 except obstore.exceptions.GenericError as error:
-                    _wait(error, pauses)
+                    wait(error, pauses)
                     listing = obstore.list(self.store, prefix, offset=after or None, chunk_size=1000)
                     continue
                 if not chunk:
@@ -244,7 +199,7 @@ class Bucket:
         import obstore
 
         try:
-            with _errors(self.url, name):
+            with explained(self.url, name):
                 return _entry(obstore.head(self.store, name))
         except Missing:
             return None
@@ -259,21 +214,21 @@ class Bucket:
             size = obstore.head(self.store, name)["size"]  # not all servers count from the end
             return bytes(obstore.get_range(self.store, name, start=max(0, size - last), end=size))
 
-        with _errors(self.url, name):
-            return _repeat(read)
+        with explained(self.url, name):
+            return repeat(read)
 
     def get(self, name: str, path: Path) -> None:
         """Download a file."""
         import obstore
 
-        with _errors(self.url, name):
-            _repeat(lambda: _publish(obstore.get(self.store, name).stream(), name, path, f"{self.url}/{name}"))
+        with explained(self.url, name):
+            repeat(lambda: _publish(obstore.get(self.store, name).stream(), name, path, f"{self.url}/{name}"))
 
     def put(self, path: Path, name: str) -> None:
         """Upload a file, in parts if it is large."""
         import obstore
 
-        with _errors(self.url, name):
+        with explained(self.url, name):
             _check(path, name)
             if path.stat().st_size <= PART_BYTES and self._create(name, path):
                 return
@@ -282,7 +237,7 @@ class Bucket:
 
     def create(self, name: str, content: bytes) -> bool:
         """Make a small file, if we are the first, which the server decides."""
-        with _errors(self.url, name):
+        with explained(self.url, name):
             return self._create(name, content) or self.read(name) == content
 
     def _create(self, name: str, content: bytes | Path) -> bool:
@@ -290,7 +245,7 @@ class Bucket:
         import obstore
 
         try:
-            _repeat(lambda: obstore.put(self.store, name, content, mode="create", use_multipart=False))
+            repeat(lambda: obstore.put(self.store, name, content, mode="create", use_multipart=False))
         except obstore.exceptions.AlreadyExistsError:
             return False
         return True
@@ -299,28 +254,8 @@ class Bucket:
         """Remove a file, if it is there."""
         import obstore
 
-        with contextlib.suppress(Missing), _errors(self.url, name):
+        with contextlib.suppress(Missing), explained(self.url, name):
             obstore.delete(self.store, name)
-
-
-def _repeat(call: Callable[[], T]) -> T:
-    """Ask again where obstore does not: after a reset of what may have been done, and an answer that broke off."""
-    from obstore.exceptions import GenericError
-
-    pauses = iter(AGAIN)
-    while True:
-        try:
-            return call()
-        except GenericError as error:
-            _wait(error, pauses)
-
-
-def _wait(error: Exception, pauses: Iterator[float]) -> None:
-    """Pause before the next attempt; raises the error if there is none, an answer, or obstore made some already."""
-    pause = next(pauses, None)
-    if pause is None or "status code" in str(error) or " retries, " in str(error):
-        raise error
-    time.sleep(pause)
 
 
 def _entry(found: Any) -> Entry:
@@ -376,94 +311,3 @@ def _write(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _connect(url: str) -> "ObjectStore":
-    if _forked:
-        raise PlaceError(f"{url} cannot be used by a process forked from one that used an object store already.")
-    try:
-        from obstore.store import from_url
-    except ImportError:
-        raise MissingExtra("obstore", "object") from None
-    scheme = url.partition(":")[0]
-    options: Any = {"client_options": WAIT, "retry_config": RETRY}
-    if scheme == "s3":
-        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-        options["client_options"] = {**WAIT, "allow_http": endpoint.startswith("http://")}
-        if provider := _profile(url):
-            options["credential_provider"] = provider
-    with _errors(url):
-        return from_url(url, **options)
-
-
-_forked = False  # with obstore in use: its threads stayed with the parent, and whoever calls it waits for ever
-
-
-def _after_fork() -> None:
-    global _forked
-    _forked = _forked or "obstore" in sys.modules
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def _profile(url: str) -> Any:
-    """Credentials of an AWS profile, where the environment has none of its own and boto3 is there to read it."""
-    named, folder = os.environ.get("AWS_PROFILE"), Path.home() / ".aws"
-    if "AWS_ACCESS_KEY_ID" in os.environ or not (
-        named or (folder / "credentials").exists() or (folder / "config").exists()
-    ):
-        return None
-    try:
-        from obstore.auth.boto3 import Boto3CredentialProvider
-
-        return Boto3CredentialProvider()
-    except Exception as error:
-        if not named:  # what obstore finds without a profile decides
-            return None
-        why = "needs boto3: pip install boto3" if isinstance(error, ImportError) else "gives no credentials"
-        raise PlaceError(f"{url}: the profile {named!r} (AWS_PROFILE) {why}.") from None
-
-
-@contextlib.contextmanager
-def _errors(url: str, name: str = "") -> Iterator[None]:
-    """Say what went wrong without what the server sent, which may repeat keys and signatures."""
-    from obstore.exceptions import BaseError
-
-    try:
-        yield
-    except FileNotFoundError as error:
-        if "NoSuchBucket" in str(error):
-            raise PlaceError(_reason(url, str(error))) from None
-        raise Missing(f"{url} holds no {name}") from None
-    except (BaseError, ValueError) as error:
-        raise PlaceError(_reason(url, str(error))) from None
-    except OSError as error:
-        raise PlaceError(f"cannot copy {url}/{name}: {error.strerror or type(error).__name__}.") from None
-
-
-def _reason(url: str, text: str) -> str:
-    """What to tell of an error: the nearest cause and its cure."""
-    variables = SCHEMES[url.partition(":")[0]]
-    code = "".join(re.findall(r"<Code>(\w+)</Code>", text)[:1])
-    status = "".join(re.findall(r"status code: (\d{3})", text)[:1])
-    said = code or status
-    if said_path := re.search(r'invalid path: .*?Path ("[^\n]*?")( contain|:)', text):
-        return f"{url} holds a name that no store gives: {said_path[1][:160]!a}. Delete it."
-    if code in ("NoSuchBucket", "ContainerNotFound"):
-        return (
-            f"{url}: there is no such bucket. Create it, or check its name and the endpoint ({variables}_… variables)."
-        )
-    if status in ("401", "403") or (not status and re.search("credential|token|metadata", text, re.IGNORECASE)):
-        return (
-            f"{url}: access is denied{f' ({said})' if said else ', no credentials were found'}. "
-            f"Give credentials by {variables}_… variables{', or a profile (with boto3 installed)' if variables == 'AWS' else ''}."
-        )
-    if status in ("429", "503"):
-        return f"{url}: the server is overloaded ({said}). Try again later."
-    if status:
-        return f"{url}: the server refused ({said}). Check the region and the endpoint ({variables}_… variables)."
-    if "error sending request" in text or "timed out" in text:
-        return f"{url} cannot be reached. Check the network and the endpoint ({variables}_… variables)."
-    first = re.sub(r"https?://\S+|\?\S+", "…", text.partition("\n")[0])
-    return f"{url}: {''.join(c if c.isprintable() else '�' for c in first[:160])}"

@@ -24,7 +24,19 @@ from typing import Any
 from .database import counting_files
 from .errors import BenchError
 from .events import TABLES
-from .holdings import Holding, at_once, bare, commit, counting, holding, is_event_file, is_merged, stands_for, told
+from .holdings import (
+    Holding,
+    at_once,
+    bare,
+    commit,
+    counting,
+    holding,
+    is_event_file,
+    is_merged,
+    newest_record,
+    stands_for,
+    told,
+)
 from .log import EventLog, unmerged
 from .places import Bucket, Entry, Folder
 from .store import STATE, Store
@@ -182,8 +194,9 @@ def _marked(bucket: Bucket, after: str, known: set[str]) -> tuple[Holding, list[
             named |= {str(name): int(size) for name, size in dict(json.loads(content)).items()}
     files = {name: Entry(name, size, 0) for name, size in named.items() if name not in known and is_event_file(name)}
     if any(map(is_merged, files)):
-        files = counting(bucket, files)
-    return told(bucket, files), [*markers, *files.values()]
+        files = counting(files, newest_record(bucket)[1])
+    has = told(bucket, files)
+    return has, [*markers, *has.files.values()]
 
 
 def _settle(store: Store, bucket: Bucket) -> bool:

@@ -57,7 +57,7 @@ class Store:
         """
         chosen = path or os.environ.get("BENCH_STORE")
         if chosen and "://" in os.fspath(chosen):
-            from .places import clean_url
+            from .objects import clean_url
 
             url = clean_url(os.fspath(chosen))
             return cls(_mirror(url), url)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .errors import BenchError
+from .errors import BenchError, Missing, PlaceError
 from .events import Source
 from .holdings import Holding, at_once, commit, holding, missing
 from .journal import run_of
 from .log import EventLog
-from .places import Bucket, Damaged, Entry, Folder, Missing, Place, PlaceError, place
+from .places import Bucket, Damaged, Entry, Folder, Place, place
 from .store import Say, Store
 
 ATTEMPTS = 5  # at a place where files are merged meanwhile

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from bench.warehouse import places, remote
+from bench.warehouse import objects, remote
 from bench.warehouse.log import EventLog
 from bench.warehouse.remote import pull, push
 from bench.warehouse.store import Store
@@ -33,7 +33,9 @@ def server(object_server: ObjectServer, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     monkeypatch.setenv("BENCH_MIRRORS", str(tmp_path / "mirrors"))
     monkeypatch.delenv("BENCH_STORE", raising=False)
-    monkeypatch.setitem(places.RETRY, "backoff", {**places.RETRY["backoff"], "init_backoff": timedelta(milliseconds=5)})
+    monkeypatch.setitem(
+        objects.RETRY, "backoff", {**objects.RETRY["backoff"], "init_backoff": timedelta(milliseconds=5)}
+    )
     monkeypatch.setattr(remote, "_away", {})
     monkeypatch.setattr(remote, "_said", set())
     yield object_server

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from bench.warehouse.errors import BenchError, MissingExtra
-from bench.warehouse.places import Bucket, Damaged, Folder, Missing, Place, PlaceError, clean_url, digest_of
+from bench.warehouse.errors import BenchError, Missing, MissingExtra, PlaceError
+from bench.warehouse.objects import clean_url
+from bench.warehouse.places import Bucket, Damaged, Folder, Place, digest_of
 
 from ..object_server import ObjectServer
 from .conftest import SECRET
@@ -165,6 +166,8 @@ def test_a_name_that_no_store_gives_is_said(url: str, server: ObjectServer) -> N
 
 def test_a_profile_that_gives_nothing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where the environment says which; it is not looked for elsewhere, which would take long."""
+    pytest.importorskip("obstore")
+    pytest.importorskip("boto3")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
     monkeypatch.setenv("AWS_PROFILE", "none")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
