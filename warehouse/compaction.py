@@ -29,6 +29,7 @@ from .database import LOADING_MEMORY, Warehouse, load_locked
 from .events import TABLES, Environment, Event, Source
 from .log import (
     MERGED,
+    SPILL,
     SPLIT,
     EventLog,
     LogFile,
@@ -191,7 +192,7 @@ def write_sorted(
     temporary = folder / f".{stem}.tmp"
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        config: dict[str, Any] = {"memory_limit": LOADING_MEMORY, "temp_directory": str(store.root / ".spill")}
+        config: dict[str, Any] = {"memory_limit": LOADING_MEMORY, "temp_directory": str(store.root / SPILL)}
         with contextlib.closing(duckdb.connect(config=config)) as connection, as_bench_error(event.TABLE, folder):
             _write(connection, event, files, where, temporary, {SORTED: _order(event), **said})
             return publish(temporary, folder, stem)

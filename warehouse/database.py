@@ -32,7 +32,7 @@ from .events import (
     Source,
     Timing,
 )
-from .log import IMPORT, MERGED, SPLIT, EventLog, LogFile, path_list, replaced, sha256, splits, sync, unmerged
+from .log import IMPORT, MERGED, SPILL, SPLIT, EventLog, LogFile, path_list, replaced, sha256, splits, sync, unmerged
 from .schema import SQL_TYPES, create_tables, literal, quote
 from .store import Say, Store
 from .views import compute_derived, create_derived
@@ -331,7 +331,7 @@ def _new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConne
             config={
                 "memory_limit": LOADING_MEMORY,
                 "preserve_insertion_order": False,
-                "temp_directory": str(store.root / ".spill"),
+                "temp_directory": str(store.root / SPILL),
             }
         )
         try:

@@ -40,6 +40,7 @@ MERGED = "merged-"
 SPLIT = "split-"
 ARCHIVING = "archiving.json"  # in the store: names of files that another store holds, and which go
 STAGING = ".archiving-"
+SPILL = ".spill"  # in the store: what sorting and loading put on the disk
 ROWS_AT_ONCE = 100_000
 ROWS_TOGETHER = 1000  # added at once, fewer wait for others: an Arrow table has its price
 
@@ -186,11 +187,12 @@ class EventLog:
         return any(map(_is_abandoned, self.journals()))
 
     def recover(self) -> tuple[list[Path], dict[str, str]]:
-        """Seal every journal whose writer is gone, and clear what killed imports left; the caller holds the lock.
+        """Seal every journal whose writer is gone, and clear up after killed processes; the caller holds the lock.
 
         Returns:
             The journals sealed, and the names of those that cannot be, with the reason; they stay where they are.
         """
+        shutil.rmtree(self.store.root / SPILL, ignore_errors=True)
         for staging in self.store.events.glob(f".{IMPORT}*"):
             shutil.rmtree(staging, ignore_errors=True)
         for unfinished in self.store.events.glob(f"*/.{MERGED}*.tmp"):

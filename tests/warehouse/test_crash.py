@@ -221,6 +221,16 @@ def test_killed_between_sealing_and_removing_the_journal_repeats_nothing(
     assert leftovers(store) == []
 
 
+def test_what_a_killed_load_spilled_goes_with_the_next(store: Store) -> None:
+    """It may be as large as the store."""
+    recorded(store, 1)
+    (store.root / ".spill").mkdir()
+    (store.root / ".spill" / "duckdb_temp_storage_DEFAULT-0.tmp").touch()
+
+    assert durations(store) == [1]
+    assert leftovers(store) == []
+
+
 def test_what_a_journal_not_removed_yet_was_sealed_to_is_not_compacted(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
