@@ -61,6 +61,7 @@ class ObjectServer:
 class _Handler(http.server.BaseHTTPRequestHandler):
     owner: ObjectServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two packets, and the second would wait
 
     def _handle(self) -> None:
         self.owner.requests += 1

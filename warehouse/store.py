@@ -127,9 +127,8 @@ def _mirror(url: str) -> Path:
     """The folder that mirrors an address; it holds what is not uploaded yet, so it is no cache."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     folder = os.environ.get("BENCH_MIRRORS") or f"{state}/bench/mirrors"
-    endpoint = (
-        os.environ.get("AWS_ENDPOINT_URL", "") if url.startswith("s3:") else ""
-    )  # buckets of others have that name
+    variables = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") if url.startswith("s3:") else ()
+    endpoint = next(filter(None, map(os.environ.get, variables)), "")  # other servers have buckets of that name, too
     digest = hashlib.sha256(f"{endpoint} {url}".encode()).hexdigest()[:8]
     return Path(folder).expanduser().absolute() / f"{re.sub(r'[^0-9A-Za-z.]+', '-', url)}-{digest}"
 
