@@ -70,6 +70,7 @@ def _check_archive(warehouse: "Warehouse", name: str) -> None:
     """Raise BenchError where a name means runs that were moved into another store."""
     rows = warehouse.rows(
         "SELECT run_id, config, git_commit, '', archive FROM archived_runs WHERE run_id NOT IN (SELECT run_id FROM runs)"
+        " ORDER BY archived_at DESC"
     )
     if found := _meant(name, [row[:4] for row in rows]) if name != "latest" else []:
         archive = next(row[4] for row in rows if row[0] == found[0])

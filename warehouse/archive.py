@@ -29,7 +29,7 @@ from .recorder import uuid7
 from .remote import mark
 from .schema import literal
 from .store import Say, Store
-from .sync import Copied, copy_events, transfer
+from .sync import Copied, artefacts, copy_events, transfer
 
 _RUNS = """
 SELECT run.run_id, run.config, run.source, run.suite, run.git_commit, epoch_us(began_at), (
@@ -62,9 +62,7 @@ class _Plan:
 
     whole: list[LogFile] = field(default_factory=list)  # and of no others
     shared: list[LogFile] = field(default_factory=list)
-    environments: list[LogFile] = field(
-        default_factory=list
-    )  # which are copied and stay: other runs may need them, too
+    environments: list[LogFile] = field(default_factory=list)  # copied; they stay, for other runs may need them
     runs: dict[str, list[str]] = field(default_factory=dict)  # file name -> the runs in it that go
 
 
@@ -95,7 +93,8 @@ def archive(
     if store.root.resolve() == target.root.resolve():
         raise BenchError(f"{target} is this very store. Give another one to archive to.")
     with store.lock(wait=wait, say=say):
-        load_locked(store)
+        for name, why in load_locked(store).left_out.items():
+            raise BenchError(f"{name} {why} Until then nobody knows what is in it, and nothing is archived.")
         log = EventLog(store)
         with Warehouse.open(store) as warehouse:
             live = [run_of(path) for path in log.journals()]
@@ -161,15 +160,16 @@ def _move(store: Store, target: Store, plan: _Plan, runs: Sequence[tuple[Any, ..
             has.merged.pop(name, None)
         copy_events(here, there, copied, has=has)
         copy_events(Folder(going.root), there, copied)
-        artefacts = [entry for run_id, *_ in runs for entry in here.list(f"artefacts/{run_id}")]
-        transfer(here, there, artefacts, copied)
+        going_runs = {run_id for run_id, *_ in runs}
+        left_beside = [entry for entry in artefacts(here, store) if entry.name.split("/")[1] in going_runs]
+        transfer(here, there, left_beside, copied)
         if copied.problems:
             raise BenchError(f"{next(iter(copied.problems.values()))} Nothing was removed here.")
         if isinstance(there, Bucket):
             mark(there, copied.entries)
         wanted = {name: unmerged(replaced(file.path)) or {file.name} for name, file in files.items()}
         _check(there, wanted, holding(Folder(going.root)), Path(staging, "read"))
-        for entry in artefacts:
+        for entry in left_beside:
             _check_artefact(there, entry.name, store.root, Path(staging, "read"))
         for entry in Folder(staying.root).list("events"):
             here.put(staying.root / entry.name, entry.name)
@@ -187,7 +187,7 @@ def _move(store: Store, target: Store, plan: _Plan, runs: Sequence[tuple[Any, ..
         for run_id, config, source, suite, commit, began_at, imported in runs
     ]  # fmt: skip
     EventLog(store).write(ArchivedRun, rows, uuid7())
-    gone = [*map(_place_of, plan.whole), *map(_place_of, plan.shared), *(entry.name for entry in artefacts)]
+    gone = [*map(_place_of, plan.whole), *map(_place_of, plan.shared), *(entry.name for entry in left_beside)]
     temporary = store.root / f".{ARCHIVING}"
     temporary.write_text(json.dumps(gone))
     sync(temporary)

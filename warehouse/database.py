@@ -117,7 +117,8 @@ def _load_log(store: Store, anew: bool) -> Loaded:
         # a merged file holds some events that are loaded and some that are not: only building anew tells them apart
         known, new = None, [file for file in files if file.name not in superseded]
     gone = set() if known is None else known - here - superseded
-    if gone and gone & _archived(files):  # anew, since what is left is less, and the warehouse shall be smaller, too
+    if any(name.startswith(SPLIT) for name in gone) or (gone and gone & _archived(files)):
+        # archived, or here as a whole again: anew, since only that takes rows away, and makes the warehouse smaller
         known, new = None, [file for file in files if file.name not in superseded]
     noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & covered}
     loaded.rebuilt = known is None

@@ -303,6 +303,37 @@ def test_a_third_store_that_has_the_whole_file_takes_no_part_of_it(
 
         assert events(third) == wanted
     assert sound(third)
+    for other in (store, target):  # and whoever has a part takes the file in its place
+        sync(third, other)
+        assert set(map(tuple, (events(other)["timings"], events(other)["runs"]))) == {
+            tuple(wanted["timings"]), tuple(wanted["runs"])
+        }  # fmt: skip
+    archive(store, target, FIRST)
+    assert runs(store) == {f"new-{n}" for n in range(4)}
+    assert sound(store)
+
+
+def test_a_damaged_file_keeps_everything_here(store: Store, target: Store) -> None:
+    """Nobody can tell whose events are in it."""
+    path = next((store.events / "timings").iterdir())
+    path.write_bytes(b"oops")
+    store.database.unlink()
+    with pytest.raises(BenchError, match=r"is damaged.*nothing is archived"):
+        archive(store, target, FIRST)
+
+    assert not target.root.exists()
+
+
+def test_a_run_with_a_hostile_name_takes_nothing_along(store: Store, target: Store) -> None:
+    """Its name is no way out of the folder of what runs left."""
+    write(store, "x", OCTOBER)
+    EventLog(store).write(Run, [run("../events", "evil", started_at=OCTOBER)], "evil")
+    (store.artefacts / "x").mkdir(parents=True)
+    (store.artefacts / "x" / "note").touch()
+    archive(store, target, FIRST)
+
+    assert runs(store) == {f"new-{n}" for n in range(4)} and (target.artefacts / "x" / "note").exists()
+    assert sound(store, target)
 
 
 def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store) -> None:
