@@ -58,9 +58,8 @@ def session(master: str, **settings: str) -> "Iterator[SparkSession]":
                 for line in said.read().decode(errors="replace").splitlines()
                 if "Exception" in line or "rror:" in line
             ]
-            raise BenchError(
-                f"Spark did not start with master {master}: {(lines or [str(error)])[0].strip()}"
-            ) from error
+            why = (lines or [str(error)])[0].rpartition("Exception: ")[2].strip()
+            raise BenchError(f"Spark did not start with master {master}: {why}.") from error
         try:
             yield spark
         finally:

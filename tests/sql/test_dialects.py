@@ -3,6 +3,7 @@
 import functools
 import re
 import sys
+import types
 from collections.abc import Iterable
 
 import bench.warehouse
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: pip install -e '.[spark]'")
 
 from bench.query.dialects import statements  # noqa: E402
+from bench.query.spark_session import session  # noqa: E402
 from bench.warehouse.translate import Untranslatable, reads, translate  # noqa: E402
 from sqlglot import exp  # noqa: E402
 
@@ -156,3 +158,16 @@ def test_what_a_query_reads_is_found_through_views_and_macros() -> None:
     }
     assert reads("FROM flags(min_speedup := 1)") >= {"case_summaries"}
     assert reads('FROM "x; DROP TABLE runs"') == set()
+
+
+def test_without_pyspark_or_java_the_cure_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is started."""
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(MissingExtra, match=r"needs pyspark.*\[spark\]"), session("local[1]"):
+        pass
+    for name in ("pyspark", "pyspark.sql"):
+        monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(SparkSession=None))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(BenchError, match="Spark needs Java, and there is none"), session("local[1]"):
+        pass
