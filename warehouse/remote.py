@@ -83,14 +83,14 @@ def push(store: Store, *, must: bool = False) -> None:
     if not store.remote:
         return
     known, here = _known(store), Folder(store.root)
-    events = [e for e in _unknown(store, known) if not is_merged(e.name)]  # merged ones are settled by `pull`
+    waiting = _unknown(store, known)
     left = [e for e in artefacts(here, store) if e.name not in known]
-    if not events and not left:
+    if not waiting and not left:
         return
 
     def step(bucket: Bucket) -> None:
         copied = Copied()
-        copy_rest(here, bucket, events, copied)
+        copy_rest(here, bucket, [e for e in waiting if not is_merged(e.name)], copied)  # `pull` settles those
         transfer(here, bucket, left, copied)
         _told(store, copied, mark(bucket, copied.entries))
 
