@@ -85,7 +85,7 @@ def sql(
         if query is None and file is None and sys.stdin.isatty():
             raise BenchError('there is no query. Try: bench sql --engine spark "SELECT * FROM run_summaries"')
         with session(master) as spark:
-            write(ask_spark(spark, store, query if query is not None else _read(file)), fmt, output)
+            write(ask_spark(spark, store, query if query is not None else _read(file), say), fmt, output)
         return
     with Warehouse.open(store) as warehouse:
         if sandbox:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from ..warehouse.errors import BenchError, MissingExtra, UnknownName
-from ..warehouse.store import Store
+from ..warehouse.store import Say, Store
 from .ask import Answer
 from .spark_views import ask, register, translator
 
@@ -78,8 +78,8 @@ def _standard_error(file: IO[bytes]) -> Iterator[None]:
         os.close(kept)
 
 
-def answer(spark: "SparkSession", store: Store, query: str) -> Answer:
-    """Register what a query reads, and ask it.
+def answer(spark: "SparkSession", store: Store, query: str, say: Say) -> Answer:
+    """Register what a query reads, and ask it; files of the log that are left out are said, and why.
 
     Raises:
         BenchError: The query is wrong, or fails.
@@ -87,10 +87,12 @@ def answer(spark: "SparkSession", store: Store, query: str) -> Answer:
     from pyspark.errors import PySparkException
 
     try:
-        register(spark, store, only=translator().reads(query))
+        left_out = register(spark, store, only=translator().reads(query))
         frame = ask(spark, query)
     except PySparkException as error:
         raise _friendly(error) from error
+    for name, why in left_out.items():
+        say(f"left out: {name} {why}")
     return Answer(frame.columns, _rows(frame.toLocalIterator(prefetchPartitions=True)))
 
 
