@@ -304,7 +304,8 @@ class Run:
     def close(self, status: str = "ok", reason: str | None = None, *, seal: bool = True) -> None:
         """End the run and seal its events into Parquet; safe to call twice.
 
-        Without pyarrow, or `seal`, the journal stays, whole, for the next command that opens the store to seal.
+        Without pyarrow, or `seal` in a store that is a folder, the journal stays, whole, for the next command that opens the
+        store to seal.
         """
         with self._turning:
             if self._closed:
@@ -317,7 +318,7 @@ class Run:
                 self._closed = True
                 _open_runs.discard(self)
                 self._journal.close()
-        if not seal:
+        if not seal and not self.store.remote:  # other machines wait for what is in a bucket
             return
         try:
             import pyarrow  # noqa: F401

@@ -67,6 +67,15 @@ def test_what_one_machine_records_another_reads(machine: Machine) -> None:
     assert samples(a) == samples(b) == samples(machine("fresh")) == [1, 2, 3, 4]
 
 
+def test_a_run_that_leaves_sealing_to_others_is_uploaded(machine: Machine) -> None:
+    """Which saves time where the next command is on the same machine."""
+    run = bench.run("x", store=machine("a"))
+    run.case("c").timing(1)
+    run.close(seal=False)
+
+    assert held(machine("b")) == [1]
+
+
 def test_a_pull_with_nothing_new_is_one_request(machine: Machine, server: ObjectServer) -> None:
     """However many files there are."""
     a = machine("a")
