@@ -53,12 +53,13 @@ def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:
 @click.option(
     "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="Who answers."
 )
-@click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark's cluster.")
+@click.option("--master", metavar="URL", help="Spark's cluster; without it all cores here.")
 @output_option
 @format_option
 @store_option
 def sql(
-    query: str | None, file: Path | None, sandbox: bool, engine: str, master: str, output: Path | None, fmt: str, store: Store
+    query: str | None, file: Path | None, sandbox: bool, engine: str, master: str | None, output: Path | None, fmt: str,
+    store: Store,
 ) -> None:  # fmt: skip
     """Ask the warehouse anything, read-only.
 
@@ -76,6 +77,8 @@ def sql(
 
     if query is not None and file is not None:
         raise BenchError("there are two queries, an argument and a file. Give one of them.")
+    if master is not None and engine != "spark":
+        raise BenchError("--master is Spark's. Add --engine spark.")
     if engine == "spark":
         from .spark_session import answer as ask_spark
         from .spark_session import session
@@ -84,7 +87,7 @@ def sql(
             raise BenchError("the sandbox is DuckDB's: Spark has none. Leave --sandbox or --engine spark out.")
         if query is None and file is None and sys.stdin.isatty():
             raise BenchError('there is no query. Try: bench sql --engine spark "SELECT * FROM run_summaries"')
-        with session(master) as spark:
+        with session(master or "local[*]") as spark:
             write(ask_spark(spark, store, query if query is not None else _read(file), say), fmt, output)
         return
     with Warehouse.open(store) as warehouse:
