@@ -27,7 +27,8 @@ OPTIONS = {
 }  # fmt: skip
 PARAMETERS = (
     "threads", "optimizer", "eval_mode", "checkpointing", "channels_last", "randomize_inputs", "deterministic", "tolerance",
-    "cosine", "distributed", "ranks", "fullgraph", "dynamic", "dynamo_config", "inductor_config", "memory_fraction",
+    "cosine", "distributed", "ranks", "fullgraph", "dynamic", "dynamic_batch", "dynamo_config", "inductor_config", "flush_l2",
+    "memory_fraction",
 )  # fmt: skip
 
 
