@@ -46,9 +46,10 @@ def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[s
     parts = _parts(connection, run_ids)
     for name in filter(tables.__contains__, sql.in_order()):
         key = next(key for key in TOUCHED if key in tables[name].columns)
+        connection.execute(TOUCH, [run_ids])
+        connection.execute(f"DELETE FROM {name} WHERE {key} IN ({TOUCHED[key]})")  # once: it reads the whole table
         for lot in parts if key == "run_id" else [run_ids]:
             connection.execute(TOUCH, [lot])
-            connection.execute(f"DELETE FROM {name} WHERE {key} IN ({TOUCHED[key]})")
             # rows of one run lie together: a question about it reads a small part of the table
             connection.execute(f"INSERT INTO {name} FROM ({tables[name].body}) ORDER BY {key}")
 
