@@ -136,8 +136,9 @@ class Measurements:
     def _judge(self, run: "Run") -> None:
         """Compare with the base, case by case; the run is the unit of evidence, not the sample."""
         from .query.compare import compare
-        from .query.compare_render import ratio
+        from .query.history import false_discovery_rates
         from .query.sides import find_sides
+        from .warehouse.output import ratio
 
         with self._warehouse() as warehouse:
             base = self._base or self._previous(warehouse, run)
@@ -150,7 +151,7 @@ class Measurements:
         rows = [row for row in rows if row["case_id"] in self._cases and row["ratio"] is not None]
         known = [row for row in rows if row["noise"] is not None]
         rates = dict(
-            zip((row["case_id"] for row in known), _false_discovery_rates([row["p"] for row in known]), strict=True)
+            zip((row["case_id"] for row in known), false_discovery_rates([row["p"] for row in known]), strict=True)
         )
         for row in rows:
             text = f"{row['verdict']}: {ratio(row['ratio'], row['low'], row['high'])}, before {duration(row['base_value'])}"
@@ -196,14 +197,6 @@ class Measurements:
             terminalreporter.write_line(sentence)
         terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store}. Every sample of it:")
         terminalreporter.write_line(f"  bench sql \"FROM samples WHERE run_id = '{self._run.run_id}'\"")
-
-
-def _false_discovery_rates(p: list[float]) -> list[float]:
-    """For each of these probabilities the share of false alarms among it and all below (Benjamini and Hochberg, 1995)."""
-    rates, least = [1.0] * len(p), 1.0
-    for rank, index in enumerate(sorted(range(len(p)), key=p.__getitem__, reverse=True)):
-        least = rates[index] = min(least, p[index] * len(p) / (len(p) - rank))
-    return rates
 
 
 def _case_of(item: pytest.Item) -> tuple[str, dict[str, Any] | None]:

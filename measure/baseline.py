@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..warehouse.errors import BenchError
+from ..warehouse.output import ratio, write_rows
 from ..warehouse.store import Store
 from .console import talk
 from .plan import BASELINE
-from .words import duration, speedup
+from .words import duration
 
 WORK = ("work_hash", "suite", "name", "mode", "device", "dtype", "batch_size", "sequence_length", "parameters")
 
@@ -63,7 +64,7 @@ def rows(found: Sequence[Row]) -> list[tuple[Any, ...]]:
 
 
 def _ratio(row: Row) -> str:
-    return speedup(row["ratio"], row["low"], row["high"], min(row["base_n"], row["candidate_n"]), row["p"])
+    return ratio(row["ratio"], row["low"], row["high"], min(row["base_n"], row["candidate_n"]), row["p"]) or "–"
 
 
 def _speedup(eager: Row | None, row: Row, side: str) -> str:
@@ -80,8 +81,6 @@ def show(
         talk(f"compare it with: bench compare {base} {candidate} --store {store} --format {fmt}")
         return
     import click
-
-    from ..warehouse.output import write_rows
 
     with contextlib.suppress(BenchError):  # said on stderr; what was measured stands
         found = compared(store, base, candidate, models)

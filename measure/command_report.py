@@ -7,10 +7,10 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 
-from ..warehouse.output import escape
+from ..warehouse.output import UNTELLING, escape, ratio
 from .command_measurement import Result
 from .estimate import doubt
-from .words import UNTELLING, size, speedup
+from .words import size
 
 HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
 COLUMNS = (
@@ -80,12 +80,12 @@ def cells(result: Result, reference: Result, *, alone: bool, floor_bytes: int) -
         return shown
     if result is reference:
         return (*shown, "reference", "")
-    ratio, low, high, blocks = (known[name] for name in ("ratio", "low", "high", "blocks"))
+    faster, low, high, blocks = (known[name] for name in ("ratio", "low", "high", "blocks"))
     told = high is not None and low is not None and low * UNTELLING >= high
     interval = together(known["difference_low_ns"], known["difference_high_ns"], by=" … ", sign="+") if told else ""
     return (
         *shown,
-        speedup(ratio, low, high, int(blocks or 0)),
+        ratio(faster, low, high, int(blocks or 0)) or "–",
         together(known["difference_ns"], sign="+") + (f" ({interval})" if interval else ""),
     )
 

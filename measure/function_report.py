@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..warehouse.output import escape
+from ..warehouse.output import escape, ratio
 from .estimate import Estimate, doubt, level_of, paired
-from .words import duration, size, speedup
+from .words import duration, size
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -90,7 +90,7 @@ class Result:
         return (
             self.function, " ".join(f"{key}={value}" for key, value in self.parameters.items()), *map(duration, shown),
             size(self.peak_bytes), str(len(times)), str(len(self._processes())),
-            speedup(found.ratio, found.low, found.high, found.n) if found else "–", self.status,
+            (found and ratio(found.ratio, found.low, found.high, found.n)) or "–", self.status,
         )  # fmt: skip
 
     def values(self) -> tuple[Any, ...]:

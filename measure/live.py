@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from ..warehouse.output import escape, width
+from ..warehouse.output import escape, ratio, width
 from .plan import Workload
 from .watch import Lines, Watch
-from .words import size, speedup
+from .words import size
 
 HEADINGS = ("model", "backend", "status", "speedup", "memory")
 LEAST_LINES = 8  # of a terminal; a smaller one gets lines
@@ -60,7 +60,7 @@ class Table(Watch):
             row = self._current[backend]
             row[2] = numbers.get("status", row[2])
             if "speedup" in numbers:
-                row[3] = speedup(*numbers["speedup"])
+                row[3] = ratio(*numbers["speedup"]) or "–"
             if "peak_bytes" in numbers:
                 row[4] = size(numbers["peak_bytes"])
             self._draw()

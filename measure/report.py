@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..warehouse.output import ratio
 from .console import Table, talk, write
 from .estimate import doubt
 from .plan import BASELINE, FINE
-from .words import duration, size, speedup
+from .words import duration, size
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -116,7 +117,7 @@ class Result:
         gained = (None,) * 5 if self.failed else (self.speedup, self.low, self.high, self.blocks, self.p)
         return (
             " ".join([self.model, *self.unusual]), self.mode, self.batch_size, self.sequence_length, self.backend,
-            duration(self.median_ns), speedup(*gained),
+            duration(self.median_ns), ratio(*gained) or "–",
             duration(self.compile_ns), size(self.peak_bytes), self.judged,
         )  # fmt: skip
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..warehouse.errors import Exit
+from ..warehouse.output import ratio
 from . import environments
 from .compare import Comparison, Row, exit_code, is_lost
 from .document import Column, Document, Section, Table
@@ -18,7 +19,6 @@ VERDICTS = ("SLOWER", "WORSE", "FASTER", "BETTER", "ONLY-THERE", "ONLY-HERE", "U
 NAMED = 3  # cases that a sentence names
 SENTENCES = 12  # geometric means that are said
 JSON_MARKS = str.maketrans("", "", '{}"')
-UNTELLING = 100  # an interval that spans more than this factor is not written out
 
 
 def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
@@ -93,20 +93,6 @@ def _difference(row: Row) -> str | None:
     if difference is None:
         return None
     return ("−" if difference < 0 else "+" if difference > 0 else "") + amount(abs(difference), row["unit"])
-
-
-def ratio(value: float | None, low: float | None, high: float | None) -> str | None:
-    """A ratio with its doubt: `1.18x (95 % 1.12–1.24)`, with as many decimals as the interval deserves."""
-    if value is None:
-        return None
-    if low is None or high is None:
-        return f"{value:.2f}x (no interval)"
-    if low * UNTELLING < high:
-        return f"{value:.2f}x (95 % interval wider than {UNTELLING}x)"
-    if low * 10 < high:
-        return f"{value:.2g}x (95 % {low:.2g}–{high:.2g})"
-    places = 3 if high - low < 0.02 * value else 2
-    return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f})"
 
 
 def verdict(comparison: Comparison) -> str:

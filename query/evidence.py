@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..warehouse.output import ratio
 from .ask import ask
 from .document import Column
-from .speedups import duration, ratio
+from .speedups import duration
 from .statements import among, equals, fill, one_line
 
 if TYPE_CHECKING:

@@ -187,7 +187,8 @@ def find(
     found = [change_points(one.values) for one in series]
     least = shortest()
     evidence = [_evidence(changes) for one, changes in zip(series, found, strict=True) if one.n >= least]
-    threshold = min(SIGNIFICANCE, _threshold(evidence, fdr))
+    passed = sum(rate <= fdr for rate in false_discovery_rates(evidence))
+    threshold = min(SIGNIFICANCE, fdr * passed / max(1, len(evidence)))
     for place, (one, changes) in enumerate(zip(series, found, strict=True)):
         if _evidence(changes) > threshold:
             found[place] = [change for change in changes if change.kind == "spike"]
@@ -215,10 +216,12 @@ def _evidence(changes: Sequence[ChangePoint]) -> float:
     return min((change.p for change in changes if change.p is not None), default=1.0)
 
 
-def _threshold(p: Sequence[float], fdr: float) -> float:
-    """The largest p that Benjamini and Hochberg's procedure lets pass; 0 if it lets none."""
-    limits = ((one, fdr * rank / len(p)) for rank, one in enumerate(sorted(p), 1))
-    return max((limit for one, limit in limits if one <= limit), default=0.0)
+def false_discovery_rates(p: Sequence[float]) -> list[float]:
+    """For each of these probabilities the share of false alarms among it and all below (Benjamini and Hochberg, 1995)."""
+    rates, least = [1.0] * len(p), 1.0
+    for rank, index in enumerate(sorted(range(len(p)), key=p.__getitem__, reverse=True)):
+        least = rates[index] = min(least, p[index] * len(p) / (len(p) - rank))
+    return rates
 
 
 def _rows(series: Series, changes: Sequence[ChangePoint], t975: Callable[[int], float]) -> Iterator[Row]:

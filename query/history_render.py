@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from ..warehouse.output import escape
+from ..warehouse.output import escape, ratio
 from .changepoints import ChangePoint
 from .compare import WORSE
 from .compare_render import AXES, amount, metric
 from .history import SERIES, History, Row, Series
-from .speedups import ratio
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 NARROW = 24  # characters of a sparkline in a table

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..warehouse.output import ratio
 from .tables import select
 
 if TYPE_CHECKING:
@@ -34,23 +35,6 @@ def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
     return columns, out
 
 
-def ratio(
-    speedup: float | None,
-    low: float | None = None,
-    high: float | None = None,
-    n: int | None = None,
-    p: float | None = None,
-) -> str | None:
-    """A ratio with its doubt: `1.18x (95 % 1.12–1.24, n=30, p<0.001)`; p where it is known."""
-    if speedup is None:
-        return None
-    if low is None or high is None:
-        return f"{speedup:.2f}x" + (f" (n={n})" if n is not None else "")
-    places = 3 if high - low < 0.02 * speedup else 2
-    said = "" if p is None else ", p<0.001" if p < 0.001 else f", p={p:.3f}"
-    return f"{speedup:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}, n={n}{said})"
-
-
 def duration(ns: float | None) -> str | None:
     """A duration to four digits, in the unit that suits it."""
     if ns is None:
@@ -68,7 +52,7 @@ def geomeans(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> Iter
         warehouse, "geomean_speedups()", where, columns=columns, order="config, suite, mode, dtype, device, backend"
     )
     for *axes, speedup, n, total, excluded in found.rows:
-        mean = "no geomean" if speedup is None else f"geomean {ratio(speedup)} (slowdowns count as 1)"
+        mean = "no geomean" if speedup is None else f"geomean {speedup:.2f}x (slowdowns count as 1)"
         yield f"{' '.join(axis for axis in axes if axis)}: {mean} over {n} of {total} cases{_left_out(excluded)}"
 
 

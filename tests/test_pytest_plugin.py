@@ -7,12 +7,8 @@ from typing import Any
 
 import bench
 import pytest
-from bench.pytest_session import _false_discovery_rates
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import false_discovery_control
 
 pytest_plugins = ["pytester"]
 
@@ -209,9 +205,3 @@ def test_nothing_is_measured_beside_other_processes(pytester: pytest.Pytester) -
     done.assert_outcomes(passed=4)
     done.stdout.fnmatch_lines(["bench: nothing is measured beside xdist's processes. Measure with: -n 0"])
     assert not Path(os.environ["BENCH_STORE"]).exists()
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
-def test_rates_of_false_alarms_are_those_of_scipy(p: list[float]) -> None:
-    """Benjamini and Hochberg's, whatever the order of the tests."""
-    assert _false_discovery_rates(p) == pytest.approx(false_discovery_control(p).tolist())

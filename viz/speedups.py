@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..query.speedups import duration, ratio
+from ..query.speedups import duration
 from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command
+from ..warehouse.output import ratio
 from .bars import Bar, Bars
 from .data import Row, ask, ends_of, found, keeping, known_configs
 from .figure import Figure, compose, public

@@ -7,7 +7,6 @@ old version whole. Deleting the file loses nothing: the next load, or `rebuild`,
 import contextlib
 import functools
 import hashlib
-import itertools
 import os
 import shutil
 import tempfile
@@ -171,9 +170,14 @@ def _stands_for(files: list[LogFile]) -> dict[str, set[str]]:
     """By the name of a merged file all it stands for: what it says, and what another store merged that it holds as well."""
     said = {file.name: set(replaced(file.path)) for file in files if file.stem.startswith(MERGED)}
     held = {name: unmerged(names) for name, names in said.items()}
-    for (name, mine), (other, theirs) in itertools.permutations(held.items(), 2):
-        if theirs and theirs <= mine and (theirs != mine or name < other):
-            said[name].add(other)
+    holders: dict[str, set[str]] = {}  # of what was recorded or imported: the merged files that hold it
+    for name, mine in held.items():
+        for one in mine:
+            holders.setdefault(one, set()).add(name)
+    for other, theirs in held.items():
+        for name in set.intersection(*(holders[one] for one in theirs)) if theirs else ():
+            if name < other or theirs < held[name]:
+                said[name].add(other)
     return said
 
 

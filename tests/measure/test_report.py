@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bench.measure.estimate import ratio_of
 from bench.measure.report import results, show
-from bench.measure.words import duration, size, speedup
+from bench.measure.words import duration, size
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Event
 
@@ -104,13 +104,3 @@ def test_durations_have_three_digits_and_a_unit(value: Any, text: str) -> None:
 def test_sizes_are_binary() -> None:
     """As memory is."""
     assert [size(0), size(3 << 20), size(1536)] == ["0 B", "3.00 MiB", "1.50 KiB"]
-
-
-def test_a_narrow_interval_is_shown_with_more_digits() -> None:
-    """And a missing one is said to be missing, one that tells nothing to be wide."""
-    assert speedup(1.184, 1.1234, 1.2411, 30) == "1.18x (95 % 1.12–1.24, n=30)"
-    assert speedup(1.0042, 1.0012, 1.0072, 69) == "1.004x (95 % 1.001–1.007, n=69)"
-    assert speedup(1.184, 1.1234, 1.2411, 30, 0.0456) == "1.18x (95 % 1.12–1.24, n=30, p=0.046)"
-    assert speedup(1.184, 1.1234, 1.2411, 30, 1e-9) == "1.18x (95 % 1.12–1.24, n=30, p<0.001)"
-    assert speedup(1.5, None, None, None) == "1.50x (no interval, n=0)"
-    assert speedup(0.08, 0.0001, 658.84, 5) == "0.08x (95 % interval wider than 100x, n=5)"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from bench.query.names import resolve_run
-from bench.query.speedups import duration, ratio, render
+from bench.query.speedups import duration, render
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.store import Store
@@ -181,9 +181,6 @@ def test_a_wrong_answer_shows_no_speedup() -> None:
     assert wrong == ["inductor", "2 ms", "1 ms", None, "fail_accuracy"]
 
 
-def test_a_ratio_shows_as_many_digits_as_it_deserves() -> None:
-    """Two decimals, three where the interval is narrow; failure is nothing at all."""
-    assert ratio(1.184, 1.12, 1.24, 30) == "1.18x (95 % 1.12–1.24, n=30)"
-    assert ratio(1.0184, 1.0181, 1.0187, 30) == "1.018x (95 % 1.018–1.019, n=30)"
-    assert (ratio(2.0), ratio(2.0, n=3), ratio(None)) == ("2.00x", "2.00x (n=3)", None)
+def test_durations_have_four_digits_at_most() -> None:
+    """And the unit that suits them."""
     assert [duration(ns) for ns in (None, 12.5, 1500.0, 2.5e6, 3e9)] == [None, "12.5 ns", "1.5 µs", "2.5 ms", "3 s"]

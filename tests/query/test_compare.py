@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from bench.query.compare import compare, exit_code
-from bench.query.compare_render import amount, document, ratio, render, sentences, shown
+from bench.query.compare_render import amount, document, render, sentences, shown
 from bench.query.sides import Side, find_sides, ingest_folders
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, Exit, UnknownName
@@ -256,13 +256,8 @@ def test_environments_that_differ_are_said() -> None:
     assert list(sentences(compare(warehouse, A, B)))[-1] == "environments differ: host: one → two"
 
 
-def test_numbers_carry_their_doubt() -> None:
-    """As many decimals as the interval deserves; none, or one that tells nothing, is said."""
-    assert ratio(1.18, 1.12, 1.24) == "1.18x (95 % 1.12–1.24)"
-    assert ratio(1.004, 1.001, 1.007) == "1.004x (95 % 1.001–1.007)"
-    assert ratio(2.0, None, None) == "2.00x (no interval)"
-    assert ratio(2.0, 0.44, 9.1) == "2x (95 % 0.44–9.1)"
-    assert ratio(2.0, 0.0, float("inf")) == "2.00x (95 % interval wider than 100x)"
+def test_an_amount_has_its_unit() -> None:
+    """In the unit that suits it."""
     assert [amount(2.5e6, "ns"), amount(2048, "bytes"), amount(3, "count"), amount(45000, "tokens/s"), amount(None, "ns")] == [
         "2.5 ms", "2 KiB", "3", "45000 tokens/s", "",
     ]  # fmt: skip

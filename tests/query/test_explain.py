@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from bench.cli import cli
 from bench.query.explain import explain_case, explain_geomean
-from bench.query.speedups import duration, ratio
+from bench.query.speedups import duration
 from bench.query.statements import fill, paste
 from bench.warehouse import events
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+from bench.warehouse.output import ratio
 from bench.warehouse.recorder import run as record
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
@@ -240,7 +241,7 @@ def test_the_reported_speedup_is_explained_where_there_is_no_latency() -> None:
 
     cell, reported, *_ = explain_case(warehouse, "m").parts
     assert [cell.sentences, reported.sentences] == [
-        ["median 1.50x (n=1)"], ["1.50x over eager, as reported in what was imported"],
+        ["median 1.50x (n=1)"], ["1.50x (no interval) over eager, as reported in what was imported"],
     ]  # fmt: skip
     failed = explain_case(warehouse, "n")
     assert failed.parts[0].sentences == ["none: fail_to_run"]
@@ -256,7 +257,9 @@ def test_a_case_without_blocks_has_the_ratio_of_medians() -> None:
 
     parts = {part.title: part.sentences for part in explain_case(warehouse, "m", backend="inductor").parts}
     assert parts["latency, steady"] == ["median 100 ns (n=1)"]
-    assert parts["speedup"][0].startswith("3.00x over eager: the ratio of the medians (eager 300 ns, this 100 ns)")
+    assert parts["speedup"][0].startswith(
+        "3.00x (no interval) over eager: the ratio of the medians (eager 300 ns, this 100 ns)"
+    )
     assert "what comes with slow samples" not in parts
 
 

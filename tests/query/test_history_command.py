@@ -54,11 +54,11 @@ latency of mlp inference inductor (main): 29 runs
 
 verdict """
 SUMMARY = """\
-backend   measure    oldest       history     latest
-────────  ─────────  ───────────  ──────────  ───────────
-eager     pass rate  100 %, 2/2   ▅▅▅▅▅▅▅▅▅▅  100 %, 2/2
-inductor  geomean    1.67x (n=2)  ████▆▆▆▆▆▁  1.15x (n=2)
-inductor  pass rate  100 %, 2/2   ▅▅▅▅▅▅▅▅▅▅  100 %, 2/2
+backend   measure    oldest                    history     latest
+────────  ─────────  ────────────────────────  ──────────  ────────────────────────
+eager     pass rate  100 %, 2/2                ▅▅▅▅▅▅▅▅▅▅  100 %, 2/2
+inductor  geomean    1.67x (no interval, n=2)  ████▆▆▆▆▆▁  1.15x (no interval, n=2)
+inductor  pass rate  100 %, 2/2                ▅▅▅▅▅▅▅▅▅▅  100 %, 2/2
 """
 VALUES = """\
 config  suite  model  mode       device  dtype    backend   metric   began                run     commit     value     n  status
