@@ -191,6 +191,7 @@ class _Loader:
         self.conflicts: list[str] = []
         self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
+        self._loaded_at: dict[str, int] = {}  # of each part, in the order given, whichever thread is the faster
         self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
         self._database: duckdb.DuckDBPyConnection | None = None
 
@@ -202,6 +203,7 @@ class _Loader:
     def _load(self, parts: list[NewPart]) -> None:
         new = {part.run_id for part in parts if part.new_run}
         known = {part.run_id for part in parts} - new
+        self._loaded_at = {part.source_id: instant for instant, part in enumerate(parts, time.time_ns() // 1000)}
         if known or any(part.format.histories for part in parts):
             there = self._runs_there()
             self._written = {run_id: there.get(run_id) for run_id in known}
@@ -229,7 +231,7 @@ class _Loader:
             with self.log.batch(uuid7()) as batch:
                 for part in parts:
                     tally = part.format.read(self._part(part), batch)
-                    for source in _sources(part, tally):
+                    for source in _sources(part, tally, self._loaded_at[part.source_id]):
                         batch.add(source)
                     done[part.source_id] = tally
                 batch.finish()
@@ -307,7 +309,7 @@ def _seldom_collecting() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _sources(part: NewPart, tally: Tally) -> "Iterator[Source]":
+def _sources(part: NewPart, tally: Tally, loaded_at: int) -> "Iterator[Source]":
     """The accounting of a part: one row, or one for each run that it describes."""
     from ..warehouse.events import Instant, Json, Source
 
@@ -330,7 +332,7 @@ def _sources(part: NewPart, tally: Tally) -> "Iterator[Source]":
             loaded=share.loaded,
             rejected=share.rejected,
             notes=Json(json.dumps(tally.notes, ensure_ascii=False)) if tally.notes else None,
-            recorded_at=Instant(time.time_ns() // 1000),
+            recorded_at=Instant(loaded_at),
         )
         first_line += share.lines
 

@@ -60,7 +60,7 @@ def keeping(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]
 
 def known_configs(warehouse: "Warehouse") -> tuple[str, ...]:
     """The configs of the store, from the oldest on: what each looks like follows from this order."""
-    rows = warehouse.rows("SELECT config FROM runs GROUP BY config ORDER BY min(started_at) NULLS LAST, config")
+    rows = warehouse.rows("SELECT config FROM run_summaries GROUP BY config ORDER BY min(began_at) NULLS LAST, config")
     return tuple(str(config) for (config,) in rows)
 
 

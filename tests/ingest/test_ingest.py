@@ -137,6 +137,18 @@ def test_one_run_per_path_however_many_batches(
     assert rows("SELECT count(DISTINCT run_id), count(*) FROM sources") == [(1, 2)]
 
 
+def test_what_is_named_last_is_the_newest(
+    load: Load, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of imports that do not say when they began the last is `latest`, however much longer the others took to read."""
+    monkeypatch.setattr("bench.ingest.load.BATCH_BYTES", 1)
+    for name, steps in ("b", 3000), ("a", 1):
+        (tmp_path / name).write_text(lines(*map(step, range(steps))))
+    load(f"long:{tmp_path / 'b'}", f"short:{tmp_path / 'a'}")
+
+    assert rows("SELECT config FROM run_summaries ORDER BY began_at") == [("long",), ("short",)]
+
+
 def test_rejects_are_kept(load: Load, rows: Rows, tmp_path: Path) -> None:
     """With file, line, reason and text."""
     path = tmp_path / "p.jsonl"

@@ -4,10 +4,13 @@ import random
 import numpy as np
 import pytest
 from bench.viz import fonts, labels, palette, text, theme
+from bench.viz.data import known_configs
 from bench.viz.legend import Legend
 from bench.viz.text import Series
 
+from ..builders import Builder, run, source
 from .colours import CONES, ciede2000, contrast, lab, linear
+from .steps import opened
 
 NAMES = [f"config-{number}" for number in range(40)]
 
@@ -91,6 +94,13 @@ def test_a_config_keeps_its_look_when_others_come() -> None:
     before = palette.styles(NAMES[:5], NAMES[:5])
 
     assert {name: palette.styles(NAMES[:12], NAMES[:12])[name] for name in NAMES[:5]} == before
+
+
+def test_of_imports_that_say_no_time_the_one_loaded_first_is_the_oldest() -> None:
+    """Scheduler profiles do not say when they began; one whose name sorts first takes no colour from those before."""
+    early, late = (source(name, run=name, recorded_at=at) for name, at in (("z", 1), ("a", 2)))
+
+    assert known_configs(opened(Builder().add(run("z"), run("a"), early, late))) == ("z", "a")
 
 
 def test_of_many_configs_no_two_of_a_chart_have_one_colour() -> None:
