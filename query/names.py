@@ -90,6 +90,5 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
     ]
     for value in values:
         if value not in known:
-            raise UnknownName(
-                kind, value, known, cure=f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
-            )
+            cure = f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
+            raise UnknownName(kind, value, known, where=view, cure=cure)  # other views may well have it

@@ -188,7 +188,7 @@ def test_nothing_changed_is_said(bench: Bench) -> None:
         (
             ("--backends", "eager", "--models", "mlp", "--metrics", "latency", "--suites", "z"),
             UnknownName,
-            "no suite 'z'",
+            "no suite 'z' in series. ",
         ),
         (("--summary", "--models", "mlp"), BenchError, "--summary is of all models"),
         (("--fdr", "0"), BenchError, "no share between 0 and 1"),
