@@ -6,14 +6,14 @@ import click
 
 from ..warehouse.errors import Exit
 from ..warehouse.store import Store
-from .console import recorded, run_options, talk, write
+from .console import SECONDS, recorded, run_options, talk, write
 
 COLUMNS = ("metric", "unit", "n", "minimum", "median", "mean", "maximum")
 
 
 @click.command("attach")
 @click.argument("pid", type=click.IntRange(min=1))
-@click.option("--duration", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+@click.option("--duration", type=SECONDS, metavar="SECONDS",
               help="How long to look; else until the process ends, or Ctrl-C.")  # fmt: skip
 @run_options(sample_hz=10.0)
 def command(

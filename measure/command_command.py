@@ -11,7 +11,7 @@ from ..warehouse.errors import BenchError, Exit
 from ..warehouse.options import share_option
 from ..warehouse.store import Store
 from .command_plan import Hooks, Side, Template, parameter_of, plan, program_is_there, template_of
-from .console import progress, recorded, run_options, talk, write
+from .console import SECONDS, progress, recorded, run_options, talk, write
 from .machine_lock import alone, lock_option
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="Runs of each command before those that count.")  # fmt: skip
 @share_option("--precision", default="1%",
               help="Half-width of the 95 % interval of the ratio (or of a lone command's time) at which to stop.")  # fmt: skip
-@click.option("--budget", "budget_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+@click.option("--budget", "budget_s", type=SECONDS, metavar="SECONDS",
               help="Most time for one comparison. [default: 10, or what five runs of each take]")  # fmt: skip
 @click.option("--repeat", type=click.IntRange(min=1), help="Take exactly so many runs of each instead.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+@click.option("--timeout", "timeout_s", type=SECONDS, metavar="SECONDS",
               help="Most time for one run; then it is killed, and counts as failed.")  # fmt: skip
 @click.option("--setup", "setups", multiple=True, metavar="CMD",
               help="Command to run once before each command's first run; once for all, or once for each.")  # fmt: skip

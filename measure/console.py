@@ -1,5 +1,6 @@
 """What every measuring command shares: options of the run, how its rows are written, and how to talk to a person."""
 
+import math
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +14,19 @@ from ..warehouse.options import format_option, store_option
 if TYPE_CHECKING:
     from ..warehouse.recorder import Run
 
+
+class Finite(click.FloatRange):
+    """A range of numbers: nan, which no bound keeps out, and inf are none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read one."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number.", param, ctx)
+        return number
+
+
+SECONDS = Finite(min=0, min_open=True)
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]  # headings and rows
 
 
@@ -40,7 +54,7 @@ def sample_option(default: float | None = None) -> Callable[[Any], Any]:
     """`--sample HZ`: how often the sampler looks; passed on as `sample`, to give to `sampler.sampled`."""
     return click.option(
         "--sample",
-        type=click.FloatRange(min=0.01, max=1000),
+        type=Finite(min=0.01, max=1000),
         default=default,
         show_default=default is not None,
         metavar="HZ",

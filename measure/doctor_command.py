@@ -5,14 +5,14 @@ import click
 from ..warehouse.errors import Exit
 from ..warehouse.options import format_option, store_option
 from ..warehouse.store import Store
-from .console import talk
+from .console import SECONDS, talk
 from .machine_lock import alone, lock_option
 
 COLUMNS = ("check", "status", "found", "cure")
 
 
 @click.command("doctor")
-@click.option("--budget", "seconds", type=click.FloatRange(min=0, min_open=True), default=2.0, show_default=True,
+@click.option("--budget", "seconds", type=SECONDS, default=2.0, show_default=True,
               metavar="SECONDS", help="How long to compare a thing with itself, for the noise floor.")  # fmt: skip
 @lock_option
 @format_option

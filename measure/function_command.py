@@ -13,7 +13,7 @@ from ..warehouse.options import share_option
 from ..warehouse.store import Store
 from .benchmark_finder import Group, find
 from .command_plan import parameter_of
-from .console import recorded, run_options, talk, write
+from .console import SECONDS, recorded, run_options, talk, write
 from .machine_lock import alone, lock_option
 from .plan import Settings, Workload
 
@@ -78,12 +78,12 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="Fresh processes to measure in, one after the other.")  # fmt: skip
 @share_option("--precision", default="1%",
               help="Half-width of the 95 % interval of the ratio (or of a lone function's time) at which to stop.")  # fmt: skip
-@click.option("--budget", "budget_s", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
+@click.option("--budget", "budget_s", type=SECONDS, default=10.0, show_default=True,
               metavar="SECONDS", help="Most time to sample a comparison, all processes together.")  # fmt: skip
 @click.option(
     "--repeat", type=click.IntRange(min=1), help="Take exactly so many samples of each in each process instead."
 )
-@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=600.0, show_default=True,
+@click.option("--timeout", "timeout_s", type=SECONDS, default=600.0, show_default=True,
               metavar="SECONDS", help="Most time for one process.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order of samples.")
 @lock_option

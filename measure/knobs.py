@@ -12,6 +12,7 @@ import click
 
 from ..warehouse.errors import BenchError
 from ..warehouse.options import Values
+from .console import Finite
 
 RANKS = 2  # processes of a distributed model, unless told
 
@@ -27,7 +28,7 @@ def _pair(text: str) -> str:
     return text
 
 
-_SHARE = click.FloatRange(min=0, max=1, min_open=True)
+_SHARE = Finite(min=0, max=1, min_open=True)
 _PAIR = click.types.FuncParamType(_pair)
 
 
@@ -41,7 +42,7 @@ class Knobs:
     channels_last: bool = _knob(False, "Images and convolutions in channels-last memory format.")
     randomize_inputs: bool = _knob(False, "Other random inputs at every call, from eight that were made before.")
     deterministic: bool = _knob(False, "Deterministic algorithms, TF32 off, random numbers as in eager.")
-    tolerance: float | None = _knob(None, "Tolerance of the accuracy check.", type=click.FloatRange(min=0))
+    tolerance: float | None = _knob(None, "Tolerance of the accuracy check.", type=Finite(min=0))
     cosine: bool = _knob(False, "Check accuracy by the cosine instead of by float64.")
     distributed: str | None = _knob(None, "Over several processes: DDP or FSDP.", type=click.Choice(("ddp", "fsdp")))
     ranks: int | None = _knob(None, f"Processes of a distributed model. [default: {RANKS}]", type=click.IntRange(min=1))

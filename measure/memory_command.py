@@ -9,7 +9,7 @@ import click
 from ..warehouse.errors import BenchError, Exit
 from ..warehouse.options import Values
 from ..warehouse.store import Store
-from .console import recorded, run_options, talk, write
+from .console import SECONDS, recorded, run_options, talk, write
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -35,7 +35,7 @@ SHOWN = ("lines", "steps", "source")
               help="Lines that gave back most to show.")  # fmt: skip
 @click.option("-o", "--output", "outputs", multiple=True, type=click.Path(dir_okay=False, path_type=Path),
               help="Write annotated source, as .html or .txt; may be repeated.")  # fmt: skip
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+@click.option("--timeout", type=SECONDS, metavar="SECONDS",
               help="Most time for the program.")  # fmt: skip
 @run_options()
 def command(

@@ -12,7 +12,7 @@ import click
 
 from ..warehouse.errors import BenchError
 from ..warehouse.options import Values, share_option
-from .console import run_options
+from .console import SECONDS, run_options
 from .knobs import knob_options
 from .machine_lock import lock_option
 from .plan import AUTO, BASELINE, DTYPES, MODES, Workload
@@ -72,7 +72,6 @@ def _stack(*options: Decorator) -> Decorator:
 
 
 _COUNT = click.IntRange(min=1)
-_SECONDS = click.FloatRange(min=0, min_open=True)
 
 axis_options = _stack(
     click.option("--suites", cls=Suites, default=["builtin"],
@@ -95,12 +94,12 @@ axis_options = _stack(
 setting_options = _stack(
     share_option("--precision", default=None,
                  help="Half-width of a speedup's 95 % interval at which to stop. [default: 1%]"),
-    click.option("--budget", "budget_s", type=_SECONDS, metavar="SECONDS",
+    click.option("--budget", "budget_s", type=SECONDS, metavar="SECONDS",
                  help="Most time to sample a workload. [default: 20]"),
     click.option("--repeat", type=_COUNT, help="Take exactly so many samples of each case instead."),
     click.option("--quick", is_flag=True,
                  help=f"Precision {QUICK_PRECISION:.0%} and a budget of {QUICK_BUDGET_S:g} s, unless given."),
-    click.option("--timeout", "timeout_s", type=_SECONDS, default=2000.0, show_default=True, metavar="SECONDS",
+    click.option("--timeout", "timeout_s", type=SECONDS, default=2000.0, show_default=True, metavar="SECONDS",
                  help="Most time for one workload's worker."),
     click.option("--threads", type=_COUNT, help="Threads torch computes with; an axis of the case."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of weights, inputs and the order of samples."),

@@ -125,3 +125,12 @@ def test_an_empty_part_is_no_failure(bench: Bench) -> None:
 
     assert (done.return_value, done.stdout) == (0, "")
     assert "part 3/3 of this plan is empty" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("--budget", "nan"), ("--timeout", "inf"), ("--sample", "nan")])
+def test_what_is_no_finite_number_bounds_nothing(words: tuple[str, ...]) -> None:
+    """A budget of nan would never be spent, and no clock waits for ever: refused before anything runs."""
+    ended = CliRunner().invoke(cli, ["measure", "models", *words, "--print"])
+
+    assert ended.exit_code == 2
+    assert "is no finite number" in ended.stderr
