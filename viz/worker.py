@@ -31,7 +31,8 @@ def main() -> None:
 def _render(vl_convert: Any, kind: str, spec: dict[str, Any] | None, ppi: float) -> bytes:
     offline: dict[str, list[str]] = {"allowed_base_urls": []}  # a chart never fetches anything
     if kind == "png":
-        return bytes(vl_convert.vegalite_to_png(spec, ppi=ppi, scale=1, **offline))
+        whole = ppi * (1 + 1e-6)  # its scale is a float32: at 300 dots 6 inches would be 1799
+        return bytes(vl_convert.vegalite_to_png(spec, ppi=whole, scale=1, **offline))
     if kind == "svg":
         return str(vl_convert.vegalite_to_svg(spec, **offline)).encode()
     if kind == "pdf":
