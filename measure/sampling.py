@@ -174,6 +174,7 @@ class Sampler:
         emit: Callable[[Sample], None],
         *,
         seed: int,
+        first_block: int = 0,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare to sample.
@@ -182,13 +183,14 @@ class Sampler:
             clocks: One for each side, baseline first.
             emit: Takes every sample, at once.
             seed: Of the order within blocks.
+            first_block: Number of the first block.
             now: Seconds, for the budget.
         """
         self._clocks = clocks
         self._emit = emit
         self._now = now
         self._orders = balanced_orders(len(clocks), random.Random(seed))
-        self._blocks = itertools.count()
+        self._blocks = itertools.count(first_block)
         self._loops = [1] * len(clocks)
 
     def run(self, *, precision: float, budget_s: float, repeat: int | None = None) -> Verdict:

@@ -19,6 +19,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from ..warehouse.recorder import Case, Run, join
@@ -28,7 +29,7 @@ from .devices import Device
 from .memory_bound import bound
 from .plan import Job
 from .program import Agreement, Fact, MakeProgram, ModelFailed, Program, Side, status_of
-from .sampling import Clock, Reading, Sample, Sampler, SideFailed
+from .sampling import Clock, Reading, Sample, Sampler, SideFailed, Verdict
 
 TAIL_BYTES = 4096
 FIRST_CALL = ("rss_growth", "rss_growth_sampled", "cuda_allocated")  # what compiling took at most
@@ -178,41 +179,43 @@ class Measurement:
         return True
 
     def _sample(self, device: Device, sides: list[Side]) -> None:
-        settings = self._job.settings
+        """Sample the sides; when one of them fails, the others go on without it, from warm-up, in blocks of their own."""
+        settings, blocks = self._job.settings, 0
 
         def clock(side: Side) -> Clock:
             return lambda loops: device.time(side.call, loops)
 
         def emit(sample: Sample) -> None:
+            nonlocal blocks
             if sample.phase != self._reporter.phase:
                 self._reporter.enter(sample.phase)
-            side = sides[sample.side]
+            blocks, side = sample.block + 1, sides[sample.side]
             self._record(side.case, sample.reading, phase=sample.phase, block=sample.block, position=sample.position)
             if sample.phase == "steady":
                 side.steady_ns.append(sample.reading.each_ns)
 
-        self._reporter.enter("warmup")
-        sampler = Sampler(list(map(clock, sides)), emit, seed=settings.seed)
-        try:
-            verdict = sampler.run(precision=settings.precision, budget_s=settings.budget_s, repeat=settings.repeat)
-        except SideFailed as failure:
-            broken = sides.pop(failure.side)
-            self._failed(broken.backend, failure.__cause__ or failure)
-            how = f"stopped when {broken.backend} failed"
-        else:
-            how = str(verdict)
-            if sides[0].backend == self._job.workload.baseline:
-                for side, estimate in zip(sides[1:], verdict.estimates, strict=False):  # of a lone side, its own level
-                    self._reporter.found(
-                        side.backend, speedup=(estimate.ratio, estimate.low, estimate.high, estimate.n)
-                    )
-        for side in sides:
-            self._finish(side, how)
+        while sides:
+            self._reporter.enter("warmup")
+            sampler = Sampler(list(map(clock, sides)), emit, seed=settings.seed, first_block=blocks)
+            try:
+                verdict = sampler.run(precision=settings.precision, budget_s=settings.budget_s, repeat=settings.repeat)
+            except SideFailed as failure:
+                broken = sides.pop(failure.side)
+                self._failed(broken.backend, failure.__cause__ or failure)
+            else:
+                self._finish(sides, verdict)
+                return
 
-    def _finish(self, side: Side, how: str) -> None:
-        if not side.steady_ns:
-            self._end(side.backend, "interrupted", reason=how)
-            return
+    def _finish(self, sides: list[Side], verdict: Verdict) -> None:
+        """Record how each side ended, those with a ratio to the first with the precision of their own."""
+        first, *others = sides
+        self._ended_well(first, str(verdict))
+        for side, estimate in zip(others, verdict.estimates, strict=False):  # of a lone side, its own level
+            if first.backend == self._job.workload.baseline:
+                self._reporter.found(side.backend, speedup=(estimate.ratio, estimate.low, estimate.high, estimate.n))
+            self._ended_well(side, str(replace(verdict, estimates=(estimate,))))
+
+    def _ended_well(self, side: Side, how: str) -> None:
         if self._job.workload.mode and side.backend != self._job.workload.baseline:
             latency = side.first_ns - statistics.median(side.steady_ns)
             if latency > 0:  # a first call like any other compiled nothing that could be told from noise

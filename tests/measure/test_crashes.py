@@ -104,6 +104,24 @@ def test_a_failure_among_the_samples_loses_none_of_them(
     assert found["next", "candidate"]["status"] == "ok"
 
 
+def test_one_that_fails_among_the_samples_stops_no_other(tmp_path: Path, workload: Any) -> None:
+    """The others are sampled without it, as long as they would have been."""
+    work = workload("eager", "candidate", "another", candidate="raise@60")
+    assert measure(tmp_path, work, settings=Settings(repeat=60, budget_s=0.2)) == 1
+
+    found = outcomes(tmp_path)
+    assert found["fake", "candidate"]["status"] == "fail_to_run"
+    assert [found["fake", side]["status"] for side in ("eager", "another")] == ["ok", "ok"]
+    assert "60 blocks" in found["fake", "another"]["reason"]
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        ((n, twice),) = warehouse.rows(
+            "SELECT n, (SELECT count(*) FROM timings WHERE block IS NOT NULL GROUP BY case_id, block HAVING count(*) > 1)"
+            " FROM speedups WHERE backend = 'another'"
+        )
+    assert n >= 60
+    assert twice is None, "a block is one block"
+
+
 def test_a_worker_that_takes_too_long_is_ended(tmp_path: Path, workload: Any) -> None:
     """Status timeout for the backend at work; the baseline gets its own worker."""
     assert (
