@@ -105,7 +105,7 @@ recent AS (
 )"""
     limit = "" if all_cases else f"\nWHERE place <= {bottom:d}"
     sql = f"""{cases},
-placed AS (SELECT *, dense_rank() OVER (ORDER BY share, name, config, case_id) AS place FROM recent)
+placed AS (SELECT *, dense_rank() OVER (ORDER BY share, name, backend, config, case_id) AS place FROM recent)
 SELECT config, {", ".join(CASE)}, backend, run_id, began_at, git_commit, passing, status, accuracy, reason, age, case_id
 FROM placed{limit}
 ORDER BY place, began_at NULLS FIRST, run_id"""

@@ -1,5 +1,6 @@
 """pass-rate: which cell says what, and which cases are drawn."""
 
+import itertools
 from typing import Any
 
 from bench.viz.figure import Figure
@@ -74,3 +75,13 @@ def test_only_the_last_runs_are_drawn() -> None:
     figure = draw(opened(days({"a": "pass"}, config="B", builder=builder)), last=2)
 
     assert cells(figure) == [("a · A", "-1", "M"), ("a · A", "newest", "P"), ("a · B", "newest", "P")]
+
+
+def test_cases_that_pass_alike_stand_by_name_and_backend() -> None:
+    """So that the backends of a model are found in the same order in every model."""
+    builder = Builder().add(run(started_at=DAY_US))
+    for name, backend in itertools.product("ab", ("zeta", "alpha", "mid")):
+        builder.add(one := case(name, backend=backend), outcome(one, "OOM"))
+
+    expected = [f"{name} · {backend}" for name, backend in itertools.product("ab", ("alpha", "mid", "zeta"))]
+    assert [row for row, _, _ in cells(draw(opened(builder)))] == expected
