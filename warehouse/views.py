@@ -42,16 +42,19 @@ def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
 
 def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[str]) -> None:
     """Compute the derived rows of these runs, their configs and their cases anew, in the tables `create_derived` made."""
-    tables, run_ids = sql.tables(), list(run_ids)
-    parts = _parts(connection, run_ids)
+    tables, run_ids = sql.tables(), sorted(set(run_ids))
+    parts, touched = _parts(connection, run_ids), None
     for name in filter(tables.__contains__, sql.in_order()):
         key = next(key for key in TOUCHED if key in tables[name].columns)
-        connection.execute(TOUCH, [run_ids])
-        connection.execute(f"DELETE FROM {name} WHERE {key} IN ({TOUCHED[key]})")  # once: it reads the whole table
-        for lot in parts if key == "run_id" else [run_ids]:
-            connection.execute(TOUCH, [lot])
-            # rows of one run lie together: a question about it reads a small part of the table
-            connection.execute(f"INSERT INTO {name} FROM ({tables[name].body}) ORDER BY {key}")
+        delete = f"DELETE FROM {name} WHERE {key} IN ({TOUCHED[key]})"  # once: it reads the whole table
+        # rows of one run lie together: a question about it reads a small part of the table
+        insert = f"INSERT INTO {name} FROM ({tables[name].body}) ORDER BY {key}"
+        lots = parts if key == "run_id" else [run_ids]
+        for statement, lot in [(delete, run_ids), *((insert, lot) for lot in lots)]:
+            if lot != touched:  # most loads are one lot
+                connection.execute(TOUCH, [lot])
+                touched = lot
+            connection.execute(statement)
 
 
 def _parts(connection: "duckdb.DuckDBPyConnection", run_ids: list[str]) -> list[list[str]]:
