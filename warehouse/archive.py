@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .compaction import write_sorted
-from .database import Warehouse, load_locked
+from .database import Warehouse, load_locked, must_exist
 from .errors import BenchError
 from .events import TABLES, ArchivedRun, Environment, Instant, Json
 from .holdings import Holding, bare, holding
@@ -92,6 +92,7 @@ def archive(
         )
     if store.root.resolve() == target.root.resolve():
         raise BenchError(f"{target} is this very store. Give another one to archive to.")
+    must_exist(store)
     with store.lock(wait=wait, say=say):
         for name, why in load_locked(store).left_out.items():
             raise BenchError(f"{name} {why} Until then nobody knows what is in it, and nothing is archived.")

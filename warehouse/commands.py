@@ -81,8 +81,12 @@ def verify(store: Store, no_wait: bool) -> None:
 @click.command(cls=Command)
 @store_option
 @no_wait_option
-@click.option("--below", default=16, show_default=True, metavar="MB", help="Merge files smaller than this.")
-@click.option("--target", default=128, show_default=True, metavar="MB", help="Into files of about this size.")
+@click.option(
+    "--below", type=click.IntRange(0), default=16, show_default=True, metavar="MB", help="Merge files below this size."
+)
+@click.option(
+    "--target", type=click.IntRange(1), default=128, show_default=True, metavar="MB", help="Into files of about this."
+)
 def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
     """Merge small event files into large ones, sorted and packed, by month; every answer stays the same.
 

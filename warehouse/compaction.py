@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import schema
-from .database import LOADING_MEMORY, Warehouse, load_locked
+from .database import LOADING_MEMORY, Warehouse, load_locked, must_exist
 from .events import TABLES, Environment, Event, Source
 from .log import (
     MERGED,
@@ -73,8 +73,9 @@ def compact(store: Store, *, below_bytes: int, target_bytes: int, wait: bool = T
 
     Raises:
         StoreBusy: Another process is loading and `wait` is False.
-        BenchError: The disk is full.
+        BenchError: The disk is full, or there is no store.
     """
+    must_exist(store)
     with store.lock(wait=wait, say=say):
         pull(store, whole=True, exactly=True)
         load_locked(store)

@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -69,15 +69,22 @@ def load(store: Store, *, wait: bool = True, say: Say | None = None) -> Loaded:
 
     Raises:
         StoreBusy: Another process is loading and `wait` is False.
+        BenchError: There is no store, or nothing is known of it.
     """
+    must_exist(store)
     with store.lock(wait=wait, say=say):
-        return load_locked(store)
+        loaded = load_locked(store)
+    _must_be_known(store)
+    return loaded
 
 
 def rebuild(store: Store, *, wait: bool = True, say: Say | None = None) -> Loaded:
-    """Derive the whole warehouse anew; readers keep the old one until the new one is in place."""
+    """Derive the whole warehouse anew; readers keep the old one until the new one is in place. Raises as `load`."""
+    must_exist(store)
     with store.lock(wait=wait, say=say):
-        return load_locked(store, anew=True)
+        loaded = load_locked(store, anew=True)
+    _must_be_known(store)
+    return loaded
 
 
 def load_locked(store: Store, *, anew: bool = False) -> Loaded:
@@ -98,8 +105,8 @@ def _load_log(store: Store, anew: bool) -> Loaded:
     log = EventLog(store)
     loaded = Loaded()
     loaded.recovered, loaded.left_out = log.recover()
-    files = counting_files(log.files())
     known = None if anew else _known(store)
+    files = counting_files(log.files(), known)
     if known is not None and all(file.name in known for file in files):
         return loaded
     stands_for = _stands_for(files)
@@ -152,7 +159,7 @@ def readable_files(store: Store) -> tuple[list[LogFile], dict[str, str]]:
     Raises:
         BenchError: There is no store.
     """
-    _must_exist(store)
+    must_exist(store)
     log, seen = EventLog(store), Loaded()
     if store.remote or log.abandoned():
         with store.lock():
@@ -209,15 +216,10 @@ class Warehouse:
         Raises:
             BenchError: There is no store, or nothing was recorded in it.
         """
-        _must_exist(store)
+        must_exist(store)
         with contextlib.suppress(StoreBusy):
             if _stale(store):
                 load(store, wait=not store.database.exists())
-        if store.remote:
-            from .remote import unread
-
-            if error := unread(store):
-                raise error
         return cls(store, _connect(store.database, config))
 
     def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
@@ -235,9 +237,19 @@ class Warehouse:
         self.close()
 
 
-def _must_exist(store: Store) -> None:
+def must_exist(store: Store) -> None:
+    """Raise BenchError where a lock would make a store that nobody meant to make."""
     if not (store.remote or store.exists()):
         raise BenchError(f"there is no store at {store}. Record with `bench measure`, or load with: bench ingest PATH")
+
+
+def _must_be_known(store: Store) -> None:
+    """Raise what kept us from a bucket of which the mirror holds nothing."""
+    if store.remote:
+        from .remote import unread
+
+        if error := unread(store):
+            raise error
 
 
 def _connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.DuckDBPyConnection":
@@ -254,8 +266,15 @@ def _connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb
     return connection
 
 
-def counting_files(files: list[LogFile]) -> list[LogFile]:
-    """The files whose import was committed, which its `sources` file says."""
+def counting_files(files: list[LogFile], loaded: Set[str] | None = None) -> list[LogFile]:
+    """The files whose import was committed, which its `sources` file says, but for parts of others that count.
+
+    Args:
+        files: All files of a log.
+        loaded: Names of files that are loaded, and so count; where there are no others no file is opened.
+    """
+    if loaded is not None and all(file.name in loaded for file in files):
+        return files
     files = _without_parts(files)
     sources = [file for file in files if file.table == Source.TABLE]
     committed = {file.stem for file in sources}
@@ -307,7 +326,9 @@ def _stale(store: Store) -> bool:
     if store.remote:
         return True
     known, log = _known(store), EventLog(store)
-    return known is None or log.abandoned() or any(file.name not in known for file in counting_files(log.files()))
+    return (
+        known is None or log.abandoned() or any(file.name not in known for file in counting_files(log.files(), known))
+    )
 
 
 def _made_by() -> str:

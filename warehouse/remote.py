@@ -180,9 +180,11 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
 
 def _unknown(store: Store, known: set[str]) -> list[Entry]:
     """The event files of the mirror that count and are not known to be in the bucket, or stood for there."""
-    files = counting_files(EventLog(store).files())
-    here = [Entry(f"events/{file.table}/{file.name}", file.size_bytes, 0) for file in files if file.name not in known]
-    return [entry for entry in here if entry.name not in known and is_event_file(entry.name)]
+    files = EventLog(store).files()
+    here = {file: Entry(f"events/{file.table}/{file.name}", file.size_bytes, 0) for file in files}
+    new = {file for file, entry in here.items() if file.name not in known and entry.name not in known}
+    counting = counting_files(files) if new else ()  # which opens files
+    return [here[file] for file in counting if file in new and is_event_file(here[file].name)]
 
 
 def _marked(bucket: Bucket, after: str, known: set[str]) -> tuple[Holding, list[Entry]]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from .database import Warehouse, counting_files, load_locked
+from .database import Warehouse, counting_files, load_locked, must_exist
 from .events import TABLES, Environment
 from .log import IMPORT, EventLog, sha256
 from .remote import disagreements, pull
@@ -26,7 +26,9 @@ def verify(store: Store, *, wait: bool = True, say: Say | None = None) -> Checke
 
     Raises:
         StoreBusy: Another process is loading and `wait` is False.
+        BenchError: There is no store.
     """
+    must_exist(store)
     checked = Checked()
     with store.lock(wait=wait, say=say):
         pull(store, whole=True)

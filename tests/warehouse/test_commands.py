@@ -130,7 +130,8 @@ def test_ctrl_c_says_so_without_a_traceback(store: Store) -> None:
         (["verify", "surplus"], 2, "surplus"),
         (["compact", "--below", "much"], 2, "much"),
         (["verify", "--store", "file"], 2, "the store file is a file. Give a folder with --store"),
-        (["verify", "--store", "file/below"], 2, "cannot create the store"),
+        (["ingest", "--store", "file/below"], 2, "cannot create the store"),
+        (["compact", "--target", "0"], 2, "0 is not in the range"),
     ],
 )
 def test_errors_are_sentences(
@@ -143,9 +144,14 @@ def test_errors_are_sentences(
     assert says in err and "Traceback" not in err
 
 
-def test_asking_before_anything_was_recorded_says_how_to_begin(store: Store, tell: Callable[..., Told]) -> None:
-    """And makes no store."""
-    code, out, err = tell("runs")
+@pytest.mark.parametrize(
+    "command", ["runs", "recover", "rebuild", "verify", "compact", "archive elsewhere --before 2026-01-01"]
+)
+def test_a_store_that_is_not_there_is_an_error_that_says_how_to_begin(
+    command: str, store: Store, tell: Callable[..., Told]
+) -> None:
+    """A path that was misspelt is no store in which all is well, and none is made."""
+    code, out, err = tell(*command.split())
     assert (code, out) == (2, "")
     assert (
         err
