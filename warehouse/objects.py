@@ -34,7 +34,10 @@ def clean_url(url: str) -> str:
     Raises:
         BenchError: It is none, or holds a credential; the message repeats neither credential nor query.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # it says what is wrong with brackets, and repeats what is between them
+        raise BenchError("the address of the store is none. Write it as s3://bucket/prefix.") from None
     if parts.scheme not in SCHEMES:
         raise BenchError(
             f"{parts.scheme}://… is no store: give a folder, or {', '.join(f'{s}://bucket/prefix' for s in SCHEMES)}."

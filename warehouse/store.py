@@ -53,8 +53,10 @@ class Store:
         Nothing is created; `create` does that. A store in a bucket has a folder that mirrors it; both names find it.
 
         Raises:
-            BenchError: The path exists and is no folder, or the address is none or holds a credential.
+            BenchError: The path is empty, or exists and is no folder, or the address is none or holds a credential.
         """
+        if path == "":  # of a shell variable that is not set, perhaps
+            raise BenchError("the path of the store is empty. Give a folder, or s3://bucket/prefix.")
         chosen = path or os.environ.get("BENCH_STORE")
         if chosen and "://" in os.fspath(chosen):
             from .objects import clean_url

@@ -197,7 +197,7 @@ def test_an_address_with_a_credential_is_refused(address: str) -> None:
 def test_an_address_is_bucket_and_prefix() -> None:
     """Slashes too many are dropped; what is no address says what one looks like."""
     assert clean_url("gs://bucket//a/b/") == "gs://bucket/a/b"
-    for address in ("http://host/x", "s3://", "s3:///x", "s3://bucket/../x"):
+    for address in ("http://host/x", "s3://", "s3:///x", "s3://bucket/../x", "s3://[x"):
         with pytest.raises(BenchError, match="s3://bucket/prefix"):
             clean_url(address)
 

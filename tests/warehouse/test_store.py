@@ -31,8 +31,10 @@ def test_the_store_is_the_option_else_the_variable_else_the_nearest_upward(
     assert not (tmp_path / "option").exists()
 
 
-def test_a_file_is_no_store(tmp_path: Path) -> None:
-    """The error says what is there and how to choose another."""
+def test_what_cannot_be_a_store_is_an_error(tmp_path: Path) -> None:
+    """It says what is there and how to choose another; an empty path, of an unset variable, does not mean the nearest store."""
+    with pytest.raises(BenchError, match="is empty"):
+        Store.find("")
     (tmp_path / "file").touch()
     with pytest.raises(BenchError, match=r"is a file.*--store"):
         Store.find(tmp_path / "file")
