@@ -8,7 +8,7 @@ from typing import Any
 
 from ...warehouse.environment import identified
 from ...warehouse.errors import BenchError
-from ...warehouse.events import Case, Environment, Metric, Run
+from ...warehouse.events import Case, Environment, Metric, Outcome, Run
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ..csvfile import BadRow, Row, number, read_rows, reject, rows, whole
@@ -79,13 +79,14 @@ class ModelCsv(Format):
         for row in records:
             tally.lines += 1
             try:
-                case, measured = _events(row, metric, mode, part)
+                case, ended, measured = _events(row, metric, mode, part)
             except BadRow as error:
                 reject(part, batch, tally, row, str(error))
                 continue
             if case.case_id not in announced:
                 announced.add(case.case_id)
                 batch.add(case)
+                batch.add(ended)
             batch.add(measured)
             tally.loaded += 1
         return tally
@@ -162,7 +163,7 @@ def _unit(text: str) -> str | None:
     return next((unit for unit in (text, text.upper(), text.lower()) if unit in UNITS), None)
 
 
-def _events(row: Row, metric: str, mode: str | None, part: Part) -> tuple[Case, Metric]:
+def _events(row: Row, metric: str, mode: str | None, part: Part) -> tuple[Case, Outcome, Metric]:
     if row.problem is not None:
         raise BadRow(row.problem)
     if row.is_blank():
@@ -183,7 +184,7 @@ def _events(row: Row, metric: str, mode: str | None, part: Part) -> tuple[Case, 
         metric="latency" if metric == TIME else "memory", value=value, unit="ns" if metric == TIME else "bytes",
         better="lower", original_value=result, original_unit=original_unit, **place,
     )  # fmt: skip
-    return Case(work_hash=work_hash, **axes, **place), measured
+    return Case(work_hash=work_hash, **axes, **place), Outcome(status="ok", **place), measured
 
 
 def _value(text: str, metric: str) -> tuple[float, str]:

@@ -64,6 +64,18 @@ def test_megabytes_are_two_to_the_twentieth(load: Load, rows: Rows, tmp_path: Pa
     ]
 
 
+def test_a_model_that_was_measured_is_ok(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """It passes, as what any other tool measured does; once, whatever files it stands in."""
+    for name in ("time", "memory"):
+        path = write(tmp_path, f"{name}.csv", "model,batch_size,sequence_length,result\nm,1,1,2\nm,1,2,N/A\n")
+    load(path.parent)
+
+    assert rows("SELECT name, sequence_length, kind, status, failed FROM case_outcomes") == [
+        ("m", 1, "performance", "ok", False)
+    ]
+    assert rows("SELECT rate FROM pass_rates") == [("100%, 1/1",)]
+
+
 def test_a_file_that_does_not_say_what_it_measures_is_asked_for(load: Load, rows: Rows, tmp_path: Path) -> None:
     """--metric answers."""
     path = write(tmp_path, "results.csv", "model,batch_size,sequence_length,result\nm,1,1,2\n")
