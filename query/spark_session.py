@@ -53,17 +53,18 @@ def session(master: str, **settings: str) -> "Iterator[SparkSession]":
                 spark = builder.getOrCreate()
         except Exception as error:
             said.seek(0)
-            lines = [
-                line
-                for line in said.read().decode(errors="replace").splitlines()
-                if "Exception" in line or "rror:" in line
-            ]
-            why = (lines or [str(error)])[0].rpartition("Exception: ")[2].strip()
+            why = _cause(said.read().decode(errors="replace"), str(error))
             raise BenchError(f"Spark did not start with master {master}: {why}.") from error
         try:
             yield spark
         finally:
             spark.stop()
+
+
+def _cause(said: str, error: str) -> str:
+    """Of what Spark wrote while it did not start, and of the error that came of it, the line that says why."""
+    lines = [line for line in said.splitlines() if re.search(r"Exception|rror:| ERROR ", line)]
+    return re.split(r"Exception: | ERROR \w+: ", [*lines, *error.splitlines(), "nobody knows why"][0])[-1].strip(" .")
 
 
 @contextlib.contextmanager

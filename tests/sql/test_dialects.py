@@ -18,7 +18,7 @@ from click.testing import CliRunner
 sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: pip install -e '.[spark]'")
 
 from bench.query.dialects import statements  # noqa: E402
-from bench.query.spark_session import session  # noqa: E402
+from bench.query.spark_session import _cause, session  # noqa: E402
 from bench.warehouse.translate import Untranslatable, reads, translate  # noqa: E402
 from sqlglot import exp  # noqa: E402
 
@@ -158,6 +158,16 @@ def test_what_a_query_reads_is_found_through_views_and_macros() -> None:
     }
     assert reads("FROM flags(min_speedup := 1)") >= {"case_summaries"}
     assert reads('FROM "x; DROP TABLE runs"') == set()
+
+
+def test_why_spark_did_not_start_is_one_line() -> None:
+    """Of a master that nobody answers for, what it logged; else the first exception; never the trace of a stopped context."""
+    trace = "Cannot call methods on a stopped SparkContext.\nThis was created at:\n  at x.y(Z.scala:1)"
+    logged = "26/11/22 08:55:08 WARN Utils: y\n26/11/22 08:55:08 ERROR Backend: All masters are unresponsive! Giving up.\n"
+
+    assert _cause(logged, trace) == "All masters are unresponsive! Giving up"
+    assert _cause("Exception in thread main SparkException: Bad master.\n  at x", trace) == "Bad master"
+    assert _cause("", trace) == "Cannot call methods on a stopped SparkContext"
 
 
 def test_without_pyspark_or_java_the_cure_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
