@@ -18,7 +18,7 @@
 -- kind              What was judged: performance or accuracy.
 -- status            ok, pass, fail_to_run, fail_accuracy, OOM, timeout, skipped, interrupted, unknown …
 -- failed            Whether that is anything but ok, or for accuracy pass or pass_due_to_skip; NULL for skipped and unknown.
--- reason            Why, in one line.
+-- reason            Why, in one line; of a case that was cut off, that its run ended before it did.
 -- phase             Phase reached.
 -- exit_code         Exit code of the worker process.
 -- signal            Signal that ended the worker process.
@@ -66,7 +66,11 @@ SELECT
         WHEN kind = 'accuracy' THEN ended.status NOT IN ('pass', 'pass_due_to_skip')
         ELSE ended.status <> 'ok'
     END AS failed,
-    ended.reason, ended.phase, ended.exit_code, ended.signal, ended.exception, ended.message, ended.stderr_tail
+    coalesce(
+        ended.reason,
+        CASE WHEN ended.status IS NULL AND NOT imported AND ended_well.run_id IS NULL THEN 'its run ended before it did' END
+    ) AS reason,
+    ended.phase, ended.exit_code, ended.signal, ended.exception, ended.message, ended.stderr_tail
 FROM announced
 JOIN case_axes AS axes USING (case_id)
 JOIN judged USING (run_id, case_id)

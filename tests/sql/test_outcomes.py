@@ -12,6 +12,7 @@ def test_a_case_without_outcome_was_interrupted(warehouse: Builder) -> None:
     warehouse.add(run(), case("m"))
 
     assert warehouse.rows(STATUSES) == [("m", "performance", "interrupted")]
+    assert warehouse.rows("SELECT reason FROM case_outcomes") == [("its run ended before it did",)]
 
 
 def test_a_run_that_ended_well_ends_its_cases_well(warehouse: Builder) -> None:
