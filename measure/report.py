@@ -24,7 +24,7 @@ FAILURES = ("failed", "status", "phase", "reason")
 _QUERY = """
 SELECT
     c.run_id, c.suite, c.name AS model, c.mode, c.device, c.dtype, c.batch_size, c.sequence_length, c.parameters,
-    c.backend, o.status, o.reason, o.phase, s.accuracy, a.reason AS accuracy_reason,
+    c.backend, o.status, o.reason, o.phase, a.status AS accuracy, a.reason AS accuracy_reason,
     l.median AS median_ns, coalesce(l.n, 0) AS samples, s.speedup,
     s.low, s.high, s.n AS blocks, s.p, s.p_unpaired, compile.median AS compile_ns, m.peak_bytes,
     r.tags->>'revision' AS revision

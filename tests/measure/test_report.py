@@ -89,6 +89,16 @@ def test_a_wrong_output_is_no_success(warehouse: Builder, capsys: pytest.Capture
     assert capsys.readouterr().out.splitlines()[-1].endswith("fail_accuracy  cold   output: cosine 0.5")
 
 
+def test_a_baseline_that_does_not_agree_with_itself_failed(warehouse: Builder) -> None:
+    """As its outcome says, and with no other backend beside it, too."""
+    it = case("mlp", backend="eager", mode="inference", dtype="float32", device="cpu", batch_size=8)
+    warehouse.add(run(), it, outcome(it, "ok"), outcome(it, "eager_two_runs_differ", kind="accuracy"))
+
+    (result,) = results(cast(Warehouse, warehouse), "run")
+
+    assert (result.judged, result.failed) == ("eager_two_runs_differ", True)
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
