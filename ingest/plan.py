@@ -109,6 +109,8 @@ def parse(text: str, said: Said) -> Wanted:
             if character == ":" and index and os.path.exists(text[index + 1 :]):
                 return Wanted(Path(text[index + 1 :]), text[:index])
     path = Path(text)
+    if not path.exists() and "://" in text:  # not repeated: it may hold a credential
+        raise BenchError("an address is no file or folder. A store in a bucket is copied with: bench sync SRC DST")
     if not path.exists():
         folder = path.parent if path.parent.is_dir() else Path()
         near = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..warehouse.errors import BenchError
 from ..warehouse.events import TABLES
-from ..warehouse.holdings import Holding, holding, is_merged, missing
+from ..warehouse.holdings import Holding, holding, is_event_file, is_merged, missing
 from ..warehouse.log import IMPORT, EventLog, replaced
 from ..warehouse.places import Damaged, Entry, Folder
 from ..warehouse.store import Store
@@ -26,7 +26,7 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
         How many files were copied.
 
     Raises:
-        BenchError: The path is this very store, or no file of a log.
+        BenchError: The path is this very store, or no file of a log, or renamed.
     """
     here, copied = Folder(store.root), Copied()
     if path.is_dir():
@@ -54,6 +54,8 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
 
 def _copy_file(path: Path, here: Folder, copied: Copied) -> None:
     name = f"events/{_table(path)}/{path.name}"
+    if not is_event_file(name):  # it is known by its name, and would count again
+        raise BenchError(f"{path} has another name than the log gave it. Give a file of events/, or a store's folder.")
     stands_for = {name: frozenset(replaced(path))} if is_merged(name) else {}
     wanted, clashes = missing(Holding({name: Entry(name, path.stat().st_size, 0)}, stands_for), holding(here))
     copied.problems |= clashes

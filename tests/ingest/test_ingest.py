@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import bench
 import pytest
 from bench.ingest.load import Line, Report, ingest
 from bench.ingest.plan import Said
@@ -313,6 +314,25 @@ def test_another_store_is_copied(load: Load, rows: Rows, profile: Path, tmp_path
     assert load(other.root).copied == 0
     assert rows("SELECT count(*) FROM schedule_chunks") == [(6,)]
     assert counts(load(profile)) == [("p_10.jsonl", 0, 0, 3), ("p_9.jsonl", 0, 0, 3)]
+
+
+def test_a_file_of_another_store_is_known_by_its_name(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Copied once; renamed it would count twice, and is refused."""
+    with bench.run("a", store=tmp_path / "other") as run:
+        run.case("c").timing(1)
+    (file,) = (tmp_path / "other" / "events" / "timings").iterdir()
+
+    assert [load(file).copied, load(file).copied] == [1, 0]
+    with pytest.raises(BenchError, match=r"mine\.parquet has another name than the log gave it"):
+        load(file.rename(tmp_path / "mine.parquet"))
+    assert rows("SELECT duration_ns FROM timings") == [(1,)]
+
+
+def test_an_address_is_no_file(load: Load) -> None:
+    """It is not repeated, for it may hold a credential; the command that copies from buckets is named."""
+    with pytest.raises(BenchError, match="bench sync SRC DST") as error:
+        load("s3://key:secret@bucket/x")
+    assert "secret" not in str(error.value)
 
 
 def test_a_store_cannot_be_ingested_into_itself(load: Load, store: Store, profile: Path) -> None:
