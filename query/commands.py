@@ -325,16 +325,19 @@ _FOR_PEOPLE = {
 def _list(
     store: Store, view: str, where: dict[str, Sequence[str]], fmt: str, *, order: str = "ALL", limit: int | None = None
 ) -> None:
-    """Write a view: for people the columns that matter and hold anything, else all of them."""
+    """Write a view, for people the columns that matter and hold anything, else all of them; of runs also say which went."""
     from ..warehouse.database import Warehouse
+    from .names import archived
     from .tables import select
 
     with Warehouse.open(store) as warehouse:
-        if fmt not in ("table", "markdown"):
+        if fmt in ("table", "markdown"):
+            answer = select(warehouse, view, where, columns=_FOR_PEOPLE[view], order=order, limit=limit)
+            write_rows(*_without_empty(answer.columns, list(answer.rows)), fmt)
+        else:
             write(select(warehouse, view, where, order=order, limit=limit), fmt)
-            return
-        answer = select(warehouse, view, where, columns=_FOR_PEOPLE[view], order=order, limit=limit)
-        write_rows(*_without_empty(answer.columns, list(answer.rows)), fmt)
+        for sentence in archived(warehouse) if view == "run_summaries" else ():
+            say(sentence)
 
 
 def _without_empty(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:

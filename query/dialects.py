@@ -30,7 +30,8 @@ def statements(dialect: str, names: Sequence[str]) -> Iterator[str]:
     known = sql.tables() | sql.views()
     for name in names:
         if name not in known:
-            raise UnknownName("view", name, known, cure="List them with: bench views")
+            shown = [name for name in known if not name.startswith("_")]
+            raise UnknownName("view", name, shown, cure="List them with: bench views")
     translate = translator()
     read = (
         set(names).union(*(translate.reads(known[name].query) for name in names))

@@ -1,6 +1,7 @@
 """Names people give: a run by id prefix, config, commit or `latest`; values of a column, spelt as they are."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,14 @@ from ..warehouse.schema import quote
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
+# One row per run that is in another store, with the last that it was moved to: it may have been back in between.
+_ARCHIVED = """
+SELECT run_id, min(config), min(git_commit), '', arg_max(archive, archived_at)
+FROM archived_runs
+WHERE run_id NOT IN (SELECT run_id FROM runs)
+GROUP BY run_id
+ORDER BY max(archived_at) DESC, run_id
+"""
 SHORTEST_PREFIX = 4  # characters of a run id or commit that may stand for the whole
 
 
@@ -31,7 +40,8 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
 
     Raises:
         UnknownName: No run answers to it.
-        BenchError: The beginning of an id fits several runs, or there are fewer runs than `~N` asks for.
+        BenchError: The beginning of an id fits several runs, there are fewer runs than `~N` asks for, or none at all, or
+            those it means were archived.
     """
     base, _, back = name.partition("~")
     if back and not back.isdecimal():
@@ -42,6 +52,9 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
     runs = _meant(base, rows)
     if not runs:
         _check_archive(warehouse, base)
+        if not rows:
+            cure = archived(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
+            raise BenchError(" ".join([f"there are no runs in {warehouse.store}.", *cure]))
         known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
         raise UnknownName("run", name, known, where=str(warehouse.store), cure="List them with: bench runs")
     if int(back or 0) >= len(runs):
@@ -66,12 +79,15 @@ def _meant(name: str, rows: Sequence[tuple[str, str, str | None, str]]) -> list[
     return [run_id for run_id, _, commit, _ in rows if commit is not None and commit.startswith(name)]
 
 
+def archived(warehouse: "Warehouse") -> list[str]:
+    """Of the runs that were moved into other stores how many there are and where, a sentence for each store."""
+    counts = Counter(archive for *_, archive in warehouse.rows(_ARCHIVED))
+    return [f"{n} runs were archived to {archive}: ask there with --store {archive}." for archive, n in counts.items()]
+
+
 def _check_archive(warehouse: "Warehouse", name: str) -> None:
     """Raise BenchError where a name means runs that were moved into another store."""
-    rows = warehouse.rows(
-        "SELECT run_id, config, git_commit, '', archive FROM archived_runs WHERE run_id NOT IN (SELECT run_id FROM runs)"
-        " ORDER BY archived_at DESC"
-    )
+    rows = warehouse.rows(_ARCHIVED)
     if found := _meant(name, [row[:4] for row in rows]) if name != "latest" else []:
         archive = next(row[4] for row in rows if row[0] == found[0])
         which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
@@ -82,7 +98,7 @@ def _check_archive(warehouse: "Warehouse", name: str) -> None:
 
 
 def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequence[str], kind: str) -> None:
-    """Raise UnknownName for a value that a column does not hold; the nearest ones are named."""
+    """Raise UnknownName for a value that a column does not hold, or say where its runs were archived."""
     known = [
         value
         for (value,) in warehouse.rows(f"SELECT DISTINCT {quote(column)}::VARCHAR FROM {view} ORDER BY 1")
@@ -90,5 +106,7 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
     ]
     for value in values:
         if value not in known:
+            if column == "config":
+                _check_archive(warehouse, value)
             cure = f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
             raise UnknownName(kind, value, known, where=view, cure=cure)  # other views may well have it

@@ -10,7 +10,7 @@ import bench
 import pytest
 from bench.ingest.format import Options
 from bench.ingest.load import ingest
-from bench.query.names import resolve_runs
+from bench.query.names import archived, check_values, resolve_runs
 from bench.warehouse import archive as room
 from bench.warehouse import database
 from bench.warehouse.archive import Archived, archive
@@ -333,17 +333,30 @@ def test_a_run_with_a_hostile_name_takes_nothing_along(store: Store, target: Sto
 
 def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store) -> None:
     """By id or config, with the ways to get at it; a name nobody ever had stays unknown."""
-    archive(store, target, FIRST)
+    for _ in range(2):  # it counts runs, however often they went
+        sync(target, store) if target.exists() else None
+        archive(store, target, FIRST)
     with Warehouse.open(store) as warehouse:
+        assert archived(warehouse) == [f"4 runs were archived to {target}: ask there with --store {target}."]
         with pytest.raises(BenchError, match=rf"run old-0 was archived to {target}.*bench sync {target} {store.root}"):
             resolve_runs(warehouse, "old-0")
         with pytest.raises(BenchError, match=r"the 4 runs of 'old' were archived to"):
             resolve_runs(warehouse, "old")
+        with pytest.raises(BenchError, match=r"the 4 runs of 'old' were archived to"):
+            check_values(warehouse, "run_summaries", "config", ["old"], "config")
         with pytest.raises(BenchError, match="no run 'none'"):
             resolve_runs(warehouse, "none")
     sync(target, store)
     with Warehouse.open(store) as warehouse:
         assert len(resolve_runs(warehouse, "old")) == 4
+        assert archived(warehouse) == []
+
+
+def test_where_all_runs_went_is_said_where_there_are_none(store: Store, target: Store) -> None:
+    """Rather than that there is nothing called latest, the nearest being latest."""
+    archive(store, target, datetime(2026, 1, 1))
+    with Warehouse.open(store) as warehouse, pytest.raises(BenchError, match="no runs .* 8 runs were archived to"):
+        resolve_runs(warehouse, "latest")
 
 
 def test_a_file_whose_run_was_archived_is_not_loaded_again(target: Store, tmp_path: Path) -> None:
