@@ -96,7 +96,7 @@ ORDER BY {", ".join(CASE)}, metric, unit, backend, config, case_id, position"""
         NAME,
         title=title or f"History of {', '.join(dict.fromkeys(row['name'] for row in drawn))}",
         facts=[
-            *shared(drawn, ("config", "suite", "mode", "dtype", "device", "metric")),
+            *shared(drawn, ("config", "suite", "mode", "dtype", "device", "backend", "metric")),
             days_of(len(axis.names), drawn),
             *told,
             *(["dotted: runs that did not measure it"] if any(point.stretch for point in points) else []),
@@ -184,11 +184,13 @@ def _told(
     lasting = [(key, change) for key, found in changes.items() for change in found if change.kind != "spike"]
     spikes = sum(change.kind == "spike" for found in changes.values() for change in found)
     lasting.sort(key=lambda item: -abs(item[1].magnitude or 0))
+    alone = len({whose for _, whose in lines}) == 1  # then it is named above
     said = []
     for (case, whose), change in lasting[:NAMED]:
+        called = " · ".join([*([case] if several else []), *([] if alone else [whose])])
         size = "" if change.magnitude is None else f"{change.magnitude:+.1%} "
         where = axis.names[axis.places[lines[case, whose][change.index]["run_id"]]]
-        said.append(f"{f'{case} · ' if several else ''}{whose} {size}at {where}")
+        said.append(f"{called} {size}at {where}".lstrip())
     if not lasting and max(map(len, lines.values())) < shortest():
         return [f"too few runs to find changes: {shortest()} are needed"]
     return [

@@ -129,7 +129,8 @@ def test_a_step_is_marked_with_the_levels_beside_it() -> None:
     ]  # fmt: skip
     assert [row["from"] for row in levels[1]["data"]["values"]] == ["01-10"]
     assert "1 change found" in " ".join(figure.spec(False)["title"]["subtitle"])
-    assert "+30.0% at 01-10" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert " · inductor · latency · 16 runs" in figure.spec(False)["title"]["subtitle"][0]
+    assert " · +30.0% at 01-10" in " ".join(figure.spec(False)["title"]["subtitle"])
 
 
 def test_a_steady_case_has_no_marks() -> None:
