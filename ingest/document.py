@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from ..warehouse.events import Instant, Json
+from ..warehouse.events import Instant, Json, as_json
 from .format import GZIP, MAX_TEXT, Part, encoding, split_lines
 
 MAX_BYTES = 128 << 20  # of a document, unpacked
@@ -266,27 +266,10 @@ def show(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
-def as_json(value: Any) -> Json:
-    """A value as strict JSON: what JSON or UTF-8 has no word for (NaN, a lone surrogate) as text."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
-    except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=False, sort_keys=True)
-    return Json(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
-
-
 def labels(said: Mapping[str, Any]) -> Json | None:
     """What is said, as a JSON object: null and empty values left out; None if nothing is."""
     kept = {key: value for key, value in said.items() if value is not None and value not in ({}, [], "")}
     return as_json(kept) if kept else None
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return json.dumps(value)
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list) else value
 
 
 def instant(value: Any) -> Instant | None:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..warehouse.events import as_json
 from ..warehouse.log import Batch
-from .document import BadRecord, Object, as_json, decode, read_text, repeated_key, show
+from .document import BadRecord, Object, decode, read_text, repeated_key, show
 from .format import MAX_TEXT, Format, Head, Part, Tally
 from .results import Results
 

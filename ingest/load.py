@@ -274,7 +274,7 @@ class _Loader:
 
     def _runs(self, parts: Iterable[NewPart], done: Mapping[str, Tally]) -> "list[Run]":
         """The rows of the runs of some parts that have none yet: as a part describes them, else plain."""
-        from ..warehouse.events import Json, Run
+        from ..warehouse.events import Run, as_json
 
         described = [(part.name, run) for part in parts for run in done[part.source_id].runs]
         plain = [
@@ -287,7 +287,7 @@ class _Loader:
             if run.run_id not in self._written:
                 self._written[run.run_id] = run.environment_id
                 tags = {**json.loads(run.tags or "{}"), **self.tags}
-                said = Json(json.dumps(tags, sort_keys=True, ensure_ascii=False)) if tags else None
+                said = as_json(tags) if tags else None
                 rows.append(replace(run, tags=said, bench_version=__version__))
             elif self._written[run.run_id] is None and run.environment_id is not None:
                 # a file about the machine that came after the results; the warehouse puts both rows together
@@ -311,7 +311,7 @@ def _seldom_collecting() -> Iterator[None]:
 
 def _sources(part: NewPart, tally: Tally, loaded_at: int) -> "Iterator[Source]":
     """The accounting of a part: one row, or one for each run that it describes."""
-    from ..warehouse.events import Instant, Json, Source
+    from ..warehouse.events import Instant, Source, as_json
 
     first_line = part.first_line
     for index, (run_id, share) in enumerate(tally.shares.items() or [(part.run_id, tally)]):
@@ -331,7 +331,7 @@ def _sources(part: NewPart, tally: Tally, loaded_at: int) -> "Iterator[Source]":
             lines=share.lines,
             loaded=share.loaded,
             rejected=share.rejected,
-            notes=Json(json.dumps(tally.notes, ensure_ascii=False)) if tally.notes else None,
+            notes=as_json(tally.notes) if tally.notes else None,
             recorded_at=Instant(loaded_at),
         )
         first_line += share.lines

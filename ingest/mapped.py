@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..warehouse.errors import UnknownName
-from ..warehouse.events import Instant
+from ..warehouse.events import Instant, as_json
 from ..warehouse.log import Batch
-from .document import BadRecord, as_json, decode, instant, show
+from .document import BadRecord, decode, instant, show
 from .format import Format, Head, Part, Tally
 from .jsonformat import reject_file
 from .mapping import OF_RUN, REPEATED, Mapping, Term, Value, with_columns

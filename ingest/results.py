@@ -12,12 +12,24 @@ from dataclasses import replace
 from typing import Any
 
 from ..warehouse.environment import identified
-from ..warehouse.events import Case, Environment, Event, Instant, MemorySample, Metric, Outcome, Reject, Run, Timing
+from ..warehouse.events import (
+    Case,
+    Environment,
+    Event,
+    Instant,
+    MemorySample,
+    Metric,
+    Outcome,
+    Reject,
+    Run,
+    Timing,
+    as_json,
+)
 from ..warehouse.log import Batch
 from ..warehouse.recorder import case_ids
 from .bulk import LONGEST_NAME as LONGEST_NAME
 from .bulk import LONGEST_NS, Rows, is_whole, rows_of
-from .document import BadRecord, as_json, labels
+from .document import BadRecord, labels
 from .format import MAX_TEXT, Part, Tally
 from .known import content_uuid
 from .units import SPREADS, Unit, unit_of

@@ -8,9 +8,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from ..warehouse.events import as_json
 from . import csvfile
 from .csvfile import Row
-from .document import BadRecord, Object, as_json, decode, numbered_lines, read_text, repeated_key, show
+from .document import BadRecord, Object, decode, numbered_lines, read_text, repeated_key, show
 from .files import read_head
 from .format import Part, as_text, encoding
 

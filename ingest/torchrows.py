@@ -2,14 +2,13 @@
 gathered as tuples and become columns a file at a time."""
 
 import functools
-import json
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..warehouse.events import Case, Event, Json, Metric, Outcome
+from ..warehouse.events import Case, Event, Json, Metric, Outcome, as_json
 from ..warehouse.log import Batch
 from ..warehouse.recorder import case_ids
 from .csvfile import BadRow, Row, whole
@@ -219,7 +218,7 @@ def _case(
     case_id, work_hash = case_ids(
         **dict(axes), name=name, device=device or None, batch_size=size, parameters=further or None
     )
-    said = Json(json.dumps(further, sort_keys=True)) if further else None
+    said = as_json(further) if further else None
     return case_id, work_hash, name, device or None, size, said
 
 

@@ -17,7 +17,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from .events import Environment, Json
+from .events import Environment, as_json
 
 VARIABLES = (
     "CUDA_VISIBLE_DEVICES", "KMP_AFFINITY", "KMP_BLOCKTIME", "LD_PRELOAD", "MALLOC_ARENA_MAX", "MALLOC_CONF",
@@ -55,8 +55,8 @@ def capture() -> Environment:
             architecture=machine.machine,
             python=sys.version.split()[0],
             torch=_version("torch"),
-            variables=Json(json.dumps(variables, sort_keys=True)) if variables else None,
-            extra=Json(json.dumps(extra, sort_keys=True)) if extra else None,
+            variables=as_json(variables) if variables else None,
+            extra=as_json(extra) if extra else None,
         )
     )
 

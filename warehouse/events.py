@@ -12,12 +12,31 @@ line of history beside it, and brings the function that upgrades older files wit
 
 import dataclasses
 import functools
+import json
+import math
 import types
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NewType, Union, get_args, get_origin
 
 Json = NewType("Json", str)
 Instant = NewType("Instant", int)
+
+
+def as_json(value: Any) -> Json:
+    """A value as strict JSON: what JSON or UTF-8 has no word for (NaN, a lone surrogate, an object) as text."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, default=str)
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=False, sort_keys=True, default=str)
+    return Json(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True, slots=True)

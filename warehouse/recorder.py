@@ -28,7 +28,7 @@ from typing import Any, Self
 from .. import __version__
 from . import environment, events
 from .errors import BenchError
-from .events import Event, Instant, Json
+from .events import Event, Instant, as_json
 from .journal import ABSENT_FLOAT, ABSENT_INT, KINDS, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
 from .store import Store
 
@@ -66,6 +66,7 @@ def run(
     """
     commit, branch, dirty = environment.git()
     machine = environment.capture()
+    said = {name: value for name, value in (settings or {}).items() if value is not None}
     recorder = Run(run_id or uuid7(), Store.find(store) if not isinstance(store, Store) else store, owner=True)
     recorder.emit(machine)
     recorder.emit(
@@ -81,17 +82,12 @@ def run(
             git_dirty=dirty,
             host=os.uname().nodename,
             environment_id=machine.environment_id,
-            tags=Json(json.dumps(dict(tags), sort_keys=True)) if tags else None,
+            tags=as_json(dict(tags)) if tags else None,
             bench_version=__version__,
-            settings=_said(settings),
+            settings=as_json(said) if said else None,
         )
     )
     return recorder
-
-
-def _said(settings: Mapping[str, Any] | None) -> Json | None:
-    said = {name: value for name, value in (settings or {}).items() if value is not None}
-    return Json(json.dumps(said, sort_keys=True)) if said else None
 
 
 def join(run_id: str, store: Store | str | os.PathLike[str] | None = None) -> "Run":
@@ -192,7 +188,7 @@ class Run:
         case_id, work_hash = case_ids(**axes, parameters=parameters)
         if announce and case_id not in self._announced:
             self._announced.add(case_id)
-            said = Json(json.dumps(dict(parameters), sort_keys=True, default=str)) if parameters else None
+            said = as_json(dict(parameters)) if parameters else None
             now = Instant(_now() // 1000)
             self.emit(
                 events.Case(

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ...warehouse.events import Environment
-from ..document import BadRecord, Object, as_json, instant, labels
+from ...warehouse.events import Environment, as_json
+from ..document import BadRecord, Object, instant, labels
 from ..jsonformat import Broken, JsonFormat
 from ..results import Chosen, Results, Subject
 from ..units import unit_of

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...warehouse.events import Instant
-from ..document import BadRecord, Object, as_json, decode, instant
+from ...warehouse.events import Instant, as_json
+from ..document import BadRecord, Object, decode, instant
 from ..format import FILE, Head
 from ..jsonformat import Broken, JsonFormat
 from ..results import Results, Subject, number

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as in_url
 
 from ...warehouse.environment import identified
-from ...warehouse.events import Case, Environment, Instant, Metric, Outcome, Reject, Run, Timing
+from ...warehouse.events import Case, Environment, Instant, Metric, Outcome, Reject, Run, Timing, as_json
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ...warehouse.schema import quote
-from ..document import LAST, as_json, labels
+from ..document import LAST, labels
 from ..format import FILE, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...warehouse.events import Environment
-from ..document import BadRecord, Object, as_json, decode, labels, lines_of
+from ...warehouse.events import Environment, as_json
+from ..document import BadRecord, Object, decode, labels, lines_of
 from ..jsonformat import Broken, JsonFormat
 from ..results import Chosen, Results
 

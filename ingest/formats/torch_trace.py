@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ...warehouse.environment import identified
-from ...warehouse.events import Case, Environment, Event, Instant, Outcome, Reject, Run
+from ...warehouse.events import Case, Environment, Event, Instant, Outcome, Reject, Run, as_json
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ...warehouse.schema import literal
-from ..document import BadRecord, Object, as_json, decode, labels
+from ..document import BadRecord, Object, decode, labels
 from ..format import FILE, GZIP, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
 from ..jsonarray import JsonArray, Torn, pieces
 from ..tracerows import AXES, BAD, JSONS, RECORDS, ROWS, TEXTS

@@ -1,6 +1,7 @@
 """Recording: every event that a call returned from is there, whichever thread, process or signal handler made the call."""
 
 import collections
+import json
 import math
 import os
 import signal
@@ -484,3 +485,15 @@ def test_chunks_beyond_16_bits_are_recorded_like_the_others(store: Store) -> Non
         (6, 70, 7, 2),
         (7, 71, 1, 2000),
     ]
+
+
+def test_words_that_no_json_has_leave_the_store_readable(store: Store) -> None:
+    """A byte that is no UTF-8 (of a command line) and NaN stand as text: one bad label would make all runs unreadable."""
+    with bench.run("any", store=store, tags={"path": "a\udcff"}) as run:
+        run.case("x", parameters={"value": math.nan, "of": (math.inf,), "text": "\ud800", "kind": str})
+
+    found = rows(store, "SELECT tags ->> 'path', parameters FROM runs JOIN cases USING (run_id)")
+
+    said = json.loads(found[0][1])
+    assert found[0][0] == "a\ufffd\ufffd\ufffd"
+    assert said == {"value": "NaN", "of": ["Infinity"], "text": "\ufffd\ufffd\ufffd", "kind": "<class 'str'>"}
