@@ -47,7 +47,7 @@ def test_a_second_measurement_waits_and_says_for_whom(holder: "subprocess.Popen[
         holder.stdin.close()
 
     with alone(say=say):
-        assert holder.wait(10) == 0
+        assert holder.wait(120) == 0
 
     (text,) = said
     assert text.startswith(f"waiting: process {holder.pid} of ")
@@ -79,7 +79,7 @@ def test_the_lock_goes_with_its_holder(holder: "subprocess.Popen[str]") -> None:
 def test_what_a_measurement_starts_runs_under_its_lock(lock_file: Path) -> None:
     """Else it would wait for itself, for ever."""
     with alone("fail"):
-        inner = subprocess.run([sys.executable, "-c", HOLD], input="", capture_output=True, text=True, timeout=30)
+        inner = subprocess.run([sys.executable, "-c", HOLD], input="", capture_output=True, text=True, timeout=120)
         with alone("fail"):
             assert lock_file.read_text()
     assert inner.stdout == "held\n"
