@@ -104,7 +104,7 @@ def test_what_was_measured_before_a_failure_is_kept(here: Path, last: str, expec
     """With the outcome's reason; the command ends with 1."""
     (here / "program.py").write_text(f"kept = bytearray(8 << 20)\n{last}\n")
 
-    result = measure("--timeout", "2", "program.py")
+    result = measure("--timeout", "2" if expected[0] == "timeout" else "60", "program.py")
 
     assert result.return_value == 1
     ((status, reason, *rest),) = rows("SELECT status, reason, exit_code, signal, exception FROM case_outcomes")
@@ -222,7 +222,7 @@ def test_ctrl_c_keeps_what_was_measured(here: Path) -> None:
         assert "ready" in process.stderr.readline()
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=120) == 130
 
     load(Store.find(None))
     assert rows("SELECT status, reason FROM case_outcomes") == [("interrupted", "Ctrl-C")]
