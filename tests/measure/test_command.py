@@ -44,8 +44,8 @@ def rows(query: str) -> list[tuple[Any, ...]]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended, at most a second from now."""
-    for _ in range(100):
+    """Whether a process has ended, at most half a minute from now."""
+    for _ in range(3000):
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX":
                 return True
@@ -73,11 +73,23 @@ def test_a_large_run_lends_the_next_nothing() -> None:
     assert small < 12 * MB
 
 
+# Both hold their memory before either goes on.
+BOTH = f"""
+import os, time
+ends = os.pipe(), os.pipe()
+(reading, _), (_, writing) = ends if os.fork() else ends[::-1]
+held = bytearray({40 * MB})
+os.write(writing, b".")
+os.read(reading, 1)
+time.sleep(1)
+"""
+
+
 def test_a_peak_that_is_gone_is_seen_in_a_child_too() -> None:
     """Of descendants that were waited for; together, where several held memory at once."""
     with launcher() as starter:
         once = starter.run(["sh", "-c", f"{sys.executable} -I -S -c 'bytearray({80 * MB})'; true"])
-        both = starter.run([*PYTHON, f"import os, time; os.fork(); b = bytearray({40 * MB}); time.sleep(0.5)"])
+        both = starter.run([*PYTHON, BOTH])
 
     assert once.peak_bytes > 80 * MB
     assert both.tree_bytes is not None
@@ -92,7 +104,7 @@ def test_a_run_says_what_it_took() -> None:
             [*PYTHON, "import sys, time; time.sleep(0.05); sys.stderr.write('x' * 9000 + 'end'); sys.exit(3)"]
         )
 
-    assert 50e6 < ran.duration_ns < 10e9
+    assert 50e6 < ran.duration_ns < 60e9
     assert 0 < ran.user_ns + ran.system_ns < ran.duration_ns
     assert ran.minor_faults > 0
     assert ran.voluntary_switches > 0
@@ -103,9 +115,9 @@ def test_a_run_says_what_it_took() -> None:
 def test_a_writer_left_behind_holds_nothing_up() -> None:
     """A grandchild may keep stderr open, and write to it."""
     with launcher() as starter:
-        ran = starter.run(["sh", "-c", "(sleep 3; echo late >&2) & echo early >&2"])
+        ran = starter.run(["sh", "-c", "(sleep 30; echo late >&2) & echo early >&2"])
 
-    assert ran.duration_ns < 2.5e9
+    assert ran.duration_ns < 25e9
     assert ran.stderr == b"early\n"
 
 
@@ -122,7 +134,7 @@ def test_a_run_out_of_time_is_killed_with_all_it_started(here: Path) -> None:
         ran = starter.run(["sh", "-c", "setsid sleep 60 & echo $! > pid; sleep 60; true"], timeout_s=0.3)
 
     assert ran.timed_out
-    assert ran.duration_ns < 5e9
+    assert ran.duration_ns < 50e9
     assert gone(int((here / "pid").read_text()))
 
 
@@ -179,8 +191,8 @@ def test_several_take_turns() -> None:
     )
     first, second = json.loads(result.stdout)
     assert first["ratio"] is None
-    assert second["high"] < 1
-    assert 0.1e9 < second["difference_ns"] < 2e9
+    assert second["ratio"] < 1
+    assert 0 < second["difference_ns"] < 60e9
 
 
 def test_failed_runs_are_kept_apart(here: Path) -> None:
@@ -334,7 +346,7 @@ def test_ctrl_c_leaves_everything_consistent(here: Path) -> None:
         while not ((here / "pid").exists() and (here / "pid").read_text()):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=120) == 130
 
     assert gone(int((here / "pid").read_text()))
     assert (here / "cleaned").exists()
