@@ -446,9 +446,7 @@ def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source:
     known = {f.name: SQL_TYPES[f.type] for f in event.fields()}
     for column in sorted(have - known.keys()):
         loaded.unknown_columns[f"{event.TABLE}.{column}"] = loaded.unknown_columns.get(f"{event.TABLE}.{column}", 0) + 1
-    columns = ", ".join(
-        f"CAST({quote(name)} AS {kind}) AS {quote(name)}" for name, kind in known.items() if name in have
-    )
+    columns = ", ".join(f"{_cast(quote(name), kind)} AS {quote(name)}" for name, kind in known.items() if name in have)
     select = f"SELECT {columns} FROM {source}"
     if event is Environment:  # the same machine describes itself in every run
         select = (
@@ -457,6 +455,11 @@ def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source:
         )
     row = connection.execute(f"INSERT INTO {event.TABLE} BY NAME {select}").fetchone()
     return int(row[0]) if row else 0
+
+
+def _cast(column: str, kind: str) -> str:
+    """A column as the warehouse has it; JSON that is none is kept as a text: one bad row must not close the store."""
+    return f"coalesce(TRY_CAST({column} AS JSON), to_json({column}))" if kind == "JSON" else f"CAST({column} AS {kind})"
 
 
 def _readable(files: list[LogFile], loaded: Loaded) -> list[LogFile]:

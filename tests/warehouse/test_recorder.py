@@ -497,3 +497,11 @@ def test_words_that_no_json_has_leave_the_store_readable(store: Store) -> None:
     said = json.loads(found[0][1])
     assert found[0][0] == "a\ufffd\ufffd\ufffd"
     assert said == {"value": "NaN", "of": ["Infinity"], "text": "\ufffd\ufffd\ufffd", "kind": "<class 'str'>"}
+
+
+def test_json_that_is_none_closes_no_store(store: Store) -> None:
+    """What an event called JSON and is none, as older versions wrote of a stray byte, is there as text."""
+    with bench.run("any", store=store) as run:
+        run.emit(events.ScheduleChunk(run_id=run.run_id, chunk_sizes=[1], extra=events.Json('{"v": "\\ud800"}')))
+
+    assert rows(store, "SELECT extra ->> '$' FROM schedule_chunks") == [('{"v": "\\ud800"}',)]
