@@ -88,7 +88,7 @@ def draw(
     sql = f"""SELECT config, target_tokens, batch_size, n, mean_ms, sd_ms, mean_tokens
 FROM latency_vs_batch(targets := {wanted}, tolerance := {number(float(tolerance))}, least := {LEAST},
   {question.arguments()})
-ORDER BY target_tokens, config, batch_size"""
+ORDER BY config, target_tokens, batch_size"""
     rows = ask(warehouse, sql)
     if not rows:
         kept = sum(count["kept"] for count in became.values())
@@ -99,7 +99,7 @@ ORDER BY target_tokens, config, batch_size"""
             f" {', '.join(map(str, wanted))} tokens. Try: bench viz latency-vs-batch --targets 64 --tolerance 0.5"
         )
     several = len({row["config"] for row in rows}) > 1
-    groups = list(dict.fromkeys(row["target_tokens"] for row in rows))
+    groups = sorted({row["target_tokens"] for row in rows})
     form = Lines(
         points=[
             Point(
