@@ -38,7 +38,10 @@ def make(function, repeat, clock{values}):
 
 
 class Calls:
-    """A function with its arguments: called once, or many times in a row; an async one within one run of its loop."""
+    """A function with its arguments: called once, or many times in a row; what can be awaited is, in one run of the loop.
+
+    Whether it can be shows at the first call: a decorated coroutine function, or an object that is called, need not look it.
+    """
 
     def __init__(
         self, function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any],
@@ -52,29 +55,41 @@ class Calls:
         for name in named:
             if not name.isidentifier() or keyword.iskeyword(name):
                 raise TypeError(f"no argument can be called {name!r}")
-        self._loop = loop if inspect.iscoroutinefunction(function) else None
+        self._loop = loop
         self._once = functools.partial(function, *positional, **named)
-        values = [f"_{index}" for index in range(len(positional) + len(named))]
-        names = [""] * len(positional) + [f"{name}=" for name in named]
-        made: dict[str, Any] = {}
-        source = _LOOP.format(
-            values="".join(f", {value}" for value in values), arguments=", ".join(map(operator.add, names, values)),
-            async_="async " if self._loop else "", await_="await " if self._loop else "",
-        )  # fmt: skip
-        exec(source, made)
-        make = made["make"]
-        self._timed = make(function, itertools.repeat, time.perf_counter_ns, *positional, *named.values())
+        self._awaited = False
+        self._timed = {awaited: _timed(function, positional, named, awaited=awaited) for awaited in (False, True)}
 
     def __call__(self) -> Any:
         """Call it once, and return what it gave."""
-        return self._finished(self._once())
+        result = self._once()
+        self._awaited = inspect.isawaitable(result)
+        return self._finished(result)
 
     def timed(self, loops: int) -> int:
         """Nanoseconds of so many calls."""
-        return int(self._finished(self._timed(loops)))
+        return int(self._finished(self._timed[self._awaited](loops)))
 
     def _finished(self, result: Any) -> Any:
-        return self._loop.run_until_complete(result) if self._loop else result
+        return self._loop.run_until_complete(result) if self._awaited else result
+
+
+def _timed(
+    function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any], *, awaited: bool
+) -> Callable[[int], Any]:
+    """What times a number of calls, written for them."""
+    values = [f"_{index}" for index in range(len(positional) + len(named))]
+    names = [""] * len(positional) + [f"{name}=" for name in named]
+    made: dict[str, Any] = {}
+    source = _LOOP.format(
+        values="".join(f", {value}" for value in values), arguments=", ".join(map(operator.add, names, values)),
+        async_="async " if awaited else "", await_="await " if awaited else "",
+    )  # fmt: skip
+    exec(source, made)
+    timed: Callable[[int], Any] = made["make"](
+        function, itertools.repeat, time.perf_counter_ns, *positional, *named.values()
+    )
+    return timed
 
 
 class Here(Device):

@@ -190,6 +190,22 @@ def test_coroutines_are_awaited_in_one_loop() -> None:
     assert reading.duration_ns > 0
 
 
+def test_what_returns_a_coroutine_is_awaited_too() -> None:
+    """A decorated coroutine function, or a called object, looks like any other: to make a coroutine is not to run it."""
+    ran = []
+
+    async def call(n: int) -> int:
+        ran.append(n)
+        return n
+
+    calls = Calls(lambda n: call(n), (), {"n": 5}, loop := asyncio.new_event_loop())
+    returned = calls()
+    calls.timed(3)
+    loop.close()
+
+    assert (returned, ran) == (5, [5] * 4)
+
+
 def test_every_call_gets_its_arguments() -> None:
     """By position and by name, whatever the function calls them."""
     got = []
