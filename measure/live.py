@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from ..warehouse.output import escape, ratio, width
-from .plan import Workload
+from .plan import FINE, Workload
 from .watch import Lines, Watch
 from .words import size
 
@@ -66,10 +66,13 @@ class Table(Watch):
             self._draw()
 
     def end(self, statuses: Mapping[str, str]) -> None:
-        """The worst status of each backend stands."""
+        """The worst status of each backend stands; what is wrong is compared with nothing."""
         with self._lock:
             for name, status in statuses.items():
-                self._current[name][2] = status
+                row = self._current[name]
+                row[2] = status
+                if status not in FINE:
+                    row[3] = ""
             self._done, self._ended = self._done + 1, self._now()
             self._draw()
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..warehouse.errors import BenchError
+from ..warehouse.errors import BenchError, UnknownName
 from .plan import Settings, Workload
 from .watch import Watch
 
@@ -66,9 +66,7 @@ def worktrees(revisions: Sequence[str]) -> Iterator[dict[str, Tree]]:
         BenchError: This is no git repository, or it has no such revision.
     """
     top = Path(_git("rev-parse", "--show-toplevel"))
-    commits = {
-        revision: _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}") for revision in revisions
-    }
+    commits = {revision: _commit(revision) for revision in revisions}
     parent = Path(tempfile.mkdtemp(prefix="bench-revisions-"))
     try:
         for number, commit in enumerate(commits.values()):
@@ -77,6 +75,14 @@ def worktrees(revisions: Sequence[str]) -> Iterator[dict[str, Tree]]:
     finally:
         shutil.rmtree(parent, ignore_errors=True)
         _git("worktree", "prune")
+
+
+def _commit(revision: str) -> str:
+    try:
+        return _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    except BenchError:
+        known = _git("for-each-ref", "--format=%(refname:short)").splitlines()
+        raise UnknownName("revision", revision, known, where="the repository here", cure="See: git log --all") from None
 
 
 def _git(*words: str) -> str:

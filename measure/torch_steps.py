@@ -173,10 +173,19 @@ def _within(context: Callable[[], Any], run: Callable[[], Any]) -> Callable[[], 
 
 
 def _loss(output: Any) -> Any:
-    """The model's own loss if its output has one, else a scalar of everything it returns."""
+    """The model's own loss if its output has one, else a scalar of everything it returns.
+
+    Raises:
+        ValueError: It returns nothing there could be a gradient of.
+    """
     from .accuracy import tensors
 
     own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     if own is not None:
         return own
-    return sum(tensor.float().square().mean() for _, tensor in tensors(output) if tensor.is_floating_point())
+    parts = [tensor.float().square().mean() for _, tensor in tensors(output) if tensor.is_floating_point()]
+    if not parts:
+        raise ValueError(
+            f"nothing to train on: the model returns {type(output).__name__}, and no tensor of real numbers"
+        )
+    return sum(parts)

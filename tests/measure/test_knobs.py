@@ -1,5 +1,6 @@
 """Knobs: each is an option, a parameter of the case, and does what it says."""
 
+import contextlib
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 torch = pytest.importorskip("torch")
 
 from bench.measure.torch_program import TorchProgram  # noqa: E402
-from bench.measure.torch_steps import Model  # noqa: E402
+from bench.measure.torch_steps import Model, step  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -147,3 +148,12 @@ def test_what_concerns_a_gpu_is_told_to_it() -> None:
 
     assert said == [True, (0.5, 1)]
     assert (cuda.matmul.allow_tf32, fake.backends.cudnn.deterministic) == (False, True)
+
+
+def test_what_returns_no_numbers_is_not_trained() -> None:
+    """Said in words, not as an int that has no attribute backward."""
+    model = Model(torch.nn.Linear(2, 2), (), {})
+    train = step(model, lambda: None, "training", contextlib.nullcontext, Knobs())
+
+    with pytest.raises(ValueError, match="nothing to train on: the model returns NoneType"):
+        train()
