@@ -43,6 +43,10 @@ def _targets(ctx: click.Context, param: click.Parameter, targets: tuple[str, ...
         module, colon, name = target.partition(":")
         if not all(part.isidentifier() for part in [*module.split("."), *(name.split(".") if colon else ())]):
             raise BenchError(f"{target!r} names no function and no module. Write it as module:function, or module.")
+    if len({":" in target for target in targets}) > 1:
+        raise BenchError(
+            "functions are measured as module:function, or modules with all their benchmarks: not both at once"
+        )
     if len(set(targets)) != len(targets):
         raise BenchError("a function was given twice: a comparison of it with itself needs another name for it")
     return targets
@@ -55,11 +59,17 @@ def _setup(ctx: click.Context, param: click.Parameter, target: str | None) -> st
 
 
 def _arguments(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
-    return dict(map(argument_of, texts))
+    return _by_name(list(map(argument_of, texts)))
 
 
 def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
-    return dict(map(parameter_of, texts))
+    return _by_name(list(map(parameter_of, texts)))
+
+
+def _by_name(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) != len(pairs):
+        raise BenchError("an argument was given twice. Several values are written at once: --parameter NAME=1,10,100")
+    return found
 
 
 @click.command("function")
@@ -151,10 +161,17 @@ def command(
     )  # fmt: skip
     with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
         program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
-        failed = Runner(run, settings, program=program, watch=(watch := Lines())).measure(plan)
+        failed, interrupted, watch = 0, False, Lines()
+        try:
+            failed = Runner(run, settings, program=program, watch=watch).measure(plan)
+        except KeyboardInterrupt:
+            interrupted = True
+            run.close("interrupted", "Ctrl-C")
     watch.close()
     _show(store, run.run_id, fmt, precision, "--repeat" if repeat else "--budget")
     recorded(run)
+    if interrupted:
+        raise KeyboardInterrupt
     return Exit.FAILED if failed else Exit.OK
 
 

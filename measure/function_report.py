@@ -113,7 +113,9 @@ class Result:
             where = f" in {self.failed} of {self.total} processes" if 0 < self.failed < self.total else ""
             yield f"{title}: {self.status}{where}: {escape(self.reason)}"
         found = self.against or (level_of(self.blocks.values()) if self.alone else None)
-        if self.status == "ok" and found and math.isfinite(found.high):
+        if self.status == "ok" and found and math.isinf(found.high):
+            yield f"{title}: {found.n} samples give no interval: measure longer with a larger {limit}"
+        elif self.status == "ok" and found:
             if self.against and (said := doubt(found.ratio, found.low, found.high)):
                 yield f"{title}: {said}"
             if found.precision > precision:

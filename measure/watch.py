@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ..warehouse.output import escape
 from .console import progress
 from .plan import FINE, Workload
 
@@ -49,7 +50,7 @@ class Lines(Watch):
     def begin(self, workload: Workload) -> None:
         """Say which, and how many of how many."""
         self._begun += 1
-        self._workload = self.title(workload)
+        self._workload = escape(self.title(workload))
         progress(f"{self._begun} of {self._all} {self._workload}")
 
     def end(self, statuses: Mapping[str, str]) -> None:

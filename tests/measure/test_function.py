@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 from bench.cli import cli
@@ -15,6 +16,7 @@ from bench.measure.function_command import argument_of
 from bench.measure.function_program import Calls, CheckedProgram, FunctionProgram, Here, same
 from bench.measure.function_report import Result as Row
 from bench.measure.plan import Settings, Workload
+from bench.measure.runner import Runner
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
@@ -140,7 +142,10 @@ def test_a_table_for_people() -> None:
     [
         (["no-name"], "names no function and no module. Write it as module:function"),
         (["json:dumps", "json:dumps"], "given twice"),
+        (["json:dumps", "json"], "not both at once"),
         (["json:dumps", "--arg", "x"], "Write it as NAME=VALUE"),
+        (["json:dumps", "--arg", "x=1", "--arg", "x=2"], "given twice"),
+        (["json:dumps", "--parameter", "x=1", "--parameter", "x=2"], "NAME=1,10,100"),
         (["json:dumps", "--arg", "x=1", "--parameter", "x=1,2"], "both an --arg and a --parameter"),
         (["json:dumps", "--setup", "x"], "names no function"),
     ],
@@ -263,6 +268,20 @@ def test_a_kept_result_is_not_changed_by_later_calls() -> None:
     assert (found.equal, found.what) == (False, "[1] instead of []")
 
 
+def test_ctrl_c_shows_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row for each function, how it ended, and where the run is."""
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Runner, "_worker", interrupted)
+    result = measure("json:dumps", "--arg", "obj=1")
+
+    assert "interrupted" in result.stdout
+    assert "recorded as run" in result.stderr
+    assert isinstance(result.exception, KeyboardInterrupt | click.Abort)
+
+
 def test_what_a_row_cannot_say_is_said() -> None:
     """Processes that differ, no difference found, less precision than asked; nothing where all is well."""
     far = {(process, block): 100.0 * (1 + process) + block % 3 for process in range(2) for block in range(10)}
@@ -275,4 +294,5 @@ def test_what_a_row_cannot_say_is_said() -> None:
     assert "m:f n=1: its processes differ by 99%: measure in more with --processes" in notes(far)
     assert "no difference found (smallest detectable: " in notes(near, *[-0.1, 0.1] * 8)
     assert "where 1.0% was asked: measure longer with a larger --budget" in notes(near, *[-0.1, 0.1] * 8)
+    assert "m:f n=1: 3 samples give no interval" in notes(dict(list(near.items())[:3]))
     assert notes(near) == ""
