@@ -76,7 +76,7 @@ def known_cases(
         return Known({})
     if commit is None:
         say("there is no git commit here: earlier runs without one are taken to be of the same code")
-    if not store.exists():
+    if not store.may_hold():
         return Known({})
     from ..warehouse.database import Warehouse
 

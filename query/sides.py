@@ -109,7 +109,7 @@ def _to_load(store: Store, texts: Iterable[str], say: Say) -> list[str]:
     """The parts that only are paths; a path that is a name as well is taken for the name, and said."""
     from ..warehouse.database import Warehouse
 
-    if not store.exists():
+    if not store.may_hold():
         return [part for text in texts for part in _parts(None, text) if _is_path(part)]
     found = []
     with Warehouse.open(store) as warehouse:

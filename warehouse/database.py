@@ -239,7 +239,7 @@ class Warehouse:
 
 def must_exist(store: Store) -> None:
     """Raise BenchError where a lock would make a store that nobody meant to make."""
-    if not (store.remote or store.exists()):
+    if not store.may_hold():
         raise BenchError(f"there is no store at {store}. Record with `bench measure`, or load with: bench ingest PATH")
 
 

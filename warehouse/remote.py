@@ -170,6 +170,8 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
     copied = Copied()
     if has.files:
         copy_events(bucket, Folder(store.root), copied, has=has, exactly=exactly)
+    elif not (known or EventLog(store).files()):  # a name that was misspelt, perhaps
+        _say(store, f"{store} holds nothing yet.")
     superseded = sorted(has.names() - set(map(bare, has.files)))  # not to be uploaded again, though it is not there
     _told(store, copied, [*(entry.name for entry in seen if entry.name not in unmarked), *superseded], anew=whole)
     newest = max((entry.modified_at for entry in seen), default=0.0)

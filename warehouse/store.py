@@ -75,6 +75,10 @@ class Store:
         """Whether anything was ever recorded or ingested here."""
         return self.events.is_dir() or self.journals.is_dir()
 
+    def may_hold(self) -> bool:
+        """Whether there is anything to ask: a bucket may hold what its mirror never saw."""
+        return self.remote is not None or self.exists()
+
     def create(self) -> "Store":
         """Make the folders if they are missing.
 

@@ -355,7 +355,7 @@ def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store
 def test_where_all_runs_went_is_said_where_there_are_none(store: Store, target: Store) -> None:
     """Rather than that there is nothing called latest, the nearest being latest."""
     archive(store, target, datetime(2026, 1, 1))
-    with Warehouse.open(store) as warehouse, pytest.raises(BenchError, match="no runs .* 8 runs were archived to"):
+    with Warehouse.open(store) as warehouse, pytest.raises(BenchError, match=r"no runs .* 8 runs were archived to"):
         resolve_runs(warehouse, "latest")
 
 

@@ -15,7 +15,7 @@ import bench
 import pytest
 from bench.warehouse import holdings, remote
 from bench.warehouse.compaction import compact, merge
-from bench.warehouse.database import Warehouse, load, load_locked
+from bench.warehouse.database import Warehouse, load, load_locked, rebuild
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import Run, ScheduleChunk, Source
 from bench.warehouse.log import EventLog
@@ -146,6 +146,22 @@ def test_questions_are_answered_from_the_mirror_while_the_bucket_is_away(
         samples(machine("b"))
     with pytest.raises(BenchError, match="cannot be reached"):
         compact(a, below_bytes=MB, target_bytes=MB)
+
+
+def test_a_bucket_that_holds_nothing_is_said(machine: Machine, capfd: pytest.CaptureFixture[str]) -> None:
+    """Its name may be misspelt; before it was asked it may hold anything, as `--resume` on a new machine must know."""
+    a = machine("a")
+    assert a.may_hold() and not a.exists()
+    assert samples(a) == []
+    assert f"{a} holds nothing yet." in capfd.readouterr().err
+
+
+def test_keeping_order_needs_the_bucket_where_the_mirror_never_saw_it(machine: Machine, server: ObjectServer) -> None:
+    """It is no success to have recovered or derived nothing of what cannot be reached."""
+    server.fault = away
+    for step in (load, rebuild):
+        with pytest.raises(BenchError, match="cannot be reached"):
+            step(machine("a"))
 
 
 @pytest.mark.parametrize("fault", ["throttle", "reset", "lost", "truncate", "delay"])
