@@ -70,6 +70,8 @@ def connect(url: str) -> "ObjectStore":
     options: Any = {"client_options": WAIT, "retry_config": RETRY}
     if scheme == "s3":
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+        if endpoint and not re.fullmatch(r"https?://[^\s/]+(/\S*)?", endpoint):  # on which obstore panics
+            raise PlaceError(f"{url}: the endpoint (AWS_ENDPOINT_URL) is no address. Write it as https://host:port.")
         options["client_options"] = {**WAIT, "allow_http": endpoint.startswith("http://")}
         if provider := _profile(url):
             options["credential_provider"] = provider

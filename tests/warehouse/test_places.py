@@ -194,6 +194,15 @@ def test_an_address_with_a_credential_is_refused(address: str) -> None:
     assert SECRET not in str(error.value)
 
 
+def test_an_endpoint_that_is_no_address_is_an_error(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client would panic; what was written is not repeated."""
+    for endpoint in (SECRET, "http://", "http://a b"):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        with pytest.raises(PlaceError, match=r"\(AWS_ENDPOINT_URL\) is no address\. Write it as https") as error:
+            Bucket("s3://bucket/x")
+        assert SECRET not in str(error.value)
+
+
 def test_an_address_is_bucket_and_prefix() -> None:
     """Slashes too many are dropped; what is no address says what one looks like."""
     assert clean_url("gs://bucket//a/b/") == "gs://bucket/a/b"
