@@ -25,6 +25,8 @@ RETRY: "RetryConfig" = {  # throttling, resets, servers that restart; who is not
 AGAIN = (0.05, 0.2, 0.8)  # seconds before what obstore does not repeat is
 WAIT = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "120s"}
 
+ENDPOINT = re.compile(r"https?://([^\s/?#@]*@)?(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?([/?]\S*)?", re.ASCII | re.IGNORECASE)
+
 T = TypeVar("T")
 
 
@@ -70,7 +72,7 @@ def connect(url: str) -> "ObjectStore":
     options: Any = {"client_options": WAIT, "retry_config": RETRY}
     if scheme == "s3":
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-        if endpoint and not re.fullmatch(r"https?://[^\s/]+(/\S*)?", endpoint):  # on which obstore panics
+        if endpoint and not ENDPOINT.fullmatch(endpoint):  # on which obstore panics
             raise PlaceError(f"{url}: the endpoint (AWS_ENDPOINT_URL) is no address. Write it as https://host:port.")
         options["client_options"] = {**WAIT, "allow_http": endpoint.startswith("http://")}
         if provider := _profile(url):

@@ -196,7 +196,7 @@ def test_an_address_with_a_credential_is_refused(address: str) -> None:
 
 def test_an_endpoint_that_is_no_address_is_an_error(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client would panic; what was written is not repeated."""
-    for endpoint in (SECRET, "http://", "http://a b"):
+    for endpoint in (SECRET, "http://", "http://a b", "http://:80", "http://a:b", "http://[::1"):
         monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
         with pytest.raises(PlaceError, match=r"\(AWS_ENDPOINT_URL\) is no address\. Write it as https") as error:
             Bucket("s3://bucket/x")
