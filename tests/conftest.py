@@ -5,8 +5,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from .builders import Builder
+
+# No property claims how long it takes: on a busy machine that differs.
+settings.register_profile("bench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("bench")
 
 
 def pytest_configure() -> None:
