@@ -123,7 +123,7 @@ class Folder:
 
     def get(self, name: str, path: Path) -> None:
         """Copy a file out of here."""
-        with self._errors(name):
+        with self._errors(name, path):
             _publish(_chunks(self.root / name), name, path, f"{self.url}/{name}")
 
     def put(self, path: Path, name: str) -> None:
@@ -153,13 +153,15 @@ class Folder:
             (self.root / name).unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def _errors(self, name: str) -> Iterator[None]:
+    def _errors(self, name: str, to: Path | None = None) -> Iterator[None]:
+        """Say what went wrong with which file; where that is not told, it is the one that was written."""
         try:
             yield
         except FileNotFoundError as error:
             raise Missing(f"{self.url} holds no {name}") from error
         except OSError as error:
-            raise PlaceError(f"cannot use {self.root / name}: {error.strerror or error}.") from error
+            where = error.filename or to or self.root / name
+            raise PlaceError(f"cannot use {where}: {error.strerror or error}.") from error
 
 
 class Bucket:

@@ -1,5 +1,6 @@
 """Places: a folder and a bucket keep the same promises, and their errors name the cause and no secret."""
 
+import errno
 import hashlib
 import os
 import sys
@@ -192,6 +193,18 @@ def test_an_address_with_a_credential_is_refused(address: str) -> None:
         clean_url(address)
 
     assert SECRET not in str(error.value)
+
+
+def test_a_full_disk_is_named_where_it_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the file that was read."""
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(PlaceError, match=f"cannot use {tmp_path}/there/file: No space left"):
+        Folder(tmp_path).get("file", tmp_path / "there" / "file")
 
 
 def test_an_endpoint_that_is_no_address_is_an_error(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
