@@ -5,11 +5,12 @@ the page forbids it to load or run anything.
 """
 
 import html
+import linecache
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from ..warehouse.output import escape
 from .words import size
 
 HEADINGS = ("hits", "growth", "peak", "transient")
@@ -63,7 +64,7 @@ def as_text(notes: Notes, facts: Iterable[str]) -> str:
     parts = [*facts, ""]
     for (file, kind), lines in sorted(notes.items()):
         parts += [
-            f"{file}, {kind}",
+            escape(f"{file}, {kind}"),
             "  ".join(name.rjust(width) for name, width in zip(HEADINGS, WIDTHS, strict=True)) + "  line",
         ]
         for number, text in _source(file, lines):
@@ -99,10 +100,7 @@ def _table(file: str, kind: str, lines: Mapping[int, Note], most: int) -> str:
 
 
 def _source(file: str, lines: Mapping[int, Note]) -> list[tuple[int, str]]:
-    """The file's lines by number; of code that lies in no file, only those that ran, without text."""
-    try:
-        text = Path(file).read_text(encoding="utf-8", errors="replace") if os.path.isfile(file) else ""
-    except OSError:
-        text = ""
-    found = dict(enumerate(text.splitlines(), start=1))
-    return sorted({**dict.fromkeys(lines, ""), **found}.items())
+    """The file's lines by number, as Python counts and decodes them; of code in no file, those that ran, without text."""
+    found = linecache.getlines(file) if os.path.isfile(file) else []
+    texts = {number: text.rstrip("\r\n") for number, text in enumerate(found, start=1)}
+    return sorted({**dict.fromkeys(lines, ""), **texts}.items())

@@ -5,6 +5,7 @@ import contextlib
 import click
 
 from ..warehouse.errors import Exit
+from ..warehouse.output import escape
 from ..warehouse.store import Store
 from .console import SECONDS, recorded, run_options, talk, write
 
@@ -34,7 +35,7 @@ def command(
 
     tree = Tree(pid)
     name = tree.command()
-    talk(f"looking at {pid}, {name}, {sample:g} times a second. Stop with Ctrl-C")
+    talk(f"looking at {pid}, {escape(name)}, {sample:g} times a second. Stop with Ctrl-C")
     with recorder.run(config, suite="attach", store=store, source="measure", tags={"pid": str(pid), **tags}) as run:
         case = run.case(name)
         how = "Ctrl-C"

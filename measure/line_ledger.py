@@ -130,17 +130,18 @@ class Lane:
 
     def enter(self, place: int) -> None:
         """A frame begins, or goes on at a line it had left by a yield: that is no new hit."""
-        now = self._look()
+        now = self.look()
         self.open.append([place, now, now, now if now <= self._ledger.cells[place + PEAK] else UNSETTLED])
 
     def leave(self) -> None:
         """The innermost frame ends, or yields."""
-        now = self._look()
+        now = self.look()
         if len(self.open) > 1:  # else it was open before anyone looked
             place, start, highest, _ = self.open.pop()
             self._close(place, start, highest, now)
 
-    def _look(self) -> int:
+    def look(self) -> int:
+        """Lay what memory did since the last look to the line at work; memory now."""
         ledger = self._ledger
         reading = ledger.read(ledger.last)
         if reading is not None:

@@ -82,6 +82,13 @@ class LineTrace:
         """Follow nothing any more; whether until now nobody had taken the trace away."""
         return self._hooks.stop()
 
+    def finish(self) -> bool:
+        """The same, and a last look: what memory did since the last line is said, too, if there was one at all."""
+        if kept := self.stop():
+            for lane in self.lanes():
+                lane.look()
+        return kept
+
     def lines_of(self, code: CodeType, frame: FrameType) -> dict[int, int] | None:
         """The places of the lines of this code's file, by number; None if it is not to be followed."""
         file = code.co_filename

@@ -99,7 +99,7 @@ def _child(job: Job, reports: int) -> int:
     except BaseException as raised:
         error, code = raised, 1
     if os.getpid() == me:
-        kept = trace is None or trace.stop()
+        kept = trace is None or trace.finish()
         tell(code=code, kept=kept, **(_failure(error) if error else {}))
     return code
 

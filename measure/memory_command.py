@@ -8,6 +8,7 @@ import click
 
 from ..warehouse.errors import BenchError, Exit
 from ..warehouse.options import Values
+from ..warehouse.output import escape
 from ..warehouse.store import Store
 from .console import SECONDS, recorded, run_options, talk, write
 
@@ -80,14 +81,18 @@ def command(
     scope = Scope(tuple(os.path.join(folder, "") for folder in (program.folder, Path.cwd())), modules, exclude)
     with recorder.run(config, suite="memory", store=store, source="measure", tags=tags) as run:
         traced = trace(run, program, scope, timeout_s=timeout, beside=lambda pid, case: sampled(run, pid, sample, case))
+        if traced.interrupted:
+            run.close("interrupted", "Ctrl-C")
     with Warehouse.open(store) as warehouse:
         _show(warehouse, traced, show, top, bottom, fmt)
         _annotate(warehouse, traced, outputs)
     for note in traced.notes:
         talk(note)
     if traced.status != "ok":
-        talk(f"{target}: {traced.status}{': ' + traced.reason if traced.reason else ''}")
+        talk(escape(f"{target}: {traced.status}{': ' + traced.reason if traced.reason else ''}"))
     recorded(run, f"Draw it with: bench viz memory-lines --runs {run.run_id}")
+    if traced.interrupted:
+        raise KeyboardInterrupt
     return Exit.OK if traced.status == "ok" else Exit.FAILED
 
 

@@ -52,6 +52,7 @@ class Traced:
     status: str
     reason: str | None
     notes: list[str]
+    interrupted: bool  # by Ctrl-C
 
 
 def program_of(target: str, arguments: tuple[str, ...], *, module: bool = False) -> Program:
@@ -83,9 +84,6 @@ def trace(
         scope: Which lines to follow.
         timeout_s: Most time it may take.
         beside: Gives a context to hold while it runs, from its process id and the case, such as a sampler's.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C; what was measured is recorded then, too.
     """
     case = run.case(program.target, parameters={"arguments": list(program.arguments)} if program.arguments else None)
     with tempfile.TemporaryDirectory(prefix="bench-lines-", ignore_cleanup_errors=True) as folder:
@@ -96,9 +94,12 @@ def trace(
         _record(run, case, reader)
         status, reason, details = worker.outcome(timeout_s)
         case.outcome(status, phase="steady", reason=reason, **details)
-        if worker.interrupted:
-            raise KeyboardInterrupt
-        return Traced(run.run_id, case.case_id, program.target, status, reason, [*worker.notes(), *_notes(reader)])
+        notes = [*worker.notes(), *_notes(reader)]
+        if status == "ok" and not any(reader.lines()):
+            notes.append(
+                "no line was traced: nothing that ran belongs to the modules to trace. Name others with --modules"
+            )
+        return Traced(run.run_id, case.case_id, program.target, status, reason, notes, worker.interrupted)
 
 
 class _Worker:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..warehouse.database import Warehouse
+from ..warehouse.output import escape
 from .annotated import Note
 from .words import size
 
@@ -42,7 +43,7 @@ class Total:
         exact = "the highest at the end of a line" if self.source.endswith("_sampled") else "peak"
         return (
             f"{named(self.source, self.device_index)}: {size(self.start_bytes)} before, {size(self.end_bytes)} after, "
-            f"{exact} {size(self.peak_bytes)} at {self.peak_place}{bound}; "
+            f"{exact} {size(self.peak_bytes)} at {escape(self.peak_place)}{bound}; "
             f"the lines' increases add up to {size(self.increase_bytes)}, their decreases to {size(self.decrease_bytes)}"
         )
 

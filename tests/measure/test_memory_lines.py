@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from bench.cli import cli
+from bench.measure.annotated import Note, as_text
 from bench.measure.line_meters import host
 from bench.measure.memory import error_bound_bytes
 from bench.warehouse.database import Warehouse, load
@@ -211,18 +212,39 @@ def test_steps_and_annotated_source(here: Path) -> None:
     assert re.search(r"\+3[12]\.\d MiB", (here / "a.txt").read_text())
 
 
+def test_a_program_without_a_traced_line_has_its_peak(here: Path) -> None:
+    """A module spelt wrong: what it held is not what was there before it, and that nothing was traced is said."""
+    (here / "program.py").write_text("kept = bytearray(32 << 20)\n")
+
+    result = measure("--modules", "progam", "program.py")
+
+    assert "no line was traced: nothing that ran belongs to the modules to trace" in result.stderr
+    assert rows("SELECT peak_bytes - start_bytes > 31000000, peak_place FROM memory_totals") == [(True, "elsewhere")]
+
+
+def test_source_stands_beside_its_numbers(tmp_path: Path) -> None:
+    """A form feed or a line separator ends no line of Python, and a file says itself how it is encoded."""
+    file = tmp_path / "a.py"
+    file.write_bytes(b'# coding: latin-1\n\x0c\nx = "\x85"\ny = 1  # \xe9\n')
+
+    text = as_text({(str(file), "rss"): {4: Note(1, 5, 0, 0)}}, [])
+
+    assert text.rstrip().endswith("+5.00 B         0 B                 4  y = 1  # \u00e9")
+
+
 def test_ctrl_c_keeps_what_was_measured(here: Path) -> None:
     """The program gets it, too, terminal or not; the command ends as any interrupted one."""
     (here / "program.py").write_text(
         "import time\nkept = bytearray(8 << 20)\nprint('ready', flush=True)\ntime.sleep(60)\n"
     )
     command = [sys.executable, "-m", "bench", "measure", "memory", "program.py"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "ready" in process.stderr.readline()
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=120) == 130
+        assert "kept = bytearray(8 << 20)" in process.communicate(timeout=120)[0]
+        assert process.returncode == 130
 
     load(Store.find(None))
     assert rows("SELECT status, reason FROM case_outcomes") == [("interrupted", "Ctrl-C")]
