@@ -77,6 +77,12 @@ class Knobs:
 
 
 KNOBS = tuple(knob.name for knob in fields(Knobs))
+_USUAL = {"optimizer": "sgd", "ranks": RANKS}
+
+
+def turned(name: str, value: Any) -> bool:
+    """Whether a value makes another case: what would be done anyway, asked for or not, is the same one."""
+    return value is not None and value is not False and value not in ((), _USUAL.get(name))
 
 
 def _set(torch: Any, module: str, pairs: tuple[str, ...]) -> None:

@@ -159,9 +159,10 @@ def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Ite
     words = ["bench", "measure", "models"]
     for parameter in parameters:
         name = parameter.opts[-1]
+        unsaid: tuple[Any, ...] = (parameter.default, None, {}, ())
         if parameter.name in AXES:
             words += spelt(name, axes[parameter.name])
-        elif (value := settings.get(parameter.name or "")) not in (parameter.default, None, False, {}, ()):
+        elif (value := settings.get(parameter.name or "")) is not False and value not in unsaid:
             if isinstance(value, Mapping):
                 words += [word for pair in value.items() for word in (name, "=".join(pair))]
             else:

@@ -11,7 +11,7 @@ from ..warehouse.errors import BenchError, UnknownName
 from . import backends as known_backends
 from . import plan_file, torchrun
 from .console import talk
-from .knobs import RANKS
+from .knobs import turned
 from .models_options import AXES, HERE, QUICK_BUDGET_S, QUICK_PRECISION
 from .plan import BASELINE, PARAMETERS, Settings, Workload, merged, product
 from .selection import select
@@ -43,7 +43,7 @@ def asked(ctx: click.Context, options: Mapping[str, Any]) -> Asked:
     said = {name: value for name, value in options.items() if name not in HERE}
     said |= {name: value for name, value in file.shared.items() if name not in given}
     said["ranks"] = _ranks(said)
-    parameters = {name: said[name] for name in PARAMETERS if said[name]}
+    parameters = {name: said[name] for name in PARAMETERS if turned(name, said[name])}
     products = {
         place: said | {name: value for name, value in table.items() if name not in given}
         for place, table in file.products.items()
@@ -58,7 +58,7 @@ def asked(ctx: click.Context, options: Mapping[str, Any]) -> Asked:
 
 
 def _ranks(said: Mapping[str, Any]) -> int | None:
-    """Processes of a distributed model: as many as torchrun started, if it did; None for the usual number.
+    """Processes of a distributed model: as many as torchrun started, if it did; None where nobody says.
 
     Raises:
         BenchError: Other ones are asked for, or none.
@@ -73,7 +73,7 @@ def _ranks(said: Mapping[str, Any]) -> int | None:
         )
     if asked not in (None, ranks):
         raise BenchError(f"torchrun started {ranks} ranks, not {asked}. Leave --ranks out.")
-    return ranks if ranks != RANKS else None
+    return ranks
 
 
 def _settings(said: Mapping[str, Any]) -> Settings:
