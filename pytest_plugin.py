@@ -8,6 +8,7 @@ Nor is anything measured beside xdist's processes, which would measure each othe
 """
 
 import inspect
+import math
 import os
 from collections.abc import Callable, Generator
 from types import TracebackType
@@ -32,10 +33,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--bench-precision", metavar="SHARE", default="1%",
                     help="Half-width of the 95 %% interval of a time at which to stop. [1%%]")  # fmt: skip
     group.addoption(
-        "--bench-budget", metavar="SECONDS", type=float, default=1.0, help="Most time to sample a test. [1]"
+        "--bench-budget", metavar="SECONDS", type=seconds, default=1.0, help="Most time to sample a test. [1]"
     )
     group.addoption("--bench-config", metavar="LABEL", help="Label to compare this run by. [the git branch]")
     group.addoption("--bench-store", metavar="DIR", help="Store to record into. [as for every command of bench]")
+
+
+def seconds(text: str) -> float:
+    """A budget, as an option says it; the name is in pytest's message."""
+    if not 0 < float(text) < math.inf:  # nan would never be spent
+        raise ValueError
+    return float(text)
 
 
 def _wanted(config: pytest.Config) -> bool:

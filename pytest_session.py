@@ -101,17 +101,18 @@ class Measurements:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-        """A test that failed gave a wrong answer, whose time does not count."""
+        """A test that failed, be it as expected, gave a wrong answer, whose time does not count; nor does a skipped one's."""
         report = yield
         case_id = next((case_id for case_id, (its, *_) in self._cases.items() if its is item), None)
         if call.when == "call" and case_id is not None:
             _, case, _ = self._cases[case_id]
-            if report.failed:
-                reason = str(call.excinfo.value).partition("\n")[0] if call.excinfo else "the test failed"
-                case.outcome("fail_accuracy", kind="accuracy", reason=reason)
-                del self._cases[case_id]
-            else:
+            if report.passed:
                 case.outcome("pass", kind="accuracy", reason="the test passed")
+            else:
+                skipped = report.skipped and not hasattr(report, "wasxfail")
+                reason = str(call.excinfo.value).partition("\n")[0] if call.excinfo else "the test failed"
+                case.outcome("skipped" if skipped else "fail_accuracy", kind="accuracy", reason=reason)
+                del self._cases[case_id]
         return report
 
     @pytest.hookimpl(wrapper=True)

@@ -126,6 +126,27 @@ def test_a_wrong_answer_has_no_time(pytester: pytest.Pytester) -> None:
     assert rows("SELECT status, reason FROM outcomes WHERE kind = 'accuracy'") == [("fail_accuracy", "assert 1 == 2")]
 
 
+def test_only_a_test_that_passed_has_passed(pytester: pytest.Pytester) -> None:
+    """A failure that was expected is a wrong answer, and a test skipped after its call has none."""
+    pytester.makepyfile(
+        test_a="import pytest\n@pytest.mark.xfail\ndef test_known(bench):\n    assert bench(len, [1]) == 2\n"
+        "def test_left(bench):\n    bench(len, [1])\n    pytest.skip('later')\n"
+    )
+
+    session(pytester, "--bench").assert_outcomes(xfailed=1, skipped=1)
+
+    found = rows(
+        "SELECT name, status FROM cases JOIN outcomes USING (run_id, case_id) WHERE kind = 'accuracy' ORDER BY ALL"
+    )
+    assert found == [("test_a.py::test_known", "fail_accuracy"), ("test_a.py::test_left", "skipped")]
+
+
+@pytest.mark.parametrize("budget", ["nan", "0", "-1", "inf"])
+def test_a_budget_that_is_never_spent_is_refused(pytester: pytest.Pytester, budget: str) -> None:
+    """A session with it would not end."""
+    assert pytester.runpytest("--bench", f"--bench-budget={budget}").ret == pytest.ExitCode.USAGE_ERROR
+
+
 def test_what_raises_is_an_outcome(pytester: pytest.Pytester) -> None:
     """The test fails as it would have, from the line that raised."""
     pytester.makepyfile(test_a="def work(): raise ValueError('no such thing')\ndef test_it(bench): bench(work)")
