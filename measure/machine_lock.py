@@ -55,12 +55,14 @@ def alone(lock: str = "wait", *, say: Say = talk) -> Iterator[None]:
         return
     try:
         _acquire(descriptor, lock, say)
-        os.environ[HELD] = str(os.getpid())
-        _write(descriptor, _myself())
-        yield
+        try:
+            os.environ[HELD] = str(os.getpid())
+            _write(descriptor, _myself())
+            yield
+        finally:
+            _write(descriptor, b"")
+            os.environ.pop(HELD, None)
     finally:
-        _write(descriptor, b"")
-        os.environ.pop(HELD, None)
         os.close(descriptor)
 
 

@@ -55,10 +55,11 @@ def test_a_second_measurement_waits_and_says_for_whom(holder: "subprocess.Popen[
 
 
 def test_a_second_measurement_may_fail_instead(holder: "subprocess.Popen[str]") -> None:
-    """With the exit code of what is busy, and the cure."""
-    with pytest.raises(MachineBusy, match=rf"process {holder.pid} .* --lock off") as error, alone("fail"):
-        pass
-    assert error.value.exit_code == Exit.BUSY
+    """With the exit code of what is busy, and the cure; and so may a third, who is told of the same holder."""
+    for _ in range(2):
+        with pytest.raises(MachineBusy, match=rf"process {holder.pid} .* --lock off") as error, alone("fail"):
+            pass
+        assert error.value.exit_code == Exit.BUSY
 
 
 def test_or_measure_beside_it(holder: "subprocess.Popen[str]") -> None:
