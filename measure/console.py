@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from ..warehouse.recorder import Run
 
 
+MOST = 1e9
+
+
 class Finite(click.FloatRange):
-    """A range of numbers: nan, which no bound keeps out, and inf are none."""
+    """A range of numbers below MOST: neither nan, which no bound keeps out, nor inf, nor more seconds than a wait can last."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read one."""
         number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is no finite number.", param, ctx)
+        if math.isnan(number) or number > MOST:
+            self.fail(f"{value!r} is no number up to {MOST:,.0f}.", param, ctx)
         return number
 
 
