@@ -1,6 +1,7 @@
 """Names as text one can draw: no control characters, no line that runs off the page."""
 
 import functools
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -62,18 +63,33 @@ def wrapped(parts: Sequence[str], columns: float, separator: str) -> list[str]:
 
 
 def labels(names: Iterable[str], columns: int) -> dict[str, str]:
-    """A short printable label for each name, no two alike."""
+    """A short printable label for each name, no two alike. Where one is too long, what all begin with is left out."""
+    whole = {name: printable(name) or "(empty)" for name in names}
+    lead = _lead(whole.values()) if any(width(text) > columns for text in whole.values()) else 0
     chosen: dict[str, str] = {}
     taken: set[str] = set()
-    for name in names:
-        label = _shortened(printable(name) or "(empty)", columns)
+    for name, text in whole.items():
+        told = f"…{text[lead:]}" if lead else text
+        label = _shortened(told, columns)
         copy = 2
         while label in taken:
-            label = f"{_shortened(printable(name), columns - 3)}·{copy}"
+            label = f"{_shortened(told, columns - 3)}·{copy}"
             copy += 1
         chosen[name] = label
         taken.add(label)
     return chosen
+
+
+def _lead(names: Iterable[str]) -> int:
+    """How many characters names that differ in their first part all begin with, up to a mark between words."""
+    firsts = {re.split(" [·-] ", name, maxsplit=1)[0] for name in names}
+    if len(firsts) < 2:
+        return 0
+    low, high = min(firsts), max(firsts)  # what they share all between them share
+    lead = low[: next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))]
+    while lead and (lead[-1].isalnum() or lead in firsts):
+        lead = lead[:-1]
+    return len(lead) if len(lead) > 2 else 0
 
 
 def _shortened(name: str, columns: int) -> str:

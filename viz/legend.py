@@ -10,7 +10,8 @@ from .palette import DASHES, MARKERS, styles
 _PER_INCH = 15  # characters of an 8 pt label
 _ROW_INCHES = 0.165
 _MOST_ROWS = 8  # more are a reason to shorten names
-_SHORT = 26  # columns a name that is shortened is worth
+_SHORT = 30  # columns a name that is shortened is worth
+_AXIS = 8  # characters that the labels of a vertical axis take: a legend below begins where the plot does
 _WIDER = 1.15  # fonts with Chinese characters draw dots and dashes as wide as those
 
 
@@ -32,6 +33,7 @@ class Legend:
         longest = max((width(printable(config)) for config in configs), default=0)
         if longest <= across * 0.25 and len(configs) <= 18 and not below:
             return cls("right", 1, labels(configs, max(8, int(across * 0.25))), known)
+        across -= _AXIS
         columns = int(max(1, min(8 if below else 4, len(configs), across // (longest + 5))))
         if len(configs) > _MOST_ROWS * columns:
             columns = max(columns, int(across // _SHORT))

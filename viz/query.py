@@ -14,7 +14,7 @@ from .asked import Columns, Counts
 from .bars import Bar, Bars
 from .data import Row, known_configs
 from .figure import Figure, Form, compose, public
-from .labels import counted, printable
+from .labels import counted, printable, shared
 from .lines import Lines, Panel, Point
 from .options import chart_options
 from .text import instant
@@ -128,7 +128,11 @@ def draw(
     return compose(
         NAME,
         title=title or _title(columns),
-        facts=[_drawn(rows, counts), *([said] if (said := _reasons(counts)) else [])],
+        facts=[
+            *(shared(rows, ("series",)) if color else []),
+            _drawn(rows, counts),
+            *([said] if (said := _reasons(counts)) else []),
+        ],
         form=form,
         sql=sql,
         rows=[columns.named(row) for row in rows],

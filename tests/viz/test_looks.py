@@ -118,6 +118,15 @@ def test_labels_are_never_alike() -> None:
     assert all(labels.width(label) <= 12 for label in found.values())
 
 
+def test_long_names_leave_out_what_all_begin_with() -> None:
+    """What tells models of one owner apart stands behind it; short ones stay whole, and so does what begins another."""
+    models = [f"some-organisation/{model}-base-uncased - bsz: 8" for model in ("bert", "distilbert")]
+
+    assert list(labels.labels(models, 24).values()) == ["…bert-base-u…ed - bsz: 8", "…distilbert-…ed - bsz: 8"]
+    assert list(labels.labels(models, 60).values()) == models
+    assert list(labels.labels(["the-model", "the-model-with-more"], 10).values()) == ["…model", "…mode…more"]
+
+
 def test_a_name_in_parts_keeps_a_bit_of_each() -> None:
     """The short ones whole: of `model · backend · config` all three tell."""
     names = [f"{'long-model' * 6} · {backend} · {'long-config' * 6}" for backend in ("eager", "inductor")]
@@ -164,6 +173,14 @@ def test_a_legend_of_many_names_makes_the_figure_taller() -> None:
     assert legend.orient == "bottom"
     assert legend.columns > 1
     assert legend.inches > 1
+
+
+@pytest.mark.parametrize("length", [10, 26, 60])
+def test_a_legend_below_ends_where_the_figure_does(length: int) -> None:
+    """It begins where the plot does, so the labels of the axis beside it are no room for columns."""
+    legend = Legend.fitting([f"{number:{length}}" for number in range(20)], 6, below=True)
+
+    assert 8 + legend.columns * (4 + max(map(len, legend.labels.values()))) <= 6 * 15
 
 
 def draw(series: list[Series], colour: bool = False) -> str:

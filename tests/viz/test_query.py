@@ -284,3 +284,10 @@ def test_hostile_rows_are_only_text_in_a_spec_of_ones_own() -> None:
     figure = draw(state("hostile"), "SELECT DISTINCT name FROM cases ORDER BY ALL", spec=spec)
 
     assert [name for (name,) in figure.rows] == sorted(HOSTILE)
+
+
+def test_the_only_series_is_named(empty: Warehouse) -> None:
+    """One has no legend, so the subtitle says which it is."""
+    figure = draw(empty, "SELECT 'a' AS name, 1 AS v, 'inductor' AS backend", color="backend")
+
+    assert figure.spec(False)["title"]["subtitle"] == ["inductor · the only row"]
