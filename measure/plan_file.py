@@ -81,6 +81,8 @@ def _values(
     for key, value in table.items():
         if key in elsewhere and key not in options:
             raise BenchError(f"{where}, {key}: it holds for all products. Write it above the first [[{PRODUCT}]].")
+        if key not in options and any(f"--{key}" in parameter.opts for parameter in ctx.command.params):
+            raise BenchError(f"{where}, {key}: it belongs to one measurement, not to a plan. Give it as --{key}.")
         if key not in options:
             raise UnknownName("key", key, [*options, *also], where=where)
         parameter = options[key]

@@ -94,7 +94,7 @@ def test_a_file_of_models_stays_a_file_in_commands(tmp_path: Path, monkeypatch: 
         ("[product]\nmodels = 'mlp'", "{}: product is a table of axes. Write it as [[product]]."),
         ("models = mlp", "{} is no TOML: Invalid value (at line 1"),
         ("[[product]]\nmodels = 'mlpp'", "{}, [[product]] 1: no model 'mlpp' in suite 'builtin'. Nearest: 'mlp'"),
-        ("resume = true", "no key 'resume' in {}"),
+        ("resume = true", "{}, resume: it belongs to one measurement, not to a plan. Give it as --resume."),
     ],
 )
 def test_a_mistake_is_named_with_file_and_key(plan_file: Path, text: str, said: str) -> None:
