@@ -109,7 +109,8 @@ def command(
     templates += [template_of(words)] if (words := click.get_current_context().meta.get(WORDS)) else []
     if not templates:
         raise BenchError("no command given. Write it as: bench measure command -- CMD ARG…")
-    around = (_each(texts, len(templates)) for texts in (setups, prepares, concludes, cleanups))
+    given = {"--setup": setups, "--prepare": prepares, "--conclude": concludes, "--cleanup": cleanups}
+    around = (_each(option, texts, len(templates)) for option, texts in given.items())
     hooks = [Hooks(*each) for each in zip(*around, strict=True)]
     comparisons = plan(templates, names=names, parameters=parameters, hooks=hooks, shell=shell)
     if not (setups or prepares or shell):
@@ -137,11 +138,11 @@ def command(
     return Exit.FAILED if failed else Exit.OK
 
 
-def _each(texts: tuple[str, ...], commands: int) -> list[Template | None]:
+def _each(option: str, texts: tuple[str, ...], commands: int) -> list[Template | None]:
     """One for each command."""
     if len(texts) not in (0, 1, commands):
         raise BenchError(
-            f"{len(texts)} of them for {commands} commands: {', '.join(texts)}. Give one for all, or one for each."
+            f"{option} was given {len(texts)} times for {commands} commands: {', '.join(texts)}. Give one for all, or one for each."
         )
     return [Template(text) for text in (texts if len(texts) == commands else texts * commands)] or [None] * commands
 
@@ -168,7 +169,8 @@ def _show(
     rows = [(result, results[0]) for results in comparisons for result in results]
     alone = all(len(results) == 1 for results in comparisons)
     shown = (cells(*row, alone=alone, floor_bytes=floor_bytes) for row in rows)
-    write(fmt, shown=(HEADINGS[:-2] if alone else HEADINGS, shown), exact=(COLUMNS, (values(*row) for row in rows)))
+    exact = (values(*row, floor_bytes) for row in rows)
+    write(fmt, shown=(HEADINGS[:-2] if alone else HEADINGS, shown), exact=(COLUMNS, exact))
     for row in rows:
         for note in notes(*row, warmup=warmup, empty_ns=empty_ns):
             talk(note)

@@ -218,7 +218,7 @@ class Measurement:
             done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=2, check=False)
             problem = f"ended with {done.returncode}" if done.returncode else None
         except OSError as error:
-            problem = f"could not be run: {error.strerror}"
+            problem = f"could not be run: {words[0]}: {error.strerror}"
         if problem is None:
             return True
         result.status, result.reason, result.details = "fail_to_run", f"the {name} command {problem}", {"phase": "load"}

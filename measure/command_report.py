@@ -15,8 +15,8 @@ from .words import size
 HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
 COLUMNS = (
     "name", "parameters", "status", "reason", "runs", "failed", "mean_ns", "stdev_ns", "median_ns", "min_ns", "max_ns",
-    "user_ns", "system_ns", "peak_bytes", "ratio", "low", "high", "blocks", "difference_ns", "difference_low_ns",
-    "difference_high_ns",
+    "user_ns", "system_ns", "peak_bytes", "peak_floor_bytes", "ratio", "low", "high", "blocks", "difference_ns",
+    "difference_low_ns", "difference_high_ns",
 )  # fmt: skip
 OUTLIER = 14.826  # median absolute deviations: ten standard deviations of a normal distribution
 FAR = 0.1  # of the median; nearer ones are no outliers, however steady the others
@@ -26,10 +26,10 @@ FLOOR_SLACK = 1.05  # the launcher grows a little while it works
 _SCALES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
-def values(result: Result, reference: Result) -> tuple[object, ...]:
+def values(result: Result, reference: Result, floor_bytes: int) -> tuple[object, ...]:
     """The row of COLUMNS: times in ns, sizes in bytes; None where nothing is known.
 
-    The difference is what the ratio makes of the reference's mean; its interval, too.
+    The difference is what the ratio makes of the reference's mean; its interval, too. A peak up to the floor is one at most.
     """
     head = (
         result.side.name,
@@ -48,6 +48,7 @@ def values(result: Result, reference: Result) -> tuple[object, ...]:
         statistics.fmean(ran.user_ns for ran in runs),
         statistics.fmean(ran.system_ns for ran in runs),
         peak_bytes(result),
+        round(FLOOR_SLACK * floor_bytes),
     )
     return (*head, *own, *used, *_against(result, reference))
 
@@ -69,8 +70,12 @@ def cells(result: Result, reference: Result, *, alone: bool, floor_bytes: int) -
     if not result.runs:
         nothing = (str(result.side), "–", "–", "–", "–", "–", count, "–", "–")
         return nothing[:-2] if alone else nothing
-    known: dict[str, float | None] = dict(zip(COLUMNS[6:], values(result, reference)[6:], strict=True))  # type: ignore[arg-type]
-    memory = size(floor_bytes) if (known["peak_bytes"] or 0) <= FLOOR_SLACK * floor_bytes else size(known["peak_bytes"])
+    known: dict[str, float | None] = dict(zip(COLUMNS[6:], values(result, reference, floor_bytes)[6:], strict=True))  # type: ignore[arg-type]
+    memory = (
+        size(floor_bytes)
+        if (known["peak_bytes"] or 0) <= (known["peak_floor_bytes"] or 0)
+        else size(known["peak_bytes"])
+    )
     shown = (
         str(result.side), together(known["mean_ns"], known["stdev_ns"], by=" ± "),
         together(known["min_ns"], known["max_ns"], by=" … "), together(known["user_ns"]), together(known["system_ns"]),

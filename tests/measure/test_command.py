@@ -304,7 +304,7 @@ def test_a_file_is_read_and_output_is_not_shown_unless_asked(here: Path) -> None
         (["sleep", "1"], "there is no program '1'. A command of several words is quoted, or follows --"),
         ([], "no command given"),
         (["--ignore-exit-codes", "x", "true"], "are no exit codes"),
-        (["--prepare", "a", "--prepare", "b", "true"], "2 of them for 1 commands"),
+        (["--prepare", "a", "--prepare", "b", "true"], "--prepare was given 2 times for 1 commands"),
         (["--precision", "2", "true"], "no share"),
     ],
 )

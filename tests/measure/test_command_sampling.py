@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from bench.measure.command_measurement import Measurement, Result, Settings
 from bench.measure.command_plan import Side, Template
-from bench.measure.command_report import cells, notes, together, values
+from bench.measure.command_report import COLUMNS, cells, notes, together, values
 from bench.measure.command_runs import NotStarted, Ran
 from bench.warehouse import recorder
 
@@ -120,7 +120,7 @@ def test_without_a_reference_the_others_become_precise_themselves(measure: Any) 
 
     assert (a.status, a.reason) == ("fail_to_run", "no program 'a'")
     assert (b.status, len(b.runs)) == ("ok", 14)
-    assert values(b, a)[-7:] == (None,) * 7
+    assert values(b, a, 9 << 20)[-7:] == (None,) * 7
 
 
 def result(*milliseconds: float, name: str = "x") -> Result:
@@ -173,7 +173,10 @@ def test_a_row_for_people_and_one_for_programs() -> None:
     assert cells(b, a, alone=False, floor_bytes=1 << 20)[-2:] == (
         "2.000x (95 % 2.000–2.000, n=8)", "-50.5 ms (-50.5 … -50.5 ms)",
     )  # fmt: skip
-    assert values(b, a)[4:8] == (8, 0, 50.5 * MS, pytest.approx(0.5345 * MS, rel=1e-3))
+    assert values(b, a, 9 << 20)[4:8] == (8, 0, 50.5 * MS, pytest.approx(0.5345 * MS, rel=1e-3))
+    assert (
+        dict(zip(COLUMNS, values(b, a, 9 << 20), strict=True))["peak_floor_bytes"] == 9 << 20
+    )  # a peak no larger is one at most
 
 
 def test_nothing_known_is_a_dash() -> None:
@@ -181,5 +184,5 @@ def test_nothing_known_is_a_dash() -> None:
     empty = result()
 
     assert cells(empty, empty, alone=True, floor_bytes=1)[1:] == ("–", "–", "–", "–", "–", "0")
-    assert values(empty, empty)[6:] == (None,) * 15
+    assert values(empty, empty, 1)[6:] == (None,) * 16
     assert (together(None), together(0.0), together(999.0, 1500.0, by=" … ")) == ("–", "0.00 ms", "1.00 … 1.50 µs")
