@@ -142,7 +142,7 @@ def _each(option: str, texts: tuple[str, ...], commands: int) -> list[Template |
     """One for each command."""
     if len(texts) not in (0, 1, commands):
         raise BenchError(
-            f"{option} was given {len(texts)} times for {commands} commands: {', '.join(texts)}. Give one for all, or one for each."
+            f"{option} was given {len(texts)} times for {commands} commands: {', '.join(texts)}. Give one for all, or one each."
         )
     return [Template(text) for text in (texts if len(texts) == commands else texts * commands)] or [None] * commands
 

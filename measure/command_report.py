@@ -71,15 +71,11 @@ def cells(result: Result, reference: Result, *, alone: bool, floor_bytes: int) -
         nothing = (str(result.side), "–", "–", "–", "–", "–", count, "–", "–")
         return nothing[:-2] if alone else nothing
     known: dict[str, float | None] = dict(zip(COLUMNS[6:], values(result, reference, floor_bytes)[6:], strict=True))  # type: ignore[arg-type]
-    memory = (
-        size(floor_bytes)
-        if (known["peak_bytes"] or 0) <= (known["peak_floor_bytes"] or 0)
-        else size(known["peak_bytes"])
-    )
+    least = (known["peak_bytes"] or 0) <= (known["peak_floor_bytes"] or 0)
     shown = (
         str(result.side), together(known["mean_ns"], known["stdev_ns"], by=" ± "),
         together(known["min_ns"], known["max_ns"], by=" … "), together(known["user_ns"]), together(known["system_ns"]),
-        f"≤ {memory}" if memory == size(floor_bytes) else memory, count,
+        f"≤ {size(floor_bytes)}" if least else size(known["peak_bytes"]), count,
     )  # fmt: skip
     if alone:
         return shown

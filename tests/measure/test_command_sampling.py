@@ -175,8 +175,8 @@ def test_a_row_for_people_and_one_for_programs() -> None:
     )  # fmt: skip
     assert values(b, a, 9 << 20)[4:8] == (8, 0, 50.5 * MS, pytest.approx(0.5345 * MS, rel=1e-3))
     assert (
-        dict(zip(COLUMNS, values(b, a, 9 << 20), strict=True))["peak_floor_bytes"] == 9 << 20
-    )  # a peak no larger is one at most
+        dict(zip(COLUMNS, values(b, a, 9 << 20), strict=True))["peak_floor_bytes"] > 9 << 20
+    )  # its peak is one at most
 
 
 def test_nothing_known_is_a_dash() -> None:
