@@ -192,9 +192,14 @@ def _line(rows: Sequence[Row], panel: int, series: str, column: str, axis: RunAx
 
 
 def _counts(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """By backend, in how many runs it was judged and in how many not."""
+    """By backend, in how many runs; of a run each suite (mode, dtype, device) is judged by itself, or is a gap."""
     return [
-        {"backend": backend, "runs": len(own), "judged": sum(own), "gaps": len(own) - sum(own)}
+        {
+            "backend": backend,
+            "runs": len({row["run_id"] for row in own}),
+            "judged": sum(bool(row["ran"]) for row in own),
+            "gaps": sum(not row["ran"] for row in own),
+        }
         for backend in dict.fromkeys(row["backend"] for row in rows)
-        for own in [[bool(row["ran"]) for row in rows if row["backend"] == backend]]
+        for own in [[row for row in rows if row["backend"] == backend]]
     ]
