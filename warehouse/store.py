@@ -66,6 +66,10 @@ class Store:
         root = Path(chosen).expanduser() if chosen else _nearest(Path.cwd())
         if root.exists() and not root.is_dir():
             raise BenchError(f"the store {root} is a file. Give a folder with --store, or set BENCH_STORE to one.")
+        if "?" in str(root.absolute()):
+            raise BenchError(
+                f"the store {root} has a '?' in its path, which DuckDB cannot open. Choose another folder."
+            )
         return cls(root.absolute(), _mirrored(root))
 
     def __str__(self) -> str:

@@ -35,6 +35,8 @@ def test_what_cannot_be_a_store_is_an_error(tmp_path: Path) -> None:
     """It says what is there and how to choose another; an empty path, of an unset variable, does not mean the nearest store."""
     with pytest.raises(BenchError, match="is empty"):
         Store.find("")
+    with pytest.raises(BenchError, match=r"has a '\?' in its path"):
+        Store.find(tmp_path / "what?" / "store")
     (tmp_path / "file").touch()
     with pytest.raises(BenchError, match=r"is a file.*--store"):
         Store.find(tmp_path / "file")
