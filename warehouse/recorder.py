@@ -475,7 +475,12 @@ class Case:
         """Record any other scalar; durations in ns, sizes in bytes, `better` is "higher", "lower" or None.
 
         `text` is what belongs to it in words, such as a stack or a path; it becomes `original_value`.
+
+        Raises:
+            BenchError: `better` is something else: nobody could say what a regression is.
         """
+        if better not in (None, "higher", "lower"):
+            raise BenchError(f"better={better!r} is no direction. Write 'higher', 'lower' or None.")
         self._run.emit(
             events.Metric(
                 run_id=self._run.run_id, case_id=self.case_id, metric=name, value=None if value is None else float(value),

@@ -505,3 +505,9 @@ def test_json_that_is_none_closes_no_store(store: Store) -> None:
         run.emit(events.ScheduleChunk(run_id=run.run_id, chunk_sizes=[1], extra=events.Json('{"v": "\\ud800"}')))
 
     assert rows(store, "SELECT extra ->> '$' FROM schedule_chunks") == [('{"v": "\\ud800"}',)]
+
+
+def test_a_direction_is_higher_or_lower(store: Store) -> None:
+    """Any other word would be taken for none, and no regression be seen."""
+    with bench.run("any", store=store) as run, pytest.raises(BenchError, match="is no direction"):
+        run.case("x").metric("tokens", 1, better="Higher")
