@@ -1,5 +1,6 @@
 """The command line: names and one-line helps here, everything else imported when it runs."""
 
+import errno
 import gc
 import importlib
 import os
@@ -109,6 +110,8 @@ def main() -> Any:
     except Exception as error:
         if os.environ.get("BENCH_DEBUG"):
             raise
+        if os.strerror(errno.ENOSPC) in str(error):  # whoever says so: Python, Arrow or DuckDB
+            _stop(f"{error}. Free some space and do it again; everything recorded so far is kept.", Exit.INTERNAL)
         _stop(
             f"internal error, a bug in bench: {type(error).__name__}: {error}. Set BENCH_DEBUG=1 to see where.",
             Exit.INTERNAL,

@@ -1,5 +1,6 @@
 """The commands that keep a store in order, and how the command line takes its options and tells its errors."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -174,6 +175,20 @@ def test_an_internal_error_is_a_sentence_too(
     code, out, err = tell("verify")
     assert (code, out) == (70, "")
     assert err.startswith("Error: internal error, a bug in bench: RuntimeError: oh.")
+
+
+def test_a_full_disk_is_no_bug(store: Store, tell: Callable[..., Told], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs out of room says so in words of its own; the cure is the same."""
+    import bench.warehouse.verify
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(bench.warehouse.verify, "verify", full)
+    monkeypatch.delenv("BENCH_DEBUG", raising=False)
+    code, out, err = tell("verify")
+    assert (code, out) == (70, "")
+    assert "No space left on device. Free some space" in err
 
 
 @click.command(cls=Command)
