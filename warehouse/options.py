@@ -52,6 +52,8 @@ def _repeat_names(args: Sequence[str], names: set[str]) -> list[str]:
             current, fresh = arg, True
             out.append(arg)
         elif arg.startswith("-") and len(arg) > 1 and not _is_number(arg):
+            if current is not None and fresh:  # click would take the next option for the value
+                raise click.BadOptionUsage(current, f"Option {current!r} requires an argument.")
             current = None
             out.append(arg)
         elif current is not None and not fresh:

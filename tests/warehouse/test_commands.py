@@ -228,6 +228,14 @@ def test_options_take_several_values_the_natural_way(line: str, given: dict[str,
     assert (result.exit_code, result.output) == (0, f"{given!r}\n") or eval(result.output) == given
 
 
+def test_an_option_is_no_value_of_the_one_before() -> None:
+    """Its value was forgotten, which is said, instead of looking for a config called --batch-sizes."""
+    result = CliRunner().invoke(example, ["--configs", "--batch-sizes", "1"])
+
+    assert result.exit_code == 2
+    assert "Option '--configs' requires an argument." in result.stderr
+
+
 @pytest.mark.parametrize(
     ("line", "says"), [("--batch-sizes 1 x", "'x' is not a valid integer"), ("--configs", "requires an argument")]
 )
