@@ -48,13 +48,10 @@ def _repeat_names(args: Sequence[str], names: set[str]) -> list[str]:
     for index, arg in enumerate(args):
         if arg == "--":
             return [*out, *args[index:]]
-        if arg in names:
-            current, fresh = arg, True
-            out.append(arg)
-        elif arg.startswith("-") and len(arg) > 1 and not _is_number(arg):
-            if current is not None and fresh:  # click would take the next option for the value
-                raise click.BadOptionUsage(current, f"Option {current!r} requires an argument.")
-            current = None
+        if arg.startswith("-") and len(arg) > 1 and not _is_number(arg):
+            if fresh:  # click would take this option for the value
+                raise click.BadOptionUsage(str(current), f"Option {current!r} requires an argument.")
+            current, fresh = (arg, True) if arg in names else (None, False)
             out.append(arg)
         elif current is not None and not fresh:
             out += [current, arg]
