@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..warehouse.errors import UnknownName
 from .devices import Device
 from .plan import Settings, Workload
 from .program import Agreement, Fact
@@ -175,9 +176,17 @@ class CheckedProgram(FunctionProgram):
 
 
 def resolved(target: str) -> Any:
-    """What `module:name.name` names."""
+    """What `module:name.name` names.
+
+    Raises:
+        UnknownName: The module has no such name.
+    """
     module, _, name = target.partition(":")
-    return operator.attrgetter(name)(importlib.import_module(module))
+    found = importlib.import_module(module)
+    try:
+        return operator.attrgetter(name)(found)
+    except AttributeError as error:
+        raise UnknownName("function", name, dir(error.obj), where=module) from None
 
 
 def same(one: Any, other: Any) -> bool:

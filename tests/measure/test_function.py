@@ -13,12 +13,12 @@ import pytest
 from bench.cli import cli
 from bench.measure.estimate import ratio_of
 from bench.measure.function_command import argument_of
-from bench.measure.function_program import Calls, CheckedProgram, FunctionProgram, Here, same
+from bench.measure.function_program import Calls, CheckedProgram, FunctionProgram, Here, resolved, same
 from bench.measure.function_report import Result as Row
 from bench.measure.plan import Settings, Workload
 from bench.measure.runner import Runner
 from bench.warehouse.database import Warehouse
-from bench.warehouse.errors import BenchError
+from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
@@ -111,7 +111,7 @@ def test_one_that_fails_leaves_the_others_be() -> None:
     assert [name for name, row in found.items() if row["ratio"] is not None] == ["awaited"]
     assert found["fails"]["reason"] == "no such thing"
     assert found["wrong"]["reason"] == "3 instead of 2"
-    assert "has no attribute 'nothing'" in found["nothing"]["reason"]
+    assert "no function 'nothing' in bench_test_work" in found["nothing"]["reason"]
 
 
 def test_a_process_that_dies_is_one_outcome() -> None:
@@ -168,6 +168,12 @@ def test_what_cannot_be_measured_is_said_before_anything_is(arguments: list[str]
 def test_arguments_are_json_or_literals_or_text(text: str, value: Any) -> None:
     """What JSON cannot hold stays text: the argument is recorded with the case."""
     assert argument_of(text) == ("x", value)
+
+
+def test_a_misspelt_function_has_a_nearest_name() -> None:
+    """In the reason of its failure, as everywhere."""
+    with pytest.raises(UnknownName, match=r"no function 'dump5' in json. Nearest: 'dump', 'dumps'"):
+        resolved("json:dump5")
 
 
 def test_a_setup_makes_the_arguments() -> None:
