@@ -225,7 +225,6 @@ def images() -> Iterator[dict[tuple[str, str], bytes]]:
         yield dict(zip(wanted, renderer.render(jobs), strict=True))
 
 
-@pytest.mark.xdist_group("charts")  # what is rendered for all of them is rendered once
 @every_chart
 @every_state
 def test_the_image_has_its_size_and_is_not_blank(images: dict[tuple[str, str], bytes], name: str, of: str) -> None:
@@ -256,7 +255,6 @@ def renderer() -> Iterator[render.Renderer]:
         yield renderer
 
 
-@pytest.mark.xdist_group("charts")
 @every_chart
 def test_every_format_carries_where_the_chart_comes_from(
     tmp_path: Path, again: dict[tuple[str, str], bytes], renderer: render.Renderer, name: str
