@@ -70,7 +70,7 @@ def test_a_failed_case_is_flagged_for_its_status(warehouse: Builder) -> None:
 
     assert warehouse.rows("SELECT name, metric, value, why FROM flags() ORDER BY name") == [
         ("OOM", "status", None, "OOM: the reason"),
-        ("interrupted", "status", None, "interrupted"),
+        ("interrupted", "status", None, "interrupted: its run ended before it did"),
     ]
 
 

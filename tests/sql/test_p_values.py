@@ -44,7 +44,7 @@ def test_p_values_are_those_of_the_t_tests(warehouse: Builder) -> None:
     )
     assert len(rows) == 12
     for name, p, unpaired, low, high, t, degrees in rows:
-        assert p == pytest.approx(2 * stats.t.sf(abs(t), degrees), rel=0.1)  # see _t_tail, of few degrees
+        assert p == pytest.approx(2 * stats.t.sf(abs(t), degrees), rel=1e-5)
         assert (p < 0.05) == (not low <= 1 <= high)
         assert unpaired == pytest.approx(expected[name], rel=0.01)
 

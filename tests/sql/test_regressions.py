@@ -74,8 +74,8 @@ def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int,
         [[f"r{runs:02d}", f"r{runs + 1:02d}"]],
     )
     assert [row["noise"] for row in found] == pytest.approx(expected.noise.tolist(), rel=1e-9)
-    for name in ("p", "q"):  # within what _t_tail promises for 2 degrees of freedom, squared
-        assert [row[name] for row in found] == pytest.approx(getattr(expected, name).tolist(), rel=0.11, abs=1e-15)
+    for name in ("p", "q"):
+        assert [row[name] for row in found] == pytest.approx(getattr(expected, name).tolist(), rel=1e-5, abs=1e-15)
     called = np.where(expected.effect < 0, "IMPROVED", np.where(np.isnan(values[-1]), "SUSPECTED", "REGRESSED"))
     assert [row["verdict"] if row["verdict"] not in ("UNSURE", "STEADY") else "" for row in found] == np.where(
         expected.called, called, ""
