@@ -22,6 +22,8 @@ from bench.query.spark_session import _cause, session  # noqa: E402
 from bench.warehouse.translate import Untranslatable, reads, translate  # noqa: E402
 from sqlglot import exp  # noqa: E402
 
+pytestmark = pytest.mark.xdist_group("spark")  # what is translated for both is translated once
+
 PUBLIC = {name for name in (*sql.tables(), *sql.views()) if not name.startswith("_")}
 # Plain enough for every engine; whoever makes one of them less plain shall know it.
 EVERYWHERE = {
