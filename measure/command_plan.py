@@ -5,6 +5,7 @@ import math
 import re
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,6 +87,18 @@ def template_of(words: Sequence[str]) -> Template:
     return Template(words[0] if len(words) == 1 else " ".join(map(_quoted, words)), tuple(words))
 
 
+def by_name(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Arguments or parameters by their names.
+
+    Raises:
+        BenchError: A name is there twice.
+    """
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            raise BenchError(f"{name!r} was given twice. Write all its values at once: --parameter NAME=1,10,100")
+    return dict(pairs)
+
+
 def parameter_of(text: str) -> tuple[str, list[int | float | str]]:
     """Read `NAME=VALUE,…`, where a value may be a scan, `FROM..TO` or `FROM..TO..STEP`, both ends included.
 
@@ -126,9 +139,7 @@ def plan(
     """
     if len(names) not in (0, len(templates)):
         raise BenchError(f"{len(names)} names for {len(templates)} commands. Give --name once for each, or not at all.")
-    axes = dict(parameters)
-    if len(axes) != len(parameters):
-        raise BenchError("a parameter was given twice. Write all its values at once: NAME=1,10,100")
+    axes = by_name(parameters)
     hooks = hooks or [Hooks()] * len(templates)
     _check_used(templates, hooks, axes)
     combinations = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]

@@ -12,7 +12,7 @@ from ..warehouse.errors import BenchError, Exit, UnknownName
 from ..warehouse.options import share_option
 from ..warehouse.store import Store
 from .benchmark_finder import Group, find
-from .command_plan import parameter_of
+from .command_plan import by_name, parameter_of
 from .console import SECONDS, recorded, run_options, talk, write
 from .machine_lock import alone, lock_option
 from .plan import Settings, Workload
@@ -59,17 +59,11 @@ def _setup(ctx: click.Context, param: click.Parameter, target: str | None) -> st
 
 
 def _arguments(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
-    return _by_name(list(map(argument_of, texts)))
+    return by_name(list(map(argument_of, texts)))
 
 
 def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
-    return _by_name(list(map(parameter_of, texts)))
-
-
-def _by_name(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(found := dict(pairs)) != len(pairs):
-        raise BenchError("an argument was given twice. Several values are written at once: --parameter NAME=1,10,100")
-    return found
+    return by_name(list(map(parameter_of, texts)))
 
 
 @click.command("function")

@@ -20,7 +20,7 @@ NUMBERS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(NUMBERS, min_size=1, max_size=8),
     clean=st.booleans(),

@@ -51,7 +51,7 @@ def whole(value: Any) -> Any:
     return {key: whole(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(VALUES, st.sampled_from([None, 1]), st.booleans())
 def test_it_is_the_document(value: Any, indent: int | None, plain: bool) -> None:
     """In any layout, in ASCII or not."""

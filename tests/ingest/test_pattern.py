@@ -128,7 +128,7 @@ def test_a_pattern_that_cannot_be_used_says_why(pattern: str, error: str) -> Non
         Pattern(pattern, [])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=40))
 def test_any_text_is_a_pattern_or_an_error(text: str) -> None:
     """Nothing else comes of it."""

@@ -409,7 +409,7 @@ def test_half_a_record_of_a_killed_process_is_left_out(tmp_path: Path) -> None:
     assert len(list(reader.steps())) == 2
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TREES)
 def test_lines_that_are_only_hits_are_told_from_others(traced: Traced, tree: Any) -> None:
     """What is counted is the same as where every line is looked at in full."""
@@ -445,7 +445,7 @@ def test_a_line_that_moves_nothing_is_soon_only_counted(traced: Traced, monkeypa
     assert len(looked) <= 5
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.sampled_from(["enter", "line", "leave"]), st.integers(1, 5), st.lists(st.integers(-9, 9))))
 )

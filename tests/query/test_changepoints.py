@@ -304,7 +304,7 @@ def beside(places: list[int], others: list[int]) -> bool:
 
 
 @given(plateaus())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 def test_planted_steps_are_found(planted: tuple[NDArray[np.float64], list[int]]) -> None:
     """All of them, within a value."""
     values, starts = planted
@@ -313,7 +313,7 @@ def test_planted_steps_are_found(planted: tuple[NDArray[np.float64], list[int]])
 
 
 @given(st.integers(6, 40), st.integers(6, 40), st.integers(0, 1000), st.sampled_from([5.0, -5.0, 8.0]))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_a_step_of_five_sigma_with_six_values_on_either_side_is_found(n: int, m: int, seed: int, height: float) -> None:
     """Within a value."""
     values = np.random.default_rng(seed).standard_normal(n + m)
@@ -323,7 +323,7 @@ def test_a_step_of_five_sigma_with_six_values_on_either_side_is_found(n: int, m:
 
 
 @given(plateaus(), st.integers(-900, 900), st.sampled_from([1.0, -1.0]))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 def test_units_do_not_matter(planted: tuple[NDArray[np.float64], list[int]], power: int, sign: float) -> None:
     """Scaled by powers of two from 1e-270 to 1e270, and turned over, everything is the same, p to the last bit."""
     values, _ = planted
@@ -338,7 +338,7 @@ def replaced(change: ChangePoint, factor: float) -> ChangePoint:
 
 
 @given(plateaus(), st.floats(-1e6, 1e6), st.floats(0.01, 100))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 def test_where_zero_lies_does_not_matter(
     planted: tuple[NDArray[np.float64], list[int]], shift: float, factor: float
 ) -> None:
@@ -352,7 +352,7 @@ def test_where_zero_lies_does_not_matter(
 
 
 @given(plateaus())
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 def test_the_direction_of_time_does_not_matter(planted: tuple[NDArray[np.float64], list[int]]) -> None:
     """Backwards, the levels part at the same places, within a value."""
     values, starts = planted
@@ -361,7 +361,7 @@ def test_the_direction_of_time_does_not_matter(planted: tuple[NDArray[np.float64
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(allow_nan=True), st.integers(-3, 3)), max_size=80), st.integers(0, 3))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_whatever_is_given_the_answer_is_in_order(values: list[float | None], seed: int) -> None:
     """Deterministic, places within the series, nothing that overlaps, levels finite."""
     answer = change_points(values, seed=seed)

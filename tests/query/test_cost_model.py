@@ -153,7 +153,7 @@ def test_two_steps_in_five_may_be_hiccups() -> None:
     assert model.r2 and model.r2_all and model.r2 > 0.99 > 0.5 > model.r2_all
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.floats(1e-6, 1e6))
 def test_another_unit_of_time_changes_nothing_else(factor: float) -> None:
     """Times scale, counts of tokens do not."""
@@ -230,7 +230,7 @@ numbers = st.integers(1, 5) | st.sampled_from([64, 2048, 2**40, 2**62])
 times = st.floats(1e-9, 1e9) | st.sampled_from([1e-99, 1.0, 1e99])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
 @given(st.lists(st.tuples(numbers, numbers, times), min_size=1, max_size=12), st.integers(200, 400))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_degenerate_data_never_crash(pattern: list[tuple[int, int, float]], count: int) -> None:

@@ -21,7 +21,7 @@ from bench.warehouse.output import ratio
 from bench.warehouse.recorder import run as record
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ..builders import Builder, case, chunk, metric, outcome, run, source, timing
@@ -296,7 +296,6 @@ def test_without_speedups_there_is_no_mean_to_explain(warehouse: Any) -> None:
 BUILT = Builder()
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_a_literal_is_the_text_and_printable(text: str) -> None:
     """Whatever it holds."""

@@ -251,7 +251,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 DURATIONS = st.lists(st.integers(1, 10**12), min_size=1, max_size=8)
 
 
-@settings(max_examples=12, deadline=None, phases=[Phase.generate])
+@settings(max_examples=12, phases=[Phase.generate])
 @given(
     target=st.sampled_from(sorted(TARGETS)),
     cases=st.dictionaries(

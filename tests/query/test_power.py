@@ -50,7 +50,7 @@ def exact_multiple(runs: int, weight: float, alpha: float, power: float) -> floa
     return float(ncp) * math.sqrt(math.pi / (runs + math.pi / 2 - 1))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     runs=st.integers(1, 200), weight=st.floats(3, 30), alpha=st.sampled_from([0.05, 0.1, 0.01, 0.002]),
     power=st.sampled_from([0.8, 0.9]),

@@ -19,7 +19,7 @@ def standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @given(st.lists(st.integers(0, 5), min_size=6, max_size=30).filter(lambda values: len(set(values)) > 1))
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 def test_the_scan_finds_the_strongest_contrast(values: list[int]) -> None:
     """Its z² is that of comparing the mean of the stretch with the mean of the rest, over every stretch it looks at."""
     y = standardised(np.array(values, dtype=float))
@@ -63,7 +63,7 @@ def test_noise_is_that_around_the_level() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60), st.floats(0.1, 10))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_a_level_is_the_mean_of_what_is_near_the_median(values: list[float], noise: float) -> None:
     """As scipy trims: within three sigma of it."""
     x = np.array(values)

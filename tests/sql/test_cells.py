@@ -62,7 +62,7 @@ def test_a_case_announced_twice_is_one_cell(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT n FROM cells") == [(1,)]
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(st.lists(st.lists(st.integers(1, 10**12), min_size=1, max_size=40), min_size=1, max_size=8))
 def test_statistics_are_those_of_numpy(cases: list[list[int]]) -> None:
     """Quartiles by linear interpolation, n - 1 in the standard deviation; of each case by itself."""

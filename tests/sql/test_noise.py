@@ -49,7 +49,7 @@ def expected(
 VALUE = st.one_of(st.floats(1e-6, 1e9), st.just(5.0), st.just(0.0), st.just(-1.0), st.none(), st.just(math.nan))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.dictionaries(st.sampled_from("abc"), st.lists(VALUE, min_size=5, max_size=5), min_size=1))
 def test_noise_is_that_of_numpy(values: dict[str, list[float | None]]) -> None:
     """NULL, NaN, zeros and negatives have no logarithm and are left out; ties have no noise; one run has none of its own."""

@@ -41,7 +41,7 @@ def test_a_series_is_of_one_config_case_metric_phase_and_unit(warehouse: Builder
 SAMPLE = st.one_of(st.none(), st.floats(-1e6, 1e6), st.sampled_from([0.0, 1.0]), st.sampled_from([math.nan, math.inf]))
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.lists(st.lists(SAMPLE, max_size=30), min_size=1, max_size=9))
 def test_a_value_is_the_median_of_its_samples_with_its_interval(cases: list[list[float | None]]) -> None:
     """As numpy has it, over what is a number; the interval by rank from 6 samples on; no samples, no row."""

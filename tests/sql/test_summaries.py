@@ -43,7 +43,7 @@ def blocks(name: str, ratio: float, run: str = "run") -> list[Event]:
 VALUES = st.one_of(st.none(), st.just(0.0), st.floats(0.01, 100), st.just(1.0), st.just(math.nan))
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.lists(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=8), min_size=1, max_size=7))
 def test_geometric_means_are_those_of_scipy(runs: list[list[tuple[float | None, float | None]]]) -> None:
     """Over what passes on this backend, or on both; slowdowns as they are, or as 1; what is left out is counted."""

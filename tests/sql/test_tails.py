@@ -33,7 +33,7 @@ def test_the_normal_tail_is_within_two_in_ten_million() -> None:
     assert tails("_normal_tail(x)", z) == pytest.approx(norm.sf(z), rel=2e-7, abs=0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-37, 37), min_size=1))
 def test_the_normal_tail_at_any_point(z: list[float]) -> None:
     """Also where the grid has none."""

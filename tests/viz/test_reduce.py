@@ -29,7 +29,7 @@ def reduced(points: Sequence[Point], grid: tuple[int, int] = GRID, **options: in
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(POINTS)
 def test_every_point_is_stood_for_once(points: list[Point]) -> None:
     """The n of the kept rows add up to the rows there were, config by config."""
@@ -39,7 +39,7 @@ def test_every_point_is_stood_for_once(points: list[Point]) -> None:
         assert sum(c == config for c, _, _ in points) == sum(row["n"] for row in kept if row["config"] == config)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(POINTS)
 def test_kept_rows_are_real_and_in_drawing_order(points: list[Point]) -> None:
     """Nothing is snapped or invented, and what was drawn last is still drawn last."""
@@ -49,7 +49,7 @@ def test_kept_rows_are_real_and_in_drawing_order(points: list[Point]) -> None:
     assert all(points[row["rank"]] == (row["config"], row["x"], row["y"]) for row in kept)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(POINTS)
 def test_extremes_stay(points: list[Point]) -> None:
     """The lowest and the highest x and y of each config are among the rows kept."""

@@ -55,7 +55,7 @@ def timing(number: int, **fields: Any) -> Timing:
 
 
 @pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.TABLE)
-@settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())
 def test_every_event_comes_back_as_it_was(kind: type[Event], data: st.DataObject, tmp_path: Path) -> None:
     """Any event of any table, with any values its columns can hold, survives the journal."""
@@ -64,7 +64,7 @@ def test_every_event_comes_back_as_it_was(kind: type[Event], data: st.DataObject
     assert expected(events) == read_rows(written(tmp_path, *events))
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
+@settings(max_examples=30, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(events=st.lists(any_events(run_id=RUN), max_size=12), repeat=st.integers(1, 3))
 def test_tables_and_repeated_shapes_mix(events: list[Event], repeat: int, tmp_path: Path) -> None:
     """Rows of all tables interleaved, and runs of rows of one shape, decode to the same."""

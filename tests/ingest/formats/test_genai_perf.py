@@ -9,7 +9,7 @@ import pytest
 from bench.ingest.format import find_format
 from bench.ingest.load import Report
 from bench.warehouse.events import Case, Metric
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from .reading import lay, read, read_file
@@ -183,7 +183,6 @@ def test_files_of_one_benchmark_are_one_case(tmp_path: Path, load: Callable[...,
     assert any("says rounded what profile_export_genai_perf.json" in note for note in report.notes)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(1, 10**9), min_size=1, max_size=5), min_size=1, max_size=5))
 def test_times_add_up(requests: list[list[int]]) -> None:
     """To the first token and from token to token is the latency, to the ns."""

@@ -212,7 +212,7 @@ def test_a_packed_trace_that_was_cut_short() -> None:
     assert "cannot be unpacked" in found.rejects()[-1][1]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(st.text("ab\"\\'{}[], \n:é", min_size=1), min_size=1, max_size=8),
     size=st.integers(1, 400),

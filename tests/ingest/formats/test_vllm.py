@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bench.ingest.load import Report
 from bench.warehouse.events import Case, Metric, Outcome, Timing
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from .reading import Read, lay, read
@@ -182,7 +182,6 @@ def test_a_folder_of_a_sweep_is_one_run(tmp_path: Path, load: Callable[..., Repo
 LATENCY = st.floats(1e-4, 100.0)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(LATENCY, st.lists(LATENCY, max_size=4), st.booleans()), min_size=1, max_size=8))
 def test_every_request_is_there(requests: list[tuple[float, list[float], bool]]) -> None:
     """Samples are those of the requests that completed; NULL stand where one failed."""
