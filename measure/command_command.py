@@ -130,7 +130,7 @@ def command(
                 run.close("interrupted", "Ctrl-C", seal=False)
             run.close(seal=False)  # whoever opens the store next does that; it takes longer than many a command
         progress("")
-        _show(measured, fmt, settings["warmup"], empty_ns, starter.floor_bytes)
+        _show(measured, fmt, settings["warmup"], empty_ns)
     recorded(run)
     if measurement.interrupted:
         raise KeyboardInterrupt
@@ -160,16 +160,14 @@ def _say(text: str) -> None:
         progress(text)
 
 
-def _show(
-    comparisons: "Sequence[Sequence[Result]]", fmt: str, warmup: int, empty_ns: float | None, floor_bytes: int
-) -> None:
+def _show(comparisons: "Sequence[Sequence[Result]]", fmt: str, warmup: int, empty_ns: float | None) -> None:
     """Write a row for each case to stdout, and what it cannot say to stderr."""
     from .command_report import COLUMNS, HEADINGS, cells, notes, values
 
     rows = [(result, results[0]) for results in comparisons for result in results]
     alone = all(len(results) == 1 for results in comparisons)
-    shown = (cells(*row, alone=alone, floor_bytes=floor_bytes) for row in rows)
-    exact = (values(*row, floor_bytes) for row in rows)
+    shown = (cells(*row, alone=alone) for row in rows)
+    exact = (values(*row) for row in rows)
     write(fmt, shown=(HEADINGS[:-2] if alone else HEADINGS, shown), exact=(COLUMNS, exact))
     for row in rows:
         for note in notes(*row, warmup=warmup, empty_ns=empty_ns):

@@ -17,7 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
-LOOK_NS = 10_000_000  # how often the tree's memory is added up, where the command has children
+LOOK_NS = 10_000_000  # how often memory is looked at; before that after 1, 2, 4 and 8 ms
+FIRST_LOOK_NS = 1_000_000
 TAIL_BYTES = 4096
 PIPE_READS = 64  # of TAIL_BYTES: all that a pipe holds, even if someone goes on writing
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -29,7 +30,7 @@ def main() -> None:
     """Answer requests until there are none."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for bench, which closes stdin
     with open(0, "rb") as requests, open(1, "wb") as replies:
-        _reply(replies, _high_water())
+        _reply(replies, _high_water(os.getpid()))  # below that the kernel tells no peak of a command
         while True:
             try:
                 request = marshal.load(requests)
@@ -61,7 +62,8 @@ def _run(request: dict[str, Any], replies: BinaryIO) -> dict[str, Any]:
     if request["tell"]:
         _reply(replies, pid)
     tail = bytearray()
-    ended, timed_out, together = _wait(pid, reading, tail, None if seconds is None else began + int(seconds * 1e9))
+    deadline = None if seconds is None else began + int(seconds * 1e9)
+    ended, timed_out, seen, together = _wait(pid, reading, tail, deadline)
     _, status, usage = os.wait4(pid, 0)
     for _ in range(PIPE_READS):
         if not _read(reading, tail):
@@ -70,27 +72,33 @@ def _run(request: dict[str, Any], replies: BinaryIO) -> dict[str, Any]:
     return {
         "duration_ns": ended - began, "timed_out": timed_out, "code": os.waitstatus_to_exitcode(status),
         "user_ns": round(usage.ru_utime * 1e9), "system_ns": round(usage.ru_stime * 1e9),
-        "peak_bytes": usage.ru_maxrss * 1024, "tree_bytes": together,
+        "peak_bytes": usage.ru_maxrss * 1024, "seen_bytes": seen, "tree_bytes": together,
         "minor_faults": usage.ru_minflt, "major_faults": usage.ru_majflt,
         "voluntary_switches": usage.ru_nvcsw, "involuntary_switches": usage.ru_nivcsw, "stderr": bytes(tail),
     }  # fmt: skip
 
 
-def _wait(pid: int, reading: int, tail: bytearray, deadline: int | None) -> tuple[int, bool, int | None]:
-    """Sleep until the command ends; when that was, whether that was too late, and the most that several held together."""
+def _wait(pid: int, reading: int, tail: bytearray, deadline: int | None) -> tuple[int, bool, int, int | None]:
+    """Sleep until the command ends.
+
+    Returns:
+        When that was, whether that was too late, the most that one process was seen to have held, and that several held
+        together.
+    """
     process = os.pidfd_open(pid)
     waiting = select.poll()
     for descriptor in (process, reading):
         waiting.register(descriptor, select.POLLIN)
     waiting.register(0, 0)  # hang-ups are told in any case
-    killed, together, look = False, None, time.perf_counter_ns() + LOOK_NS
+    began = now = time.perf_counter_ns()
+    killed, seen, together, look = False, 0, None, began + FIRST_LOOK_NS
     try:
         while True:
-            ready = dict(waiting.poll(LOOK_NS / 1e6))
+            ready = dict(waiting.poll(max(0, look - now) / 1e6))
             now = time.perf_counter_ns()
             late = deadline is not None and now >= deadline
             if process in ready:
-                return now, late, together
+                return now, late, seen, together
             if 0 in ready:  # bench is gone, or wants no more
                 _kill(pid)
                 os._exit(1)
@@ -100,8 +108,9 @@ def _wait(pid: int, reading: int, tail: bytearray, deadline: int | None) -> tupl
                 killed = True
                 _kill(pid)
             if now >= look:
-                look = now + LOOK_NS
+                look = now + min(now - began, LOOK_NS)
                 sizes = dict(_tree(pid))
+                seen = max(seen, _high_water(pid), *sizes.values())
                 if len(sizes) > 1:
                     together = max(together or 0, sum(sizes.values()))
     finally:
@@ -139,10 +148,13 @@ def _kill(pid: int) -> None:
             continue
 
 
-def _high_water() -> int:
-    """The most this process held: below that no peak of a command can be told."""
-    with open("/proc/self/status", "rb") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(b"VmHWM:"))
+def _high_water(pid: int) -> int:
+    """The most a process held since it called exec; 0 if it has ended."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as status:
+            return next((int(line.split()[1]) * 1024 for line in status if line.startswith(b"VmHWM:")), 0)
+    except OSError:
+        return 0
 
 
 def _reply(replies: BinaryIO, what: Any) -> None:

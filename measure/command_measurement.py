@@ -102,7 +102,7 @@ class Measurement:
             ]
             for sides in comparisons
         ]
-        self._metric("launcher_peak", self._launcher.floor_bytes, "bytes")  # no peak below it can be seen
+        self._metric("launcher_peak", self._launcher.floor_bytes, "bytes")  # the kernel tells no peak below it
         for results in plan:
             if self.interrupted:
                 for result in results:
@@ -193,7 +193,7 @@ class Measurement:
             self._failed(result, phase, status, reason, **details)
             return
         result.running = 0
-        case.memory(ran.peak_bytes, phase=phase)
+        case.memory(ran.seen_bytes, phase=phase, error_bound_bytes=ran.peak_bytes - ran.seen_bytes or None)
         if ran.tree_bytes is not None:
             case.memory(ran.tree_bytes, source="rss_tree_sampled", phase=phase)
         if ran.code:

@@ -15,21 +15,21 @@ from .words import size
 HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
 COLUMNS = (
     "name", "parameters", "status", "reason", "runs", "failed", "mean_ns", "stdev_ns", "median_ns", "min_ns", "max_ns",
-    "user_ns", "system_ns", "peak_bytes", "peak_floor_bytes", "ratio", "low", "high", "blocks", "difference_ns",
+    "user_ns", "system_ns", "peak_bytes", "error_bound_bytes", "ratio", "low", "high", "blocks", "difference_ns",
     "difference_low_ns", "difference_high_ns",
 )  # fmt: skip
 OUTLIER = 14.826  # median absolute deviations: ten standard deviations of a normal distribution
 FAR = 0.1  # of the median; nearer ones are no outliers, however steady the others
 SLOW_FIRST = 1.1  # times the slowest of the others
 START_SHARE = 0.1  # of a run, from which on the start of its process is worth a word
-FLOOR_SLACK = 1.05  # the launcher grows a little while it works
 _SCALES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
-def values(result: Result, reference: Result, floor_bytes: int) -> tuple[object, ...]:
+def values(result: Result, reference: Result) -> tuple[object, ...]:
     """The row of COLUMNS: times in ns, sizes in bytes; None where nothing is known.
 
-    The difference is what the ratio makes of the reference's mean; its interval, too. A peak up to the floor is one at most.
+    The difference is what the ratio makes of the reference's mean; its interval, too. The peak may be higher by the error
+    bound, None where the kernel tells it.
     """
     head = (
         result.side.name,
@@ -44,11 +44,12 @@ def values(result: Result, reference: Result, floor_bytes: int) -> tuple[object,
         return (*head, *[None] * (len(COLUMNS) - len(head)))
     spread = statistics.stdev(times) if len(times) > 1 else None
     own = (statistics.fmean(times), spread, statistics.median(times), min(times), max(times))
+    least, most = peak_bytes(result)
     used = (
         statistics.fmean(ran.user_ns for ran in runs),
         statistics.fmean(ran.system_ns for ran in runs),
-        peak_bytes(result),
-        round(FLOOR_SLACK * floor_bytes),
+        least,
+        most - least or None,
     )
     return (*head, *own, *used, *_against(result, reference))
 
@@ -64,18 +65,17 @@ def _against(result: Result, reference: Result) -> tuple[float | None, ...]:
     return (found.ratio, low, high, found.n, *differences)
 
 
-def cells(result: Result, reference: Result, *, alone: bool, floor_bytes: int) -> tuple[str, ...]:
+def cells(result: Result, reference: Result, *, alone: bool) -> tuple[str, ...]:
     """The row of HEADINGS; of a lone side without the last two."""
     count = f"{len(result.runs)}" + (f" + {result.failures} failed" if result.failures else "")
     if not result.runs:
         nothing = (str(result.side), "–", "–", "–", "–", "–", count, "–", "–")
         return nothing[:-2] if alone else nothing
-    known: dict[str, float | None] = dict(zip(COLUMNS[6:], values(result, reference, floor_bytes)[6:], strict=True))  # type: ignore[arg-type]
-    least = (known["peak_bytes"] or 0) <= (known["peak_floor_bytes"] or 0)
+    known: dict[str, float | None] = dict(zip(COLUMNS[6:], values(result, reference)[6:], strict=True))  # type: ignore[arg-type]
     shown = (
         str(result.side), together(known["mean_ns"], known["stdev_ns"], by=" ± "),
         together(known["min_ns"], known["max_ns"], by=" … "), together(known["user_ns"]), together(known["system_ns"]),
-        f"≤ {size(floor_bytes)}" if least else size(known["peak_bytes"]), count,
+        _peak(*peak_bytes(result)), count,
     )  # fmt: skip
     if alone:
         return shown
@@ -132,9 +132,21 @@ def notes(result: Result, reference: Result, *, warmup: int, empty_ns: float | N
         )
 
 
-def peak_bytes(result: Result) -> int:
-    """The most the command held in any run: one process, or several together where they were seen to hold more."""
-    return max(max(ran.peak_bytes, ran.tree_bytes or 0) for ran in result.runs.values())
+def _peak(least: int, most: int) -> str:
+    """Known from both sides; of a command that ended before it was looked at, from above."""
+    if least == most:
+        return size(most)
+    if not least:
+        return f"≤ {size(most)}"
+    low, high = size(least), size(most)
+    return f"{low.removesuffix(high[-4:])} … {high}"
+
+
+def peak_bytes(result: Result) -> tuple[int, int]:
+    """Between what the most lies that it held in any run: one process, or several together where they were seen to hold more."""
+    together = max(ran.tree_bytes or 0 for ran in result.runs.values())
+    least, most = (max(getattr(ran, name) for ran in result.runs.values()) for name in ("seen_bytes", "peak_bytes"))
+    return max(least, together), max(most, together)
 
 
 def _times(result: Result) -> list[int]:

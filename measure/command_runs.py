@@ -14,6 +14,7 @@ from typing import Any
 
 from ..warehouse.errors import BenchError
 
+FLOOR_SLACK = 1.05  # the launcher grows a little while it works
 COUNTERS = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")  # columns of `timings`
 
 
@@ -22,7 +23,9 @@ class Ran:
     """One run. Times in ns; counters and memory are of the process and of the descendants it waited for.
 
     `code` is the exit code, negative for the signal that ended it. `peak_bytes` is the most one process held, by the
-    kernel's own mark; `tree_bytes` the most that several held together when looked at, None where none had children.
+    kernel's own mark; of a process smaller than the launcher that mark is the launcher's, and `seen_bytes` says what it was
+    seen to have held: the peak lies between the two, which are one elsewhere. `tree_bytes` is the most that several held
+    together when looked at, None where none had children.
     """
 
     duration_ns: int
@@ -31,6 +34,7 @@ class Ran:
     user_ns: int
     system_ns: int
     peak_bytes: int
+    seen_bytes: int
     tree_bytes: int | None
     minor_faults: int
     major_faults: int
@@ -83,7 +87,7 @@ class Launcher:
 
     @property
     def floor_bytes(self) -> int:
-        """The least peak that a command can show: what the launcher itself held."""
+        """The least peak that the kernel tells of a command: what the launcher itself held."""
         if self._floor is None:
             self._floor = int(self._answer())
         return self._floor
@@ -116,6 +120,8 @@ class Launcher:
             raise
         if "error" in ran:
             raise NotStarted(f"{arguments[0]}: {ran['error']}")
+        if ran["peak_bytes"] > FLOOR_SLACK * self.floor_bytes:
+            ran["seen_bytes"] = ran["peak_bytes"]
         return Ran(**ran)
 
     def close(self) -> None:

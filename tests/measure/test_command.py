@@ -73,6 +73,16 @@ def test_a_large_run_lends_the_next_nothing() -> None:
     assert small < 12 * MB
 
 
+def test_a_command_smaller_than_what_starts_it_is_looked_at() -> None:
+    """The kernel tells of the launcher then: the peak is between what was seen and that. Elsewhere the two are one."""
+    with launcher() as starter:
+        large = starter.run([*PYTHON, f"bytearray({100 * MB})"])
+        small = starter.run(["sh", "-c", "x=$(head -c 3000000 /dev/zero | tr '\\0' x); sleep 0.3"])
+
+    assert large.seen_bytes == large.peak_bytes > 100 * MB
+    assert 3000000 < small.seen_bytes <= small.peak_bytes < 14 * MB
+
+
 # Both hold their memory before either goes on.
 BOTH = f"""
 import os, time

@@ -16,7 +16,8 @@ MS = 1_000_000
 
 def ran(duration_ns: int, **said: Any) -> Ran:
     usual: dict[str, Any] = {
-        "timed_out": False, "code": 0, "user_ns": 0, "system_ns": 0, "peak_bytes": 9 << 20, "tree_bytes": None,
+        "timed_out": False, "code": 0, "user_ns": 0, "system_ns": 0, "peak_bytes": 9 << 20, "seen_bytes": 5 << 20,
+        "tree_bytes": None,
         "minor_faults": 1, "major_faults": 0, "voluntary_switches": 1, "involuntary_switches": 0, "stderr": b"",
     }  # fmt: skip
     return Ran(duration_ns=duration_ns, **{**usual, **said})
@@ -120,7 +121,7 @@ def test_without_a_reference_the_others_become_precise_themselves(measure: Any) 
 
     assert (a.status, a.reason) == ("fail_to_run", "no program 'a'")
     assert (b.status, len(b.runs)) == ("ok", 14)
-    assert values(b, a, 9 << 20)[-7:] == (None,) * 7
+    assert values(b, a)[-7:] == (None,) * 7
 
 
 def result(*milliseconds: float, name: str = "x") -> Result:
@@ -164,24 +165,43 @@ def test_too_few_runs_and_no_difference_are_said() -> None:
 
 
 def test_a_row_for_people_and_one_for_programs() -> None:
-    """A single unit, the sign of a difference, a peak below what can be seen."""
+    """A single unit, the sign of a difference, a peak below what the kernel tells."""
     a, b = result(*[100, 102] * 4, name="a"), result(*[50, 51] * 4, name="b")
 
-    assert cells(a, a, alone=False, floor_bytes=9 << 20) == (
-        "a", "101.0 ± 1.1 ms", "100.0 … 102.0 ms", "0.00 ms", "0.00 ms", "≤ 9.00 MiB", "8", "reference", "",
+    assert cells(a, a, alone=False) == (
+        "a", "101.0 ± 1.1 ms", "100.0 … 102.0 ms", "0.00 ms", "0.00 ms", "5.00 … 9.00 MiB", "8", "reference", "",
     )  # fmt: skip
-    assert cells(b, a, alone=False, floor_bytes=1 << 20)[-2:] == (
+    assert cells(b, a, alone=False)[-2:] == (
         "2.000x (95 % 2.000–2.000, n=8)", "-50.5 ms (-50.5 … -50.5 ms)",
     )  # fmt: skip
-    assert values(b, a, 9 << 20)[4:8] == (8, 0, 50.5 * MS, pytest.approx(0.5345 * MS, rel=1e-3))
-    exact = dict(zip(COLUMNS, values(b, a, 9 << 20), strict=True))
-    assert exact["peak_floor_bytes"] == round(1.05 * (9 << 20))
+    assert values(b, a)[4:8] == (8, 0, 50.5 * MS, pytest.approx(0.5345 * MS, rel=1e-3))
+    exact = dict(zip(COLUMNS, values(b, a), strict=True))
+    assert (exact["peak_bytes"], exact["error_bound_bytes"]) == (5 << 20, 4 << 20)
+
+
+@pytest.mark.parametrize(
+    ("seen", "peak", "together", "shown"),
+    [
+        (500 << 20, 500 << 20, None, "500 MiB"),
+        (5 << 20, 9 << 20, None, "5.00 … 9.00 MiB"),
+        (900 << 10, 9 << 20, None, "900 KiB … 9.00 MiB"),
+        (0, 9 << 20, None, "≤ 9.00 MiB"),
+        (5 << 20, 9 << 20, 7 << 20, "7.00 … 9.00 MiB"),
+        (5 << 20, 9 << 20, 12 << 20, "12.0 MiB"),
+    ],
+)
+def test_a_peak_is_known_from_both_sides(seen: int, peak: int, together: int | None, shown: str) -> None:
+    """One figure where the kernel tells it, or where several held more than it could be; both ends otherwise."""
+    runs = {0: ran(MS, seen_bytes=seen, peak_bytes=peak, tree_bytes=together)}
+    of = Result(Side("x", {}, Template("x")), None, runs, count=1)  # type: ignore[arg-type]
+
+    assert cells(of, of, alone=True)[5] == shown
 
 
 def test_nothing_known_is_a_dash() -> None:
     """Never a zero."""
     empty = result()
 
-    assert cells(empty, empty, alone=True, floor_bytes=1)[1:] == ("–", "–", "–", "–", "–", "0")
-    assert values(empty, empty, 1)[6:] == (None,) * 16
+    assert cells(empty, empty, alone=True)[1:] == ("–", "–", "–", "–", "–", "0")
+    assert values(empty, empty)[6:] == (None,) * 16
     assert (together(None), together(0.0), together(999.0, 1500.0, by=" … ")) == ("–", "0.00 ms", "1.00 … 1.50 µs")
