@@ -3,11 +3,10 @@
     def test_sort(bench):
         assert bench(sorted, [3, 1, 2]) == [1, 2, 3]
 
-Without `--bench` the call is made once and nothing else happens: nothing of bench is imported until something is measured.
+Without `--bench` the call is made once and nothing else happens: of bench nothing that measures is imported.
 Nor is anything measured beside xdist's processes, which would measure each other.
 """
 
-import inspect
 import math
 import os
 from collections.abc import Callable, Generator
@@ -81,7 +80,9 @@ class Bench:
         self._used = False
 
     def __call__(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Measure `function(*args, **kwargs)`, awaited if it is a coroutine; its arguments are the same objects at every call.
+        """Measure `function(*args, **kwargs)`; its arguments are the same objects at every call.
+
+        A coroutine is awaited; a generator is run to its end, and what it yields is returned as a list.
 
         Raises:
             RuntimeError: It was called before in this test.
@@ -115,9 +116,6 @@ def _theirs(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _once(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    result = function(*args, **kwargs)
-    if not inspect.iscoroutine(result):
-        return result
-    import asyncio
+    from .measure.finishing import finished
 
-    return asyncio.run(result)
+    return finished(function(*args, **kwargs), keep=True)

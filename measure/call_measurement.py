@@ -15,7 +15,7 @@ from .sampling import Reading, Sample, Sampler, SideFailed
 
 @dataclass(slots=True)
 class Measured:
-    """What is known of a call: what the first one returned, ns of one by sample, and the half-width of their interval."""
+    """What is known of a call: what the first one gave, ns of one by sample, and the half-width of their interval."""
 
     result: Any
     times: list[float] = field(default_factory=list)
@@ -28,7 +28,7 @@ def measure_call(
 ) -> Measured:  # fmt: skip
     """Record the first call, the peak memory of one, and samples until the time is known well enough.
 
-    The arguments are the same objects at every call; a coroutine function is awaited.
+    The arguments are the same objects at every call, which is brought to its end (see finishing).
 
     Args:
         case: Case to record into; it has an outcome afterwards.
@@ -49,7 +49,7 @@ def measure_call(
             measured.times.append(sample.reading.each_ns)
 
     with contextlib.closing(asyncio.new_event_loop()) as loop, _failing_as_outcome(case):
-        call = Calls(function, positional, named, loop)
+        call = Calls(function, positional, named, loop, keep=True)
         results: list[Any] = []
         record(device.time(lambda: results.append(call()), 1), "cold")
         measured = Measured(results.pop())

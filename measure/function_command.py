@@ -117,7 +117,7 @@ def command(
 
     Modules are found from the present folder; of a module, all that it marks with @bench.benchmark is measured. Several
     functions of the same arguments take turns in random order, in fresh processes, until their ratio is known as
-    precisely as asked; async ones are awaited. Ends with 1 if one failed.
+    precisely as asked; async ones are awaited, generators run to their end. Ends with 1 if one failed.
 
     \b
         bench measure function json:dumps --arg obj='{"a": [1, 2, 3]}'

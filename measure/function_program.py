@@ -5,7 +5,6 @@ import copy
 import functools
 import gc
 import importlib
-import inspect
 import itertools
 import keyword
 import math
@@ -17,6 +16,7 @@ from typing import Any
 
 from ..warehouse.errors import UnknownName
 from .devices import Device
+from .finishing import ending, finished
 from .plan import Settings, Workload
 from .program import Agreement, Fact
 from .sampling import Reading
@@ -32,23 +32,31 @@ def make(function, repeat, clock{values}):
         repeats = repeat(None, loops)
         start = clock()
         for _ in repeats:
-            {await_}function({arguments})
+            {call}
         return clock() - start
     return timed
 """
 
 
 class Calls:
-    """A function with its arguments: called once, or many times in a row; what can be awaited is, in one run of the loop.
+    """A function with its arguments: called once, or many times in a row, each call to its end (see finishing).
 
-    Whether it can be shows at the first call: a decorated coroutine function, or an object that is called, need not look it.
+    What that takes shows at the first call, which is made before any is timed: a decorated coroutine function, or an
+    object that is called, need not look it. What can be awaited is, in one run of the event loop.
     """
 
     def __init__(
         self, function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any],
-        loop: asyncio.AbstractEventLoop,
+        loop: asyncio.AbstractEventLoop, *, keep: bool = False,
     ) -> None:  # fmt: skip
-        """Prepare the loop.
+        """Prepare the calls.
+
+        Args:
+            function: What to call.
+            positional: Its arguments by position.
+            named: Its arguments by name.
+            loop: Event loop to await in.
+            keep: Whether the first call of a generator returns what that yields.
 
         Raises:
             TypeError: A name is none that an argument can have.
@@ -56,41 +64,43 @@ class Calls:
         for name in named:
             if not name.isidentifier() or keyword.iskeyword(name):
                 raise TypeError(f"no argument can be called {name!r}")
+        self._call = function, positional, named
         self._loop = loop
-        self._once = functools.partial(function, *positional, **named)
-        self._awaited = False
-        self._timed = {awaited: _timed(function, positional, named, awaited=awaited) for awaited in (False, True)}
+        self._keep = keep
+        self._ending = ""
 
     def __call__(self) -> Any:
-        """Call it once, and return what it gave."""
-        result = self._once()
-        self._awaited = inspect.isawaitable(result)
-        return self._finished(result)
+        """Call it once, and return what it gave; of a generator, what it yielded, if that is kept: only of the first."""
+        function, positional, named = self._call
+        result = function(*positional, **named)
+        self._ending = ending(result)
+        keep, self._keep = self._keep, False  # a later call's memory may be measured
+        return finished(result, keep=keep, run=self._loop.run_until_complete)
 
     def timed(self, loops: int) -> int:
         """Nanoseconds of so many calls."""
-        return int(self._finished(self._timed[self._awaited](loops)))
+        return int(finished(self._timed(loops), keep=False, run=self._loop.run_until_complete))
 
-    def _finished(self, result: Any) -> Any:
-        return self._loop.run_until_complete(result) if self._awaited else result
-
-
-def _timed(
-    function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any], *, awaited: bool
-) -> Callable[[int], Any]:
-    """What times a number of calls, written for them."""
-    values = [f"_{index}" for index in range(len(positional) + len(named))]
-    names = [""] * len(positional) + [f"{name}=" for name in named]
-    made: dict[str, Any] = {}
-    source = _LOOP.format(
-        values="".join(f", {value}" for value in values), arguments=", ".join(map(operator.add, names, values)),
-        async_="async " if awaited else "", await_="await " if awaited else "",
-    )  # fmt: skip
-    exec(source, made)
-    timed: Callable[[int], Any] = made["make"](
-        function, itertools.repeat, time.perf_counter_ns, *positional, *named.values()
-    )
-    return timed
+    @functools.cached_property
+    def _timed(self) -> Callable[[int], Any]:
+        """What times a number of calls, written for them."""
+        function, positional, named = self._call
+        values = [f"_{index}" for index in range(len(positional) + len(named))]
+        names = [""] * len(positional) + [f"{name}=" for name in named]
+        call = f"function({', '.join(map(operator.add, names, values))})"
+        source = _LOOP.format(
+            values="".join(f", {value}" for value in values),
+            async_="async " if self._ending.startswith("a") else "",
+            call=f"{self._ending} _ in {call}: pass"
+            if self._ending.endswith("for")
+            else f"{self._ending} {call}".lstrip(),
+        )
+        made: dict[str, Any] = {}
+        exec(source, made)
+        timed: Callable[[int], Any] = made["make"](
+            function, itertools.repeat, time.perf_counter_ns, *positional, *named.values()
+        )
+        return timed
 
 
 class Here(Device):
@@ -107,6 +117,8 @@ class Here(Device):
 class FunctionProgram:
     """Functions of the same arguments: the backends are their names, the target what makes the arguments, if anything."""
 
+    keeps = False  # what a generator yields: there may be more of it than memory
+
     def __init__(self, workload: Workload, settings: Settings) -> None:
         self.device = Here()
         self._workload = workload
@@ -118,7 +130,7 @@ class FunctionProgram:
 
     def prepare(self, backend: str) -> Callable[[], Any]:
         """The function with its arguments."""
-        return Calls(resolved(backend), *self._arguments(), self._loop)
+        return Calls(resolved(backend), *self._arguments(), self._loop, keep=self.keeps)
 
     def facts(self, backend: str) -> list[Fact]:
         """None: nothing compiles."""
@@ -158,6 +170,8 @@ class FunctionProgram:
 
 class CheckedProgram(FunctionProgram):
     """Functions whose results are compared with the first one's."""
+
+    keeps = True
 
     def keep(self, output: Any) -> Any:
         """A copy; a later call may change what it returned."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .finishing import finished
 from .line_trace import LineTrace, Scope
 from .memory import release_free_memory
 
@@ -122,16 +123,9 @@ def _program(job: Job) -> Callable[[], Any]:
 
 
 def _call(target: str) -> None:
-    """Import `module:callable` and call it; a coroutine is run."""
+    """Import `module:callable` and call it, to its end."""
     module, _, name = target.partition(":")
-    result = operator.attrgetter(name)(importlib.import_module(module))()
-    if hasattr(result, "__await__"):
-        import asyncio
-
-        async def finish() -> Any:
-            return await result
-
-        asyncio.run(finish())
+    finished(operator.attrgetter(name)(importlib.import_module(module))(), keep=False)
 
 
 def _wait_for_threads() -> None:

@@ -28,8 +28,13 @@ def test_plain(bench, n):
 
 async def answer(): return 42
 
+def some(n): yield from range(n)
+
 def test_awaited(bench):
     assert bench(answer) == 42
+
+def test_run_through(bench):
+    assert bench(some, 2) == [0, 1]
 
 def test_other():
     assert CALLS.count(1) == int(os.environ.get("ONCE", CALLS.count(1)))
@@ -72,7 +77,7 @@ def test_without_the_option_the_call_is_made_once(pytester: pytest.Pytester, mon
     monkeypatch.setenv("ONCE", "1")
     pytester.makepyfile(test_a=TESTS)
 
-    session(pytester).assert_outcomes(passed=4)
+    session(pytester).assert_outcomes(passed=5)
     assert not Path(os.environ["BENCH_STORE"]).exists()
 
 
@@ -91,7 +96,7 @@ def test_calls_are_recorded(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_a=TESTS)
     done = session(pytester, "--bench", "--bench-config", "mine")
 
-    done.assert_outcomes(passed=4)
+    done.assert_outcomes(passed=5)
     done.stdout.fnmatch_lines(
         ["bench: measuring into *store", "test_a.py::test_plain?1?  *ns*±*%", "recorded as run *"]
     )
@@ -105,6 +110,8 @@ def test_calls_are_recorded(pytester: pytest.Pytester) -> None:
         ("test_a.py::test_plain", '{"n": 1}', "performance", "ok"),
         ("test_a.py::test_plain", '{"n": 2}', "accuracy", "pass"),
         ("test_a.py::test_plain", '{"n": 2}', "performance", "ok"),
+        ("test_a.py::test_run_through", None, "accuracy", "pass"),
+        ("test_a.py::test_run_through", None, "performance", "ok"),
     ]
     assert {"cold", "warmup", "steady"} == {phase for (phase,) in rows("SELECT DISTINCT phase FROM timings")}
 
@@ -113,7 +120,7 @@ def test_only_tests_that_measure_can_be_run(pytester: pytest.Pytester) -> None:
     """The others are deselected, and counted."""
     pytester.makepyfile(test_a=TESTS)
 
-    session(pytester, "--bench-only").assert_outcomes(passed=3, deselected=1)
+    session(pytester, "--bench-only").assert_outcomes(passed=4, deselected=1)
 
 
 def test_a_wrong_answer_has_no_time(pytester: pytest.Pytester) -> None:
@@ -223,6 +230,6 @@ def test_nothing_is_measured_beside_other_processes(pytester: pytest.Pytester) -
     pytester.makepyfile(test_a=TESTS)
     done = session(pytester, "--bench", "-n", "1")
 
-    done.assert_outcomes(passed=4)
+    done.assert_outcomes(passed=5)
     done.stdout.fnmatch_lines(["bench: nothing is measured beside xdist's processes. Measure with: -n 0"])
     assert not Path(os.environ["BENCH_STORE"]).exists()

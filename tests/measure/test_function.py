@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import os
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ def dies_once(n=1):
         os.kill(os.getpid(), signal.SIGKILL)
     return n * 2
 async def awaited(n=1): return n * 2
+def yields(n=2): yield from range(n)
+def listed(n=2): return list(range(n))
+def fewer(n=1): yield from range(n)
 def given(items, flag): return items, flag
 def make(n): return {"items": [n] * 3, "flag": os.getpid()}
 def pair(n): return n, n + 1
@@ -215,6 +219,39 @@ def test_what_returns_a_coroutine_is_awaited_too() -> None:
     loop.close()
 
     assert (returned, ran) == (5, [5] * 4)
+
+
+def test_generators_are_run_to_their_end() -> None:
+    """To make one is no work; the first run is kept if asked, and no other, whose memory counts."""
+    ran: list[int] = []
+
+    def some(n: int) -> Iterator[int]:
+        for number in range(n):
+            ran.append(number)
+            yield number
+
+    async def later(n: int) -> AsyncIterator[int]:
+        for number in some(n):
+            yield number
+
+    for function in (some, later, lambda n: some(n)):
+        loop = asyncio.new_event_loop()
+        calls = Calls(function, (3,), {}, loop, keep=True)
+        assert calls() == [0, 1, 2]
+        assert calls() is None
+        calls.timed(2)
+        loop.close()
+        assert ran == [0, 1, 2] * 4
+        ran.clear()
+
+
+def test_what_generators_yield_is_checked() -> None:
+    """Against a list, or another that yields the same."""
+    result = measure(*w("yields", "listed", "fewer"), "--check", "--format", "json")
+
+    found = json.loads(result.stdout)
+    assert [row["status"] for row in found] == ["ok", "ok", "fail_accuracy"]
+    assert found[2]["reason"] == "[0] instead of [0, 1]"
 
 
 def test_every_call_gets_its_arguments() -> None:

@@ -116,13 +116,13 @@ def test_what_was_measured_before_a_failure_is_kept(here: Path, last: str, expec
 
 
 def test_modules_and_callables_are_run_too(here: Path) -> None:
-    """A package by its `__main__`, a function or coroutine function by module:callable; both traced from their import."""
+    """A package by its `__main__`, a function by module:callable, to its end; both traced from their import."""
     (here / "package").mkdir()
     (here / "package" / "__init__.py").write_text("")
     (here / "package" / "__main__.py").write_text(
         "import sys\nkept = bytearray(4 << 20)\nsys.exit(len(sys.argv) - 1)\n"
     )
-    (here / "functions.py").write_text("async def main():\n    kept = bytearray(4 << 20)\n")
+    (here / "functions.py").write_text("async def main():\n    yield bytearray(4 << 20)\n")
 
     assert measure("-m", "package").return_value == 0
     assert measure("functions:main").return_value == 0
