@@ -138,7 +138,8 @@ def _shared(comparison: Comparison) -> Iterator[str]:
 
 def _runs(side: Side) -> str:
     count = len(side.runs)
-    return f"{side.name} ({count} runs)" if count > 1 else f"{side.name} (run {side.runs[0][:13]})"
+    others = f"; {side.others} more with --all-runs" if side.others else ""
+    return f"{side.name} ({f'{count} runs' if count > 1 else f'run {side.runs[0][:13]}'}{others})"
 
 
 def means(comparison: Comparison) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..warehouse.errors import BenchError, UnknownName
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side: its name as given, and its runs, the newest of each name first."""
+    """One side: its name as given, its runs, the newest of each name first, and how many more runs its configs have."""
 
     name: str
     runs: tuple[str, ...]
+    others: int = 0
 
 
 def ingest_folders(store: Store, texts: Sequence[str], say: Say) -> None:
@@ -74,7 +75,7 @@ def find_sides(
             )
     if shared := set(sides[0].runs) & set(sides[1].runs):
         raise BenchError(f"run {min(shared)} is on both sides. Name two different ones; list them with: bench runs")
-    return sides[0], sides[1]
+    return _with_others(warehouse, *sides), _with_others(warehouse, *reversed(sides))
 
 
 def _runs(warehouse: "Warehouse", text: str, all_runs: bool, *, repeats: bool = True) -> tuple[str, ...]:
@@ -89,6 +90,18 @@ def _runs(warehouse: "Warehouse", text: str, all_runs: bool, *, repeats: bool = 
             newest = resolve_run(warehouse, part)
             runs += [newest, *(_repeats(warehouse, newest) if repeats else ())]
     return tuple(dict.fromkeys(runs))
+
+
+def _with_others(warehouse: "Warehouse", side: Side, opposite: Side) -> Side:
+    """The side, and how many runs of the configs it names are not in it, unless the opposite side has some."""
+    query = """
+        SELECT count(*)
+        FROM run_summaries
+        WHERE list_contains(?::VARCHAR[], config) AND NOT list_contains(?::VARCHAR[], run_id)
+            AND config NOT IN (SELECT config FROM run_summaries WHERE list_contains(?::VARCHAR[], run_id))
+    """
+    [(count,)] = warehouse.rows(query, [_parts(warehouse, side.name), [*side.runs], [*opposite.runs]])
+    return replace(side, others=count)
 
 
 def _repeats(warehouse: "Warehouse", run_id: str) -> list[str]:

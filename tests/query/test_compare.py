@@ -49,6 +49,19 @@ def test_a_name_means_its_newest_run_and_its_repeats() -> None:
     assert sides(warehouse, "a", "b", all_runs=True) == [("a4", "a3", "a2", "a1", "a0"), ("b2", "b1")]
 
 
+def test_what_a_config_has_beyond_its_side_is_counted() -> None:
+    """A week of logs is a run a day, and a name means the newest: the others are said, unless they are the other side's."""
+    warehouse = built(*(run(f"{config}{i}", config, started_at=i) for config in "ab" for i in range(3)))
+
+    def others(*names: str, **options: Any) -> list[int]:
+        return [side.others for side in find_sides(warehouse, *names, **options)]
+
+    assert others("a", "b+b~1") == [2, 1]
+    assert others("a~1", "a") == others("a", "b", all_runs=True) == [0, 0]
+    [first, *_] = sentences(compare(mixed(), Side("a", ("a",), 2), B))
+    assert first.startswith("a (run a; 2 more with --all-runs) against b (run b): ")
+
+
 def test_runs_that_repeat_each_other_are_compared_alone() -> None:
     """latest~1 against latest of one config and commit: neither side may hold the other's run."""
     warehouse = built(*(run(f"a{i}", "a", started_at=i, **CLEAN) for i in range(4)))
