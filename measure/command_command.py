@@ -132,8 +132,6 @@ def command(
         progress("")
         _show(measured, fmt, settings["warmup"], empty_ns)
     recorded(run)
-    if measurement.interrupted:
-        raise KeyboardInterrupt
     failed = any(result.status != "ok" for results in measured for result in results)
     return Exit.FAILED if failed else Exit.OK
 

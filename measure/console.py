@@ -85,9 +85,17 @@ def write(fmt: str, *, shown: Table, exact: Table) -> None:
 
 
 def recorded(run: "Run", then: str | None = None) -> None:
-    """Say where a run was recorded, and what to do with it next; if left out, to ask for its samples."""
+    """Say where a run was recorded, and what to do with it next; if left out, to ask for its samples.
+
+    This comes last. A command that Ctrl-C meets closes its run as interrupted, and shows what is known, before it ends.
+
+    Raises:
+        KeyboardInterrupt: The run was interrupted.
+    """
     then = then or f"Every sample of it:\n  bench sql \"FROM samples WHERE run_id = '{run.run_id}'\""
     talk(f"recorded as run {run.run_id} in {run.store}. {then}")
+    if run.status == "interrupted":
+        raise KeyboardInterrupt
 
 
 def talk(text: str) -> None:

@@ -155,17 +155,14 @@ def command(
     )  # fmt: skip
     with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
         program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
-        failed, interrupted, watch = 0, False, Lines()
+        failed, watch = 0, Lines()
         try:
             failed = Runner(run, settings, program=program, watch=watch).measure(plan)
         except KeyboardInterrupt:
-            interrupted = True
             run.close("interrupted", "Ctrl-C")
     watch.close()
     _show(store, run.run_id, fmt, precision, "--repeat" if repeat else "--budget")
     recorded(run)
-    if interrupted:
-        raise KeyboardInterrupt
     return Exit.FAILED if failed else Exit.OK
 
 

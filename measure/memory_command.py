@@ -91,8 +91,6 @@ def command(
     if traced.status != "ok":
         talk(escape(f"{target}: {traced.status}{': ' + traced.reason if traced.reason else ''}"))
     recorded(run, f"Draw it with: bench viz memory-lines --runs {run.run_id}")
-    if traced.interrupted:
-        raise KeyboardInterrupt
     return Exit.OK if traced.status == "ok" else Exit.FAILED
 
 

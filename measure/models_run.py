@@ -57,7 +57,7 @@ def measure(plan: Sequence[Workload], settings: Settings, wanted: Wanted, known:
         talk(str(known))
     claims = _claims(plan, settings, wanted) if wanted.fleet else None
     tags = known.tags if known else {}
-    run, interrupted = _measure(left, settings, wanted, tags, claims) if left else (None, False)
+    run = _measure(left, settings, wanted, tags, claims) if left else None
     with Warehouse.open(wanted.store) as warehouse:
         found = results(warehouse, run.run_id if run else "", known=known.runs if known else None)
         floor = noise_floor(warehouse, found[0].run_id) if found else None
@@ -66,14 +66,12 @@ def measure(plan: Sequence[Workload], settings: Settings, wanted: Wanted, known:
         talk(floor)
     if run and base:
         baseline.show(wanted.store, base, run.run_id, names(plan), wanted.fmt)
+    if claims:
+        claims.tell(talk)
     if run:
         recorded(run, "Ask again with: bench speedups")
     else:
         talk(f"the whole plan is {'claimed' if claims and left else 'known'}: nothing was measured")
-    if claims:
-        claims.tell(talk)
-    if interrupted:
-        raise KeyboardInterrupt
     return Exit.FAILED if any(result.failed for result in found) else Exit.OK
 
 
@@ -139,8 +137,8 @@ def _claims(plan: Sequence[Workload], settings: Settings, wanted: Wanted) -> "Cl
 
 def _measure(
     plan: Sequence[Workload], settings: Settings, wanted: Wanted, tags: Mapping[str, str], claims: "Claims | None"
-) -> tuple["Run | None", bool]:
-    """The run, none if there was nothing to claim, and whether Ctrl-C ended it."""
+) -> "Run | None":
+    """The run, closed as interrupted if Ctrl-C ended it; none if there was nothing to claim."""
     from . import live
     from .batch_sizes import fitted
     from .runner import Runner
@@ -153,11 +151,11 @@ def _measure(
             stack.callback(claims.give_back)
             mine = claims.of(plan)
             if (first := next(mine, None)) is None:
-                return None, False
+                return None
             work, tags = itertools.chain([first], mine), {**tags, "fleet": claims.name}
         run_id = claims.run_id if claims else None
         run = stack.enter_context(_begin(plan, settings, wanted, wanted.config, tags, run_id))
-        interrupted, watch = False, live.watch()
+        watch = live.watch()
         runner = Runner(run, settings, watch=watch)
         try:
             if claims:
@@ -165,10 +163,9 @@ def _measure(
             else:
                 runner.measure(fitted(plan, run, runner, talk))
         except KeyboardInterrupt:
-            interrupted = True
             run.close("interrupted", "Ctrl-C")
         watch.close()
-    return run, interrupted
+    return run
 
 
 def _begin(

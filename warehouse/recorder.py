@@ -135,6 +135,7 @@ class Run:
         """Open a journal for this process; `run` and `join` are how to get here."""
         self.run_id = run_id
         self.store = store.create()
+        self.status: str | None = None  # how it ended
         self._owner = os.getpid() if owner else None
         self._writer = uuid7()
         self._steps = 0
@@ -311,7 +312,7 @@ class Run:
                     now = Instant(_now() // 1000)
                     self.emit(events.Outcome(run_id=self.run_id, status=status, reason=reason, recorded_at=now))
             finally:
-                self._closed = True
+                self._closed, self.status = True, status
                 _open_runs.discard(self)
                 self._journal.close()
         if not seal and not self.store.remote:  # other machines wait for what is in a bucket
