@@ -53,10 +53,9 @@ def _largest(workload: Workload, run: "Run", runner: "Runner", say: Callable[[st
 def take_steps(job: Job, make: MakeProgram, reporter: "Reporter") -> None:
     """In a worker: take a few steps of the baseline, and tell how that ended; the last line on stderr says why."""
     backend, status = job.workload.baseline, "ok"
-    # judged by the cosine, so that nothing is run in float64: that is not what has to fit
-    workload = replace(job.workload, parameters={**job.workload.parameters, "cosine": True})
+    workload = replace(job.workload, no_reference="nothing is judged")  # float64 is not what has to fit
     try:
-        program = make(workload, job.settings)
+        program = make(workload, job.settings, reporter.enter)
         if program.missing(backend) is None:
             step = program.prepare(backend)
             for _ in range(STEPS):

@@ -88,7 +88,8 @@ class Claims:
                 if names[-1].endswith(DONE) or not self._read(names[-1]).gone:
                     return False
             turn = int(names[-1][-4:]) + 1
-        until = time.time() + SPARE_S + self.settings.timeout_s * len(workload.backends)
+        workers = len(workload.backends) + 1  # at most: one for each, and one that its reference ends
+        until = time.time() + SPARE_S + self.settings.timeout_s * workers
         mine = Holder(self.run_id, os.uname().nodename, os.getpid(), until)
         name = f"{self.folder}/{key}.{turn:04d}"
         if not self.place.create(name, mine.to_json()):

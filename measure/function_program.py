@@ -18,7 +18,7 @@ from ..warehouse.errors import UnknownName
 from .devices import Device
 from .finishing import ending, finished
 from .plan import Settings, Workload
-from .program import Agreement, Fact
+from .program import Agreement, Enter, Fact
 from .sampling import Reading
 
 TOLERANCE = 1e-9  # relative, of floats: another order of summation is no other result
@@ -119,7 +119,7 @@ class FunctionProgram:
 
     keeps = False  # what a generator yields: there may be more of it than memory
 
-    def __init__(self, workload: Workload, settings: Settings) -> None:
+    def __init__(self, workload: Workload, settings: Settings, enter: Enter | None = None) -> None:
         self.device = Here()
         self._workload = workload
         self._loop = asyncio.new_event_loop()

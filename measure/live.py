@@ -50,7 +50,7 @@ class Table(Watch):
         """Say so in the rows that are not done."""
         with self._lock:
             for name, row in self._current.items():
-                if backend in (None, name) and row[2] in ("", "load", "cold", "warmup", "steady"):
+                if backend in (None, name) and row[2] in ("", "load", "reference", "cold", "warmup", "steady"):
                     row[2] = phase
             self._draw()
 

@@ -22,7 +22,7 @@ class Workload:
     """What one worker process measures: one piece of work, by every backend, the baseline first.
 
     An axis that is empty or 0 is none, as functions have no mode, device or dtype. A `bounded` one leaves the machine
-    some memory, see batch_sizes.
+    some memory, see batch_sizes; one with `no_reference` is not run in float64, and that says why.
     """
 
     suite: str
@@ -39,6 +39,7 @@ class Workload:
     skips: Mapping[str, str] = field(default_factory=dict)  # backend -> why it is not to be run
     unchecked: Mapping[str, str] = field(default_factory=dict)  # backend -> why its accuracy is not judged
     bounded: bool = False
+    no_reference: str = ""
 
     def axes(self, backend: str) -> dict[str, Any]:
         """The case of one backend, as arguments of `Run.case`."""

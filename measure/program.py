@@ -92,7 +92,9 @@ class Program(Protocol):
         """Called between the first calls and the samples."""
 
 
-MakeProgram = Callable[[Workload, Settings], Program]
+REFERENCE = "reference"  # a phase of loading, see Workload.no_reference
+Enter = Callable[[str], None]  # told which phase loading is in
+MakeProgram = Callable[[Workload, Settings, Enter], Program]
 
 
 def status_of(error: BaseException) -> str:

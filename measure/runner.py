@@ -2,7 +2,8 @@
 
 All cases of the plan are announced before the first worker starts, so that even a killed runner leaves them in the
 log. The runner sleeps while a worker works: threads of its own block on the worker's pipes and on its end. When a
-worker dies within one backend's phase, that backend gets the blame and the others get another worker.
+worker dies within one backend's phase, that backend gets the blame and the others get another worker. When it dies of the
+float64 reference nobody gets the blame: all get another worker, which judges without one.
 """
 
 import contextlib
@@ -24,6 +25,7 @@ from ..warehouse.recorder import Case, Run
 from .compilation import caches
 from .own_cost import OwnCost
 from .plan import FINE, Job, Settings, Workload
+from .program import REFERENCE
 from .sampler import sampled
 from .watch import Watch
 from .worker import TAIL_BYTES, clean, first_line
@@ -153,11 +155,14 @@ class Runner:
                 unfinished = [cases[name] for name in left if name not in progress.ended]
                 _end(unfinished, "interrupted", reason="Ctrl-C", phase=progress.phase)
                 raise
+            status, reason = end.details(self._settings.timeout_s)
+            if progress.phase == REFERENCE:
+                workload = replace(workload, no_reference=f"float64 failed: {reason}")
+                continue
             ended |= progress.ended
             wrong |= {name: status for name, status in progress.accuracy.items() if status not in FINE}
             missing = [name for name in left if name not in ended]
             guilty = [progress.backend] if progress.backend in missing else missing
-            status, reason = end.details(self._settings.timeout_s)
             _end(
                 [cases[name] for name in guilty], status, reason=reason, phase=progress.phase,
                 exit_code=end.exit_code, signal=end.signal, stderr_tail=end.stderr_tail or None,

@@ -12,7 +12,7 @@ from .devices import Device, device
 from .knobs import RANKS, Knobs
 from .loading import build
 from .plan import BASELINE, Settings, Workload
-from .program import Agreement, Fact, ModelFailed, status_of
+from .program import REFERENCE, Agreement, Enter, Fact, ModelFailed, status_of
 from .ranks import Ranks, spread
 from .torch_steps import Model, mark_batch, step, turned, types
 
@@ -25,7 +25,7 @@ REFERENCE_SIZE = 6  # times the weights: twice as wide, with gradients, and as m
 class TorchProgram:
     """One torch model at one size, for any number of backends, each with weights of its own where it changes them."""
 
-    def __init__(self, workload: Workload, settings: Settings) -> None:
+    def __init__(self, workload: Workload, settings: Settings, enter: Enter = lambda phase: None) -> None:
         """Build the model and its inputs, the same for the same seed.
 
         Raises:
@@ -51,7 +51,7 @@ class TorchProgram:
             self._reseed()
             built = build(workload)
             original = Model(built.module, built.args, built.kwargs)
-            self._reference, self._unchecked = self._float64(original)
+            self._reference, self._unchecked = self._float64(original, enter)
             dtype, self._amp = types(workload.dtype, workload.device)
             self._model = turned(original.cast(workload.device, dtype), self._knobs, workload.mode)
             if self._knobs.dynamic_batch:
@@ -60,16 +60,19 @@ class TorchProgram:
         except Exception as error:
             raise ModelFailed from error
 
-    def _float64(self, model: Model) -> tuple["Tensors | None", str]:
+    def _float64(self, model: Model, enter: Enter) -> tuple["Tensors | None", str]:
         """What the model gives in float64, of its weights before they are rounded to the type asked for; or why not."""
         import torch
 
         if self._knobs.cosine:
             return None, "by cosine, as asked"
+        if self._workload.no_reference:
+            return None, f"by cosine, as {self._workload.no_reference}"
         needed = REFERENCE_SIZE * model.size_bytes
         if needed > self.device.free_bytes():
             return None, f"by cosine, as float64 needs {needed / 2**30:.1f} GiB"
         workload = self._workload
+        enter(REFERENCE)
         try:
             wide = turned(model.copied().cast(workload.device, torch.float64), self._knobs, workload.mode)
             self._reseed()
@@ -77,6 +80,8 @@ class TorchProgram:
             return accuracy.kept(found), ""
         except Exception as error:  # an operator that has no float64, or memory after all
             return None, f"by cosine, as float64 failed: {type(error).__name__}"
+        finally:
+            enter("load")
 
     def _reseed(self) -> None:
         """Random numbers from the start: every backend draws the same."""

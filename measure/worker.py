@@ -77,7 +77,7 @@ class Measurement:
         """Measure; every case has an outcome when this returns."""
         self._reporter.enter("load")
         try:
-            program = make(self._job.workload, self._job.settings)
+            program = make(self._job.workload, self._job.settings, self._reporter.enter)
         except ModelFailed as failure:
             for backend in self._cases:
                 self._failed(backend, failure.__cause__ or failure, status="model_fail_to_load")

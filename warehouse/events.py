@@ -177,7 +177,7 @@ class Outcome(Event):
     kind: Annotated[str, Column("What was judged: 'performance' or 'accuracy'.")] = "performance"
     status: Annotated[str, Column("ok, pass, fail_to_run, fail_accuracy, OOM, timeout, skipped, interrupted …")]
     reason: Annotated[str | None, Column("Why, in one line.")] = None
-    phase: Annotated[str | None, Column("Phase reached: load, cold, compile, warmup, steady.")] = None
+    phase: Annotated[str | None, Column("Phase reached: load, reference, cold, compile, warmup, steady.")] = None
     exit_code: Annotated[int | None, Column("Exit code of the worker process.")] = None
     signal: Annotated[int | None, Column("Signal that ended the worker process.")] = None
     exception: Annotated[str | None, Column("Exception type.")] = None

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.measure.devices import Device
 from bench.measure.plan import Settings, Workload
-from bench.measure.program import Agreement, Fact, ModelFailed
+from bench.measure.program import REFERENCE, Agreement, Enter, Fact, ModelFailed
 from bench.measure.sampling import Reading
 
 
@@ -54,14 +54,19 @@ class Gauged(Device):
 class FakeProgram:
     """A side is `name`; its parameter is `deed@call`: what it does, and on which of its calls, from 1.
 
-    Of more rows than the parameter `fits` says it runs out of memory; with `gauge` its device reads one.
+    Of more rows than the parameter `fits` says it runs out of memory; with `gauge` its device reads one; `reference` is the deed
+    done where there is to be one.
     """
 
-    def __init__(self, workload: Workload, settings: Settings) -> None:
+    def __init__(self, workload: Workload, settings: Settings, enter: Enter = lambda phase: None) -> None:
         self.device = Gauged() if "gauge" in workload.parameters else Device()
         self._deeds = workload.parameters
         if "load" in self._deeds:
             raise ModelFailed from ValueError(self._deeds["load"])
+        if "reference" in self._deeds and not workload.no_reference:
+            enter(REFERENCE)
+            self._do(self._deeds["reference"])
+        self._how = workload.no_reference or "equal"
         self._misfit = workload.batch_size > self._deeds.get("fits", workload.batch_size)
 
     def missing(self, backend: str) -> str | None:
@@ -77,15 +82,18 @@ class FakeProgram:
             if self._misfit:
                 raise MemoryError(f"no room for {backend}")
             if when and calls == int(when):
-                if "pid_file" in self._deeds:
-                    Path(self._deeds["pid_file"]).write_text(str(os.getpid()))
-                sys.stderr.write(f"about to {deed}\n")
-                sys.stderr.flush()
-                DEEDS[deed]()
+                self._do(deed)
             time.sleep(0.0005)
             return "wrong" if deed == "wrong" else "right"
 
         return call
+
+    def _do(self, deed: str) -> None:
+        if "pid_file" in self._deeds:
+            Path(self._deeds["pid_file"]).write_text(str(os.getpid()))
+        sys.stderr.write(f"about to {deed}\n")
+        sys.stderr.flush()
+        DEEDS[deed]()
 
     def facts(self, backend: str) -> list[Fact]:
         return [] if backend == "eager" else [Fact("graph_breaks", 2, better="lower")]
@@ -94,7 +102,7 @@ class FakeProgram:
         return output
 
     def trust(self, output: Any) -> Agreement:
-        return Agreement("trust" not in self._deeds, "equal", None, self._deeds.get("trust"))
+        return Agreement("trust" not in self._deeds, self._how, None, self._deeds.get("trust"))
 
     def agree(self, expected: Any, actual: Any) -> Agreement:
         return Agreement(expected == actual, f"{actual} for {expected}", None)

@@ -235,6 +235,30 @@ def test_a_timeout_before_the_output_is_one_of_accuracy_too(tmp_path: Path, work
     }
 
 
+@pytest.mark.parametrize(
+    ("deed", "why"), [("segfault", "worker ended by SIGSEGV"), ("hang", "longer than the 60 s allowed")]
+)
+def test_who_dies_of_the_reference_is_judged_without_one(
+    tmp_path: Path, workload: Any, hung: Path, deed: str, why: str
+) -> None:
+    """No backend gets the blame of what none of them ran: another worker measures them, and the judgement says why so."""
+    dying = {"pid_file": str(hung)} if deed == "hang" else {}
+    assert measure(tmp_path, workload(reference=deed, **dying)) == 0
+
+    assert {row["status"] for row in outcomes(tmp_path).values()} == {"ok"}
+    assert judged(tmp_path)["eager"] == ("pass", f"float64 failed: {why}")
+
+
+def test_eager_that_dies_of_itself_too_gets_the_blame_alone(tmp_path: Path, workload: Any) -> None:
+    """In its own phase, and its backends are measured, with nothing to compare them with."""
+    assert measure(tmp_path, workload(reference="segfault", eager="segfault@1")) == 2
+
+    found = outcomes(tmp_path)
+    assert (found["fake", "eager"]["status"], found["fake", "eager"]["phase"]) == ("crashed", "cold")
+    assert found["fake", "candidate"]["status"] == "ok"
+    assert judged(tmp_path)["candidate"][0] == "eager_1st_run_fail"
+
+
 def test_a_baseline_that_is_not_judged_is_compared_with_all_the_same(tmp_path: Path, workload: Any) -> None:
     """Its output is what there is."""
     measure(tmp_path, replace(workload(candidate="wrong"), unchecked={"eager": "flaky"}))

@@ -126,6 +126,23 @@ def test_a_backend_is_as_right_as_eager_or_fails() -> None:
     assert right.digest != wrong.digest
 
 
+def test_the_reference_is_a_phase_of_loading() -> None:
+    """So that a death in it is known as one; the next worker is told to do without, and why."""
+    phases: list[str] = []
+    (workload,) = product(
+        "builtin", models_of("builtin", ("mlp",)), backends=[], modes=["inference"], devices=["cpu"], dtypes=["float32"]
+    )
+
+    TorchProgram(workload, Settings(), phases.append)
+    p = TorchProgram(
+        replace(workload, no_reference="float64 failed: worker ended by SIGSEGV"), Settings(), phases.append
+    )
+
+    assert phases == ["reference", "load"]
+    output = p.keep(p.prepare("eager")())
+    assert "by cosine, as float64 failed: worker ended by SIGSEGV" in p.agree(output, output).what
+
+
 def test_without_memory_for_float64_the_cosine_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the outcome says so."""
     monkeypatch.setattr(Device, "free_bytes", lambda self: 0)
