@@ -7,7 +7,7 @@ import click
 
 from ..warehouse.errors import BenchError
 from ..warehouse.options import Command, store_option
-from ..warehouse.output import write_rows
+from ..warehouse.output import obeys, write_rows
 from ..warehouse.store import Store
 from .format import Format, Options
 from .load import Progress, Report
@@ -81,7 +81,7 @@ def ingest(
         dry_run=dry_run,
         wait=not no_wait,
         say=lambda sentence: click.echo(sentence, err=True),
-        progress=_Bar() if sys.stderr.isatty() else None,
+        progress=_Bar() if obeys(sys.stderr) else None,
     )
     if dry_run:
         _show_plan(report)

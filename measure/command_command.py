@@ -154,7 +154,9 @@ def _check_programs(comparisons: list[list[Side]]) -> None:
 
 def _say(text: str) -> None:
     """Progress is for terminals: there may be thousands of runs."""
-    if sys.stderr.isatty():
+    from ..warehouse.output import obeys
+
+    if obeys(sys.stderr):
         progress(text)
 
 

@@ -105,7 +105,9 @@ def talk(text: str) -> None:
 
 def progress(text: str) -> None:
     """A line on stderr; on a terminal, each writes over the one before, and an empty one wipes it."""
-    if sys.stderr.isatty():
+    from ..warehouse.output import obeys
+
+    if obeys(sys.stderr):
         width = shutil.get_terminal_size().columns - 1
         click.echo(f"\r\x1b[K{text[:width]}", nl=False, err=True)
     elif text:

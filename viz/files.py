@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from ..warehouse.errors import BenchError
-from ..warehouse.output import write_rows
+from ..warehouse.output import obeys, write_rows
 from . import fonts, html
 from . import provenance as embedding
 from .figure import Figure
@@ -172,7 +172,7 @@ def show(figure: Figure, fmt: str | None = None) -> None:
         click.echo(_json(figure, fonts.choose(figure.said)[0]))
     else:
         terminal = shutil.get_terminal_size((100, 32))
-        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        colour = obeys(sys.stdout) and not os.environ.get("NO_COLOR")
         rows = max(8, min(24, terminal.lines - len(figure.names) - 9))
         click.echo(figure.text(max(40, min(140, terminal.columns)), rows, colour), color=colour)
 

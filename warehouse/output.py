@@ -22,7 +22,8 @@ from .errors import BenchError
 
 SAMPLE = 1000  # rows a table's widths are taken from; later ones may stick out
 CHUNK = 10_000  # rows that become one Arrow table
-NARROWEST = 8  # characters a column is cut to at most
+NARROWEST = 24  # characters a column is cut to at most: a ratio keeps its interval, and cases stay apart
+INDENT = "  "  # of what does not fit on the line of its row
 UNTELLING = 100  # an interval that spans more than this factor is not written out
 SMALLEST_P = 0.001  # a smaller p is not, either
 
@@ -81,12 +82,31 @@ def write_rows(columns: Sequence[str], rows: Rows, fmt: str, file: str | os.Path
     return None
 
 
+def write_text(text: str, file: str | os.PathLike[str] | None = None) -> None:
+    """Write a text to a file, or to standard output.
+
+    Raises:
+        BenchError: The file cannot be written.
+    """
+    with _text(file) as out:
+        out.write(text)
+
+
+def obeys(stream: IO[str]) -> bool:
+    """Whether escape sequences steer what is behind a stream: a terminal, and no dumb one."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
 @contextlib.contextmanager
 def _text(file: str | os.PathLike[str] | None) -> Iterator[IO[str]]:
     if file is None:
         if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
             sys.stdout.reconfigure(errors="backslashreplace")
-        yield sys.stdout
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has seen enough; what was found out, and the exit code, stand
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     with _opened(file), open(file, "w", encoding="utf-8", newline="") as out:
         yield out
@@ -111,30 +131,45 @@ def _write_table(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
     right = [any(map(_is_number, values)) for values in zip(*sample, strict=True)] or [False] * len(columns)
     names = [escape(name) for name in columns]
     widths = [max(map(width, column)) for column in zip(names, *texts, strict=True)]
+    lines = [slice(None)]
     if tty:
-        widths = _fit(widths, shutil.get_terminal_size().columns)
+        widths, lines = _fit(widths, shutil.get_terminal_size().columns)
 
     def line(cells: Sequence[str]) -> str:
-        return "  ".join(map(_pad, cells, widths, right)).rstrip()
+        padded = [*map(_pad, cells, widths, right)]
+        return f"\n{INDENT}".join("  ".join(padded[part]).rstrip() for part in lines).rstrip()
 
-    bold = tty and not os.environ.get("NO_COLOR")
-    out.write(f"\x1b[1m{line(names)}\x1b[0m\n" if bold else f"{line(names)}\n")
-    out.write("  ".join("─" * size for size in widths) + "\n")
+    head = line(names)
+    out.write(f"\x1b[1m{head}\x1b[0m\n" if obeys(out) and not os.environ.get("NO_COLOR") else f"{head}\n")
+    out.write(line(["─" * size for size in widths]) + "\n")
     for cells in itertools.chain(texts, ([_for_people(value) for value in row] for row in stream)):
         out.write(
             (line([_cut(cell, size) for cell, size in zip(cells, widths, strict=True)]) if tty else line(cells)) + "\n"
         )
 
 
-def _fit(widths: Sequence[int], room: int) -> list[int]:
-    """Take from the widest columns until a line fits the terminal, but leave each NARROWEST."""
+def _fit(widths: Sequence[int], room: int) -> tuple[list[int], list[slice]]:
+    """Widths at which a row fits the terminal, and the columns that each of its lines shows.
+
+    The widest columns are cut, but none below NARROWEST. Where that does not do, as many columns as fit are on the first
+    line and the others on more lines below, whole.
+    """
     fitted = list(widths)
-    while sum(fitted) + 2 * (len(fitted) - 1) > room:
+    while (excess := sum(fitted) + 2 * (len(fitted) - 1) - room) > 0:
         widest = max(range(len(fitted)), key=fitted.__getitem__)
         if fitted[widest] <= NARROWEST:
             break
         fitted[widest] -= 1
-    return fitted
+    if excess <= 0:
+        return fitted, [slice(None)]
+    whole = [min(size, max(NARROWEST, room - len(INDENT))) for size in widths]
+    starts, used = [0], 0
+    for index, size in enumerate(whole):
+        if index and used + size > room:
+            starts.append(index)
+            used = len(INDENT)
+        used += size + 2
+    return whole, [slice(*ends) for ends in itertools.pairwise([*starts, None])]
 
 
 def width(text: str) -> int:

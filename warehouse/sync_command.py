@@ -27,10 +27,10 @@ def sync(source: str, target: str, dry_run: bool, no_wait: bool, fmt: str) -> No
         bench sync .bench s3://bucket/team
         bench sync s3://bucket/team /mnt/backup/bench --dry-run
     """
-    from .output import write_rows
+    from .output import obeys, write_rows
     from .sync import sync as copy
 
-    bar = _Bar() if sys.stderr.isatty() else None
+    bar = _Bar() if obeys(sys.stderr) else None
     copied = copy(
         Store.find(source),
         Store.find(target),

@@ -4,6 +4,7 @@ import datetime
 import decimal
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -124,13 +125,47 @@ def test_a_table_fits_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wide columns are cut, wide characters counted as two, and only a terminal gets bold."""
     out = Terminal()
     monkeypatch.setattr("sys.stdout", out)
-    monkeypatch.setenv("COLUMNS", "24")
+    monkeypatch.setenv("COLUMNS", "32")
+    monkeypatch.setenv("TERM", "xterm")
     write_rows(["a", "b"], [("x" * 50, 1), ("模" * 50, 2)], "table")
 
     head, *lines = out.getvalue().splitlines()
     assert head.startswith("\x1b[1m")
-    assert all(width(line) <= 24 for line in lines)
+    assert all(width(line) <= 32 for line in lines)
     assert lines[1].endswith("…  1")
+
+
+def test_a_row_that_does_not_fit_goes_on_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut to fit 80 columns, cases that differ look alike and a ratio loses its interval: a row takes more lines instead."""
+    out = Terminal()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "dumb")
+    rows = [("tokens:2048–4095", 45.2, "1.39x (95 % 1.35–1.43)", "FASTER"), ("tokens:1", 7.4, None, None)]
+    write_rows(["parameters", "ms", "ratio", "verdict"], rows, "table")
+
+    assert out.getvalue() == (
+        "parameters          ms\n"
+        "  ratio                   verdict\n"
+        "────────────────  ────\n"
+        "  ──────────────────────  ───────\n"
+        "tokens:2048–4095  45.2\n"
+        "  1.39x (95 % 1.35–1.43)  FASTER\n"
+        "tokens:1           7.4\n"
+    )
+
+
+def test_a_reader_who_leaves_ends_the_rows_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`bench regressions | head` ends as it would without: the rows after are not even asked for."""
+    end, begin = os.pipe()
+    os.close(end)
+    asked = iter(range(1_000_000))
+    with os.fdopen(begin, "w", encoding="utf-8") as out:
+        monkeypatch.setattr("sys.stdout", out)
+        write_rows(["x"], ((value,) for value in asked), "csv")
+        write_rows(["x"], [(1,)], "table")
+
+    assert next(asked) < 100_000
 
 
 def test_a_table_of_nothing_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:
