@@ -4,6 +4,7 @@ import errno
 import gc
 import importlib
 import os
+import signal
 import sys
 from typing import Any
 
@@ -48,6 +49,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 GARBAGE = 50_000  # objects between collections, not 700: imports make many objects and hardly any garbage
 
 
+class _ReaderLeft(Exception):
+    """Nobody reads what a command writes."""
+
+
 class Lazy(click.Group):
     """A group that knows its commands by name and imports one when it is called."""
 
@@ -70,6 +75,13 @@ class Lazy(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise UnknownName("command", args[0], COMMANDS, cure="List them with: bench --help")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it; a reader who leaves is ours to tell, for click ends with 1, which says that something got worse."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderLeft from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the static one-line helps; importing the commands would cost seconds."""
@@ -104,9 +116,9 @@ def main() -> Any:
         sys.exit(Exit.USAGE)
     except (KeyboardInterrupt, click.Abort):
         _stop("interrupted; everything recorded so far is kept", 130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; that is its right
-        sys.exit(Exit.OK)
+    except (_ReaderLeft, BrokenPipeError):  # before the command had come to its end: neither fine nor a finding
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
         if os.environ.get("BENCH_DEBUG"):
             raise

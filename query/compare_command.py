@@ -7,7 +7,7 @@ import click
 
 from ..warehouse.errors import BenchError, Exit, NothingToShow
 from ..warehouse.options import Command, Values, format_option, store_option
-from ..warehouse.output import write_rows
+from ..warehouse.output import write_rows, write_text
 from ..warehouse.store import Store
 from .commands import backends_option, models_option, output_option, say, suites_option
 
@@ -77,7 +77,7 @@ def compare(
         nothing.exit_code = Exit.TOO_LITTLE if fail_on else Exit.NOTHING
         raise nothing
     if fmt == "markdown":
-        _write(document(found).markdown(), output)
+        write_text(document(found).markdown(), output)
     elif fmt == "table":
         write_rows(*render(found, shown(found, everything=everything)), fmt, output)
         for sentence in sentences(found, everything=everything):
@@ -85,11 +85,3 @@ def compare(
     else:
         write_rows(list(rows[0]), [list(row.values()) for row in rows], fmt, output)
     return exit_code(found) if fail_on else Exit.OK
-
-
-def _write(text: str, output: Path | None) -> None:
-    try:
-        with click.open_file(output or "-", "w", encoding="utf-8") as out:
-            out.write(text)
-    except OSError as error:
-        raise BenchError(f"cannot write {output}: {error.strerror}.") from error

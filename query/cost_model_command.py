@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..warehouse import recorder
-from ..warehouse.errors import BenchError, Exit
+from ..warehouse.errors import Exit
 from ..warehouse.options import Command, format_option, store_option
-from ..warehouse.output import escape, write_rows
+from ..warehouse.output import escape, write_rows, write_text
 from ..warehouse.store import Store
 from .commands import configs_option, output_option, say
 from .cost_model import CostModel, Estimate, as_json, fit
@@ -68,7 +68,7 @@ def cost_model(
         rows = [(model.config, *row) for model in models for row in model.line()]
         write_rows(["config", "tokens", "batch_size", "model_run_ms", "low_ms", "high_ms"], rows, fmt, output)
     elif fmt == "json":
-        _write(as_json(models), output)
+        write_text(as_json(models), output)
     elif fmt in ("table", "markdown"):
         write_rows(*_render(models), fmt, output)
     else:
@@ -79,14 +79,6 @@ def cost_model(
     if record:
         say(f"recorded as run {_record(models, store, limits)}: FROM step_cost_models")
     return Exit.OK if any(model.floor_ms or model.per_token_us for model in models) else Exit.TOO_LITTLE
-
-
-def _write(text: str, output: Path | None) -> None:
-    try:
-        with click.open_file(output or "-", "w", encoding="utf-8") as out:
-            out.write(text)
-    except OSError as error:
-        raise BenchError(f"cannot write {output}: {error.strerror}.") from error
 
 
 def _render(models: Sequence[CostModel]) -> tuple[list[str], list[list[Any]]]:

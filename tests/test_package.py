@@ -1,6 +1,8 @@
 """The house: floors, lazy imports, and a command line whose every command is documented."""
 
 import ast
+import os
+import signal
 import subprocess
 import sys
 import tomllib
@@ -109,6 +111,16 @@ except SystemExit:
     pass
 """
     assert imported(script, *HEAVY) == set()
+
+
+def test_a_reader_who_leaves_is_no_finding() -> None:
+    """A command that cannot go on writing ends as one that SIGPIPE kills, not with 1, which is a regression."""
+    end, begin = os.pipe()
+    os.close(end)
+    with os.fdopen(begin, "wb") as out:
+        done = subprocess.run([sys.executable, "-m", "bench", "views", "--dialect", "trino"], stdout=out)
+
+    assert done.returncode == 128 + signal.SIGPIPE
 
 
 def test_importing_bench_imports_nothing_heavy() -> None:
