@@ -92,32 +92,47 @@ def measure_revisions(
 
     Raises:
         BenchError: This is no git repository, or it has no such revision.
+        KeyboardInterrupt: Ctrl-C; the last whole round has been shown then, or what there is of the first.
     """
     from ..warehouse.database import Warehouse
     from . import live
     from . import revisions as git_revisions
     from .report import results, show
 
+    runs: dict[str, list[Run]] = {revision: [] for revision in revisions}
+
     def begin(revision: str) -> "Run":
         config = f"{wanted.config}@{revision}" if wanted.config else revision
-        return _begin(plan, settings, wanted, config, {"revision": revision})
+        runs[revision].append(_begin(plan, settings, wanted, config, {"revision": revision}))
+        return runs[revision][-1]
 
     _need_torch()
     watch = live.watch()
     with alone(wanted.lock), git_revisions.worktrees(revisions) as trees:
         try:
-            runs = git_revisions.measure(plan, settings, trees, rounds, begin=begin, watch=watch)
+            git_revisions.measure(plan, settings, trees, rounds, begin=begin, watch=watch)
+        except KeyboardInterrupt:
+            pass
         finally:
             watch.close()
+    begun = [*zip(*runs.values(), strict=False)]
+    whole = [turns for turns in begun if all(run.status == "ok" for run in turns)]
+    if not begun:
+        raise KeyboardInterrupt
+    last = dict(zip(runs, (whole or begun)[-1], strict=True))
     with Warehouse.open(wanted.store) as warehouse:
-        last = [results(warehouse, newest) for *_, newest in runs.values()]
-    found = [*itertools.chain(*zip(*last, strict=True))]  # the same cases of all revisions, one below the other
+        rows = [results(warehouse, run.run_id) for run in last.values()]
+    found = [*itertools.chain(*zip(*rows, strict=True))]  # the same cases of all revisions, one below the other
     show(found, wanted.fmt)
-    talk(f"of each revision the last of {rounds} runs")
-    first, *others = revisions
+    talk(f"of each revision the run of round {len(whole) or 1} of {rounds}")
+    first, *others = runs
     for other in others:
         talk(f"{other} against {first}:")
-        baseline.show(wanted.store, runs[first][-1], runs[other][-1], names(plan), wanted.fmt, sides=(first, other))
+        baseline.show(
+            wanted.store, last[first].run_id, last[other].run_id, names(plan), wanted.fmt, sides=(first, other)
+        )
+    if len(whole) < rounds:
+        raise KeyboardInterrupt
     return Exit.FAILED if any(result.failed for result in found) else Exit.OK
 
 

@@ -98,7 +98,7 @@ def _git(*words: str) -> str:
 def measure(
     plan: Sequence[Workload], settings: Settings, trees: Mapping[str, Tree], rounds: int, *,
     begin: "Callable[[str], Run]", watch: Watch,
-) -> dict[str, list[str]]:  # fmt: skip
+) -> None:  # fmt: skip
     """Measure a plan with every revision.
 
     Args:
@@ -109,20 +109,19 @@ def measure(
         begin: Begins the run of a revision; called in its worktree.
         watch: Is told how it goes.
 
-    Returns:
-        The runs of each revision, oldest first.
+    Raises:
+        KeyboardInterrupt: Ctrl-C; the runs of its round are closed as interrupted.
     """
     from .runner import Runner
 
-    found: dict[str, list[str]] = {revision: [] for revision in trees}
     order = random.Random(settings.seed)
+    watch.plan(rounds * len(trees) * len(plan))
     for _ in range(rounds):
         with contextlib.ExitStack() as runs:
             turns = {}
             for revision, tree in trees.items():
                 with tree.entered():
                     run = runs.enter_context(begin(revision))
-                found[revision].append(run.run_id)
                 turns[revision] = Runner(run, settings, watch=watch).turns([tree.here(workload) for workload in plan])
             for _ in plan:
                 for revision in order.sample(list(trees), len(trees)):
@@ -131,4 +130,3 @@ def measure(
                         next(turns[revision])
             for turn in turns.values():
                 next(turn, None)  # to its end, where it says what it cost
-    return found

@@ -107,16 +107,18 @@ class Runner:
         Raises:
             KeyboardInterrupt: Ctrl-C; the cases left have an outcome then, too.
         """
+        if isinstance(plan, Sequence):
+            self._watch.plan(len(plan))
         return sum(self.turns(plan))
 
     def turns(self, plan: Iterable[Workload]) -> Iterator[int]:
         """Announce the whole plan now, and measure one workload whenever asked for the next; gives how many cases failed.
 
-        Of a plan that is not known yet, as it is claimed bit by bit, each workload is announced when its turn comes.
+        Of a plan that is not known yet, as it is claimed bit by bit, each workload is announced when its turn comes, to
+        the watch, too; of others the caller has told it how many there are.
         """
         self._run.emit(Metric(run_id=self._run.run_id, metric="seed", value=float(self._settings.seed)))
         known = plan if isinstance(plan, Sequence) else ()
-        self._watch.plan(len(known))
         return self._turns(plan, [self._announce(workload) for workload in known])
 
     def _announce(self, workload: Workload) -> dict[str, Case]:

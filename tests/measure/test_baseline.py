@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from bench.cli import cli
 from bench.measure import backends, baseline, models_plan, runner
@@ -105,8 +106,21 @@ def test_a_revision_that_is_not_there_is_said(repository: Path, revision: str) -
         pass
 
 
+@pytest.fixture
+def bench(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run the command over two models of a suite of the test's own, into a store of its own."""
+    monkeypatch.setattr(models_plan, "models_of", lambda suite: {"a": Model("m:C", 8), "b": Model("m:C", 8)})
+    monkeypatch.setattr(backends, "check", lambda names: None)
+
+    def run(*words: str) -> Any:
+        arguments = ["measure", "models", "--backends", "eager", "--repeat", "6", "--budget", "0.2", *words]
+        return CliRunner().invoke(cli, [*arguments, "--store", str(tmp_path / "store")], standalone_mode=False)
+
+    return run
+
+
 def test_revisions_are_measured_in_turn_and_compared(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every round is a run of each, of its own clean commit; each workload by both before the next."""
     turns: list[str] = []
@@ -120,12 +134,6 @@ def test_revisions_are_measured_in_turn_and_compared(
             return super()._workload(workload, cases)
 
     monkeypatch.setattr(runner, "Runner", Faked)
-    monkeypatch.setattr(models_plan, "models_of", lambda suite: {"a": Model("m:C", 8), "b": Model("m:C", 8)})
-    monkeypatch.setattr(backends, "check", lambda names: None)
-
-    def bench(*words: str) -> Any:
-        arguments = ["measure", "models", "--backends", "eager", "--repeat", "6", "--budget", "0.2", *words]
-        return CliRunner().invoke(cli, [*arguments, "--store", str(tmp_path / "store")], standalone_mode=False)
 
     done = bench("--revisions", "base", "main", "--rounds", "1")
 
@@ -144,3 +152,29 @@ def test_revisions_are_measured_in_turn_and_compared(
     assert "1 of 4 a inference b8 @" in done.stderr
     assert sorted(line.split()[0] for line in times_faster[2:]) == ["a", "b"]
     assert isinstance(bench("--revisions", "base").exception, BenchError)
+
+
+@pytest.mark.parametrize(
+    ("turns", "round_", "statuses"), [(3, 1, ["interrupted", "ok", "ok", "ok"]), (9, 2, ["ok", "ok", "ok", "ok"])]
+)
+def test_ctrl_c_shows_what_is_known_of_each_revision(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, turns: int, round_: int, statuses: list[str]
+) -> None:
+    """The last whole round, or what there is of the first, and the comparison; workloads are counted over all rounds."""
+    left, sides = iter(range(turns)), []
+
+    def measured(self: Any, workload: Workload, cases: dict[str, Any]) -> dict[str, str]:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        cases["eager"].outcome("ok")
+        return {"eager": "ok"}
+
+    monkeypatch.setattr(runner.Runner, "_workload", measured)
+    monkeypatch.setattr(baseline, "show", lambda *_, **named: sides.append(named["sides"]))
+    done = bench("--revisions", "base", "main", "base")
+
+    assert isinstance(done.exception, click.exceptions.Abort)
+    assert sorted(line.split()[-1] for line in done.stdout.splitlines()[2:]) == statuses
+    assert f"of each revision the run of round {round_} of 3" in done.stderr
+    assert "1 of 12 a inference b8 @" in done.stderr
+    assert sides == [("base", "main")], "a revision named twice is one"
