@@ -51,18 +51,20 @@ def groups_of(modules: Sequence[ModuleType]) -> list[Group]:
     """
     sides: dict[str, list[str]] = {}
     references: dict[str, Any] = {}
+    targets: dict[int, str] = {}  # by identity: what a module calls a function need not be what that calls itself
     for module in modules:
-        own = [value for value in vars(module).values() if isinstance(getattr(value, MARK, None), Benchmark)]
-        own = [value for value in own if value.__module__ == module.__name__]
+        own = _marked(module)
         if not own:
             raise BenchError(
                 f"{module.__name__} marks no function with @bench.benchmark. To measure one as it is: "
                 f"bench measure function {module.__name__}:FUNCTION"
             )
-        for function in own:
+        targets.update((id(function), target) for target, function in own.items())
+        for target, function in own.items():
             reference = getattr(function, MARK).reference or function
-            references[_target(reference)] = reference
-            sides.setdefault(_target(reference), []).append(_target(function))
+            its = targets.get(id(reference), f"{reference.__module__}:{reference.__qualname__}")
+            references[its] = reference
+            sides.setdefault(its, []).append(target)
     return [
         Group(
             name=said.name or target,
@@ -74,19 +76,30 @@ def groups_of(modules: Sequence[ModuleType]) -> list[Group]:
     ]
 
 
-def _target(function: Any) -> str:
-    return f"{function.__module__}:{function.__qualname__}"
+def _marked(module: ModuleType) -> dict[str, Any]:
+    """What a module marks itself, there or in one of its classes, by where it is found; once each."""
+    members = dict(vars(module))
+    for name, value in vars(module).items():
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            members |= {f"{name}.{inner}": getattr(value, inner) for inner in vars(value)}
+    marked = {name: value for name, value in members.items() if isinstance(getattr(value, MARK, None), Benchmark)}
+    own = {name: value for name, value in marked.items() if value.__module__ == module.__name__}
+    names = {id(value): name for name, value in reversed(own.items())}
+    return {f"{module.__name__}:{name}": value for name, value in own.items() if names[id(value)] == name}
 
 
 def _plain(target: str, key: str, values: Any) -> list[Any]:
     try:
         if isinstance(values, str | bytes | Mapping):
             raise TypeError
-        return list(json.loads(json.dumps(list(values))))
+        found = list(json.loads(json.dumps(list(values))))
     except (TypeError, ValueError):
         raise BenchError(
             f"{target}: parameter {key!r} is no list of plain values; setup= makes others of them"
         ) from None
+    if not found:
+        raise BenchError(f"{target}: parameter {key!r} has no values, so that nothing would be measured")
+    return found
 
 
 def main() -> None:

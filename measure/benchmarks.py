@@ -62,7 +62,8 @@ def benchmark(
         The function itself.
 
     Raises:
-        BenchError: `against` is no benchmark, is compared itself, or leaves nothing else to say.
+        BenchError: `against` is no benchmark, is compared itself, or leaves nothing else to say; or this is no function
+            that can be marked.
     """
     if against is not None:
         reference = getattr(against, MARK, None)
@@ -75,7 +76,9 @@ def benchmark(
     said = Benchmark(name, parameters or {}, setup, against)
 
     def mark(function: Function) -> Function:
-        setattr(function, MARK, said)
+        if not (hasattr(function, "__qualname__") and hasattr(function, "__dict__")):  # a partial, a builtin
+            raise BenchError(f"{function!r} cannot be marked: write a function that calls it, and mark that")
+        setattr(getattr(function, "__func__", function), MARK, said)  # of a static method, what is called
         return function
 
     return mark if function is None else mark(function)

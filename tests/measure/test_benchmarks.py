@@ -88,6 +88,22 @@ def test_a_reference_may_lie_in_another_module(write: Write) -> None:
     assert [Group("bench_other:elsewhere", ("bench_other:elsewhere", "bench_mine:mine"))] == groups_of([module])
 
 
+def test_a_benchmark_is_found_by_the_name_it_has_in_its_module(write: Write) -> None:
+    """A lambda, what another function made, or what a class holds: left out, or looked for in vain, it would not be measured."""
+    module = write(
+        bench_work="import bench\nadd = bench.benchmark(lambda: 1 + 1)\n"
+        "def make():\n    @bench.benchmark(against=add)\n    def made(): pass\n    return made\nmade = make()\n"
+        "class Box:\n    @staticmethod\n    @bench.benchmark\n    def put(): pass\n"
+        "    @bench.benchmark\n    @staticmethod\n    def get(): pass\n"
+    )
+
+    assert [
+        Group("bench_work:add", ("bench_work:add", "bench_work:made")),
+        Group("bench_work:Box.put", ("bench_work:Box.put",)),
+        Group("bench_work:Box.get", ("bench_work:Box.get",)),
+    ] == groups_of([module])
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -97,6 +113,9 @@ def test_a_reference_may_lie_in_another_module(write: Write) -> None:
         ("import bench\n@bench.benchmark(against=len)\ndef f(): pass", "is no benchmark that others can be compared with"),
         ("import bench\ng = bench.benchmark(lambda: 1)\n@bench.benchmark(against=g, name='x')\ndef f(): pass", "leave them out"),
         ("import bench\nf = bench.benchmark(name='a')(lambda: 1)\ndef h(): pass\nbench.benchmark(name='a')(h)", "two benchmarks"),
+        ("import bench\n@bench.benchmark(parameters={'n': []})\ndef f(n): pass", "'n' has no values"),
+        ("import bench\nbench.benchmark(len)", "write a function that calls it"),
+        ("import bench, functools\nf = bench.benchmark(functools.partial(int, 1))", "write a function that calls it"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
     ],
 )  # fmt: skip
