@@ -201,7 +201,8 @@ def runs(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -> N
         bench runs
         bench runs --configs main --limit 5
     """
-    _list(store, "run_summaries", {"config": configs}, fmt, order="began_at DESC NULLS LAST, run_id DESC", limit=limit)
+    order = "run_summaries.began_at DESC NULLS LAST, run_id DESC"  # not the whole seconds that people are shown
+    _list(store, "run_summaries", {"config": configs}, fmt, order=order, limit=limit)
 
 
 @click.command(cls=Command)

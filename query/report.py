@@ -187,7 +187,9 @@ def _findings(found: Sequence[Mapping[str, Any]]) -> Section:
     key, title = "regressions", "Regressions and improvements"
     if rows:
         return _of(Table(columns, rows), key, title, rule, weight=8)
-    return Section(key=key, title=title, sentences=[rule, "Nothing did, and nothing improved."])
+    judged = any(row["verdict"] != "UNSURE" for row in found)
+    nothing = "Nothing did, and nothing improved." if judged else "None could be judged."
+    return Section(key=key, title=title, sentences=[rule, nothing])
 
 
 def _changes(warehouse: "Warehouse", before: str, runs: Sequence[str]) -> Section | None:

@@ -180,7 +180,8 @@ SELECT
     noise, p, q, verdict,
     CASE
         WHEN NOT has_ratio AND it.n >= least THEN 'a value of zero or less has no ratio'
-        WHEN p IS NULL THEN it.n || ' runs before it on its host; ' || least || ' are needed'
+        WHEN p IS NULL THEN
+            it.n || ' earlier run' || CASE WHEN it.n = 1 THEN '' ELSE 's' END || ' of its config on its host; ' || least || ' are needed'
         WHEN verdict = 'UNSURE' THEN format('chance alone does this to one of {}, q = {:.2g}', tests, q)
         WHEN verdict = 'STEADY' AND NOT beyond AND runs > 1 AND most >= ln(1 + floor) THEN 'only in some of the ' || runs || ' runs'
         WHEN verdict = 'STEADY' THEN

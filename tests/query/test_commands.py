@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from bench.query.names import resolve_run
 from bench.query.speedups import duration, render
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+from bench.warehouse.events import Run
+from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, metric, outcome, run
@@ -29,6 +32,21 @@ def test_runs_come_newest_first(bench: Bench) -> None:
     ]  # fmt: skip
     assert {(row["cases"], row["failed"], row["samples"], row["steps"]) for row in found} == {("4", "1", "40", "25")}
     assert len(rows(bench("runs", "--limit", "1", "--format", "csv").output)) == 1
+
+
+def test_runs_of_one_second_come_newest_first_in_every_format(bench: Bench, tmp_path: Path) -> None:
+    """People are shown whole seconds; `latest` is the first of the list for them, too."""
+    store = Store(tmp_path / ".bench").create()
+    runs = [
+        run("2", "day", started_at=50_200_000),
+        run("3", "day", started_at=50_300_000),
+        run("9", "day", started_at=50_100_000),
+    ]
+    EventLog(store).write(Run, runs, "day")
+
+    for fmt in ("table", "csv"):
+        lines = bench("runs", "--format", fmt, "--store", str(store.root)).stdout.splitlines()
+        assert [line[0] for line in lines[-3:]] == ["3", "2", "9"]
 
 
 def test_configs_sum_up_their_runs(bench: Bench) -> None:

@@ -130,7 +130,7 @@ def test_too_little_to_judge_anything_has_its_own_exit_code(store: Store, bench:
 
     done = bench("other")
     assert done.return_value == 4
-    assert "1 not judged: 0 runs before it on its host; 5 are needed" in done.stderr
+    assert "1 not judged: 0 earlier runs of its config on its host; 5 are needed" in done.stderr
 
 
 def test_rows_can_be_chosen_and_the_rule_turned(store: Store, bench: Bench) -> None:

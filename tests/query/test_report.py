@@ -62,6 +62,14 @@ def test_a_quiet_run_is_good_news() -> None:
     assert not section(found, "regressions").tables
 
 
+def test_what_could_not_be_judged_is_not_said_to_be_fine() -> None:
+    """A first pair of days has no history: that nothing regressed is not known."""
+    found = asked(*day(0), *day(1))
+
+    assert found.document.good is None
+    assert section(found, "regressions").sentences[1:] == ["None could be judged."]
+
+
 def test_a_slower_run_is_bad_news_with_the_cases_that_are() -> None:
     """Every model became 30 % slower on inductor: each is named with before, now, change."""
     found = asked(*WEEK, *day(8, factor=1.3))

@@ -160,7 +160,9 @@ def test_too_few_runs_before_are_said(warehouse: Builder) -> None:
     ids = record(warehouse, {"m": (*STEADY[:4], 2000)})
 
     query = "SELECT verdict, reason, p, n FROM regressions(?::VARCHAR[])"
-    assert warehouse.rows(query, [ids[-1:]]) == [("UNSURE", "4 runs before it on its host; 5 are needed", None, 4)]
+    assert warehouse.rows(query, [ids[-1:]]) == [
+        ("UNSURE", "4 earlier runs of its config on its host; 5 are needed", None, 4)
+    ]
     assert verdicts(warehouse, ids[-1:], least=4) == {"m": "SUSPECTED"}
     assert warehouse.rows("SELECT verdict, n FROM regressions(?::VARCHAR[])", [ids[:1]]) == [("UNSURE", 0)]
 
@@ -196,7 +198,7 @@ def test_a_run_is_compared_on_its_own_machine(warehouse: Builder) -> None:
 
     assert warehouse.rows("SELECT verdict, n FROM regressions([?])", [ids[-1]]) == [("STEADY", 7)]
     query = "SELECT verdict, reason FROM regressions(['main-30'])"
-    assert warehouse.rows(query) == [("UNSURE", "0 runs before it on its host; 5 are needed")]
+    assert warehouse.rows(query) == [("UNSURE", "0 earlier runs of its config on its host; 5 are needed")]
 
 
 def test_machines_that_change_with_every_run_stand_in_for_each_other(warehouse: Builder) -> None:
