@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..warehouse.errors import UnknownName
+from ..warehouse.errors import BenchError, UnknownName
 from .devices import Device
 from .finishing import ending, finished
 from .plan import Settings, Workload
@@ -62,8 +62,10 @@ class Calls:
             TypeError: A name is none that an argument can have.
         """
         for name in named:
-            if not name.isidentifier() or keyword.iskeyword(name):
-                raise TypeError(f"no argument can be called {name!r}")
+            if not str(name).isidentifier() or keyword.iskeyword(str(name)):
+                raise TypeError(
+                    f"no argument can be called {name!r}; a dict that is an argument itself goes into a tuple"
+                )
         self._call = function, positional, named
         self._loop = loop
         self._keep = keep
@@ -158,11 +160,18 @@ class FunctionProgram:
         gc.freeze()
 
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional and named arguments: the parameters, or what the setup makes of them."""
+        """Positional and named arguments: the parameters, or what the setup makes of them.
+
+        Raises:
+            TypeError: The setup is a generator, which would be used up by the first call.
+        """
         parameters = dict(self._workload.parameters)
         if not self._workload.target:
             return (), parameters
         made = resolved(self._workload.target)(**parameters)
+        if ending(made).endswith("for"):
+            raise TypeError("the setup yields: have it return the arguments")
+        made = finished(made, keep=False, run=self._loop.run_until_complete)
         if isinstance(made, dict):
             return (), made
         return (made if isinstance(made, tuple) else (made,)), {}
@@ -174,8 +183,15 @@ class CheckedProgram(FunctionProgram):
     keeps = True
 
     def keep(self, output: Any) -> Any:
-        """A copy; a later call may change what it returned."""
-        return (copy.deepcopy(output),)
+        """A copy; a later call may change what it returned.
+
+        Raises:
+            BenchError: There is no copying it.
+        """
+        try:
+            return (copy.deepcopy(output),)
+        except (TypeError, copy.Error) as error:
+            raise BenchError(f"what it returns cannot be copied, to be checked: {error}. Leave out --check") from error
 
     def trust(self, output: Any) -> Agreement | None:
         """The first one's result is what is right."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..warehouse.output import escape, ratio
 from .estimate import Estimate, doubt, level_of, paired
+from .sampling import UNTELLING
 from .words import duration, size
 
 if TYPE_CHECKING:
@@ -113,8 +114,8 @@ class Result:
             where = f" in {self.failed} of {self.total} processes" if 0 < self.failed < self.total else ""
             yield f"{title}: {self.status}{where}: {escape(self.reason)}"
         found = self.against or (level_of(self.blocks.values()) if self.alone else None)
-        if self.status == "ok" and found and math.isinf(found.high):
-            yield f"{title}: {found.n} samples give no interval: measure longer with a larger {limit}"
+        if self.status == "ok" and found and not found.precision < UNTELLING:
+            yield f"{title}: {found.n} samples give no telling interval: measure longer with a larger {limit}"
         elif self.status == "ok" and found:
             if self.against and (said := doubt(found.ratio, found.low, found.high)):
                 yield f"{title}: {said}"

@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import os
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
 WORK = """
-import os, signal, time
+import asyncio, os, signal, time
 
 def short(n=1): return n * 2
 def long(n=1): time.sleep(0.002); return n * 2
@@ -42,6 +43,8 @@ def listed(n=2): return list(range(n))
 def fewer(n=1): yield from range(n)
 def given(items, flag): return items, flag
 def make(n): return {"items": [n] * 3, "flag": os.getpid()}
+async def make_later(n): return asyncio.get_running_loop()
+async def given_later(loop): return loop is asyncio.get_running_loop()
 def pair(n): return n, n + 1
 def many(a, b): return a + b
 def changed(items): items.append(1); return items
@@ -187,6 +190,20 @@ def test_a_setup_makes_the_arguments() -> None:
     assert program("short", n=7).prepare("bench_test_work:short")() == 28
 
 
+def test_an_async_setup_is_awaited_in_the_loop_of_the_calls() -> None:
+    """What it makes may belong to the loop, as a connection does; a setup that yields would be used up by one call."""
+    assert program("make_later", n=7).prepare("bench_test_work:given_later")() is True
+
+    with pytest.raises(TypeError, match="the setup yields: have it return the arguments"):
+        program("yields", n=7).prepare("bench_test_work:given")
+
+
+def test_what_cannot_be_copied_cannot_be_checked() -> None:
+    """Which is no fault of the function: the cure is said."""
+    with pytest.raises(BenchError, match=r"cannot be copied, to be checked: .*\. Leave out --check"):
+        program("make", checked=True, n=1).keep(threading.Lock())
+
+
 def test_coroutines_are_awaited_in_one_loop() -> None:
     """As many as asked, once each; the loop's start is not in the time."""
     calls = []
@@ -267,8 +284,8 @@ def test_every_call_gets_its_arguments() -> None:
     assert got == [((1, "a"), {"function": 2, "_0": 3})] * 3
 
 
-@pytest.mark.parametrize("name", ["a b", "class", "x=1): exit(", ""])
-def test_a_name_that_no_argument_can_have_is_refused(name: str) -> None:
+@pytest.mark.parametrize("name", ["a b", "class", "x=1): exit(", "", 1, None])
+def test_a_name_that_no_argument_can_have_is_refused(name: Any) -> None:
     """It would be code."""
     with pytest.raises(TypeError, match="no argument can be called"):
         Calls(print, (), {name: 1}, asyncio.new_event_loop())
@@ -337,5 +354,5 @@ def test_what_a_row_cannot_say_is_said() -> None:
     assert "m:f n=1: its processes differ by 99%: measure in more with --processes" in notes(far)
     assert "no difference found (smallest detectable: " in notes(near, *[-0.1, 0.1] * 8)
     assert "where 1.0% was asked: measure longer with a larger --budget" in notes(near, *[-0.1, 0.1] * 8)
-    assert "m:f n=1: 3 samples give no interval" in notes(dict(list(near.items())[:3]))
+    assert "m:f n=1: 3 samples give no telling interval" in notes(dict(list(near.items())[:3]))
     assert notes(near) == ""
