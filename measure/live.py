@@ -10,16 +10,42 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import IO, Any
 
-from ..warehouse.output import escape, ratio, width
+from ..warehouse.output import UNTELLING, escape, ratio, width
 from .plan import FINE, Workload
 from .watch import Lines, Watch
 from .words import size
 
 HEADINGS = ("model", "backend", "status", "speedup", "memory")
 LEAST_LINES = 8  # of a terminal; a smaller one gets lines
+LEAST_TITLE = 10  # columns of a model's; where the others leave less, lines are cut at their end
+
+
+@dataclass(slots=True)
+class Row:
+    """One case, by what is known of it."""
+
+    title: str
+    backend: str
+    status: str = ""
+    speedup: Sequence[Any] = ()  # ratio, low, high, n
+    memory: str = ""
+
+    def texts(self, speedup: Callable[..., str | None]) -> list[str]:
+        """Its cells."""
+        gained = (speedup(*self.speedup) or "–") if self.speedup else ""
+        return [escape(text) for text in (self.title, self.backend, self.status, gained, self.memory)]
+
+
+def _interval(ratio: float, low: float, high: float, n: int) -> str | None:
+    return None if low * UNTELLING < high else f"{low:.2f}–{high:.2f}x"
+
+
+# How a speedup is written where there is room, and where there is less.
+SPEEDUPS: tuple[Callable[..., str | None], ...] = (ratio, lambda *gained: ratio(*gained[:3]), _interval)
 
 
 class Table(Watch):
@@ -30,8 +56,8 @@ class Table(Watch):
         self._out = out
         self._now = now
         self._lock = threading.Lock()
-        self._rows: list[list[str]] = []
-        self._current: dict[str, list[str]] = {}  # rows of the workload at its turn, by backend
+        self._rows: list[Row] = []
+        self._current: dict[str, Row] = {}  # rows of the workload at its turn, by backend
         self._all = self._done = self._drawn = 0
         self._began = self._ended = now()  # the first workload, the last that is done
 
@@ -42,7 +68,7 @@ class Table(Watch):
     def begin(self, workload: Workload) -> None:
         """A row for each of its backends."""
         with self._lock:
-            self._current = {name: [self.title(workload), name, "", "", ""] for name in workload.backends}
+            self._current = {name: Row(self.title(workload), name) for name in workload.backends}
             self._rows += self._current.values()
             self._draw()
 
@@ -50,19 +76,18 @@ class Table(Watch):
         """Say so in the rows that are not done."""
         with self._lock:
             for name, row in self._current.items():
-                if backend in (None, name) and row[2] in ("", "load", "reference", "cold", "warmup", "steady"):
-                    row[2] = phase
+                if backend in (None, name) and row.status in ("", "load", "reference", "cold", "warmup", "steady"):
+                    row.status = phase
             self._draw()
 
     def found(self, backend: str, numbers: Mapping[str, Any]) -> None:
         """Fill in what is known."""
         with self._lock:
             row = self._current[backend]
-            row[2] = numbers.get("status", row[2])
-            if "speedup" in numbers:
-                row[3] = ratio(*numbers["speedup"]) or "–"
+            row.status = numbers.get("status", row.status)
+            row.speedup = numbers.get("speedup", row.speedup)
             if "peak_bytes" in numbers:
-                row[4] = size(numbers["peak_bytes"])
+                row.memory = size(numbers["peak_bytes"])
             self._draw()
 
     def end(self, statuses: Mapping[str, str]) -> None:
@@ -70,9 +95,9 @@ class Table(Watch):
         with self._lock:
             for name, status in statuses.items():
                 row = self._current[name]
-                row[2] = status
+                row.status = status
                 if status not in FINE:
-                    row[3] = ""
+                    row.speedup = ()
             self._done, self._ended = self._done + 1, self._now()
             self._draw()
 
@@ -84,14 +109,7 @@ class Table(Watch):
 
     def _draw(self) -> None:
         columns, lines = _size(self._out)
-        rows = [list(HEADINGS), *self._rows[-(lines - 3) :]]
-        texts = [[escape(text) for text in row] for row in rows]
-        widths = [max(map(width, column)) for column in zip(*texts, strict=True)]
-        shown = [
-            "  ".join(text + " " * (room - width(text)) for text, room in zip(row, widths, strict=True))
-            for row in texts
-        ]
-        shown.append(self._progress())
+        shown = [*_fitted(self._rows[-(lines - 3) :], columns - 1), self._progress()]
         with contextlib.suppress(OSError):  # the terminal is gone: no reason to lose the measurement
             self._wipe()
             self._out.write("".join(_cut(line, columns - 1) + "\n" for line in shown))
@@ -112,6 +130,29 @@ class Table(Watch):
         each = (self._ended - self._began) / self._done
         left = max(each * (self._all - self._done) - (now - self._ended), 0.0)
         return f"{said}, about {clock(left)} left"
+
+
+def _fitted(rows: Sequence[Row], room: int) -> Iterator[str]:
+    """A line for the headings and for each row: speedups as long as there is room for, then titles without their middle."""
+    for speedup in SPEEDUPS:
+        texts = [[*HEADINGS], *(row.texts(speedup) for row in rows)]
+        widths = [max(map(width, column)) for column in zip(*texts, strict=True)]
+        spare = room - sum(widths) - 2 * (len(widths) - 1)
+        if spare >= 0:
+            break
+    widths[0] = min(widths[0], max(widths[0] + spare, LEAST_TITLE))
+    for title, *cells in texts:
+        row = zip((_shortened(title, widths[0]), *cells), widths, strict=True)
+        yield "  ".join(text + " " * (space - width(text)) for text, space in row)
+
+
+def _shortened(text: str, room: int) -> str:
+    """Without its middle: a model's name is at one end, its sizes are at the other."""
+    whole, kept = text, len(text)
+    while width(text) > room:
+        kept -= 1
+        text = f"{whole[: (kept + 1) // 2]}…{whole[len(whole) - kept // 2 :]}"
+    return text
 
 
 def _cut(line: str, room: int) -> str:

@@ -1,6 +1,7 @@
 """What a person sees while a plan is measured: a table on a terminal, lines elsewhere."""
 
 import io
+import math
 import re
 from typing import Any
 
@@ -102,7 +103,32 @@ def test_only_the_last_cases_are_shown_and_lines_are_cut(terminal: Terminal, wor
     shown = terminal.screen
     assert len(shown) == 11
     assert all(len(line) < 40 for line in shown)
-    assert shown[-2].startswith("\\x1b[2Jm19")
+    assert shown[-2].startswith("\\x1b[")
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (100, "attention inference b1  candidate  fail_accuracy  1.18x (95 % 1.12–1.24, n=30)  3.00 MiB"),
+        (85, "attention inference b1  candidate  fail_accuracy  1.18x (95 % 1.12–1.24)  3.00 MiB"),
+        (80, "attention inference b1  candidate  fail_accuracy  1.12–1.24x  3.00 MiB"),
+        (60, "atten…ce b1  candidate  fail_accuracy  1.12–1.24x  3.00 MiB"),
+        (50, "atten…e b1  candidate  fail_accuracy  1.12–1.24x"),
+    ],
+)
+def test_on_a_narrow_terminal_a_speedup_is_its_interval_and_a_title_lacks_its_middle(
+    terminal: Terminal, workload: Any, monkeypatch: pytest.MonkeyPatch, columns: int, line: str
+) -> None:
+    """The memory, which is last, is seen at 60 columns, too."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    table = Table(terminal)
+    table.begin(workload(name="attention"))
+    table.found("candidate", {"status": "fail_accuracy", "peak_bytes": 3 << 20, "speedup": (1.184, 1.12, 1.24, 30)})
+
+    assert re.sub("  +", "  ", terminal.screen[2]) == line
+
+    table.found("candidate", {"speedup": (3.51, 0.0, math.inf, 2)})
+    assert "inf" not in terminal.screen[2], "an interval that tells nothing is none"
 
 
 def test_it_wipes_itself(terminal: Terminal, workload: Any) -> None:
