@@ -22,7 +22,7 @@ from .errors import BenchError
 
 SAMPLE = 1000  # rows a table's widths are taken from; later ones may stick out
 CHUNK = 10_000  # rows that become one Arrow table
-NARROWEST = 24  # characters a column is cut to at most: a ratio keeps its interval, and cases stay apart
+NARROWEST = 24  # characters of a last column that are worth beginning at the end of a line
 INDENT = "  "  # of what does not fit on the line of its row
 UNTELLING = 100  # an interval that spans more than this factor is not written out
 SMALLEST_P = 0.001  # a smaller p is not, either
@@ -131,45 +131,44 @@ def _write_table(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
     right = [any(map(_is_number, values)) for values in zip(*sample, strict=True)] or [False] * len(columns)
     names = [escape(name) for name in columns]
     widths = [max(map(width, column)) for column in zip(names, *texts, strict=True)]
-    lines = [slice(None)]
-    if tty:
-        widths, lines = _fit(widths, shutil.get_terminal_size().columns)
+    below, lines = 0, [slice(None)]
+    if tty and columns:
+        widths, below, lines = _fold(widths, shutil.get_terminal_size().columns)
 
     def line(cells: Sequence[str]) -> str:
         padded = [*map(_pad, cells, widths, right)]
         return f"\n{INDENT}".join("  ".join(padded[part]).rstrip() for part in lines).rstrip()
 
+    def fitting(cells: Sequence[str]) -> str:
+        *before, last = map(_cut, cells, [*widths[:-1], below])
+        return line([*before, last]) if width(last) <= widths[-1] else f"{line([*before, ''])}\n{INDENT}{last}"
+
+    row = fitting if tty and columns else line
     head = line(names)
     out.write(f"\x1b[1m{head}\x1b[0m\n" if obeys(out) and not os.environ.get("NO_COLOR") else f"{head}\n")
     out.write(line(["─" * size for size in widths]) + "\n")
     for cells in itertools.chain(texts, ([_for_people(value) for value in row] for row in stream)):
-        out.write(
-            (line([_cut(cell, size) for cell, size in zip(cells, widths, strict=True)]) if tty else line(cells)) + "\n"
-        )
+        out.write(row(cells) + "\n")
 
 
-def _fit(widths: Sequence[int], room: int) -> tuple[list[int], list[slice]]:
-    """Widths at which a row fits the terminal, and the columns that each of its lines shows.
+def _fold(widths: Sequence[int], room: int) -> tuple[list[int], int, list[slice]]:
+    """How rows fit a terminal: what is too wide for one line goes on below.
 
-    The widest columns are cut, but none below NARROWEST. Where that does not do, as many columns as fit are on the first
-    line and the others on more lines below, whole.
+    Returns:
+        Widths of the columns, what the last one may take on a line of its own (what is left of its line is enough for
+        most of it), and the columns that each line of a row shows.
     """
-    fitted = list(widths)
-    while (excess := sum(fitted) + 2 * (len(fitted) - 1) - room) > 0:
-        widest = max(range(len(fitted)), key=fitted.__getitem__)
-        if fitted[widest] <= NARROWEST:
-            break
-        fitted[widest] -= 1
-    if excess <= 0:
-        return fitted, [slice(None)]
-    whole = [min(size, max(NARROWEST, room - len(INDENT))) for size in widths]
+    room = max(room, NARROWEST + len(INDENT))
+    whole = [min(size, room - len(INDENT)) for size in widths]
+    fitted = [*whole[:-1], min(whole[-1], NARROWEST)]
     starts, used = [0], 0
-    for index, size in enumerate(whole):
+    for index, size in enumerate(fitted):
         if index and used + size > room:
             starts.append(index)
             used = len(INDENT)
         used += size + 2
-    return whole, [slice(*ends) for ends in itertools.pairwise([*starts, None])]
+    fitted[-1] = min(whole[-1], fitted[-1] + room - (used - 2))
+    return fitted, whole[-1], [slice(*ends) for ends in itertools.pairwise([*starts, None])]
 
 
 def width(text: str) -> int:
@@ -182,9 +181,8 @@ def width(text: str) -> int:
 def _cut(text: str, room: int) -> str:
     if width(text) <= room:
         return text
-    while width(text) > room - 1:
-        text = text[:-1]
-    return text + "…"
+    ends = itertools.accumulate(map(width, text))
+    return text[: next(index for index, end in enumerate(ends) if end >= room)] + "…"
 
 
 def _pad(text: str, size: int, right: bool) -> str:
