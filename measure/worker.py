@@ -268,12 +268,17 @@ def resolve(target: str) -> Any:
 
 @contextlib.contextmanager
 def ending_with_runner() -> Iterator[None]:
-    """End this process group when stdin closes, which is when the runner dies: nobody else would."""
+    """End this process group when stdin closes, which is when the runner dies: nobody else would.
 
+    What is measured finds stdin at its end: else it would wait for the runner, who waits for it.
+    """
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR", "")
+    runner = os.dup(0)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
 
     def watch() -> None:
-        while os.read(0, 4096):
+        while os.read(runner, 4096):
             pass
         shutil.rmtree(cache, ignore_errors=True)
         os.killpg(os.getpgid(0), signal.SIGKILL)

@@ -25,7 +25,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
 WORK = """
-import asyncio, os, signal, time
+import asyncio, os, signal, sys, time
 
 def short(n=1): return n * 2
 def long(n=1): time.sleep(0.002); return n * 2
@@ -37,6 +37,7 @@ def dies_once(n=1):
         open("died", "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
     return n * 2
+def reads(): return sys.stdin.read()
 async def awaited(n=1): return n * 2
 def yields(n=2): yield from range(n)
 def listed(n=2): return list(range(n))
@@ -119,6 +120,11 @@ def test_one_that_fails_leaves_the_others_be() -> None:
     assert found["fails"]["reason"] == "no such thing"
     assert found["wrong"]["reason"] == "3 instead of 2"
     assert "no function 'nothing' in bench_test_work" in found["nothing"]["reason"]
+
+
+def test_who_reads_stdin_finds_it_at_its_end() -> None:
+    """It would wait for what the runner never sends, until the timeout."""
+    assert measure(*w("reads"), "--timeout", "60").return_value == 0
 
 
 def test_a_process_that_dies_is_one_outcome() -> None:
