@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from .measure.words import duration
 from .warehouse.errors import BenchError
 from .warehouse.options import share
 from .warehouse.store import Store
+from .warehouse.words import duration, ratio
 
 if TYPE_CHECKING:
     from .measure.call_measurement import Measured
@@ -139,7 +139,6 @@ class Measurements:
         from .query.compare import compare
         from .query.history import false_discovery_rates
         from .query.sides import find_sides
-        from .warehouse.output import ratio
 
         with self._warehouse() as warehouse:
             base = self._base or self._previous(warehouse, run)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..warehouse.output import escape
-from .words import size
+from ..warehouse.words import size
 
 HEADINGS = ("hits", "growth", "peak", "transient")
 WIDTHS = (9, 10, 10, 10)

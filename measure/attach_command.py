@@ -59,6 +59,6 @@ def command(
 
 
 def _value(value: float, unit: str | None) -> str:
-    from .words import size
+    from ..warehouse.words import size
 
     return size(value) if unit == "bytes" else f"{value:.3g}"

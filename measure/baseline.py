@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..warehouse.errors import BenchError
-from ..warehouse.output import ratio, write_rows
+from ..warehouse.output import write_rows
 from ..warehouse.store import Store
+from ..warehouse.words import duration, ratio
 from .console import talk
 from .plan import BASELINE
-from .words import duration
 
 WORK = ("work_hash", "suite", "name", "mode", "device", "dtype", "batch_size", "sequence_length", "parameters")
 

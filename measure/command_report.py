@@ -7,10 +7,10 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 
-from ..warehouse.output import UNTELLING, escape, ratio
+from ..warehouse.output import escape
+from ..warehouse.words import UNTELLING, ratio, scale, size
 from .command_measurement import Result
 from .estimate import doubt
-from .words import size
 
 HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
 COLUMNS = (
@@ -22,7 +22,6 @@ OUTLIER = 14.826  # median absolute deviations: ten standard deviations of a nor
 FAR = 0.1  # of the median; nearer ones are no outliers, however steady the others
 SLOW_FIRST = 1.1  # times the slowest of the others
 START_SHARE = 0.1  # of a run, from which on the start of its process is worth a word
-_SCALES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
 def values(result: Result, reference: Result) -> tuple[object, ...]:
@@ -97,9 +96,9 @@ def together(*nanoseconds: float | None, by: str = "", sign: str = "") -> str:
     if not found:
         return "–"
     largest = max(map(abs, found)) or 1e6
-    scale, unit = next((one for one in _SCALES if largest >= one[0]), _SCALES[-1])
-    places = 2 if largest < 10 * scale else 1
-    return f"{by.join(f'{value / scale:{sign}.{places}f}' for value in found)} {unit}"
+    divisor, unit = scale(largest, "ns")
+    places = 2 if largest < 10 * divisor else 1
+    return f"{by.join(f'{value / divisor:{sign}.{places}f}' for value in found)} {unit}"
 
 
 def notes(result: Result, reference: Result, *, warmup: int, empty_ns: float | None) -> Iterator[str]:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..warehouse.words import duration, size
 from .gpu_processes import Nvml, nvml
 from .memory import HostMemory, error_bound_bytes
 from .sampling import CLOCK_NS
-from .words import duration, size
 
 OK, WARNING, UNKNOWN = "ok", "warning", "unknown"
 MOST_LOAD = 0.1  # of the processors, by others

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..warehouse.output import escape, ratio
+from ..warehouse.output import escape
+from ..warehouse.words import duration, ratio, size
 from .estimate import Estimate, doubt, level_of, paired
 from .sampling import UNTELLING
-from .words import duration, size
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from ..warehouse.output import UNTELLING, escape, ratio, width
+from ..warehouse.output import escape, width
+from ..warehouse.words import UNTELLING, ratio, size
 from .plan import FINE, Workload
 from .watch import Lines, Watch
-from .words import size
 
 HEADINGS = ("model", "backend", "status", "speedup", "memory")
 LEAST_LINES = 8  # of a terminal; a smaller one gets lines

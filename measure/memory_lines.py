@@ -256,7 +256,7 @@ def _readings(names: dict[str, str], reader: Reader) -> Iterator[MemorySample]:
 
 
 def _notes(reader: Reader) -> list[str]:
-    from .words import size
+    from ..warehouse.words import size
 
     names = {"elsewhere": "while no traced line ran", "no room": "at lines beyond the first million"}
     return [

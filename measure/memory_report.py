@@ -6,8 +6,8 @@ from typing import Any
 
 from ..warehouse.database import Warehouse
 from ..warehouse.output import escape
+from ..warehouse.words import size
 from .annotated import Note
-from .words import size
 
 LINE_COLUMNS = (
     "source", "device_index", "file", "line", "function", "hits", "growth_bytes", "increase_bytes", "decrease_bytes",

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..warehouse.output import ratio
+from ..warehouse.words import duration, ratio, size
 from .console import Table, talk, write
 from .estimate import doubt
 from .plan import BASELINE, FINE
-from .words import duration, size
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..warehouse.errors import Exit
-from ..warehouse.output import ratio
+from ..warehouse.words import amount, ratio
 from . import environments
 from .compare import Comparison, Row, exit_code, is_lost
 from .document import Column, Document, Section, Table
@@ -79,13 +79,6 @@ def metric(row: Row) -> str | None:
         return None
     name = row["metric"] if row["phase"] in (None, "steady") else f"{row['metric']} ({row['phase']})"
     return f"{name} and {row['others']} more" if row.get("others") else name
-
-
-def amount(value: float | None, unit: str | None) -> str:
-    """A value for people, in the size of the unit that suits it."""
-    kind = {"ns": "duration", "bytes": "bytes"}.get(unit or "", "number")
-    suffix = f" {unit}" if kind == "number" and unit not in (None, "count", "ratio") else ""
-    return "" if value is None else Column("", kind).shown(value) + suffix
 
 
 def _difference(row: Row) -> str | None:

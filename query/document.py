@@ -11,29 +11,22 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..warehouse.output import escape, number
-from .speedups import duration
+from ..warehouse.output import escape
+from ..warehouse.words import amount, number
 
 COMMENT_LIMIT = 65_536  # characters of an issue comment on GitHub; other forges allow more
-
-
-def _bytes(value: float) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if abs(value) >= size:
-            return f"{value / size:.4g} {unit}"
-    return f"{value:.0f} B"
 
 
 _SHOWN: dict[str, Callable[[Any], str]] = {
     "text": lambda value: escape(str(value)),
     "number": lambda value: number(float(value)),
     "count": lambda value: f"{value:,.0f}",
-    "duration": lambda value: duration(value) or "",  # ns
+    "duration": lambda value: amount(value, "ns"),
     "seconds": lambda value: f"{value:.2f} s",
     "ratio": lambda value: f"{value:.2f}x",
     "change": lambda value: f"{100 * value:+.1f} %",  # a fraction
     "share": lambda value: f"{100 * value:.1f} %",  # a fraction
-    "bytes": _bytes,
+    "bytes": lambda value: amount(value, "bytes"),
     "time": lambda value: (
         value.strftime("%Y-%m-%d %H:%M") if isinstance(value, datetime.datetime) else escape(str(value))
     ),

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..warehouse.words import amount
+
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
@@ -74,4 +76,4 @@ def sentence(found: Sequence[Fact]) -> str:
 
 
 def _value(field: str, text: str) -> str:
-    return f"{int(text) / 2**30:.4g} GiB" if field == "ram_bytes" else text
+    return amount(int(text), "bytes") if field == "ram_bytes" else text

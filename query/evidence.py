@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..warehouse.output import ratio
+from ..warehouse.words import amount, ratio
 from .ask import ask
 from .document import Column
-from .speedups import duration
 from .statements import among, equals, fill, one_line
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def speedup(warehouse: "Warehouse", cell: Cell) -> list[Part]:
     assert cell.case_id is not None, "speedups are of cases"
     ((value, low, high, n, baseline, candidate, origin, status),) = rows
     shown = f"{ratio(value, low, high, n)} over eager"
-    sides = f"eager {duration(baseline)}, this {duration(candidate)}"
+    sides = f"eager {amount(baseline, 'ns')}, this {amount(candidate, 'ns')}"
     if value is None:
         said = f"none: {status}"
     elif origin == "reported":

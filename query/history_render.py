@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from ..warehouse.output import escape, ratio
+from ..warehouse.output import escape
+from ..warehouse.words import amount, ratio
 from .changepoints import ChangePoint
 from .compare import WORSE
-from .compare_render import AXES, amount, metric
+from .compare_render import AXES, metric
 from .history import SERIES, History, Row, Series
 
 BLOCKS = "▁▂▃▄▅▆▇█"

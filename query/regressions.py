@@ -10,7 +10,6 @@ from ..warehouse.errors import Exit, UnknownName
 from .ask import ask
 from .environments import Fact, differences
 from .names import resolve_run
-from .speedups import duration
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -230,16 +229,3 @@ def environment_changes(warehouse: "Warehouse", runs: Sequence[str]) -> list[Fac
     )
     found = differences(warehouse, [run_id for (run_id,) in before], runs) if before else []
     return [fact for fact in found if fact.kind in ("machine", "software", "flags", "variables")]
-
-
-def amount(value: float | None, unit: str | None) -> str | None:
-    """A value for people, in the size of the unit that suits it."""
-    if value is None:
-        return None
-    value = float(f"{value:.9g}")  # what went through a logarithm is 999.9999999 µs, and means 1 ms
-    if unit == "ns":
-        return duration(value)
-    if unit == "bytes":
-        name, size = next(((n, s) for n, s in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)) if value >= s), ("B", 1))
-        return f"{value / size:.4g} {name}"
-    return f"{value:.4g}" + (f" {unit}" if unit not in (None, "count", "ratio") else "")

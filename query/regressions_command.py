@@ -11,6 +11,7 @@ import click
 from ..warehouse.options import Command, Values, format_option, share_option, store_option
 from ..warehouse.output import write_rows
 from ..warehouse.store import Store
+from ..warehouse.words import amount
 from .commands import backends_option, models_option, output_option, say, suites_option
 from .regressions import (
     AXES,
@@ -20,7 +21,6 @@ from .regressions import (
     Limits,
     Row,
     Rule,
-    amount,
     choose,
     doubtful,
     environment_changes,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..warehouse.output import ratio
+from ..warehouse.words import amount, ratio
 from .tables import select
 
 if TYPE_CHECKING:
@@ -29,20 +29,9 @@ def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
         baseline, candidate, speedup, low, high, n, p, status, accuracy, passing = row[width:]
         wrong = status == "ok" and not passing and accuracy is not None
         shown = None if wrong else ratio(speedup, low, high, n, p)  # a wrong answer is not faster
-        out.append(
-            [*(row[i] for i in keep), duration(baseline), duration(candidate), shown, accuracy if wrong else status]
-        )
+        sides = (amount(baseline, "ns"), amount(candidate, "ns"))
+        out.append([*(row[i] for i in keep), *sides, shown, accuracy if wrong else status])
     return columns, out
-
-
-def duration(ns: float | None) -> str | None:
-    """A duration to four digits, in the unit that suits it."""
-    if ns is None:
-        return None
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.4g} {unit}"
-    return f"{ns:.4g} ns"
 
 
 def geomeans(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> Iterator[str]:

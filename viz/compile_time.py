@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..query.speedups import duration
 from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command
+from ..warehouse.words import amount
 from .bars import Bar, Bars
 from .data import Row, ask, ends_of, found, keeping, known_configs
 from .figure import Figure, compose, public
@@ -153,7 +153,7 @@ def _bars(rows: Sequence[Row]) -> list[Bar]:
             series=whose,
             value=row["compile_ns"],
             note="" if row["compile_ns"] is not None else "no compile time" if row["status"] == "ok" else row["status"],
-            said=duration(row["compile_ns"]) or "",
+            said=amount(row["compile_ns"], "ns"),
             tips=(row["reason"], found(row, "case_summaries")),
         )
         for row, case, whose in zip(rows, cases, series, strict=True)

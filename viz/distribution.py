@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..query.compare_render import amount
 from ..query.names import resolve_run
 from ..warehouse.errors import BenchError, NothingToShow
 from ..warehouse.options import Command
+from ..warehouse.words import amount
 from .data import Row, ask, keeping, known_configs, text
 from .ecdf import Ecdf, Sample, Summary
 from .figure import Figure, compose, public

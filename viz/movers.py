@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..query.compare_render import amount
 from ..query.sides import Side, find_sides
 from ..warehouse.errors import NothingToShow, UnknownName
 from ..warehouse.options import Command
-from ..warehouse.output import ratio
+from ..warehouse.words import amount, ratio
 from .bars import Bar, Bars
 from .data import Row, ask, ends_of, keeping, known_configs, text, texts
 from .figure import Figure, compose, public

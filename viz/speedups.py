@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..query.speedups import duration
 from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command
-from ..warehouse.output import ratio
+from ..warehouse.words import amount, ratio
 from .bars import Bar, Bars
 from .data import Row, ask, ends_of, found, keeping, known_configs
 from .figure import Figure, compose, public
@@ -161,7 +160,12 @@ def _bars(rows: Sequence[Row]) -> list[Bar]:
             sure=row["low"] is not None and (row["low"] > 1 or row["high"] < 1),
             note=_note(row),
             said=ratio(row["speedup"], row["low"], row["high"], row["n"]) or "",
-            tips=(duration(row["baseline_ns"]), duration(row["candidate_ns"]), row["accuracy"], found(row, "speedups")),
+            tips=(
+                amount(row["baseline_ns"], "ns"),
+                amount(row["candidate_ns"], "ns"),
+                row["accuracy"],
+                found(row, "speedups"),
+            ),
         )
         for row, case, whose in zip(rows, cases, series, strict=True)
     ]

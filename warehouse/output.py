@@ -19,48 +19,16 @@ from pathlib import Path
 from typing import IO, Any
 
 from .errors import BenchError
+from .words import number
 
 SAMPLE = 1000  # rows a table's widths are taken from; later ones may stick out
 CHUNK = 10_000  # rows that become one Arrow table
 NARROWEST = 24  # characters of a last column that are worth beginning at the end of a line
 INDENT = "  "  # of what does not fit on the line of its row
-UNTELLING = 100  # an interval that spans more than this factor is not written out
-SMALLEST_P = 0.001  # a smaller p is not, either
 
 Rows = Iterable[Sequence[Any]]
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-
-
-def ratio(
-    value: float | None,
-    low: float | None = None,
-    high: float | None = None,
-    n: int | None = None,
-    p: float | None = None,
-) -> str | None:
-    """A ratio with its doubt, `1.18x (95 % 1.12–1.24, n=30, p<0.001)`: as many decimals as the interval deserves.
-
-    Args:
-        value: The ratio; None is nothing to say.
-        low: Lower end of its 95 % interval, None where there is none.
-        high: Upper end.
-        n: How many samples it was taken from, where that is to be said.
-        p: Of no difference, where it is known.
-    """
-    if value is None:
-        return None
-    known = "" if n is None else f", n={n}"
-    if p is not None:
-        known += f", p<{SMALLEST_P}" if p < SMALLEST_P else f", p={p:.3f}"
-    if low is None or high is None:
-        return f"{value:.2f}x (no interval{known})"
-    if low * UNTELLING < high:
-        return f"{value:.2f}x (95 % interval wider than {UNTELLING}x{known})"
-    if low * 10 < high:
-        return f"{value:.2g}x (95 % {low:.2g}–{high:.2g}{known})"
-    places = 3 if high - low < 0.02 * value else 2
-    return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}{known})"
 
 
 def write_rows(columns: Sequence[str], rows: Rows, fmt: str, file: str | os.PathLike[str] | None = None) -> None:
@@ -207,14 +175,6 @@ def _for_people(value: Any) -> str:
     if isinstance(value, datetime.datetime):
         return value.isoformat(" ")
     return escape(_text_of(value))
-
-
-def number(value: float) -> str:
-    """A number to six significant digits, all digits before the point kept."""
-    if not math.isfinite(value) or value == 0 or not 1e-5 <= abs(value) < 1e15:
-        return f"{value:.6g}"
-    text = f"{value:.{max(0, 5 - math.floor(math.log10(abs(value))))}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _text_of(value: Any) -> str:

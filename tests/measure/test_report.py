@@ -1,13 +1,12 @@
 """The table at the end of a measurement: its numbers, and its doubts."""
 
 import math
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
 from bench.measure.estimate import ratio_of
 from bench.measure.report import results, show
-from bench.measure.words import duration, size
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Event
 
@@ -97,20 +96,3 @@ def test_a_baseline_that_does_not_agree_with_itself_failed(warehouse: Builder) -
     (result,) = results(cast(Warehouse, warehouse), "run")
 
     assert (result.judged, result.failed) == ("eager_two_runs_differ", True)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "–"), (0, "0 ns"), (1, "1.00 ns"), (12.34, "12.3 ns"), (999, "999 ns"), (1_234, "1.23 µs"),
-        (123_456_789, "123 ms"), (2.5e9, "2.50 s"), (-1.5e6, "-1.50 ms"),
-    ],
-)  # fmt: skip
-def test_durations_have_three_digits_and_a_unit(value: Any, text: str) -> None:
-    """Whatever their size."""
-    assert duration(value) == text
-
-
-def test_sizes_are_binary() -> None:
-    """As memory is."""
-    assert [size(0), size(3 << 20), size(1536)] == ["0 B", "3.00 MiB", "1.50 KiB"]

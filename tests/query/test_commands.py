@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from bench.query.names import resolve_run
-from bench.query.speedups import duration, render
+from bench.query.speedups import render
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.events import Run
@@ -197,8 +197,3 @@ def test_a_wrong_answer_shows_no_speedup() -> None:
     assert columns == ["backend", "baseline", "candidate", "speedup", "status"]
     assert right == ["inductor", "2 ms", "1 ms", "2.00x (95 % 1.90–2.10, n=9, p=0.040)", "ok"]
     assert wrong == ["inductor", "2 ms", "1 ms", None, "fail_accuracy"]
-
-
-def test_durations_have_four_digits_at_most() -> None:
-    """And the unit that suits them."""
-    assert [duration(ns) for ns in (None, 12.5, 1500.0, 2.5e6, 3e9)] == [None, "12.5 ns", "1.5 µs", "2.5 ms", "3 s"]

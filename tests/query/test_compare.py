@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from bench.query.compare import compare, exit_code
-from bench.query.compare_render import amount, document, render, sentences, shown
+from bench.query.compare_render import document, render, sentences, shown
 from bench.query.sides import Side, find_sides, ingest_folders
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, Exit, UnknownName
@@ -267,10 +267,3 @@ def test_environments_that_differ_are_said() -> None:
     )
 
     assert list(sentences(compare(warehouse, A, B)))[-1] == "environments differ: host: one → two"
-
-
-def test_an_amount_has_its_unit() -> None:
-    """In the unit that suits it."""
-    assert [amount(2.5e6, "ns"), amount(2048, "bytes"), amount(3, "count"), amount(45000, "tokens/s"), amount(None, "ns")] == [
-        "2.5 ms", "2 KiB", "3", "45000 tokens/s", "",
-    ]  # fmt: skip

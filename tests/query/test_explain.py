@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 from bench.cli import cli
 from bench.query.explain import explain_case, explain_geomean
-from bench.query.speedups import duration
 from bench.query.statements import fill, paste
 from bench.warehouse import events
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
-from bench.warehouse.output import ratio
 from bench.warehouse.recorder import run as record
 from bench.warehouse.store import Store
+from bench.warehouse.words import amount, ratio
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,8 +27,8 @@ from ..builders import Builder, case, chunk, metric, outcome, run, source, timin
 from .conftest import AXES, Bench
 
 NASTY = "x'; DROP TABLE runs; --\"$(id)`\\!\n\x1b[31m 中"
-SHOWN: dict[str, Callable[[float], str | None]] = {
-    "latency": duration, "rss_peak": lambda size: f"{size / 2**20:.4g} MiB", "graph_breaks": "{:g}".format,
+SHOWN: dict[str, Callable[[float], str]] = {
+    "latency": lambda ns: amount(ns, "ns"), "rss_peak": lambda size: f"{size / 2**20:.4g} MiB", "graph_breaks": "{:g}".format,
 }  # fmt: skip
 STATEMENT = re.compile(r"^  (bench sql .*)$", re.MULTILINE)
 

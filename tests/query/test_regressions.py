@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from bench.query.regressions import Limits, Rule, amount, choose, doubtful, exit_code, judge, judged_runs
+from bench.query.regressions import Limits, Rule, choose, doubtful, exit_code, judge, judged_runs
 from bench.warehouse.errors import UnknownName
 from bench.warehouse.events import Event, Json
 
@@ -210,18 +210,3 @@ def test_rows_can_be_chosen_by_value() -> None:
     assert choose(rows, {"batch_size": ["8"]}) == rows[:1]
     with pytest.raises(UnknownName, match="Nearest: 'latency'"):
         choose(rows, {"metric": ["latnecy"]})
-
-
-def test_amounts_are_for_people() -> None:
-    """In the size of the unit that suits them."""
-    values = [
-        (1.5e6, "ns"),
-        (2**20 * 3, "bytes"),
-        (100, "bytes"),
-        (2, "count"),
-        (0.95, "ratio"),
-        (3000.0, "tokens/s"),
-        (None, "ns"),
-    ]
-
-    assert [amount(*value) for value in values] == ["1.5 ms", "3 MiB", "100 B", "2", "0.95", "3000 tokens/s", None]

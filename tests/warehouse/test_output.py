@@ -13,7 +13,7 @@ import pytest
 from bench.warehouse import output
 from bench.warehouse.errors import BenchError
 from bench.warehouse.options import FORMATS
-from bench.warehouse.output import escape, number, ratio, width, write_rows
+from bench.warehouse.output import escape, width, write_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -240,29 +240,3 @@ def test_nested_and_odd_values_become_json(capsys: pytest.CaptureFixture[str]) -
 def test_escaped_text_cannot_steer_a_terminal(text: str) -> None:
     """Whatever the text, what is printed is printable and one line."""
     assert escape(text).isprintable()
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_numbers_for_people_are_within_rounding(value: float) -> None:
-    """Six significant digits, and never fewer digits before the point than there are."""
-    assert float(number(value)) == pytest.approx(value, rel=5.1e-6, abs=1e-320)
-
-
-@pytest.mark.parametrize(
-    ("known", "said"),
-    [
-        ((1.184, 1.1234, 1.2411, 30), "1.18x (95 % 1.12–1.24, n=30)"),
-        ((1.18, 1.12, 1.24), "1.18x (95 % 1.12–1.24)"),
-        ((1.0042, 1.0012, 1.0072, 69), "1.004x (95 % 1.001–1.007, n=69)"),
-        ((1.184, 1.1234, 1.2411, 30, 0.0456), "1.18x (95 % 1.12–1.24, n=30, p=0.046)"),
-        ((1.184, 1.1234, 1.2411, 30, 1e-9), "1.18x (95 % 1.12–1.24, n=30, p<0.001)"),
-        ((2.0, 0.44, 9.1), "2x (95 % 0.44–9.1)"),
-        ((1.5, None, None, 3), "1.50x (no interval, n=3)"),
-        ((0.08, 0.0001, 658.84, 5, 0.4), "0.08x (95 % interval wider than 100x, n=5, p=0.400)"),
-        ((2.0, 0.0, float("inf")), "2.00x (95 % interval wider than 100x)"),
-        ((None,), None),
-    ],
-)
-def test_a_ratio_carries_its_doubt(known: tuple[Any, ...], said: str | None) -> None:
-    """As many decimals as the interval deserves; a missing one is said to be missing, one that tells nothing to be wide."""
-    assert ratio(*known) == said

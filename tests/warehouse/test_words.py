@@ -1,0 +1,69 @@
+"""Numbers as a person reads them."""
+
+from typing import Any
+
+import pytest
+from bench.warehouse.words import amount, duration, number, ratio, size
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"), (0, "0 ns"), (0.5, "0.5 ns"), (1, "1.00 ns"), (12.34, "12.3 ns"), (999, "999 ns"), (1_234, "1.23 µs"),
+        (123_456_789, "123 ms"), (2.5e9, "2.50 s"), (-1.5e6, "-1.50 ms"), (12_345e9, "12345 s"), (float("inf"), "inf s"),
+    ],
+)  # fmt: skip
+def test_durations_have_three_digits_and_a_unit(value: Any, text: str) -> None:
+    """Whatever their size."""
+    assert duration(value) == text
+
+
+def test_sizes_are_binary() -> None:
+    """As memory is."""
+    assert [size(0), size(3 << 20), size(1536), size(1023 << 10)] == ["0 B", "3.00 MiB", "1.50 KiB", "1023 KiB"]
+
+
+def test_what_rounds_up_to_the_next_unit_is_in_it() -> None:
+    """Nothing is 1000 µs, nor 1024 KiB."""
+    assert [duration(999_960), size((1 << 20) - 1), amount(999_999.9999, "ns")] == ["1.00 ms", "1.00 MiB", "1 ms"]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1.5e6, "ns", "1.5 ms"), (12.5, "ns", "12.5 ns"), (1.23456e9, "ns", "1.235 s"), (3 << 20, "bytes", "3 MiB"),
+        (100, "bytes", "100 B"), (2, "count", "2"), (0.95, "ratio", "0.95"), (45000, "tokens/s", "45000 tokens/s"),
+        (12345.6, "tokens/s", "12345.6 tokens/s"), (3, None, "3"), (None, "ns", ""),
+    ],
+)  # fmt: skip
+def test_an_amount_has_its_unit(value: float | None, unit: str | None, text: str) -> None:
+    """In the size that suits it, with four digits at most of times and sizes."""
+    assert amount(value, unit) == text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_for_people_are_within_rounding(value: float) -> None:
+    """Six significant digits, and never fewer digits before the point than there are."""
+    assert float(number(value)) == pytest.approx(value, rel=5.1e-6, abs=1e-320)
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ((1.184, 1.1234, 1.2411, 30), "1.18x (95 % 1.12–1.24, n=30)"),
+        ((1.18, 1.12, 1.24), "1.18x (95 % 1.12–1.24)"),
+        ((1.0042, 1.0012, 1.0072, 69), "1.004x (95 % 1.001–1.007, n=69)"),
+        ((1.184, 1.1234, 1.2411, 30, 0.0456), "1.18x (95 % 1.12–1.24, n=30, p=0.046)"),
+        ((1.184, 1.1234, 1.2411, 30, 1e-9), "1.18x (95 % 1.12–1.24, n=30, p<0.001)"),
+        ((2.0, 0.44, 9.1), "2x (95 % 0.44–9.1)"),
+        ((1.5, None, None, 3), "1.50x (no interval, n=3)"),
+        ((0.08, 0.0001, 658.84, 5, 0.4), "0.08x (95 % interval wider than 100x, n=5, p=0.400)"),
+        ((2.0, 0.0, float("inf")), "2.00x (95 % interval wider than 100x)"),
+        ((None,), None),
+    ],
+)
+def test_a_ratio_carries_its_doubt(known: tuple[Any, ...], said: str | None) -> None:
+    """As many decimals as the interval deserves; a missing one is said to be missing, one that tells nothing to be wide."""
+    assert ratio(*known) == said

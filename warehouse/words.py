@@ -1,0 +1,104 @@
+"""Numbers as a person reads them: with the unit, the doubt or the noun that belongs to them."""
+
+import math
+
+UNTELLING = 100  # an interval that spans more than this factor is not written out
+SMALLEST_P = 0.001  # a smaller p is not, either
+_SCALES = {
+    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
+    "bytes": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
+}
+
+
+def duration(nanoseconds: float | None) -> str:
+    """Three digits and the unit that suits: `1.50 ms`; a dash where nothing is known."""
+    return "–" if nanoseconds is None else _scaled(nanoseconds, "ns", 3)
+
+
+def size(bytes_: float | None) -> str:
+    """Three digits and a binary unit: `1.50 KiB`; a dash where nothing is known."""
+    return "–" if bytes_ is None else _scaled(bytes_, "bytes", 3)
+
+
+def amount(value: float | None, unit: str | None) -> str:
+    """What is compared, and may differ by less than three digits show: `1.5 ms`, `45000 tokens/s`; nothing for None.
+
+    Four digits at most of times and sizes, and all before the point.
+    """
+    if value is None:
+        return ""
+    if unit not in _SCALES:
+        return number(value) + (f" {unit}" if unit not in (None, "count", "ratio") else "")
+    text, name = _scaled(value, unit, 4).split()
+    return f"{_trimmed(text)} {name}"
+
+
+def scale(value: float, unit: str, digits: int = 3) -> tuple[float, str]:
+    """What to divide a value in ns or bytes by, and the unit that it is in then: 999.96 µs are 1.00 ms in three digits."""
+    value = abs(value)
+    return next((one for one in _SCALES[unit] if float(f"{value / one[0]:.{digits}g}") >= 1), _SCALES[unit][-1])
+
+
+def _scaled(value: float, unit: str, digits: int) -> str:
+    divisor, name = scale(value, unit, digits)
+    return f"{_rounded(value / divisor, digits)} {name}"
+
+
+def _rounded(value: float, digits: int) -> str:
+    """So many digits at least, all of them before the point: `1.50`, `1234`."""
+    rounded = float(f"{value:.{digits}g}")
+    if not 1 <= abs(rounded) < math.inf:
+        return f"{value:.{digits}g}"
+    return f"{value:.{max(0, digits - 1 - _magnitude(rounded))}f}"
+
+
+def _magnitude(value: float) -> int:
+    """The power of ten of the first digit."""
+    return math.floor(math.log10(abs(value)))
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def number(value: float) -> str:
+    """A number to six significant digits, all digits before the point kept."""
+    if not math.isfinite(value) or value == 0 or not 1e-5 <= abs(value) < 1e15:
+        return f"{value:.6g}"
+    return _trimmed(f"{value:.{max(0, 5 - _magnitude(value))}f}")
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: `1 case`, `2,048 cases`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def ratio(
+    value: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    n: int | None = None,
+    p: float | None = None,
+) -> str | None:
+    """A ratio with its doubt, `1.18x (95 % 1.12–1.24, n=30, p<0.001)`: as many decimals as the interval deserves.
+
+    Args:
+        value: The ratio; None is nothing to say.
+        low: Lower end of its 95 % interval, None where there is none.
+        high: Upper end.
+        n: How many samples it was taken from, where that is to be said.
+        p: Of no difference, where it is known.
+    """
+    if value is None:
+        return None
+    known = "" if n is None else f", n={n}"
+    if p is not None:
+        known += f", p<{SMALLEST_P}" if p < SMALLEST_P else f", p={p:.3f}"
+    if low is None or high is None:
+        return f"{value:.2f}x (no interval{known})"
+    if low * UNTELLING < high:
+        return f"{value:.2f}x (95 % interval wider than {UNTELLING}x{known})"
+    if low * 10 < high:
+        return f"{value:.2g}x (95 % {low:.2g}–{high:.2g}{known})"
+    places = 3 if high - low < 0.02 * value else 2
+    return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}{known})"
