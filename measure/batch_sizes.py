@@ -2,11 +2,12 @@
 
 A try that does not fit is a case of its own size, skipped with the reason. On the CPU a worker may allocate no more than a
 share of the memory that is free when it starts, and if memory runs out all the same, it is the first that the kernel ends:
-no try can take the machine down. The workload that is measured then has the size found, and the same bound.
+no try can take the machine down. The workload that is measured then has the size found, and the same bound. That size is on
+record, so that a resumed plan does without tries.
 """
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 FIRST = 1024
 STEPS = 2  # the second holds what the first leaves: gradients, the optimizer's state
 MISFITS = ("OOM", "killed", "timeout")  # ends that a smaller batch may not have
+FOUND = "batch_size_found"  # a metric of the baseline's case; its text is how the try ended, ok or another failure
 
 
 def fitted(plan: Sequence[Workload], run: "Run", runner: "Runner", say: Callable[[str], None]) -> list[Workload]:
@@ -28,7 +30,7 @@ def fitted(plan: Sequence[Workload], run: "Run", runner: "Runner", say: Callable
 
     Args:
         plan: What is to be measured.
-        run: Where tries that did not fit are recorded.
+        run: Where tries that did not fit, and what was found, are recorded.
         runner: Gives each try its worker.
         say: Told what each try came to.
     """
@@ -38,15 +40,23 @@ def fitted(plan: Sequence[Workload], run: "Run", runner: "Runner", say: Callable
 
 
 def _largest(workload: Workload, run: "Run", runner: "Runner", say: Callable[[str], None]) -> Workload:
-    size = FIRST
-    while True:
-        sized = replace(workload, batch_size=size, bounded=True)
+    for sized in sizes(workload):
         status, reason = runner.tried(sized)
-        if status not in MISFITS or size == 1:
-            say(f"{sized}: {'it fits' if status == 'ok' else f'{status}: {reason}'}")
-            return sized
-        run.case(**sized.axes(workload.baseline)).outcome("skipped", reason=f"does not fit: {status}: {reason}")
-        say(f"{sized}: does not fit: {status}: {reason}")
+        if status not in MISFITS:
+            break
+        if sized.batch_size > 1:
+            run.case(**sized.axes(workload.baseline)).outcome("skipped", reason=f"does not fit: {status}: {reason}")
+            say(f"{sized}: does not fit: {status}: {reason}")
+    say(f"{sized}: {'it fits' if status == 'ok' else f'{status}: {reason}'}")
+    run.case(**sized.axes(workload.baseline), announce=False).metric(FOUND, None, text=status)
+    return sized
+
+
+def sizes(workload: Workload) -> Iterator[Workload]:
+    """The workload at each size that may be tried, the largest first."""
+    size = FIRST
+    while size:
+        yield replace(workload, batch_size=size, bounded=True)
         size //= 2
 
 

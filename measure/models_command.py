@@ -46,19 +46,22 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
         if not (options["print_only"] or options["print_commands"]):
             torchrun.follow()
         return Exit.OK
+    plan: Sequence[Workload] = found.plan
     known = None
     if options["resume"] or options["retry"]:
         from .resume import known_cases
 
-        known = known_cases(store, found.plan, found.settings, retry=options["retry"], say=talk)
+        fleet = options["fleet"] is not None
+        known = known_cases(store, plan, found.settings, retry=options["retry"], fleet=fleet, say=talk)
+        plan = known.plan
     if options["print_commands"]:
         given = ctx.get_parameter_source("store") is ParameterSource.COMMANDLINE
         said = {**found.said, "store": store.root if given else None}
-        for workload in known.left(found.plan) if known else found.plan:
+        for workload in known.left(plan) if known else plan:
             click.echo(command_for(workload, said, ctx.command.params))
         return Exit.OK
     if options["print_only"]:
-        _print(found.plan, known, fmt)
+        _print(plan, known, fmt)
         return Exit.OK
     from .models_run import Wanted, measure, measure_revisions
 
@@ -70,16 +73,16 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
         raise BenchError("--fleet shares a plan out by itself: leave out --partition and --revisions.")
     if not (revisions := options["revisions"]):
         with torchrun.lead():
-            return measure(found.plan, found.settings, wanted, known)
+            return measure(plan, found.settings, wanted, known)
     if known or wanted.baseline or len(set(revisions)) < 2:
         raise BenchError("--revisions takes two or more, and neither --resume nor --baseline: it compares them itself.")
     if torchrun.started():
         raise BenchError(
             "revisions are measured by ranks of this machine: leave torchrun out, --distributed starts them."
         )
-    if any(workload.batch_size == AUTO for workload in found.plan):
+    if any(workload.batch_size == AUTO for workload in plan):
         raise BenchError("revisions are measured at the same sizes. Find one first, without --revisions, and name it.")
-    return measure_revisions(found.plan, found.settings, wanted, revisions, options["rounds"])
+    return measure_revisions(plan, found.settings, wanted, revisions, options["rounds"])
 
 
 def _print(plan: Sequence[Workload], known: "Known | None", fmt: str) -> None:

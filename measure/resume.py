@@ -7,13 +7,14 @@ docs/decisions/2026-11-22-resuming-is-a-new-run.md.
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..warehouse import environment
 from ..warehouse.recorder import case_ids
 from ..warehouse.store import Say, Store
-from .plan import FINE, Settings, Workload
+from .batch_sizes import FOUND, sizes
+from .plan import AUTO, FINE, Settings, Workload, merged
 
 IMMATERIAL = ("timeout_s", "sample_hz")  # settings that change no figure
 
@@ -27,10 +28,21 @@ ORDER BY run_id
 """
 
 
+# What came of looking for a batch size that fits, by case; what was found last is last.
+_FOUND = """
+SELECT case_id, arg_max(original_value, run_id) FROM metrics WHERE metric = ? AND list_contains(?::VARCHAR[], run_id)
+GROUP BY case_id ORDER BY max(run_id)
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Cases of a plan whose outcome is known, case_id -> run_id; with none of a workload's whose baseline is not."""
+    """Cases of a plan whose outcome is known, case_id -> run_id; with none of a workload's whose baseline is not.
 
+    The plan is that which was asked for, with the batch sizes that were found before.
+    """
+
+    plan: Sequence[Workload]
     runs: Mapping[str, str]
 
     def run_of(self, workload: Workload, backend: str) -> str | None:
@@ -57,7 +69,13 @@ class Known:
 
 
 def known_cases(
-    store: Store, plan: Sequence[Workload], settings: Settings, *, retry: str | None = None, say: Say
+    store: Store,
+    plan: Sequence[Workload],
+    settings: Settings,
+    *,
+    retry: str | None = None,
+    fleet: bool = False,
+    say: Say,
 ) -> Known:
     """Look up what is known of a plan.
 
@@ -66,18 +84,19 @@ def known_cases(
         plan: What is to be measured.
         settings: How it is to be measured; the timeout and the sampler do not matter.
         retry: What of it to forget: failed (wrong outputs and timeouts, too), timeout or skipped.
-        say: Told why nothing can be known, if so.
+        fleet: Whether others measure it, too, who know the plan as it was asked for: no batch size is known then.
+        say: Told why nothing can be known, if so, and the batch sizes that are.
     """
     commit, _, dirty = environment.git()
     if dirty:
         say(
             f"nothing is known of this plan: the code differs from {f'commit {commit[:9]}' if commit else 'any commit'}"
         )
-        return Known({})
+        return Known(plan, {})
     if commit is None:
         say("there is no git commit here: earlier runs without one are taken to be of the same code")
     if not store.may_hold():
-        return Known({})
+        return Known(plan, {})
     from ..warehouse.database import Warehouse
 
     with Warehouse.open(store) as warehouse:
@@ -89,18 +108,33 @@ def known_cases(
         )
         alike = [run_id for run_id, said in runs if material(json.loads(said)) == material(settings.to_dict())]
         ended = {case_id: rest for case_id, *rest in warehouse.rows(_QUERY, [alike])}
+        found = {} if fleet else dict(warehouse.rows(_FOUND, [FOUND, alike]))
     known = {
         case_id: run_id for case_id, (run_id, status, accuracy) in ended.items() if not _again(status, accuracy, retry)
     }
+    # a size that failed otherwise is found again where that failure is to be measured again
+    found = {case_id: status for case_id, status in found.items() if status == "ok" or case_id in known}
+    plan = merged(_sized(workload, found, say) if workload.batch_size == AUTO else workload for workload in plan)
     return Known(
+        plan,
         {
             case_id: known[case_id]
             for workload in plan
             if _case_id(workload, workload.baseline) in known
             for case_id in (_case_id(workload, name) for name in workload.backends)
             if case_id in known
-        }
+        },
     )
+
+
+def _sized(workload: Workload, found: Iterable[str], say: Say) -> Workload:
+    """At the size that was found last, if one was."""
+    tried = {_case_id(sized, workload.baseline): sized for sized in sizes(workload)}
+    for case_id in reversed(list(found)):
+        if case_id in tried:
+            say(f"{tried[case_id]}: this size was found before")
+            return tried[case_id]
+    return workload
 
 
 def _again(status: str, accuracy: str, retry: str | None) -> bool:

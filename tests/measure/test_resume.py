@@ -1,12 +1,15 @@
 """Resuming: what a store knows of a plan, and what is left to measure."""
 
-import dataclasses
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from bench.measure.plan import Settings, Workload
+from bench.measure.batch_sizes import fitted
+from bench.measure.plan import AUTO, Settings, Workload
 from bench.measure.resume import known_cases
+from bench.measure.runner import Runner
 from bench.warehouse import environment, recorder
 from bench.warehouse.events import Environment
 from bench.warehouse.store import Store
@@ -59,6 +62,41 @@ def test_what_is_known_is_left_out(measured: Any, workload: Any) -> None:
     assert left(store, workload("eager", "a", "b")) == []
 
 
+def test_the_batch_size_that_was_found_is_not_looked_for_again(tmp_path: Path, workload: Any) -> None:
+    """What it measured is known, what it did not is left at that size and bounded; of several sizes the last found counts."""
+    store = Store(tmp_path)
+    work, other = (replace(workload("eager", "a", name=name), batch_size=AUTO) for name in ("fake", "other"))
+    for fits in (256, 512):
+        tries = SimpleNamespace(tried=lambda sized, fits=fits: ("ok" if sized.batch_size <= fits else "OOM", "why"))
+        with recorder.run("c", store=store, source="measure", settings=Settings().to_dict()) as run:
+            (found, _) = fitted([work, other], run, cast(Runner, tries), print)
+            for case in (run.case(**found.axes(backend)) for backend in found.backends):
+                case.outcome("ok")
+
+    known = known_cases(store, [work, other], Settings(), say=print)
+
+    assert [(x.batch_size, x.bounded) for x in known.plan] == [(512, True), (512, True)]
+    assert [(x.name, x.batch_size) for x in known.left(known.plan)] == [("other", 512)]
+    assert known_cases(store, [work], Settings(), fleet=True, say=print).plan == [work]
+
+
+@pytest.mark.parametrize(("retry", "size"), [(None, 1024), ("failed", AUTO)])
+def test_a_size_that_failed_otherwise_is_found_again_with_that_failure(
+    tmp_path: Path, workload: Any, retry: str | None, size: int
+) -> None:
+    """Nobody knows whether it fits: only who leaves the failure alone need not ask."""
+    store, work = Store(tmp_path), replace(workload("eager", "a"), batch_size=AUTO)
+    with recorder.run("c", store=store, source="measure", settings=Settings().to_dict()) as run:
+        (found,) = fitted([work], run, cast(Runner, SimpleNamespace(tried=lambda sized: ("crashed", "why"))), print)
+        for backend in found.backends:
+            run.case(**found.axes(backend)).outcome("crashed")
+
+    known = known_cases(store, [work], Settings(), retry=retry, say=print)
+
+    assert [x.batch_size for x in known.plan] == [size]
+    assert bool(known.left(known.plan)) == (retry is not None)
+
+
 def test_without_its_baseline_a_workload_is_measured_whole(measured: Any, workload: Any) -> None:
     """Its speedups need both sides in one process."""
     store = measured(workload("eager", "a", "b"), eager="timeout", a="ok", b="ok")
@@ -89,7 +127,7 @@ def test_other_settings_are_another_measurement(measured: Any, workload: Any, ch
     work = workload()
     store = measured(work, eager="ok", candidate="ok")
 
-    assert left(store, work, settings=dataclasses.replace(Settings(), **change)) == ([] if same else [work.backends])
+    assert left(store, work, settings=replace(Settings(), **change)) == ([] if same else [work.backends])
 
 
 def test_other_work_or_code_or_machines_are_not_known(
@@ -99,8 +137,8 @@ def test_other_work_or_code_or_machines_are_not_known(
     work = workload()
     store = measured(work, eager="ok", candidate="ok")
 
-    assert left(store, dataclasses.replace(work, parameters={"threads": 1})) == [work.backends]
-    assert left(store, dataclasses.replace(work, dtype="float64")) == [work.backends]
+    assert left(store, replace(work, parameters={"threads": 1})) == [work.backends]
+    assert left(store, replace(work, dtype="float64")) == [work.backends]
     commit("another")
     assert left(store, work) == [work.backends]
     commit()
