@@ -1,11 +1,11 @@
-"""A bucket on loopback, and machines that share a store in it."""
+"""A bucket on loopback, and machines that share a store in it; loads that take events and no more."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from bench.warehouse import objects, remote
+from bench.warehouse import database, objects, remote
 from bench.warehouse.log import EventLog
 from bench.warehouse.remote import pull, push
 from bench.warehouse.store import Store
@@ -13,6 +13,12 @@ from bench.warehouse.store import Store
 from ..object_server import ObjectServer
 
 SECRET = "planted/Secret+Key"
+
+
+@pytest.fixture
+def nothing_derived(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads compute no table from the events: half of their time, and nothing to a test of where events are."""
+    monkeypatch.setattr(database, "compute_derived", lambda connection, run_ids: None)
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,7 @@ from ..object_server import ObjectServer
 from .conftest import SECRET, held
 
 Machine = Callable[[str], Store]
+pytestmark = pytest.mark.usefixtures("nothing_derived")
 MB = 1 << 20
 
 

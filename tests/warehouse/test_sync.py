@@ -20,6 +20,7 @@ from bench.warehouse.verify import verify
 from ..object_server import ObjectServer
 from .conftest import held
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
 MB = 1 << 20
 
 
