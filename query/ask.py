@@ -104,11 +104,13 @@ def friendly(warehouse: "Warehouse", error: "duckdb.Error") -> BenchError:
 
 
 def readable(warehouse: "Warehouse") -> dict[str, str]:
-    """Tables, views and macros by name, and how each is written after FROM."""
+    """Tables, views and macros by name, and how each is written after FROM, with the arguments it must be given."""
     rows = warehouse.connection.execute(
         "SELECT table_name FROM duckdb_tables() WHERE NOT internal UNION SELECT view_name FROM duckdb_views() WHERE NOT internal"
     ).fetchall()
     macros = {
-        view.name: f"{view.name}()" for view in sql.views().values() if view.arguments is not None and view.columns
+        view.name: f"{view.name}({', '.join(a.name for a in view.arguments if a.default is None)})"
+        for view in sql.views().values()
+        if view.arguments is not None and view.columns
     }
     return {name: name for (name,) in sorted(rows)} | macros

@@ -112,7 +112,8 @@ def signature(view: sql.View) -> str:
     """How to write a view after FROM, a macro with its arguments and defaults."""
     if view.arguments is None:
         return view.name
-    arguments = (f"{quote(a.name) if a.name in RESERVED else a.name} := {a.default}" for a in view.arguments)
+    names = {a: quote(a.name) if a.name in RESERVED else a.name for a in view.arguments}
+    arguments = (name if a.default is None else f"{name} := {a.default}" for a, name in names.items())
     return f"{view.name}({', '.join(arguments)})"
 
 
@@ -127,8 +128,10 @@ def describe(warehouse: "Warehouse", name: str) -> Described:
     if name not in forms:
         near = [known for known in forms if not known.startswith("_")]
         raise UnknownName("view or table", name, near, cure="List them with: bench views")
-    types = warehouse.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {forms[name]})")
     view = sql.views().get(name)
+    must = [a for a in (view.arguments if view else None) or () if a.default is None]  # lists of runs
+    read = f"{name}({', '.join(['NULL::VARCHAR[]'] * len(must))})" if must else forms[name]
+    types = warehouse.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {read})")
     if view is not None:
         return Described(signature(view), view.doc, [(column, kind, view.columns[column]) for column, kind in types])
     ((doc,),) = warehouse.rows("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [name])

@@ -124,17 +124,24 @@ def test_views_are_listed_with_their_meaning(bench: Bench) -> None:
     """Every public view, macro and table; steps are left out."""
     found = rows(bench("views", "--format", "csv").output)
 
-    assert {"speedups", "runtime_vs_tokens()", "cells", "timings"} <= {row["name"] for row in found}
+    assert {"speedups", "runtime_vs_tokens()", "comparisons(base, candidate)", "cells", "timings"} <= {
+        row["name"] for row in found
+    }
     assert all(row["rows"].startswith("One row per") for row in found)
     assert not any(row["name"].startswith("_") for row in found)
 
 
-@pytest.mark.parametrize("name", ["speedups", "runtime_vs_tokens", "cells", "timings"])
+@pytest.mark.parametrize("name", ["speedups", "runtime_vs_tokens", "regressions", "comparisons", "cells", "timings"])
 def test_a_view_is_described_column_by_column(bench: Bench, name: str) -> None:
     """Name, type and meaning of each."""
     found = rows(bench("views", name, "--format", "csv").output)
 
     assert all(row["column"] and row["type"] and row["meaning"] for row in found)
+
+
+def test_a_macro_is_described_as_it_is_written(bench: Bench) -> None:
+    """With what must be given, and the defaults of what may be."""
+    assert bench("views", "comparisons").output.startswith("comparisons(base, candidate, margin := 0.02)\n")
 
 
 def test_an_unknown_view_names_the_nearest(bench: Bench) -> None:
