@@ -124,7 +124,7 @@ def test_views_are_listed_with_their_meaning(bench: Bench) -> None:
     """Every public view, macro and table; steps are left out."""
     found = rows(bench("views", "--format", "csv").output)
 
-    assert {"speedups", "runtime_vs_tokens()", "comparisons(base, candidate)", "cells", "timings"} <= {
+    assert {"speedups", "runtime_vs_tokens()", "comparisons(base, candidate)", "cells"} <= {
         row["name"] for row in found
     }
     assert all(row["rows"].startswith("One row per") for row in found)
