@@ -13,7 +13,7 @@ from typing import Any
 from ..warehouse.errors import BenchError
 from ..warehouse.output import write_rows
 from ..warehouse.store import Store
-from ..warehouse.words import duration, ratio
+from ..warehouse.words import duration, ratio, times
 from .console import talk
 from .plan import BASELINE
 
@@ -70,7 +70,7 @@ def _ratio(row: Row) -> str:
 def _speedup(eager: Row | None, row: Row, side: str) -> str:
     if eager is None or eager is row or not row[side] or not eager[side]:
         return "–"
-    return f"{eager[side] / row[side]:.2f}x"
+    return times(eager[side] / row[side])
 
 
 def show(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from ..warehouse.output import escape, width
-from ..warehouse.words import UNTELLING, ratio, size
+from ..warehouse.words import UNTELLING, ratio, size, times
 from .plan import FINE, Workload
 from .watch import Lines, Watch
 
@@ -41,7 +41,7 @@ class Row:
 
 
 def _interval(ratio: float, low: float, high: float, n: int) -> str | None:
-    return None if low * UNTELLING < high else f"{low:.2f}–{high:.2f}x"
+    return None if low * UNTELLING < high else f"{times(low)[:-1]}–{times(high)}"
 
 
 # How a speedup is written where there is room, and where there is less.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..warehouse.output import escape
-from ..warehouse.words import amount, number
+from ..warehouse.words import amount, number, times
 
 COMMENT_LIMIT = 65_536  # characters of an issue comment on GitHub; other forges allow more
 
@@ -23,7 +23,7 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "count": lambda value: f"{value:,.0f}",
     "duration": lambda value: amount(value, "ns"),
     "seconds": lambda value: f"{value:.2f} s",
-    "ratio": lambda value: f"{value:.2f}x",
+    "ratio": times,
     "change": lambda value: f"{100 * value:+.1f} %",  # a fraction
     "share": lambda value: f"{100 * value:.1f} %",  # a fraction
     "bytes": lambda value: amount(value, "bytes"),

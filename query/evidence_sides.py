@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..warehouse.words import ratio
 from .document import Column
 from .environments import facts, sentence
 from .evidence import Cell, Part, answer
@@ -24,9 +25,9 @@ def comparison(warehouse: "Warehouse", cell: Cell, base: Sequence[str], candidat
         return []
     ((verdict, value, low, high, before, after, difference, reason),) = rows
     shown = Column("value", cell.kind).shown
-    doubt = "" if low is None else f" (95 % {low:.3g}–{high:.3g})"
     better = ", above 1 is better" if verdict else ""
-    sentences = [f"{verdict or 'no verdict'}{'' if value is None else f': {value:.3g}x{doubt}{better}'}; {reason}"]
+    compared = "" if value is None else f": {ratio(value, low, high)}{better}"
+    sentences = [f"{verdict or 'no verdict'}{compared}; {reason}"]
     if difference is not None:
         sign = "+" if difference > 0 else "-" if difference < 0 else ""
         sentences.append(f"base {shown(before)}, candidate {shown(after)}, difference {sign}{shown(abs(difference))}")

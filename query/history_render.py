@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from ..warehouse.output import escape
-from ..warehouse.words import amount, ratio
+from ..warehouse.words import amount, ratio, times
 from .changepoints import ChangePoint
 from .compare import WORSE
 from .compare_render import AXES, metric
@@ -235,7 +235,7 @@ MEASURES: dict[str, tuple[str, Callable[[Row], str | None]]] = {  # of the macro
     "speedup": ("geomean", lambda row: ratio(row["speedup"], row["low"], row["high"], row["n"])),
     "rate": ("pass rate", lambda row: f"{100 * row['rate']:.0f} %, {row['passing']}/{row['total']}"),
     "mean_seconds": ("compile time", lambda row: f"{row['mean_seconds']:.2f} s"),
-    "mean_ratio": ("memory compression", lambda row: f"{row['mean_ratio']:.2f}x"),
+    "mean_ratio": ("memory compression", lambda row: times(row["mean_ratio"])),
 }
 
 

@@ -95,10 +95,23 @@ def ratio(
     if p is not None:
         known += f", p<{SMALLEST_P}" if p < SMALLEST_P else f", p={p:.3f}"
     if low is None or high is None:
-        return f"{value:.2f}x (no interval{known})"
+        return f"{times(value)} (no interval{known})"
     if low * UNTELLING < high:
-        return f"{value:.2f}x (95 % interval wider than {UNTELLING}x{known})"
+        return f"{times(value)} (95 % interval wider than {UNTELLING}x{known})"
     if low * 10 < high:
-        return f"{value:.2g}x (95 % {low:.2g}–{high:.2g}{known})"
-    places = 3 if high - low < 0.02 * value else 2
+        value, low, high = (float(f"{one:.2g}") for one in (value, low, high))
+        return f"{number(value)}x (95 % {number(low)}–{number(high)}{known})"
+    places = _places(value) + (high - low < 0.02 * value)
     return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}{known})"
+
+
+def times(value: float) -> str:
+    """A ratio alone: `1.18x`, `0.0042x`, `12345x`."""
+    return f"{value:.{_places(value)}f}x"
+
+
+def _places(value: float) -> int:
+    """Decimals of a ratio: two, of a small one as many as show two digits, of a large one no more than show four."""
+    if not 0 < value < math.inf:
+        return 2
+    return max(0, min(2, 3 - _magnitude(value)), 1 - _magnitude(value))

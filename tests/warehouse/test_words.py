@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from bench.warehouse.words import amount, duration, number, ratio, size
+from bench.warehouse.words import amount, duration, number, ratio, size, times
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,8 +58,15 @@ def test_numbers_for_people_are_within_rounding(value: float) -> None:
         ((1.184, 1.1234, 1.2411, 30, 0.0456), "1.18x (95 % 1.12–1.24, n=30, p=0.046)"),
         ((1.184, 1.1234, 1.2411, 30, 1e-9), "1.18x (95 % 1.12–1.24, n=30, p<0.001)"),
         ((2.0, 0.44, 9.1), "2x (95 % 0.44–9.1)"),
+        ((0.0042, 0.0040, 0.0044), "0.0042x (95 % 0.0040–0.0044)"),
+        ((0.0042, 0.00418, 0.00422), "0.00420x (95 % 0.00418–0.00422)"),
+        ((0.0042, 0.0011, 0.016), "0.0042x (95 % 0.0011–0.016)"),
+        ((12345.6, 12000.1, 12600.1), "12346x (95 % 12000–12600)"),
+        ((12345.6, 2000.1, 30000.1, 4), "12000x (95 % 2000–30000, n=4)"),
+        ((0.0042, None, None, 3), "0.0042x (no interval, n=3)"),
+        ((0.0, None, None), "0.00x (no interval)"),
         ((1.5, None, None, 3), "1.50x (no interval, n=3)"),
-        ((0.08, 0.0001, 658.84, 5, 0.4), "0.08x (95 % interval wider than 100x, n=5, p=0.400)"),
+        ((0.08, 0.0001, 658.84, 5, 0.4), "0.080x (95 % interval wider than 100x, n=5, p=0.400)"),
         ((2.0, 0.0, float("inf")), "2.00x (95 % interval wider than 100x)"),
         ((None,), None),
     ],
@@ -67,3 +74,9 @@ def test_numbers_for_people_are_within_rounding(value: float) -> None:
 def test_a_ratio_carries_its_doubt(known: tuple[Any, ...], said: str | None) -> None:
     """As many decimals as the interval deserves; a missing one is said to be missing, one that tells nothing to be wide."""
     assert ratio(*known) == said
+
+
+@given(st.floats(1e-9, 1e12))
+def test_a_ratio_alone_is_within_rounding(value: float) -> None:
+    """However small or large: never 0, and no digit of a large one is noise."""
+    assert float(times(value)[:-1]) == pytest.approx(value, rel=0.051 if value < 1 else 0.0051)
