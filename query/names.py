@@ -106,7 +106,9 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
     ]
     for value in values:
         if value not in known:
+            cure = f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
             if column == "config":
                 _check_archive(warehouse, value)
-            cure = f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
-            raise UnknownName(kind, value, known, where=view, cure=cure)  # other views may well have it
+                cure = "List them with: bench configs"
+            where = "" if view.startswith("(") else view  # other views may well have it
+            raise UnknownName(kind, value, known, where=where, cure=cure)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -180,6 +181,7 @@ def _unknown(warehouse: "Warehouse", found: Sequence[Row]) -> BenchError:
     config = found[0]["config"] if found else None
     ((command,),) = warehouse.rows("SELECT arg_max(command, started_at) FROM runs WHERE config = ?", [config])
     measured = f"{_cases(len(found))} of one run each" if found else "nothing"
+    command = re.sub(r"^\S+ \S*bench (?=measure )", "bench ", command or "")  # not by which interpreter
     again = f"Measure again with: {command}" if command else f"Measure or ingest at least two runs, such as: {FIRST}"
     error = BenchError(f"the store holds {measured}, so the noise from run to run is not known. {again}")
     error.exit_code = Exit.TOO_LITTLE
