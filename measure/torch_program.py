@@ -76,12 +76,12 @@ class TorchProgram:
         try:
             wide = turned(model.copied().cast(workload.device, torch.float64), self._knobs, workload.mode)
             self._reseed()
-            found = step(wide, wide.module, workload.mode, contextlib.nullcontext, self._knobs)()
-            return accuracy.kept(found), ""
+            found = accuracy.kept(step(wide, wide.module, workload.mode, contextlib.nullcontext, self._knobs)())
+            why = ""
         except Exception as error:  # an operator that has no float64, or memory after all
-            return None, f"by cosine, as float64 failed: {type(error).__name__}"
-        finally:
-            enter("load")
+            found, why = None, f"by cosine, as float64 failed: {type(error).__name__}"
+        enter("load")  # not when it exits
+        return found, why
 
     def _reseed(self) -> None:
         """Random numbers from the start: every backend draws the same."""

@@ -126,6 +126,13 @@ def test_a_backend_is_as_right_as_eager_or_fails() -> None:
     assert right.digest != wrong.digest
 
 
+class Exits(Unsteady):
+    """It ends its process."""
+
+    def forward(self, x: Any) -> Any:
+        raise SystemExit
+
+
 def test_the_reference_is_a_phase_of_loading() -> None:
     """So that a death in it is known as one; the next worker is told to do without, and why."""
     phases: list[str] = []
@@ -133,6 +140,9 @@ def test_the_reference_is_a_phase_of_loading() -> None:
         "builtin", models_of("builtin", ("mlp",)), backends=[], modes=["inference"], devices=["cpu"], dtypes=["float32"]
     )
 
+    with pytest.raises(SystemExit):
+        TorchProgram(replace(workload, target=f"{Exits.__module__}:Exits"), Settings(), phases.append)
+    assert phases.pop() == "reference"
     TorchProgram(workload, Settings(), phases.append)
     p = TorchProgram(
         replace(workload, no_reference="float64 failed: worker ended by SIGSEGV"), Settings(), phases.append
