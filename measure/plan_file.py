@@ -102,6 +102,8 @@ def _texts(parameter: click.Parameter, value: Any) -> Any:
             raise BenchError("takes one value, not a table.")
         return [f"{name}={text}" for name, text in value.items()]
     values = value if isinstance(value, list) else [value]
+    if not values:
+        raise BenchError("an empty list asks for nothing. Leave the key out for what is usual.")
     if not parameter.multiple and isinstance(value, list):
         raise BenchError("takes one value, not a list.")
     if any(isinstance(item, (list, dict)) for item in values):

@@ -89,6 +89,7 @@ def test_a_file_of_models_stays_a_file_in_commands(tmp_path: Path, monkeypatch: 
         ("batch-sizes = [1, 0]", "{}, batch-sizes: '0' is no batch size"),
         ("precision = [1]", "{}, precision: takes one value, not a list"),
         ("precision = 'a lot'", "{}, precision: 'a lot' is no share"),
+        ("modes = []", "{}, modes: an empty list asks for nothing"),
         ("models = [['mlp']]", "{}, models: takes plain values"),
         ("config = {a = 1}", "{}, config: takes one value, not a table"),
         ("[product]\nmodels = 'mlp'", "{}: product is a table of axes. Write it as [[product]]."),
