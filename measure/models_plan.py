@@ -109,7 +109,8 @@ def _models(suite_names: Sequence[str], names: Sequence[str]) -> list[tuple[str,
         if not any(name in models for models in suites.values()):
             there = [known for models in suites.values() for known in models]
             where = "suite " + " and ".join(map(repr, suites))
-            raise UnknownName("model", name, there, where=where, cure=f"It has: {', '.join(there)}.")
+            file = f" A file of models is a suite: --suites {name}" if name.startswith("path:") else ""
+            raise UnknownName("model", name, there, where=where, cure=f"It has: {', '.join(there)}.{file}")
     return [
         (suite, {name: models[name] for name in dict.fromkeys(names) if name in models})
         for suite, models in suites.items()
