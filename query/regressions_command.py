@@ -13,6 +13,7 @@ from ..warehouse.output import write_rows
 from ..warehouse.store import Store
 from ..warehouse.words import amount
 from .commands import backends_option, models_option, output_option, say, suites_option
+from .compare_render import metric
 from .regressions import (
     AXES,
     COLUMNS,
@@ -157,15 +158,11 @@ def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     names = [{"batch_size": "batch", "sequence_length": "length"}.get(axis, axis) for axis in axes]
     return ["verdict", *names, "metric", "before", "now", "change", "since", "why"], [
         [
-            row["verdict"], *(row[axis] for axis in axes), _metric(row), _before(row), amount(row["value"], row["unit"]),
+            row["verdict"], *(row[axis] for axis in axes), metric(row), _before(row), amount(row["value"], row["unit"]),
             _change(row), _since(row), row["reason"],
         ]
         for row in rows
     ]  # fmt: skip
-
-
-def _metric(row: Row) -> str | None:
-    return row["metric"] if row["phase"] in (None, "steady") else f"{row['metric']} ({row['phase']})"
 
 
 def _before(row: Row) -> str | None:

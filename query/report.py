@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..warehouse.errors import NothingToShow
 from . import environments, regressions
 from .ask import ask
+from .compare_render import metric
 from .document import Column, Document, Section, Table
 from .names import resolve_run
 from .regressions import Limits, Rule
@@ -178,7 +179,7 @@ def _findings(found: Sequence[Mapping[str, Any]]) -> Section:
         since = str(row.get("since_commit") or row.get("since_run_id") or "")[:12]
         axes = [row.get(axis) for axis in regressions.AXES]
         change = [row.get(key) for key in ("change", "low", "high")]
-        head = [row["verdict"], *axes, row.get("metric"), before or None, now or None]
+        head = [row["verdict"], *axes, metric(row), before or None, now or None]
         rows.append([*head, *change, row["reason"], since or None])
     rule = (
         "A case regresses when its runs are worse than those before by more than their noise and the floor, with the"
@@ -196,11 +197,12 @@ def _changes(warehouse: "Warehouse", before: str, runs: Sequence[str]) -> Sectio
     """What differs from the run it is set beside, case by case."""
     query = """
         SELECT verdict, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
-            metric, unit, base_value, candidate_value, ratio, low, high, reason
+            metric, phase, unit, base_value, candidate_value, ratio, low, high, reason
         FROM comparisons(?::VARCHAR[], ?::VARCHAR[])
         WHERE verdict NOT IN ('SAME', 'UNSURE')
         ORDER BY list_position(['ONLY-THERE', 'SLOWER', 'WORSE', 'FASTER', 'BETTER', 'ONLY-HERE'], verdict),
-            abs(ln(ratio)) DESC NULLS FIRST, suite, name, backend, mode, device, dtype, batch_size, sequence_length, metric
+            abs(ln(ratio)) DESC NULLS FIRST, suite, name, backend, mode, device, dtype, batch_size, sequence_length, metric,
+            phase
     """
     found = _rows(warehouse, query, [[before], list(runs)])
     if not found:
@@ -214,9 +216,7 @@ def _changes(warehouse: "Warehouse", before: str, runs: Sequence[str]) -> Sectio
         kind = Column("", _KIND_OF_UNIT.get(str(row["unit"]), "number"))
         values = [kind.shown(row[key]) or None for key in ("base_value", "candidate_value")]
         axes = [row[axis] for axis in regressions.AXES]
-        rows.append(
-            [row["verdict"], *axes, row["metric"], *values, row["ratio"], row["low"], row["high"], row["reason"]]
-        )
+        rows.append([row["verdict"], *axes, metric(row), *values, row["ratio"], row["low"], row["high"], row["reason"]])
     sentence = f"Against run {before[:13]}; a ratio above 1 is better. What is the same or uncertain is not listed."
     table = Table(columns, rows)
     return _of(table, "changes", "Changes", sentence, folded=True, weight=5)

@@ -62,6 +62,21 @@ def test_a_quiet_run_is_good_news() -> None:
     assert not section(found, "regressions").tables
 
 
+def test_a_slower_first_call_is_told_from_a_slower_call() -> None:
+    """Both are latencies: the phase stands beside the metric, in what regressed and in what changed."""
+    cold = [
+        timing(
+            case("vit", f"day-{number:02d}", backend="eager", **AXES),
+            (5_000_000 if number < 8 else 9_000_000) + number * 1000,
+            phase="cold",
+        )
+        for number in range(9)
+    ]
+    found = asked(*WEEK, *day(8), *cold)
+
+    assert column(found, "regressions", "metric") == column(found, "changes", "metric") == ["latency (cold)"]
+
+
 def test_what_could_not_be_judged_is_not_said_to_be_fine() -> None:
     """A first pair of days has no history: that nothing regressed is not known."""
     found = asked(*day(0), *day(1))
