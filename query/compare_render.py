@@ -1,7 +1,7 @@
 """Comparisons for people: every number with its doubt, as a table with sentences or as a document."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..warehouse.errors import Exit
@@ -73,11 +73,11 @@ def _plain(value: Any) -> Any:
     return value.translate(JSON_MARKS) if isinstance(value, str) and value.startswith("{") else value
 
 
-def metric(row: Row) -> str | None:
+def metric(row: Mapping[str, Any]) -> str | None:
     """What was measured, with its phase where that is not steady."""
     if row["metric"] is None:
         return None
-    name = row["metric"] if row["phase"] in (None, "steady") else f"{row['metric']} ({row['phase']})"
+    name: str = row["metric"] if row["phase"] in (None, "steady") else f"{row['metric']} ({row['phase']})"
     return f"{name} and {row['others']} more" if row.get("others") else name
 
 
