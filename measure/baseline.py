@@ -84,10 +84,11 @@ def show(
 
     with contextlib.suppress(BenchError):  # said on stderr; what was measured stands
         found = compared(store, base, candidate, models)
-        click.echo()
-        write_rows(headings(*sides), rows(found), fmt)
+        if both := rows(found):
+            click.echo()
+            write_rows(headings(*sides), both, fmt)
         if alone := sum(row["ratio"] is None for row in found if row["phase"] == "steady"):
-            talk(f"{alone} cases were measured, or went well, on one side only")
+            talk(f"{'1 case was' if alone == 1 else f'{alone} cases were'} measured, or went well, on one side only")
     talk(f"all metrics, intervals and reasons: bench compare {base} {candidate} --store {store}")
 
 

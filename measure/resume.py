@@ -65,7 +65,10 @@ class Known:
 
     def __str__(self) -> str:
         counts = Counter(self.runs.values())
-        return "; ".join(f"{count} cases are known from run {run_id}" for run_id, count in sorted(counts.items()))
+        return "; ".join(
+            f"{'1 case is' if count == 1 else f'{count} cases are'} known from run {run_id}"
+            for run_id, count in sorted(counts.items())
+        )
 
 
 def known_cases(
