@@ -10,12 +10,14 @@ from . import theme
 from .labels import labels, printable, shorten, width
 from .legend import Legend
 from .playing import Tip, faded, params, tooltip
+from .room import Room
 from .text import inked, padded
 from .units import Unit, extent, log_ticks, short
 
 WIDTH = 6.0  # inches
 _ROW, _SERIES = 0.17, 0.1  # inches of a row, and of every further series in it
 _FRAME = 1.15  # inches of title and axis
+_BESIDE_ROWS = 0.62  # of the width
 _ABREAST = 6  # series that colour tells apart in one row
 _GREY = "#7d858e"
 
@@ -49,16 +51,20 @@ class Bars:
 
     @cached_property
     def size(self) -> tuple[float, float]:
-        """Inches: what the rows need, unless the user wants another."""
-        below = 0.0 if self._crowded else self.legend.inches
-        needed = _FRAME + below + len(self.rows) * (_ROW + _SERIES * (self._abreast - 1))
-        return self.given or (WIDTH, round(max(1.5, needed), 2))
+        """Inches: what the rows need."""
+        needed = _FRAME + self._below + len(self.rows) * (_ROW + _SERIES * (self._abreast - 1))
+        return WIDTH, round(max(1.5, needed), 2)
+
+    @property
+    def _below(self) -> float:
+        """Inches of the legend, where there is one."""
+        return 0.0 if self._crowded else self.legend.inches
 
     @cached_property
     def legend(self) -> Legend:
         """One entry for each series."""
-        beside_rows = (self.given or (WIDTH,))[0] * 0.62
-        return Legend.fitting(list(dict.fromkeys(bar.series for bar in self.bars)), beside_rows, known=self.known)
+        names = list(dict.fromkeys(bar.series for bar in self.bars))
+        return Legend.fitting(names, self.given, share=_BESIDE_ROWS, known=self.known)
 
     @cached_property
     def _crowded(self) -> bool:
@@ -147,16 +153,19 @@ class Bars:
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Bars, whiskers, and notes in layers."""
         low, high = self.domain
-        axis: dict[str, Any] = {"labelOverlap": True}
+        room = self._room(size, head)
+        axis: dict[str, Any] = {"labelOverlap": True, "labelSeparation": 3}
         if self.ratio:
             axis |= {"values": log_ticks(low, high), "labelExpr": "format(datum.value, ',~r') + 'x'"}
         scale = {"type": "log" if self.ratio else "linear", "domain": [low, high], "nice": False}
-        x = {"type": "quantitative", "title": self.title, "scale": scale, "axis": axis}
+        x = {"type": "quantitative", "title": room.title(self.title, across=True), "scale": scale, "axis": axis}
         colour = self.legend.encodings("series")["color"]
         if self._crowded:
             colour["legend"] = None
         right = self._rightwards(low, high)
-        note = {"align": "left" if right else "right", "dx": 4 if right else -4, "color": theme.FAILED}
+        note: dict[str, Any] = {"align": "left" if right else "right", "dx": 4 if right else -4, "color": theme.FAILED}
+        if not interactive:
+            note |= {"fontSize": room.letters(theme.NOTE, len(self.rows) * self._abreast)}
         bar = {
             "x": {**x, "field": "value"},
             "x2": {"datum": self.base},
@@ -177,7 +186,7 @@ class Bars:
                 "encoding": {"x": {**x, "field": "at"}, "text": {"field": "note", "type": "nominal"}},
             },
         ]  # fmt: skip
-        rows = self._rows_encoding(interactive)
+        rows = self._rows_encoding({} if interactive else room.names(len(self.rows)))
         for layer in layers:
             if "data" not in layer:
                 layer["encoding"] |= rows
@@ -192,9 +201,17 @@ class Bars:
         layers[-1]["encoding"] |= {"tooltip": tooltip(tips)}
         return {"params": params("series", zoom=False, views=["bars"]), "layer": layers}
 
-    def _rows_encoding(self, interactive: bool) -> dict[str, Any]:
+    def _room(self, size: tuple[float, float], head: float) -> Room:
+        beside = [] if self._crowded else self.legend.beside
+        return Room.of(size, head, below=self._below, beside=beside, rows=list(self.rows.values()))
+
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """Names of rows, and of series."""
+        return self._room(size, head).unnamed(len(self.rows)) + ([] if self._crowded else self.legend.left_out)
+
+    def _rows_encoding(self, labelled: dict[str, Any]) -> dict[str, Any]:
         domain = list(self.rows.values())
-        axis = {"title": None, "ticks": False, "domain": False, "grid": False, "labelLimit": 0}
+        axis = {"title": None, "ticks": False, "domain": False, "grid": False, "labelLimit": 0, **labelled}
         row = {
             "field": "row",
             "type": "nominal",

@@ -10,8 +10,10 @@ from .figure import SIZE
 from .labels import printable
 from .legend import Legend
 from .playing import faded, params, tooltip
+from .room import Room
 from .units import Unit, extent, log_ticks
 
+Y_TITLE = "share of samples at or below"
 _STRIP, _STRIPS = 0.13, 1.0  # of the height of all shares: for the samples of one series, and of all at most
 _WIDE = 50.0  # largest / smallest sample from which the axis is logarithmic
 _FEW = 300  # samples that are drawn large
@@ -53,13 +55,17 @@ class Ecdf:
     @cached_property
     def legend(self) -> Legend:
         """One entry for each series."""
-        return Legend.fitting([summary.series for summary in self.summaries], (self.given or SIZE)[0], known=self.known)
+        return Legend.fitting([summary.series for summary in self.summaries], self.given, known=self.known)
 
     @cached_property
     def size(self) -> tuple[float, float]:
         """Inches: those of every chart, and what the strips of many series need."""
         more = max(0, len(self.summaries) - 2) * 0.2
-        return self.given or (SIZE[0], round(SIZE[1] + self.legend.inches + more, 2))
+        return SIZE[0], round(SIZE[1] + self.legend.inches + more, 2)
+
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """Names of series."""
+        return self.legend.left_out
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -103,11 +109,19 @@ class Ecdf:
         """Steps, dots, and medians in layers over one x axis."""
         low, high = self._domain
         scale = {"type": "log" if self.log else "linear", "domain": [low, high], "nice": False}
-        ticks = {"values": log_ticks(low, high), "format": "~g"} if self.log else {}
+        ticks: dict[str, Any] = {"labelOverlap": True, "labelSeparation": 3}
+        ticks |= {"values": log_ticks(low, high), "format": "~g"} if self.log else {}
         title = f"{self.title.removesuffix(']')}, log]" if self.log and self.title.endswith("]") else self.title
-        x = {"field": "value", "type": "quantitative", "title": title, "scale": scale, "axis": ticks}
+        room = Room.of(size, head, below=self.legend.inches, beside=self.legend.beside)
+        x = {
+            "field": "value",
+            "type": "quantitative",
+            "title": room.title(title, across=True),
+            "scale": scale,
+            "axis": ticks,
+        }
         y = {
-            "field": "share", "type": "quantitative", "title": "share of samples at or below",
+            "field": "share", "type": "quantitative", "title": room.title(Y_TITLE, across=False),
             "scale": {"domain": [min(self._strips.values()) - self._strip / 2, 1.02], "nice": False},
             "axis": {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".0%"},
         }  # fmt: skip
@@ -161,7 +175,7 @@ class Ecdf:
             )
             for name, label in self.legend.labels.items()
         ]
-        x, y = text.Axis(self.title, low, high, log=self.log), text.Axis("share of samples at or below", 0, 1)
+        x, y = text.Axis(self.title, low, high, log=self.log), text.Axis(Y_TITLE, 0, 1)
         drawn = text.plot(curves, x, y, columns=columns, rows=rows, colour=colour, joined=True)
         return [*drawn, "", *text.legend(curves, columns, colour)]
 

@@ -1,16 +1,18 @@
 """A figure: one chart before it has a file format. And how a chart's module makes one."""
 
+import dataclasses
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol
 
 from ..warehouse.errors import MissingExtra
 from . import html, theme
 from . import provenance as embedding
 from .data import Row
-from .labels import printable, wrapped
+from .heading import Heading
+from .labels import printable, width, wrapped
 from .provenance import Provenance, sha256_of
 
 if TYPE_CHECKING:
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 SIZE = (6.0, 4.0)  # inches, where neither the user nor the rows want another
 HEAD = 3  # lines of title and subtitle that forms reckon with
-_PER_INCH, _MARGIN = 15.0, 0.9  # characters of a subtitle; inches it cannot use
 _PAGE, _NOTEBOOK = 130, 105  # pixels to the inch of height
+_NO_ROOM = "{:g}x{:g} inches have no room for: {}"
 _SEVERAL = {"concat", "hconcat", "vconcat", "facet", "repeat"}  # keys of specs whose views have sizes of their own
 
 
@@ -41,22 +43,30 @@ class Figure:
     names: list[tuple[str, str]]  # series: full name, value in the data
     said: str  # all text of the figure, for its choice of fonts
     notes: list[str] = field(default_factory=list)  # warnings
+    roomy: "Callable[[], Figure] | None" = None  # the same in the size it needs, where that is more
 
     def still(self, font: str, look: str = "paper") -> dict[str, Any]:
         """The spec for an image of exactly `size`, in one of `theme.THEMES`."""
         spec = self.spec(False)
         width, height = (round(inches * theme.POINTS_PER_INCH, 2) for inches in self.size)
-        frame = {"width": width, "height": height, "autosize": {"type": "fit", "contains": "padding"}, "padding": 6}
+        frame = {
+            "width": width,
+            "height": height,
+            "autosize": {"type": "fit", "contains": "padding"},
+            "padding": theme.PADDING,
+        }
         return {
             "$schema": theme.SCHEMA,
             **(frame if not _SEVERAL & spec.keys() else {}),
             "data": {"values": self._values(self.drawn_fields)},
             **spec,
-            "config": {**theme.image_config(font, look), **spec.get("config", {})},
+            "config": {**theme.image_config(font, look, theme.scale_of(self.size[0])), **spec.get("config", {})},
         }
 
     def interactive(self, font: str = "sans-serif") -> dict[str, Any]:
-        """The whole spec with data, tooltips and provenance, for JSON files and notebooks."""
+        """The whole spec with data, tooltips and provenance, for JSON files and notebooks; as large as it needs."""
+        if self.roomy:
+            return self.roomy().interactive(font)
         spec = self.spec(True)
         frame = {"width": 640, "height": round(self.size[1] * _NOTEBOOK)}
         return {
@@ -81,7 +91,9 @@ class Figure:
         return altair.Chart.from_dict(self.interactive())
 
     def block(self) -> html.Block:
-        """The chart as part of a page."""
+        """The chart as part of a page; as high as it needs."""
+        if self.roomy:
+            return self.roomy().block()
         spec = self.spec(True)
         height = round(self.size[1] * _PAGE)
         frame = {"width": "container", "height": height, "autosize": {"type": "fit", "contains": "padding"}}
@@ -123,13 +135,15 @@ def public(draw: "Callable[Concatenate[Warehouse, P], Figure]") -> "Callable[Con
 class Form(Protocol):
     """How rows are laid out: bars, lines, a heat map … It knows the picture and the characters, not the meaning."""
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
     @property
     def given(self) -> tuple[float, float] | None:
         """Inches the user wants."""
 
     @property
     def size(self) -> tuple[float, float]:
-        """Inches it takes: those the user wants, else what it needs below a title of HEAD lines."""
+        """Inches it needs, whatever the user wants, below a title of HEAD lines."""
 
     @property
     def fields(self) -> dict[str, list[Any]]:
@@ -145,6 +159,9 @@ class Form(Protocol):
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Vega-Lite without title, data and config, for a figure of that size; the title takes `head` points."""
+
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """What has no room in an image of that size."""
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """The same in characters, line by line."""
@@ -177,37 +194,52 @@ def compose(
         total: How many rows those drawn stand for, where they are fewer.
         notes: Warnings.
     """
-    title, facts = printable(title), [printable(fact) for fact in facts]
-    said = " · ".join(facts)
+    provenance = Provenance(
+        chart=chart,
+        title=printable(title),
+        sql=sql,
+        parameters=dict(parameters),
+        counts=list(counts),
+        drawn=len(rows),
+        total=len(rows) if total is None else total,
+        data_sha256=sha256_of([list(row.values()) for row in rows]),
+    )
+    return _figure(form, provenance, [printable(fact) for fact in facts], rows, notes)
 
-    def head(columns: float, larger: float = 1) -> tuple[list[str], list[str]]:
-        return wrapped(title.split(" "), columns / larger, " "), wrapped(facts, columns, " · ")
 
-    heading, subtitle = head((form.size[0] - _MARGIN) * _PER_INCH, larger=1.5)
-    points = theme.heading_points(len(heading), len(subtitle))
-    more = max(0.0, points - theme.heading_points(1, HEAD - 1)) / theme.POINTS_PER_INCH
-    size = form.given or (form.size[0], round(form.size[1] + more, 2))
+def _figure(
+    form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str]
+) -> Figure:
+    title, said = provenance.title, " · ".join(facts)
+    texts = {text for name in form.drawn_fields for text in form.fields[name] if type(text) is str}
+    letters = "".join((title, said, *sorted(texts)))
+    heading = functools.partial(Heading.fitting, title, facts, wide=width(letters) > len(letters))
+    whole = heading(form.size[0])
+    more = max(0.0, whole.points - theme.heading_points(1, HEAD - 1)) / theme.POINTS_PER_INCH
+    needed = form.size[0], round(form.size[1] + more, 2)
+    size, head, missing = needed, whole, list[str]()
+    if form.given:
+        size, head = form.given, heading(*form.given)
+        missing = [*head.left_out, *form.left_out(size, head.points)]
 
     def spec(interactive: bool) -> dict[str, Any]:
-        drawn = form.spec(interactive, size, points)
-        frame = {"frame": "group" if "concat" in drawn else "bounds"}  # bounds: from the left end of all labels
-        return {"title": {"text": heading, "subtitle": subtitle, **frame}, "description": f"{title}. {said}.", **drawn}
+        drawn = form.spec(interactive, size, head.points)
+        frame: dict[str, Any] = {"frame": "bounds"}  # from the left end of all labels
+        if "concat" in drawn:  # which has no bounds
+            left = drawn.get("padding", {}).get("left", theme.PADDING)
+            frame = {"frame": "group", "dx": theme.PADDING - left}
+        told = {"text": head.title, "subtitle": head.subtitle, **frame}
+        return {"title": told, "description": f"{title}. {said}.", **drawn}
 
     def text(columns: int, lines: int, colour: bool) -> str:
-        text, subtitle = head(columns)
-        return "\n".join([*text, *subtitle, "", *form.text(columns, lines, colour)])
+        above = [*wrapped([title], columns, " "), *wrapped(facts, columns, " · ")]
+        return "\n".join([*above, "", *form.text(columns, lines, colour)])
+
+    def roomy() -> Figure:
+        return _figure(dataclasses.replace(form, given=None), provenance, facts, rows, notes)
 
     return Figure(
-        provenance=Provenance(
-            chart=chart,
-            title=title,
-            sql=sql,
-            parameters=dict(parameters),
-            counts=list(counts),
-            drawn=len(rows),
-            total=len(rows) if total is None else total,
-            data_sha256=sha256_of([list(row.values()) for row in rows]),
-        ),
+        provenance=provenance,
         size=size,
         columns=tuple(rows[0]) if rows else (),
         rows=[tuple(row.values()) for row in rows],
@@ -216,8 +248,7 @@ def compose(
         spec=spec,
         text=text,
         names=form.names,
-        said="".join(
-            (title, said, *(text for name in form.drawn_fields for text in form.fields[name] if type(text) is str))
-        ),
-        notes=list(notes),
+        said=letters,
+        notes=[*notes, *([_NO_ROOM.format(*size, " · ".join(missing))] if missing else ())],
+        roomy=roomy if size[0] < needed[0] or size[1] < needed[1] else None,
     )

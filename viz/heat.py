@@ -8,6 +8,7 @@ from typing import Any
 from . import text
 from .labels import labels, printable, shorten, width
 from .playing import Tip, faded, params, tooltip
+from .room import Room
 
 WIDTH = 6.0  # inches
 _ROW, _FRAME, _LEGEND_ROW = 0.16, 1.2, 0.17  # inches
@@ -64,8 +65,26 @@ class Heat:
     @cached_property
     def size(self) -> tuple[float, float]:
         """Inches: what the rows need."""
-        below = -(-len(self.states) // _ACROSS) * _LEGEND_ROW
-        return self.given or (WIDTH, round(_FRAME + below + len(self.rows) * _ROW, 2))
+        return WIDTH, round(_FRAME + self._below + len(self.rows) * _ROW, 2)
+
+    @property
+    def _below(self) -> float:
+        """Inches of the legend."""
+        return -(-len(self.states) // self._across) * _LEGEND_ROW
+
+    @cached_property
+    def _across(self) -> int:
+        """Legend entries beside each other."""
+        across = Room.of(self.given or (WIDTH, 0), 0, rows=list(self.rows.values()))
+        return across.columns([state.label for state in self.states], _ACROSS)
+
+    def _room(self, size: tuple[float, float], head: float) -> Room:
+        return Room.of(size, head, below=self._below, rows=list(self.rows.values()))
+
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """Names of rows, and the letters."""
+        missing = self._room(size, head).unnamed(len(self.rows))
+        return [*missing, *(["the letters"] if missing else [])]
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -91,29 +110,30 @@ class Heat:
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Rectangles with letters in them."""
+        room = self._room(size, head)
         axis = {"domain": False, "ticks": False, "grid": False}
+        names = {} if interactive else room.names(len(self.rows))
         x = {
-            "field": "column", "type": "ordinal", "title": self.title, "sort": None,
+            "field": "column", "type": "ordinal", "title": room.title(self.title, across=True), "sort": None,
             "scale": {"domain": self._places, "padding": 0.06},
             "axis": {**axis, "labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 3},
         }  # fmt: skip
         y = {
             "field": "row", "type": "nominal", "title": None, "sort": None,
-            "scale": {"domain": list(self.rows.values()), "padding": 0.06}, "axis": {**axis, "labelLimit": 0},
+            "scale": {"domain": list(self.rows.values()), "padding": 0.06}, "axis": {**axis, "labelLimit": 0, **names},
         }  # fmt: skip
-        legend = {"title": None, "orient": "bottom", "columns": _ACROSS, "labelLimit": 0, "symbolType": "square"}
+        legend = {"title": None, "orient": "bottom", "columns": self._across, "labelLimit": 0, "symbolType": "square"}
         scale = {"domain": [s.label for s in self.states], "range": [s.tint for s in self.states]}
         colour = {"field": "state", "type": "nominal", "scale": scale, "legend": legend}
         tips: list[Tip] = [("name", "case", None), ("column", self.title, None), ("state", "ended", None)]
         tips += [(f"t{i}", title, None) for i, title in enumerate(self.tips)]
         played = {"opacity": faded("state", 0.1), "tooltip": tooltip(tips)} if interactive else {}
-        letter = {"type": "text", "fontSize": 10 if interactive else 6.5, "color": _INK}
-        spec = {
-            "layer": [
-                {"name": "cells", "mark": {"type": "rect"}, "encoding": {"x": x, "y": y, "color": colour, **played}},
-                {"mark": letter, "encoding": {"x": x, "y": y, "text": {"field": "letter", "type": "nominal"}}},
-            ]
-        }
+        letter = {"type": "text", "fontSize": 10 if interactive else room.letters(6.5, len(self.rows)), "color": _INK}
+        layers = [
+            {"name": "cells", "mark": {"type": "rect"}, "encoding": {"x": x, "y": y, "color": colour, **played}},
+            {"mark": letter, "encoding": {"x": x, "y": y, "text": {"field": "letter", "type": "nominal"}}},
+        ]
+        spec = {"layer": layers[:1] if room.unnamed(len(self.rows)) and not interactive else layers}
         return {**spec, "params": params("state", zoom=False, views=["cells"])} if interactive else spec
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:

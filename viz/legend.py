@@ -4,15 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .labels import labels, printable, width
+from . import theme
+from .figure import SIZE
+from .labels import counted, ems, labels, printable, width
 from .palette import DASHES, MARKERS, styles
 
 _PER_INCH = 15  # characters of an 8 pt label
+_LETTER = _PER_INCH * theme.LABEL / theme.POINTS_PER_INCH  # of a usual one to the size of the font
 _ROW_INCHES = 0.165
 _MOST_ROWS = 8  # more are a reason to shorten names
 _SHORT = 30  # columns a name that is shortened is worth
+_LEAST = 13  # columns of an entry, where there is little room
+_BESIDE, _BELOW = 0.55, 0.26  # of a figure's height, where that is given
 _AXIS = 8  # characters that the labels of a vertical axis take: a legend below begins where the plot does
-_WIDER = 1.15  # fonts with Chinese characters draw dots and dashes as wide as those
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,34 +27,74 @@ class Legend:
     columns: int
     labels: dict[str, str]  # by config, in drawing order
     known: Sequence[str] = ()  # configs of the store from the oldest on, whose looks are settled
+    scale: float = 1.0  # of its letters
+    limit: int = 0  # places, where there are fewer than entries; the last then says how many more there are
 
     @classmethod
     def fitting(
-        cls, configs: Sequence[str], inches: float, *, below: bool = False, known: Sequence[str] = ()
+        cls,
+        configs: Sequence[str],
+        given: tuple[float, float] | None = None,
+        *,
+        share: float = 1.0,
+        below: bool = False,
+        known: Sequence[str] = (),
     ) -> "Legend":
-        """The legend for these configs in a figure that wide; where `below`, in no case beside the plot."""
-        across = inches * _PER_INCH / (_WIDER if any(width(config) > len(config) for config in configs) else 1)
+        """The legend for these configs.
+
+        Args:
+            configs: In drawing order.
+            given: Inches of the figure that the user wants. Of that height the legend takes no more than its share.
+            share: Of the width of the figure that the plot has.
+            below: Whether it stands in no case beside the plot.
+            known: Configs of the store from the oldest on, whose looks are settled.
+        """
+        inches, high = given or (SIZE[0], 100.0)
+        scale = theme.scale_of(inches)
+        wider = max([1.0, *(_LETTER * ems(name) / width(name) for name in map(printable, configs) if name)])
+        wide = any(width(config) > len(config) for config in configs)
+        wider = max(wider, theme.WIDER) if wide else wider
+        across = inches * share * _PER_INCH / wider / scale
         longest = max((width(printable(config)) for config in configs), default=0)
-        if longest <= across * 0.25 and len(configs) <= 18 and not below:
-            return cls("right", 1, labels(configs, max(8, int(across * 0.25))), known)
+        beside = min(18, high * _BESIDE / (_ROW_INCHES * scale))
+        if longest <= across * 0.25 and len(configs) <= beside and not below:
+            return cls("right", 1, labels(configs, max(8, int(across * 0.25))), known, scale)
         across -= _AXIS
         columns = int(max(1, min(8 if below else 4, len(configs), across // (longest + 5))))
         if len(configs) > _MOST_ROWS * columns:
             columns = max(columns, int(across // _SHORT))
-        return cls("bottom", columns, labels(configs, max(8, int(across / columns) - 4)), known)
+        rows = max(1, int(high * _BELOW / (_ROW_INCHES * scale)))
+        if len(configs) > rows * columns:
+            columns = max(columns, min(int(across // _LEAST), -(-len(configs) // rows)))
+        limit = rows * columns if rows * columns < len(configs) else 0
+        return cls(
+            "bottom", columns, labels(configs, max(7, int(across / columns) - (6 if wide else 4))), known, scale, limit
+        )
 
     @property
     def inches(self) -> float:
         """Height it adds below the plot."""
-        entries = len(self.labels) if len(self.labels) > 1 else 0
-        return -(-entries // self.columns) * _ROW_INCHES if self.orient == "bottom" else 0
+        entries = self.limit or (len(self.labels) if len(self.labels) > 1 else 0)
+        return -(-entries // self.columns) * _ROW_INCHES * self.scale if self.orient == "bottom" else 0
+
+    @property
+    def beside(self) -> list[str]:
+        """What it writes beside the plot."""
+        return list(self.labels.values()) if self.orient == "right" and len(self.labels) > 1 else []
+
+    @property
+    def left_out(self) -> list[str]:
+        """What it has no room for."""
+        missing = len(self.labels) - self.limit + 1 if self.limit else 0
+        return [f"{counted(missing, 'name')} of the legend"] if missing else []
 
     def encodings(self, field: str, *, colour: bool = True) -> dict[str, Any]:
         """Vega-Lite colour and shape for that field; one legend for both, none for a single config."""
         looks = self._looks
         domain = list(self.labels.values())
+        most = {"symbolLimit": self.limit} if self.limit else {}
         legend = (
-            {"title": None, "orient": self.orient, "columns": self.columns, "labelLimit": 0}
+            {"title": None, "orient": self.orient, "columns": self.columns, "labelLimit": 0, **most}
             if len(domain) > 1
             else None
         )

@@ -12,6 +12,7 @@ from .legend import Legend
 from .overlays import Curve, Level, curve_layers, level_layers
 from .panels import Grid
 from .playing import Tip, faded, params, tooltip
+from .room import Room
 from .units import Unit, extent, log_ticks, short
 
 _PLOT = 1.35  # inches of height of a panel among others
@@ -73,19 +74,21 @@ class Lines:
     @cached_property
     def grid(self) -> Grid:
         """Where the panels go."""
-        return Grid.of(len(self.panels), self.columns, titled=any(panel.title for panel in self.panels))
+        titled = any(panel.title for panel in self.panels)
+        return Grid.of(len(self.panels), self.columns, titled=titled, given=self.given)
 
     @cached_property
     def legend(self) -> Legend:
         """One entry for each series."""
         names = list(dict.fromkeys(point.series for point in self.points))
-        return Legend.fitting(names, (self.given or SIZE)[0], below=len(self.panels) > 1, known=self.known)
+        return Legend.fitting(names, self.given, below=len(self.panels) > 1, known=self.known)
 
     @cached_property
     def size(self) -> tuple[float, float]:
         """Inches: those of every chart for one panel, what they need for several."""
-        alone = (SIZE[0], round(SIZE[1] + self.legend.inches, 2))
-        return self.given or (alone if len(self.panels) == 1 else (SIZE[0], self.grid.inches(_PLOT, self.legend)))
+        if len(self.panels) == 1:
+            return SIZE[0], round(SIZE[1] + self.legend.inches, 2)
+        return SIZE[0], self.grid.inches(_PLOT, self.legend)
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -119,22 +122,30 @@ class Lines:
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """One layered view, or a grid of them."""
-        views = [self._view(place, interactive) for place in range(len(self.panels))]
+        several, beside = len(self.panels) > 1, self.legend.beside
+        room = Room.of(size, head, below=self.legend.inches, beside=beside)
+        if several:
+            room = self.grid.room(size, head, self.legend, interactive=interactive)
+        views = [self._view(place, interactive, room) for place in range(len(self.panels))]
         marks = [f"marks{place}" for place in range(len(views))]
         if len(views) == 1:
             return {
                 **views[0],
                 **({"params": params("series", zoom=not self.x_names, views=marks)} if interactive else {}),
             }
-        spec = self.grid.spec(views, size=size, head=head, legend=self.legend, interactive=interactive)
+        spec = self.grid.spec(views, room, size=size, head=head, legend=self.legend, interactive=interactive)
         return {**spec, "params": params("series", zoom=False, views=marks)} if interactive else spec
 
-    def _view(self, place: int, interactive: bool) -> dict[str, Any]:
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """Names of lines."""
+        return self.legend.left_out
+
+    def _view(self, place: int, interactive: bool, room: Room) -> dict[str, Any]:
         """One panel: gaps dotted, stretches solid, intervals, points, levels."""
         panel, larger = self.panels[place], 1.6 if interactive else 1.0
         clip = interactive or self._beyond(place)  # which costs an image 50 ms a layer
         dot = 24 if len(self.points) <= _FEW else 9
-        axes = {"x": self._x_encoding(titled=self.grid.lowest(place, len(self.panels))), "y": self._y_encoding(place)}
+        axes = {"x": self._x_encoding(place, room), "y": self._y_encoding(place, room)}
         looks = self.legend.encodings("series")
         colour = {**looks["color"], "legend": None}
         alone = {"opacity": faded("series", 0.06)} if interactive else {}
@@ -172,17 +183,10 @@ class Lines:
         levels = [level for level in self.levels if level.panel == place]
         layers += level_layers(levels, axes, self.legend, panel.unit, self._at)
         layers += curve_layers(self.curves, axes, self.legend, panel.unit, larger, clip) if place == 0 else []
-        title = (
-            {"title": {"text": shorten(panel.title, self._title_room), **theme.panel_title(larger=interactive)}}
-            if panel.title
-            else {}
-        )
+        told = " · ".join(part for part in (panel.title, self.grid.dense and panel.unit.title(panel.y_title)) if part)
+        look = theme.panel_title(1.45 if interactive else room.scale)
+        title = {"title": {"text": room.heading(told), **look}} if told else {}
         return {**title, "layer": layers, "resolve": {"legend": {"stroke": "independent"}}}  # that of the points stays
-
-    @property
-    def _title_room(self) -> int:
-        """Characters of a panel's title."""
-        return int(self.size[0] / self.grid.columns * 11)
 
     def _tooltip(self, panel: Panel) -> list[dict[str, Any]]:
         tips: list[Tip] = [("whose", "series", None)]
@@ -191,10 +195,12 @@ class Lines:
         tips += [("y", panel.unit.title(panel.y_title), ",.4~g")]
         return tooltip([*tips, *((f"t{i}", title, form) for i, (title, form) in enumerate(self.tips))])
 
-    def _x_encoding(self, *, titled: bool) -> dict[str, Any]:
-        title = self.x_title if titled else None
+    def _x_encoding(self, place: int, room: Room) -> dict[str, Any]:
+        lowest = self.grid.lowest(place, len(self.panels))
+        title = room.title(self.x_title, across=True) if lowest else None
+        told: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 3, "labels": lowest or not self.grid.dense}
         if self.x_names:
-            axis = {"labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 3, "grid": False}
+            axis = {**told, "labelAngle": 0, "grid": False}
             scale = {"type": "point", "domain": self._places, "padding": 0.4}
             return {"field": "x", "type": "ordinal", "title": title, "sort": None, "scale": scale, "axis": axis}
         low, high = self._x_domain
@@ -205,19 +211,19 @@ class Lines:
                 "type": "temporal",
                 "title": title,
                 "scale": scale,
-                "axis": {"labelOverlap": "greedy"},
+                "axis": told,
             }
         present = sorted({point.x for point in self.points})
         ticks: dict[str, Any] = {"values": log_ticks(low, high)} if self.log_x else {"tickCount": 10}
         if len(present) <= _TICKS and not any(x % 1 for x in present):
-            ticks = {"values": present, "labelOverlap": "greedy"}
+            ticks = {"values": present}
         scale = {"type": "log" if self.log_x else "linear", "domain": [low, high], "nice": False}
         return {
             "field": "x",
             "type": "quantitative",
             "title": title,
             "scale": scale,
-            "axis": {**_NUMBERS, **ticks},
+            "axis": {**_NUMBERS, **told, **ticks},
         }
 
     @cached_property
@@ -242,12 +248,12 @@ class Lines:
         (low, high), size = self._y_domain(place), self.panels[place].unit.size
         return any(not low <= end / size <= high for end in self._ends(place))
 
-    def _y_encoding(self, place: int) -> dict[str, Any]:
+    def _y_encoding(self, place: int, room: Room) -> dict[str, Any]:
         panel = self.panels[place]
         low, high = self._y_domain(place)
         ticks = {**_NUMBERS, "values": log_ticks(low, high)} if self.log_y else {"tickCount": 5}
         scale = {"type": "log" if self.log_y else "linear", "domain": [low, high], "nice": False}
-        title = panel.unit.title(panel.y_title) or None
+        title = None if self.grid.dense else room.title(panel.unit.title(panel.y_title), across=False) or None
         return {
             "field": "y",
             "type": "quantitative",

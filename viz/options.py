@@ -50,8 +50,8 @@ class Size(click.ParamType["tuple[float, float]"]):
         if match is None:
             self.fail(f"{value!r} is no size. Give width x height in inches, such as 6x4.", param, ctx)
         width, height = float(match[1]), float(match[2])
-        if not (1 <= width <= 100 and 1 <= height <= 100):
-            self.fail(f"{value!r}: width and height are 1 to 100 inches.", param, ctx)
+        if not (2 <= width <= 100 and 1.8 <= height <= 100):
+            self.fail(f"{value!r}: a chart is 2 to 100 inches wide, and 1.8 to 100 high.", param, ctx)
         return width, height
 
 
@@ -69,7 +69,9 @@ def chart_options(command: Callable[..., Any]) -> Callable[..., Any]:
         (
             click.option("--title", help="Title instead of the chart's own."),
             click.option(
-                "--size", type=Size(), help="Width and height in inches.  [default: 6x4, more where the chart needs it]"
+                "--size",
+                type=Size(),
+                help="Width and height of images, in inches.  [default: 6x4, more where the chart needs it]",
             ),
             click.option(
                 "--ppi", type=click.FloatRange(36, 1200), default=300, show_default=True, help="Dots per inch of PNG."

@@ -126,7 +126,11 @@ class _Own:
     @property
     def size(self) -> tuple[float, float]:
         """Inches, unless the spec has a size of its own."""
-        return self.given or SIZE
+        return SIZE
+
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """Nothing that bench knows of."""
+        return []
 
     @property
     def drawn_fields(self) -> tuple[str, ...]:

@@ -4,11 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..warehouse.errors import BenchError
 from . import theme
+from .labels import counted
 from .legend import Legend
+from .room import Room
 
 _LEFT, _RIGHT, _BELOW = 52.0, 14.0, 42.0  # points: y axis, half a label, x axis
 _BETWEEN, _TITLE, _LABELS = 50.0, 15.0, 20.0  # beside each other; a panel's title; labels of the x axis above it
+_BARE = 6.0  # between panels without labels
+_DENSE = 1.3  # inches of height for each row of panels, from which on an axis has no room for its title
+_LEAST = 16.0  # points of a panel's height
 _PAGE = 1040.0  # pixels of a page's width
 _LARGER = 1.45  # on a page
 
@@ -20,12 +26,16 @@ class Grid:
     columns: int
     rows: int
     titled: bool  # whether panels have titles
+    dense: bool  # whether titles of y axes stand above the panels, and labels of x axes below the lowest only
+    scale: float  # of letters
 
     @classmethod
-    def of(cls, count: int, columns: int, *, titled: bool = True) -> "Grid":
-        """A grid of so many panels."""
+    def of(cls, count: int, columns: int, *, titled: bool = True, given: tuple[float, float] | None = None) -> "Grid":
+        """A grid of so many panels, in a figure of the inches given."""
         columns = min(count, columns)
-        return cls(columns, -(-count // columns), titled)
+        rows = -(-count // columns)
+        dense = given is not None and rows > 1 and given[1] / rows < _DENSE
+        return cls(columns, rows, titled or dense, dense, theme.scale_of(given[0]) if given else 1.0)
 
     def inches(self, plot: float, legend: Legend) -> float:
         """Height of a figure whose panels are so high."""
@@ -38,15 +48,35 @@ class Grid:
 
     @property
     def _above(self) -> float:
-        return _TITLE if self.titled else 0.0
+        return _TITLE * self.scale if self.titled else 0.0
 
     @property
     def _between_rows(self) -> float:
-        return _LABELS + self._above
+        return (_BARE if self.dense else _LABELS * self.scale) + self._above
+
+    def room(self, size: tuple[float, float], head: float, legend: Legend, *, interactive: bool) -> Room:
+        """The room of one panel.
+
+        Args:
+            size: Of the whole, in inches.
+            head: Points that the title takes.
+            legend: Below the panels.
+            interactive: Whether it is for a page, which is as wide as it likes.
+        """
+        larger = _LARGER if interactive else self.scale
+        width, height = (inches * theme.POINTS_PER_INCH for inches in size)
+        high = (height - head - self._above - self._below(legend) - self._between_rows * (self.rows - 1)) / self.rows
+        across = (_PAGE if interactive else width) - (_LEFT + _RIGHT) * larger
+        wide = (across - _BETWEEN * larger * (self.columns - 1)) / self.columns
+        return Room(max(20.0, wide), high, larger, 0.7 * _BETWEEN * larger)
+
+    def _below(self, legend: Legend) -> float:
+        return _BELOW * self.scale + legend.inches * theme.POINTS_PER_INCH
 
     def spec(
         self,
         views: Sequence[dict[str, Any]],
+        room: Room,
         *,
         size: tuple[float, float],
         head: float,
@@ -57,34 +87,42 @@ class Grid:
 
         Args:
             views: Vega-Lite, row by row, without width and height.
+            room: Of each of them.
             size: Of the whole, in inches.
             head: Points that the title takes.
             legend: Below the panels.
             interactive: Whether it is for a page, which is as wide as it likes.
+
+        Raises:
+            BenchError: An image of that size has no room for so many panels.
         """
-        larger = _LARGER if interactive else 1.0
-        width, height = (inches * theme.POINTS_PER_INCH for inches in size)
-        below = _BELOW + legend.inches * theme.POINTS_PER_INCH
-        high = height - head - self._above - below
-        high = max(20.0, (high - self._between_rows * (self.rows - 1)) / self.rows)
-        across = (_PAGE if interactive else width) - (_LEFT + _RIGHT) * larger
-        wide = max(20.0, (across - _BETWEEN * larger * (self.columns - 1)) / self.columns)
+        larger = room.scale
         spec: dict[str, Any] = {
             "columns": self.columns,
-            "spacing": {"row": round(self._between_rows * larger, 2), "column": round(_BETWEEN * larger, 2)},
+            "spacing": {
+                "row": round(self._between_rows * larger / self.scale, 2), "column": round(_BETWEEN * larger, 2),
+            },
             "bounds": "flush",
             "concat": [
-                {"width": round(wide, 2), "height": round(high * (larger + 0.2 if interactive else 1), 2), **view}
+                {"width": round(room.width, 2), "height": round(room.height * (larger + 0.2 if interactive else 1), 2), **view}
                 for view in views
             ],
-        }
+        }  # fmt: skip
         if interactive:
             return {**spec, "usermeta": {"margin": round((_LEFT + _RIGHT) * larger)}}
+        width, height = (inches * theme.POINTS_PER_INCH for inches in size)
+        if room.height < _LEAST:
+            needed = (height + (_LEAST - room.height) * self.rows) / theme.POINTS_PER_INCH
+            raise BenchError(
+                f"panels in {counted(self.rows, 'row')} have no room in {size[0]:g}x{size[1]:g} inches."
+                f" Ask for more: --size {size[0]:g}x{needed + 0.05:.1f}, or draw less."
+            )
         # Vega-Lite cannot fit panels into a size, but it hands these two signals on to Vega, which then takes them.
-        inner = {"width": width - _LEFT - _RIGHT, "height": height - head - self._above - below}
+        left, right, below = _LEFT * self.scale, _RIGHT * self.scale, self._below(legend)
+        inner = {"width": width - left - right, "height": height - head - self._above - below}
         return {
             **spec,
             "autosize": {"type": "none"},
-            "padding": {"left": _LEFT, "right": _RIGHT, "top": round(head + self._above, 2), "bottom": round(below, 2)},
+            "padding": {"left": left, "right": right, "top": round(head + self._above, 2), "bottom": round(below, 2)},
             "params": [{"name": name, "value": round(value, 2)} for name, value in inner.items()],
         }

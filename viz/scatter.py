@@ -13,6 +13,7 @@ from .figure import SIZE
 from .labels import printable
 from .legend import Legend
 from .playing import Tip, faded, params, tooltip
+from .room import Room
 
 X_TITLE, Y_TITLE = "scheduled tokens per step", "model run [ms]"
 
@@ -32,12 +33,16 @@ class Steps:
     @cached_property
     def legend(self) -> Legend:
         """One entry for each config."""
-        return Legend.fitting(list(self.notes), (self.given or SIZE)[0], known=self.known)
+        return Legend.fitting(list(self.notes), self.given, known=self.known)
 
     @property
     def size(self) -> tuple[float, float]:
         """Inches: those of every chart, and what a legend below the plot needs."""
-        return self.given or (SIZE[0], round(SIZE[1] + self.legend.inches, 2))
+        return SIZE[0], round(SIZE[1] + self.legend.inches, 2)
+
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """Names of configs."""
+        return self.legend.left_out
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -71,6 +76,8 @@ class Steps:
         x_end = max(row["x"] for row in self.rows) or 1
         y_end = max(row["y"] for row in self.rows) or 1
         ticks = {"tickCount": 10, "tickMinStep": 1} if interactive else {"values": token_ticks(x_end, self.budget)}
+        room = Room.of(size, head, below=self.legend.inches, beside=self.legend.beside)
+        apart = {"labelOverlap": "greedy", "labelSeparation": 3}
         mark = {
             "type": "point",
             "filled": True,
@@ -80,11 +87,11 @@ class Steps:
         }
         axes: dict[str, Any] = {
             "x": {
-                "field": "c1", "type": "quantitative", "title": X_TITLE,
-                "scale": {"domain": [0, x_end * 1.02], "nice": False}, "axis": {"format": ",d", **ticks},
+                "field": "c1", "type": "quantitative", "title": room.title(X_TITLE, across=True),
+                "scale": {"domain": [0, x_end * 1.02], "nice": False}, "axis": {"format": ",d", **apart, **ticks},
             },
             "y": {
-                "field": "c2", "type": "quantitative", "title": Y_TITLE,
+                "field": "c2", "type": "quantitative", "title": room.title(Y_TITLE, across=False),
                 "scale": {"domain": [0, y_end * 1.02], "nice": not interactive},
             },
         }  # fmt: skip

@@ -8,10 +8,11 @@ from typing import Any
 from . import text
 from .labels import labels, printable, shorten, width
 from .playing import Tip, faded, params, tooltip
+from .room import Room
 from .units import Unit, extent, short
 
 WIDTH = 6.0  # inches
-_ROW, _FRAME = 0.3, 1.4  # inches
+_ROW, _FRAME, _LEGEND = 0.3, 1.4, 0.17  # inches
 _TINTS = ("#0072B2", "#E69F00", "#B3BAC2", "#009E73", "#CC79A7", "#56B4E9")
 _FILLS = "█▒░▓▞▚"
 
@@ -48,7 +49,20 @@ class Stacks:
     @cached_property
     def size(self) -> tuple[float, float]:
         """Inches: what the rows need."""
-        return self.given or (WIDTH, round(_FRAME + len(self.stacks) * _ROW, 2))
+        return WIDTH, round(_FRAME + len(self.stacks) * _ROW, 2)
+
+    @cached_property
+    def _across(self) -> int:
+        """Legend entries beside each other."""
+        across = Room.of(self.given or (WIDTH, 0), 0, rows=list(self.rows.values()))
+        return across.columns(self.parts, len(self.parts))
+
+    def _room(self, size: tuple[float, float], head: float) -> Room:
+        return Room.of(size, head, below=-(-len(self.parts) // self._across) * _LEGEND, rows=list(self.rows.values()))
+
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """Names of rows."""
+        return self._room(size, head).unnamed(len(self.stacks))
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -87,7 +101,9 @@ class Stacks:
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Bars from where the part before ends."""
         domain = list(extent([*self.fields["end"]], (), zero=True))
+        room = self._room(size, head)
         quiet = {"domain": False, "ticks": False, "grid": False, "labelLimit": 0}
+        quiet |= {} if interactive else room.names(len(self.stacks))
         tips: list[Tip] = [
             ("name", self.what, None),
             ("part", "part", None),
@@ -99,10 +115,11 @@ class Stacks:
         scale = {"domain": list(self.parts), "range": list(self.tints[: len(self.parts)])}
         colour = {
             "field": "part", "type": "nominal", "scale": scale,
-            "legend": {"title": None, "orient": "bottom", "columns": len(self.parts), "symbolType": "square"},
+            "legend": {"title": None, "orient": "bottom", "columns": self._across, "symbolType": "square"},
         }  # fmt: skip
         encoding = {
-            "x": {"field": "start", "type": "quantitative", "title": self.title, "scale": {"domain": domain, "nice": False}},
+            "x": {"field": "start", "type": "quantitative", "title": room.title(self.title, across=True),
+                  "scale": {"domain": domain, "nice": False}},
             "x2": {"field": "end"},
             "y": {"field": "row", "type": "nominal", "title": None, "sort": None, "axis": quiet,
                   "scale": {"domain": list(self.rows.values()), "padding": 0.25}},

@@ -4,6 +4,10 @@ from typing import Any
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 POINTS_PER_INCH = 72
+PADDING = 6  # points around an image
+TITLE, LABEL, AXIS_TITLE, NOTE = 11.0, 8.0, 8.5, 7.0  # points of fonts
+WIDER = 1.15  # fonts with Chinese characters draw dots and dashes as wide as those
+_COLUMN = 4.5  # inches: narrower images are for a column of a page
 _LOOKS = {
     "paper": {"ink": "#1f2328", "soft": "#59636e", "grid": "#e4e7eb", "ground": "white"},
     "screen": {"ink": "#75797f", "soft": "#7b8087", "grid": "rgba(127, 127, 127, 0.25)", "ground": "transparent"},
@@ -15,12 +19,17 @@ FAILED = "#d1553f"  # on white and on black
 THEMES = ("paper", "screen", "dark")
 
 
-def image_config(font: str, theme: str = "paper") -> dict[str, Any]:
+def scale_of(inches: float) -> float:
+    """How large everything is in an image that wide: a column of a paper wants letters of 6.8 points, not of 8."""
+    return 1.0 if inches >= _COLUMN else 0.85
+
+
+def image_config(font: str, theme: str = "paper", scale: float = 1.0) -> dict[str, Any]:
     """Vega-Lite config for images: sizes in points, as a figure in a paper wants them.
 
     `paper` is white; `dark` is dark; `screen` has no ground, and inks that are read on a light page as on a dark one.
     """
-    return _config(font, scale=1.0, **_LOOKS[theme])
+    return _config(font, scale=scale, **_LOOKS[theme])
 
 
 def screen_config(font: str, *, dark: bool) -> dict[str, Any]:
@@ -28,15 +37,19 @@ def screen_config(font: str, *, dark: bool) -> dict[str, Any]:
     return _config(font, scale=1.45, **_LOOKS["dark" if dark else "paper"])
 
 
-def heading_points(titles: int, subtitles: int) -> float:
+def heading_points(titles: int, subtitles: int, scale: float = 1.0) -> float:
     """Height of a title with that many lines, in points as an image has it."""
-    return 8 + titles * 13.2 + (3 + subtitles * 9.6 if subtitles else 0) + 8
+    return 16 + scale * (titles * 1.2 * TITLE + (3 + subtitles * 1.2 * LABEL if subtitles else 0))
 
 
-def panel_title(*, larger: bool) -> dict[str, Any]:
+def panel_title(scale: float) -> dict[str, Any]:
     """How the title of one panel among several looks; larger on a page."""
-    scale = 1.45 if larger else 1.0
-    return {"fontSize": round(8.5 * scale, 1), "offset": round(5 * scale, 1), "anchor": "start", "frame": "group"}
+    return {
+        "fontSize": round(AXIS_TITLE * scale, 1),
+        "offset": round(5 * scale, 1),
+        "anchor": "start",
+        "frame": "group",
+    }
 
 
 def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, ground: str) -> dict[str, Any]:
@@ -49,10 +62,10 @@ def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, ground: 
         "view": {"stroke": None},
         "rule": {"color": ink, "strokeWidth": size(0.9)},
         "tick": {"color": ink, "thickness": size(0.9), "opacity": 1},
-        "text": {"color": soft, "fontSize": size(7)},
+        "text": {"color": soft, "fontSize": size(NOTE)},
         "axis": {
-            "labelFontSize": size(8),
-            "titleFontSize": size(8.5),
+            "labelFontSize": size(LABEL),
+            "titleFontSize": size(AXIS_TITLE),
             "titleFontWeight": "normal",
             "titlePadding": size(6),
             "labelPadding": size(3),
@@ -68,8 +81,8 @@ def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, ground: 
             "gridWidth": 0.6,
         },
         "legend": {
-            "labelFontSize": size(8),
-            "titleFontSize": size(8.5),
+            "labelFontSize": size(LABEL),
+            "titleFontSize": size(AXIS_TITLE),
             "titleFontWeight": "normal",
             "labelColor": ink,
             "titleColor": ink,
@@ -82,10 +95,10 @@ def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, ground: 
         "title": {
             "anchor": "start",
             "frame": "group",
-            "fontSize": size(11),
+            "fontSize": size(TITLE),
             "fontWeight": 600,
             "color": ink,
-            "subtitleFontSize": size(8),
+            "subtitleFontSize": size(LABEL),
             "subtitleColor": soft,
             "subtitlePadding": size(3),
             "offset": size(8),

@@ -146,7 +146,7 @@ def test_a_label_is_as_wide_as_it_may_be_and_no_wider() -> None:
 
 def test_lines_without_markers_are_dashed_where_colours_repeat() -> None:
     """Twelve have a colour each; of more no two look alike."""
-    few, many = (Legend.fitting(NAMES[:count], 6).strokes("series") for count in (12, 30))
+    few, many = (Legend.fitting(NAMES[:count]).strokes("series") for count in (12, 30))
 
     assert "strokeDash" not in few
     looks = zip(many["color"]["scale"]["range"], map(tuple, many["strokeDash"]["scale"]["range"]), strict=True)
@@ -161,14 +161,14 @@ def test_nothing_in_a_label_can_steer_a_terminal() -> None:
 
 def test_a_legend_of_short_names_stands_beside_the_plot() -> None:
     """The plot keeps its height."""
-    legend = Legend.fitting(["A", "B"], 6)
+    legend = Legend.fitting(["A", "B"])
 
     assert (legend.orient, legend.inches) == ("right", 0)
 
 
 def test_a_legend_of_many_names_makes_the_figure_taller() -> None:
     """Forty names go below, in columns, and take no height from the plot."""
-    legend = Legend.fitting(NAMES, 6)
+    legend = Legend.fitting(NAMES)
 
     assert legend.orient == "bottom"
     assert legend.columns > 1
@@ -178,7 +178,7 @@ def test_a_legend_of_many_names_makes_the_figure_taller() -> None:
 @pytest.mark.parametrize("length", [10, 26, 60])
 def test_a_legend_below_ends_where_the_figure_does(length: int) -> None:
     """It begins where the plot does, so the labels of the axis beside it are no room for columns."""
-    legend = Legend.fitting([f"{number:{length}}" for number in range(20)], 6, below=True)
+    legend = Legend.fitting([f"{number:{length}}" for number in range(20)], below=True)
 
     assert 8 + legend.columns * (4 + max(map(len, legend.labels.values()))) <= 6 * 15
 

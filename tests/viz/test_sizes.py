@@ -1,0 +1,129 @@
+"""Charts in a size that is asked for, down to the column of a paper."""
+
+import io
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from bench.viz import labels, render, theme
+from bench.viz.commands import CHARTS
+from bench.viz.heading import Heading
+from bench.viz.legend import Legend
+from bench.warehouse.errors import BenchError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .test_charts import drawn, every_chart
+
+NARROW = (3.0, 4.0)  # half a page
+COLUMN = (3.3, 2.2)  # a column of a paper
+PANELS = {"history", "timeline"}  # charts that stand as four panels below each other
+
+
+@pytest.fixture(scope="module")
+def images() -> Iterator[dict[str, bytes]]:
+    """Every chart of long names, in narrow images."""
+    pytest.importorskip("vl_convert")
+    with render.Renderer() as renderer:
+        figures = (drawn(name, "long", size=NARROW if name in PANELS else COLUMN) for name in CHARTS)
+        jobs = (render.Job("png", figure.still("sans-serif"), 72) for figure in figures)
+        yield dict(zip(CHARTS, renderer.render(jobs), strict=True))
+
+
+@every_chart
+def test_nothing_is_cut_off(images: dict[str, bytes], name: str) -> None:
+    """Titles, legends and labels end before the image does: its rim is white."""
+    picture = np.asarray(pytest.importorskip("PIL.Image").open(io.BytesIO(images[name])).convert("L"))
+
+    rim = np.concatenate([picture[:2].ravel(), picture[-2:].ravel(), picture[:, :2].ravel(), picture[:, -2:].ravel()])
+    assert rim.min() > 200
+
+
+@every_chart
+def test_a_page_is_drawn_as_if_no_size_were_asked_for(name: str) -> None:
+    """A small `--size` is for images: what is played with has the names and the height that it needs."""
+    assert drawn(name, "few", size=(3.0, 2.0)).interactive() == drawn(name, "few").interactive()
+
+
+def test_what_a_subtitle_has_no_room_for_is_told() -> None:
+    """Facts are left out from the last on, the line ends in an ellipsis, and the warning says which they were."""
+    figure = drawn("movers", "few", size=(2.0, 1.8))
+
+    heading = figure.spec(False)["title"]
+    assert heading["subtitle"][-1].endswith("…")
+    (note,) = [note for note in figure.notes if "no room" in note]
+    assert note.startswith("2x1.8 inches have no room for: ")
+    assert "1 run against 1 run" in note
+
+
+def test_panels_that_have_no_room_name_a_size_that_has() -> None:
+    """An image of plots a line high would say nothing."""
+    with pytest.raises(
+        BenchError, match=r"panels in 4 rows have no room in 3x2 inches. Ask for more: --size 3x"
+    ) as raised:
+        drawn("history", "few", size=(3.0, 2.0)).still("f")
+
+    height = float(str(raised.value).split("--size 3x")[1].split(",")[0])
+    drawn("history", "few", size=(3.0, height)).still("f")
+
+
+def test_axes_of_crowded_panels_have_their_titles_above() -> None:
+    """Where one below the other would run into each other; labels of the shared axis stand once."""
+    views = drawn("history", "few", size=NARROW).spec(False)["concat"]
+
+    assert [view["title"]["text"] for view in views] == ["geomean [x]", "passing [%]", "compile [s]", "compression [x]"]
+    axes = [view["layer"][0]["encoding"] for view in views]
+    assert {encoding["y"]["title"] for encoding in axes} == {None}
+    assert [encoding["x"]["axis"]["labels"] for encoding in axes] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("count", [3, 12, 40])
+def test_a_legend_takes_no_more_than_its_share(count: int) -> None:
+    """Of the height that is given; the names it has no room for are counted."""
+    legend = Legend.fitting([f"a-config-of-some-length-{number}" for number in range(count)], COLUMN)
+
+    assert legend.inches <= COLUMN[1] * 0.26
+    assert legend.left_out == (["29 names of the legend"] if count == 40 else [])
+
+
+def test_a_narrow_image_has_smaller_letters() -> None:
+    """Those of a page of two columns; a wide one has them as ever."""
+    sizes = [
+        drawn("usage", "few", **kwargs).still("f")["config"]["axis"]["labelFontSize"]
+        for kwargs in ({}, {"size": COLUMN}, {"size": (6.0, 2.0)})
+    ]
+
+    assert sizes == [8.0, 6.8, 8.0]
+
+
+def test_names_of_crowded_rows_are_smaller_then_fewer_and_told() -> None:
+    """Seventy-two rows on two inches cannot all be named."""
+    figure = drawn("speedups", "many", size=COLUMN)
+
+    axis = next(layer["encoding"]["y"]["axis"] for layer in figure.spec(False)["layer"] if "y" in layer["encoding"])
+    assert (axis["labelFontSize"], axis["labelOverlap"]) == (4.5, "greedy")
+    assert "3.3x2.2 inches have no room for: some of 72 names" in figure.notes
+
+
+@given(st.lists(st.text("ab WM…模", min_size=1, max_size=30), max_size=6), st.floats(3, 40))
+def test_wrapped_lines_fit_their_room(parts: list[str], room: float) -> None:
+    """Whatever the words; and where all of them fit, none is lost."""
+    lines = labels.wrapped(parts, room, " · ", labels.ems)
+
+    assert max(map(labels.ems, lines)) <= room
+    if all(labels.ems(part) <= room for part in parts):
+        told = " · ".join(parts)
+        assert all(line in told for line in lines)
+        assert sum(map(len, lines)) + 3 * (len(lines) - 1) == len(told)
+
+
+@given(st.text("ab MW", min_size=1, max_size=60), st.floats(2, 8), st.floats(1.8, 6))
+def test_a_heading_leaves_the_plot_its_room(title: str, width: float, height: float) -> None:
+    """At most a third of the height, beyond one line of each."""
+    heading = Heading.fitting(title, ["fact"] * 30, width, height)
+
+    least = theme.heading_points(1, 1, theme.scale_of(width))
+    assert heading.points <= max(least, 0.34 * height * theme.POINTS_PER_INCH)
+    assert len(heading.subtitle) == 1 or heading.points <= 0.34 * height * theme.POINTS_PER_INCH
+    assert all(a or b for a, b in itertools.pairwise(heading.title))
