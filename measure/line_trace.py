@@ -17,10 +17,12 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from . import line_fork
 from .line_ledger import ELSEWHERE, Lane, Ledger, Places, Read, Source
 from .line_meters import gpus, host
 
 OWN = str(Path(__file__).parents[1]) + os.sep
+TRACER = str(Path(__file__).with_name("line_"))
 INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -36,7 +38,7 @@ class Scope:
         """Whether to follow code of this file, in a module with these globals."""
         spec = module.get("__spec__")
         names = {module.get("__name__") or "", getattr(spec, "name", "") or ""}
-        if _any(names, self.excluded):
+        if file.startswith(TRACER) or _any(names, self.excluded):
             return False
         if self.modules:
             return _any(names, self.modules)
@@ -75,7 +77,7 @@ class LineTrace:
 
     def start(self) -> None:
         """Follow this thread from its next call on, and the threads it starts."""
-        os.register_at_fork(after_in_child=self.stop)  # a child's lines are not this process's
+        line_fork.first.append(self.stop)  # a child's lines are not this process's
         self._hooks.start()
 
     def stop(self) -> bool:
@@ -181,8 +183,8 @@ class _SetTrace:
 
     def stop(self) -> bool:
         kept = sys.gettrace() is self._set
+        sys.settrace(None)  # first: threading may be traced
         threading.settrace(None)
-        sys.settrace(None)
         return kept
 
     def _begin(self, frame: FrameType, event: str, arg: Any) -> Any:

@@ -6,6 +6,10 @@ from what it has. The second runs the program as Python itself would, as `__main
 place in sys.path, and says on the pipe REPORTS who it is and how the program ended. Both die with their parent.
 """
 
+from . import line_fork as line_fork  # before threading, see there
+
+# isort: split
+
 import contextlib
 import ctypes
 import importlib

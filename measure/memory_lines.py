@@ -170,6 +170,8 @@ class _Worker:
             if code == 0:
                 return "ok", None, {"exit_code": 0}
         code = self._process.returncode
+        if code == 0 and not self._timed_out:  # by os._exit, or as another program
+            return "ok", None, {"exit_code": 0}
         end = End(
             exit_code=code if code >= 0 and not self._timed_out else None,
             signal=-code if code < 0 and not self._timed_out else None,
@@ -182,6 +184,8 @@ class _Worker:
 
     def notes(self) -> list[str]:
         """What the trace could not follow."""
+        if "code" not in self._said and self._process.returncode == 0:
+            return ["the program left by os._exit, or for another by exec, which is not measured"]
         if self._said.get("kept", True):
             return []
         return ["the trace was taken away, by the program itself (a debugger, coverage?) or by Python at a RecursionError: "

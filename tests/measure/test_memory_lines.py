@@ -156,6 +156,29 @@ def test_a_forked_child_is_not_counted(here: Path) -> None:
     assert rows("SELECT status FROM case_outcomes") == [("ok",)]
 
 
+def test_a_forked_child_writes_nothing_in_its_parent_s_ledger(here: Path) -> None:
+    """Not even where all is traced, and what threading and others do in every child is Python code."""
+    (here / "program.py").write_text(
+        "import os\nif pid := os.fork():\n    os.waitpid(pid, 0)\nkept = bytearray(4 << 20)\n"
+    )
+
+    assert measure("--modules", "*", "program.py").return_value == 0
+    found = rows(
+        "SELECT line, hits, decrease_bytes > 0, increase_bytes > 3e6 FROM line_memory WHERE file = 'program.py'"
+    )
+    assert sorted(found) == [(1, 1, False, False), (2, 1, False, False), (3, 1, False, False), (4, 1, False, True)]
+
+
+def test_who_leaves_by_exit_code_zero_has_not_failed(here: Path) -> None:
+    """Without a word to anybody: os._exit, and exec."""
+    (here / "program.py").write_text("import os\nkept = bytearray(8 << 20)\nos._exit(0)\n")
+
+    result = measure("program.py")
+    assert result.return_value == 0
+    assert "left by os._exit, or for another by exec" in result.stderr
+    assert rows("SELECT status, exit_code FROM case_outcomes") == [("ok", 0)]
+
+
 def test_a_program_ends_as_any_other(here: Path) -> None:
     """Its threads are waited for and followed, and what it registered for the end is run."""
     (here / "program.py").write_text(
