@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -49,7 +50,8 @@ def find_files(path: Path, kinds: Callable[[], Iterable[Format]], notes: list[st
     if folders:
         found += _below(path, inside, kinds(), notes)
     if not found:
-        hint = f" Give its folders one by one, such as {path / folders[0]}." if folders else ""
+        each = f"{shlex.quote(os.fspath(path))}/*"
+        hint = f" Load its folders: bench ingest {each} (as runs of one config, with --config NAME)." if folders else ""
         raise BenchError(f"the folder {path} holds no files.{hint}")
     return found
 
