@@ -35,7 +35,7 @@ test: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadgroup
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 bench: install
 	$(BIN)/python -m tests.benchmarks

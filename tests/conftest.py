@@ -19,6 +19,11 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores, since many tests wait for a process of theirs; more than eight only start up longer."""
+    return min(8, (os.cpu_count() or 1) + 1)
+
+
 @pytest.fixture(autouse=True)
 def measurements_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that measure run on all cores at once; the machine's lock has tests of its own."""
