@@ -1,7 +1,7 @@
 """Usage: time or memory of models over sequence length or batch size."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -101,14 +101,13 @@ def draw(
     where = keeping(warehouse, "series", {"config": configs, "name": models, "backend": backends, "mode": modes})
     column, x_title, other, called = AXES[x]
     wanted = [metric] if metric else list(METRICS)
-    measured = " OR ".join(f"({METRICS[one][0]})" for one in wanted)
-    failed = _failed(warehouse, measured, where)
     for metric in wanted:
         sql = _sql(warehouse, metric, where, column, relative_to)
         if rows := ask(warehouse, sql):
             break
     else:
-        raise _nothing(warehouse, measured, where, x, failed)
+        raise _nothing(warehouse, " OR ".join(f"({METRICS[one][0]})" for one in wanted), where, x)
+    failed = _failed(warehouse, METRICS[metric][0], f"{where} AND {column} IS NOT NULL")
     names = dict(zip(models, short_names, strict=False))
     labelled = [{**row, "name": names.get(row["name"], row["name"])} for row in rows]
     series = [
@@ -199,7 +198,7 @@ def _axis_of(warehouse: "Warehouse", name: str) -> str:
 
 
 def _failed(warehouse: "Warehouse", measured: str, where: str) -> dict[str, int]:
-    """By status, how many cases failed and never left a value."""
+    """By status, how many of these cases failed and never left such a value."""
     query = f"""
         SELECT status, count(DISTINCT (config, case_id)) FROM case_outcomes
         WHERE {where} AND kind = 'performance' AND status NOT IN ('ok', 'skipped', 'unknown')
@@ -209,7 +208,7 @@ def _failed(warehouse: "Warehouse", measured: str, where: str) -> dict[str, int]
     return dict(warehouse.rows(query))
 
 
-def _nothing(warehouse: "Warehouse", measured: str, where: str, x: str, failed: Mapping[str, int]) -> NothingToShow:
+def _nothing(warehouse: "Warehouse", measured: str, where: str, x: str) -> NothingToShow:
     """Why nothing is there to draw."""
     ((here,),) = warehouse.rows(f"SELECT count(*) FROM series WHERE ({measured}) AND {where}")
     other = next(axis for axis in AXES if axis != x)
@@ -217,7 +216,7 @@ def _nothing(warehouse: "Warehouse", measured: str, where: str, x: str, failed: 
         return NothingToShow(
             f"none of {counted(here, 'result')} can be drawn over {x}. Try: bench viz usage --x {other}"
         )
-    if failed:
+    if failed := _failed(warehouse, measured, where):
         return NothingToShow(
             f"{counted(sum(failed.values()), 'case')} failed and none left a value. See them with: bench cases"
         )

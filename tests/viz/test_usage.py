@@ -113,6 +113,19 @@ def test_failed_cases_are_counted_by_status() -> None:
     assert "failed: OOM 1" in draw(opened(builder)).spec(False)["title"]["subtitle"][0]
 
 
+def test_failures_are_those_of_what_is_drawn() -> None:
+    """Not of cases without a place on the x axis; a case that left its memory has failed in a chart of time."""
+    no_length = case("resnet", "main", batch_size=1)
+    half = case("m", "main", batch_size=1, sequence_length=128)
+    builder = imported().add(no_length, outcome(no_length, "OOM"), half, outcome(half, "timeout"))
+    store = opened(builder.add(metric(half, "memory", 2.0**20, unit="bytes")))
+
+    assert draw(store).spec(False)["title"]["subtitle"] == ["main · 4 results · failed: timeout 1"]
+    assert draw(store, x="batch-size").spec(False)["title"]["subtitle"] == [
+        "main · 4 results · failed: OOM 1, timeout 1"
+    ]
+
+
 def test_an_axis_that_nobody_measured_names_the_other() -> None:
     """Models without a sequence length are drawn over batch sizes."""
     one = case("m", "main", batch_size=4)
