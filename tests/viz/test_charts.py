@@ -23,6 +23,7 @@ from pyarrow import parquet
 
 from .stores import STATES, state
 
+pytestmark = pytest.mark.xdist_group("charts")  # what many tests look at is drawn once
 GOLDEN = Path(__file__).parent / "golden"
 ARGUMENTS: dict[str, dict[str, Any]] = {  # what a chart must be told to draw any store
     "distribution": {"sides": ["run-0-0", "run-0-1"]},

@@ -25,6 +25,7 @@ from bench.warehouse.verify import verify
 
 from ..builders import run, source
 
+pytestmark = pytest.mark.xdist_group("archive")  # what they begin with is made once
 MB = 1 << 20
 OCTOBER, NOVEMBER = Instant(1_760_000_000_000_000), Instant(1_762_500_000_000_000)
 FIRST = datetime(2025, 11, 1)
