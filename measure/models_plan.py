@@ -61,16 +61,15 @@ def _ranks(said: Mapping[str, Any]) -> int | None:
     """Processes of a distributed model: as many as torchrun started, if it did; None where nobody says.
 
     Raises:
-        BenchError: Other ones are asked for, or none.
+        BenchError: Other ones are asked for, or nothing is spread over them.
     """
     asked: int | None = said["ranks"]
     ranks = torchrun.started()
+    if (ranks or asked) and not said["distributed"]:
+        begun = f"torchrun started {ranks} ranks" if ranks else f"{asked} ranks are asked for"
+        raise BenchError(f"{begun}, and nothing is spread over them. Say how: --distributed ddp|fsdp.")
     if ranks is None:
         return asked
-    if not said["distributed"]:
-        raise BenchError(
-            f"torchrun started {ranks} ranks, and nothing is spread over them. Say how: --distributed ddp|fsdp."
-        )
     if asked not in (None, ranks):
         raise BenchError(f"torchrun started {ranks} ranks, not {asked}. Leave --ranks out.")
     return ranks

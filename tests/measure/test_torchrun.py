@@ -103,6 +103,13 @@ def test_what_torchrun_started_is_not_what_was_asked_for(store: FakeStore, words
     assert said in str(done.exception)
 
 
+def test_ranks_that_nothing_is_spread_over_are_a_mistake() -> None:
+    """They would name the case, and change nothing of it."""
+    done = CliRunner().invoke(cli, ["measure", "models", "--ranks", "3", "--print"], standalone_mode=False)
+
+    assert "3 ranks are asked for, and nothing is spread over them. Say how: --distributed" in str(done.exception)
+
+
 def test_the_ranks_that_torchrun_started_are_a_parameter_of_the_case(store: FakeStore) -> None:
     """As many as are asked for without it make the same case."""
     words = ["measure", "models", "--models", "mlp", "--distributed", "ddp", "--print", "--format", "csv"]
