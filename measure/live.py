@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from ..warehouse.output import escape, width
+from ..warehouse.output import escape, obeys, width
 from ..warehouse.words import UNTELLING, ratio, size, times
 from .plan import FINE, Workload
 from .watch import Lines, Watch
@@ -172,8 +172,7 @@ def clock(seconds: float) -> str:
 def watch(out: IO[str] | None = None) -> Watch:
     """The table where `out`, stderr if left out, is a terminal that can be drawn on, else lines."""
     out = out or sys.stderr
-    drawable = out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    return Table(out) if drawable and _size(out)[1] >= LEAST_LINES else Lines()
+    return Table(out) if obeys(out) and _size(out)[1] >= LEAST_LINES else Lines()
 
 
 def _size(out: IO[str]) -> tuple[int, int]:
