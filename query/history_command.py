@@ -128,4 +128,8 @@ def _summarize(store: Store, where: dict[str, Sequence[str]], k: int, fmt: str, 
     write_rows(*summary(rows), fmt, output)
     runs = {row["run_id"]: row["began_at"] for row in rows}
     times = sorted(at for at in runs.values() if at is not None)
-    say(f"{len(runs)} runs" + (f", {times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}" if times else "") + ", oldest left")
+    say(
+        f"{len(runs)} run{'s' * (len(runs) != 1)}"
+        + (f", {times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}" if times else "")
+        + ", oldest left"
+    )

@@ -81,7 +81,7 @@ def chart(series: Series, changes: Sequence[ChangePoint]) -> list[str]:
     between = max(2, len(drawn) - sum(map(len, ends)))
     margin = " " * gutter
     return [
-        f"{_title(series)}: {series.n} runs",
+        f"{_title(series)}: {series.n} run{'s' * (series.n != 1)}",
         "",
         *(
             f"{label:>{gutter}} │{line}".rstrip()
