@@ -9,6 +9,7 @@ from ..warehouse.errors import BenchError
 from ..warehouse.options import Command, store_option
 from ..warehouse.output import obeys, write_rows
 from ..warehouse.store import Store
+from ..warehouse.words import counted
 from .format import Format, Options
 from .load import Progress, Report
 from .load import ingest as ingest_files
@@ -124,7 +125,9 @@ def _show(report: Report, store: Store) -> None:
         write_rows(["config", "format", "files", "lines", "loaded", "rejected", "known"], rows, "table")
     _show_notes(report)
     if report.recovered:
-        _say(f"{report.recovered} journals of processes that ended without closing their run were sealed and loaded")
+        _say(
+            f"sealed and loaded {counted(report.recovered, 'journal')} of processes that ended without closing their run"
+        )
     if any(line.rejected for line in report.lines):
         _say("Rejected records are kept with file, line and reason; see them with: bench rejects")
     if not rows and not report.recovered and not report.copied:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..warehouse.errors import BenchError
 from ..warehouse.log import Batch
+from ..warehouse.words import counted
 from .document import BadRecord, read_text, show
 from .format import FILE, GZIP, Format, Head, Part, Tally, encoding
 from .jsonformat import reject_file
@@ -84,9 +85,9 @@ class Pattern(Format):
             reject_file(results, error)
             return results.close()
         if matches.others:
-            results.note(f"{matches.others} lines do not match the pattern")
+            results.note(f"{counted(matches.others, 'line', 'does', 'do')} not match the pattern")
         if matches.long:
-            results.note(f"{matches.long} lines are longer than 1 MiB and were not looked at")
+            results.note(f"{counted(matches.long, 'line', 'is', 'are')} longer than 1 MiB and not looked at")
         return results.close()
 
 

@@ -10,6 +10,7 @@ from ..warehouse.log import IMPORT, EventLog, replaced
 from ..warehouse.places import Damaged, Entry, Folder
 from ..warehouse.store import Store
 from ..warehouse.sync import Copied, copy_events
+from ..warehouse.words import counted
 
 
 def copy(path: Path, store: Store, notes: list[str]) -> int:
@@ -39,7 +40,8 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
         alive = EventLog(other).journals()
         if alive:
             notes.append(
-                f"{path}: {len(alive)} journals are still written to; ingest again when their processes are done"
+                f"{path}: {counted(len(alive), 'journal', 'is', 'are')} still written to; "
+                "ingest again when their processes are done"
             )
         copy_events(Folder(other.root), here, copied)
         files = len(EventLog(other).files())
@@ -48,7 +50,7 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
         files = 1
     notes += [f"{problem} It is left out." for problem in copied.problems.values()]
     left = files - len(copied.entries) - len(copied.problems)
-    notes.append(f"{path}: {len(copied.entries)} event files copied, {left} were here already")
+    notes.append(f"{path}: {counted(len(copied.entries), 'event file')} copied, {left} here already")
     return len(copied.entries)
 
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.events import as_json
+from ..warehouse.words import counted
 from . import csvfile
 from .csvfile import Row
 from .document import BadRecord, Object, decode, numbered_lines, read_text, repeated_key, show
@@ -113,7 +114,7 @@ def _csv(part: Part) -> Table:
 def _of_csv(row: Row, names: list[str]) -> Record:
     problem = row.problem or ("blank line" if row.is_blank() else None)
     if problem is None and len(row.cells) != len(names):
-        problem = f"{len(row.cells)} columns under a header of {len(names)}"
+        problem = f"{counted(len(row.cells), 'column')} under a header of {len(names)}"
     cells = {} if problem else {name: cell for name, cell in zip(names, row.cells, strict=True) if cell and name}
     return Record(row.line, cells, lambda: row.text, problem)
 

@@ -11,6 +11,7 @@ from typing import Any
 from ..warehouse.events import Case, Event, Json, Metric, Outcome, as_json
 from ..warehouse.log import Batch
 from ..warehouse.recorder import case_ids
+from ..warehouse.words import counted
 from .csvfile import BadRow, Row, whole
 from .format import Part
 
@@ -147,14 +148,14 @@ class ResultRows:
             raise BadRow("a header amid the rows")
         columns, have = self._columns, len(row.cells)
         if have < 4:
-            raise BadRow(f"{have} columns; want device, name, batch size and a result at least")
+            raise BadRow(f"{counted(have, 'column')}; want device, name, batch size and a result at least")
         if self._kind == COMPILATION and have != len(columns):
             # A phase that did not run is left out of a row, and which one it was nobody can tell from the rest.
             raise BadRow(
                 f"{have - 3} phase times under {len(columns) - 3} phases: which are missing or added is unknown"
             )
         if have > len(columns) and (len(columns) < 4 or columns != COLUMNS[: len(columns)] or have > len(COLUMNS)):
-            raise BadRow(f"{have} columns under a header of {len(columns)}")
+            raise BadRow(f"{counted(have, 'column')} under a header of {len(columns)}")
 
     def _measures(self, width: int, device: str) -> list[Measure | None]:
         """What each cell of a row is of; None for those that say what was measured."""

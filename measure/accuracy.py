@@ -20,6 +20,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..warehouse.words import counted
+
 if TYPE_CHECKING:
     import torch
 
@@ -71,7 +73,9 @@ def compare(expected: Tensors, actual: Tensors, reference: Tensors | None, rule:
     """
     if len(expected) != len(actual):
         odd = sorted(expected.keys() ^ actual.keys())
-        return Comparison(False, f"{len(actual)} tensors instead of {len(expected)}: {', '.join(odd[:3])}", math.nan)
+        return Comparison(
+            False, f"{counted(len(actual), 'tensor')} instead of {len(expected)}: {', '.join(odd[:3])}", math.nan
+        )
     actual = dict(zip(expected, actual.values(), strict=True))  # what leaves Python may lose its names, not its order
     if reference is not None and reference.keys() != expected.keys():
         reference = None

@@ -7,6 +7,7 @@ import click
 from ..warehouse.errors import Exit
 from ..warehouse.output import escape
 from ..warehouse.store import Store
+from ..warehouse.words import counted
 from .console import SECONDS, recorded, run_options, talk, write
 
 COLUMNS = ("metric", "unit", "n", "minimum", "median", "mean", "maximum")
@@ -53,7 +54,7 @@ def command(
     shown = ((metric, n, *(_value(value, unit) for value in values)) for metric, unit, n, *values in rows)
     write(fmt, shown=([name for name in COLUMNS if name != "unit"], shown), exact=(COLUMNS, rows))
     late = f"; {sampler.missed} came due while another lasted, and were left out" if sampler.missed else ""
-    talk(f"{how}, after {sampler.looks} looks{late}")
+    talk(f"{how}, after {counted(sampler.looks, 'look')}{late}")
     recorded(run, f"Draw it with: bench viz memory-timeline --runs {run.run_id}")
     return Exit.OK
 

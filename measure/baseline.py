@@ -13,7 +13,7 @@ from typing import Any
 from ..warehouse.errors import BenchError
 from ..warehouse.output import write_rows
 from ..warehouse.store import Store
-from ..warehouse.words import duration, ratio, times
+from ..warehouse.words import counted, duration, ratio, times
 from .console import talk
 from .plan import BASELINE
 
@@ -88,7 +88,11 @@ def show(
             click.echo()
             write_rows(headings(*sides), both, fmt)
         if alone := sum(row["ratio"] is None for row in found if row["phase"] == "steady"):
+<<<<<<< HEAD
             talk(f"{'1 case was' if alone == 1 else f'{alone} cases were'} measured, or went well, on one side only")
+=======
+            talk(f"{counted(alone, 'case', 'was', 'were')} measured, or went well, on one side only")
+>>>>>>> 46189b6 (wip)
     talk(f"all metrics, intervals and reasons: bench compare {base} {candidate} --store {store}")
 
 

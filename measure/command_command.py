@@ -10,6 +10,7 @@ import click
 from ..warehouse.errors import BenchError, Exit
 from ..warehouse.options import share_option
 from ..warehouse.store import Store
+from ..warehouse.words import counted
 from .command_plan import Hooks, Side, Template, parameter_of, plan, program_is_there, template_of
 from .console import SECONDS, progress, recorded, run_options, talk, write
 from .machine_lock import alone, lock_option
@@ -140,7 +141,8 @@ def _each(option: str, texts: tuple[str, ...], commands: int) -> list[Template |
     """One for each command."""
     if len(texts) not in (0, 1, commands):
         raise BenchError(
-            f"{option} was given {len(texts)} times for {commands} commands: {', '.join(texts)}. Give one for all, or one each."
+            f"{option} was given {len(texts)} times for {counted(commands, 'command')}: {', '.join(texts)}. "
+            "Give one for all, or one each."
         )
     return [Template(text) for text in (texts if len(texts) == commands else texts * commands)] or [None] * commands
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..warehouse.events import Metric
 from ..warehouse.recorder import Case, Run
+from ..warehouse.words import counted
 from .command_plan import Side, Template
 from .command_runs import COUNTERS, Launcher, NotStarted, Ran
 from .estimate import Estimate, level_of, paired
@@ -233,7 +234,7 @@ class Measurement:
             times = f"{result.failures} of {runs} runs failed, the last: " if of_a_run else ""
             self._end(result, result.status, times + result.reason, **result.details)
         elif stopped == "interrupted":
-            self._end(result, stopped, f"Ctrl-C after {runs} runs")
+            self._end(result, stopped, f"Ctrl-C after {counted(runs, 'run')}")
         else:
             verdict = Verdict(stopped, True, len(result.runs), (_estimate(result, reference),))
             self._end(result, "ok", str(verdict), phase="steady")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..warehouse.errors import BenchError, UnknownName
+from ..warehouse.words import counted
 
 SHELL = "/bin/sh"
 MOST_VALUES = 10_000  # of one parameter
@@ -138,7 +139,9 @@ def plan(
         UnknownName: No command uses a parameter.
     """
     if len(names) not in (0, len(templates)):
-        raise BenchError(f"{len(names)} names for {len(templates)} commands. Give --name once for each, or not at all.")
+        raise BenchError(
+            f"{counted(len(names), 'name')} for {counted(len(templates), 'command')}. Give --name once for each, or not at all."
+        )
     axes = by_name(parameters)
     hooks = hooks or [Hooks()] * len(templates)
     _check_used(templates, hooks, axes)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..warehouse.words import duration, size
+from ..warehouse.words import counted, duration, size
 from .gpu_processes import Nvml, nvml
 from .memory import HostMemory, error_bound_bytes
 from .sampling import CLOCK_NS
@@ -84,9 +84,9 @@ def siblings(machine: Machine) -> Finding:
             return Finding("siblings", UNKNOWN, "the kernel does not show them")
         cores.setdefault(core, []).append(cpu)
     if len(cores) == len(machine.cpus):
-        return Finding("siblings", OK, f"{len(cores)} processors, each a core of its own")
+        return Finding("siblings", OK, f"{counted(len(cores), 'processor')}, each a core of its own")
     alone = ",".join(str(cpus[0]) for cpus in cores.values())
-    return Finding("siblings", WARNING, f"{len(machine.cpus)} processors share {len(cores)} cores",
+    return Finding("siblings", WARNING, f"{len(machine.cpus)} processors share {counted(len(cores), 'core')}",
                    f"measure on one of each: taskset -c {alone} bench measure …")  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.output import escape
-from ..warehouse.words import duration, ratio, size
+from ..warehouse.words import counted, duration, ratio, size
 from .estimate import Estimate, doubt, level_of, paired
 from .sampling import UNTELLING
 
@@ -115,7 +115,8 @@ class Result:
             yield f"{title}: {self.status}{where}: {escape(self.reason)}"
         found = self.against or (level_of(self.blocks.values()) if self.alone else None)
         if self.status == "ok" and found and not found.precision < UNTELLING:
-            yield f"{title}: {found.n} samples give no telling interval: measure longer with a larger {limit}"
+            given = counted(found.n, "sample", "gives", "give")
+            yield f"{title}: {given} no telling interval: measure longer with a larger {limit}"
         elif self.status == "ok" and found:
             if self.against and (said := doubt(found.ratio, found.low, found.high)):
                 yield f"{title}: {said}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ..warehouse import environment
 from ..warehouse.recorder import case_ids
 from ..warehouse.store import Say, Store
+from ..warehouse.words import counted
 from .batch_sizes import FOUND, sizes
 from .plan import AUTO, FINE, Settings, Workload, merged
 
@@ -66,8 +67,12 @@ class Known:
     def __str__(self) -> str:
         counts = Counter(self.runs.values())
         return "; ".join(
+<<<<<<< HEAD
             f"{'1 case is' if count == 1 else f'{count} cases are'} known from run {run_id}"
             for run_id, count in sorted(counts.items())
+=======
+            f"{counted(count, 'case', 'is', 'are')} known from run {run_id}" for run_id, count in sorted(counts.items())
+>>>>>>> 46189b6 (wip)
         )
 
 

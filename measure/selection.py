@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..warehouse.errors import BenchError, NothingToShow, UnknownName
+from ..warehouse.words import counted
 from .plan import Workload
 
 
@@ -96,5 +97,5 @@ def select(
         and name not in leave_exactly
     }
     if not chosen:
-        raise NothingToShow(f"of the plan's {len(names)} models none is left. They are: {', '.join(names)}.")
+        raise NothingToShow(f"of the plan's {counted(len(names), 'model')} none is left. They are: {', '.join(names)}.")
     return [workload for workload in plan if workload.name in chosen]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..warehouse.errors import Exit
-from ..warehouse.words import amount, ratio
+from ..warehouse.words import amount, counted, ratio
 from . import environments
 from .compare import Comparison, Row, exit_code, is_lost
 from .document import Column, Document, Section, Table
@@ -143,7 +143,7 @@ def means(comparison: Comparison) -> Iterator[str]:
         text = f"{axes}: geomean {mean} over {row['n']} of {row['total']} matched"
         yield text + _names("; only here: ", row["only_here"]) + _names("; only there: ", row["only_there"])
     if len(comparison.means) > SENTENCES:
-        yield f"… and {len(comparison.means) - SENTENCES} geometric means more"
+        yield f"… and {counted(len(comparison.means) - SENTENCES, 'geometric mean')} more"
 
 
 def _names(said: str, names: Sequence[str]) -> str:
@@ -189,4 +189,6 @@ def _environment(comparison: Comparison) -> Section | None:
         return None
     columns, values = environments.render(comparison.differences, comparison.base.name, comparison.candidate.name)
     table = Table([Column(name) for name in columns], values)
-    return Section(key="environment", title=f"Environment: {len(values)} differences", tables=[table], folded=True)
+    return Section(
+        key="environment", title=f"Environment: {counted(len(values), 'difference')}", tables=[table], folded=True
+    )

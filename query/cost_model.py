@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.errors import NothingToShow
+from ..warehouse.words import counted
 from . import cost_fit
 from .cost_fit import BASE, SLOPE, SOFTNESS, STRETCHES, T975, Fitted
 from .names import check_values
@@ -189,7 +190,7 @@ def model_of(config: str, tokens: "Floats", batch_size: "Floats", ms: "Floats") 
 
     steps = len(tokens)
     if steps < cost_fit.LEAST_STEPS:
-        why = f"{steps} steps are too few, it takes {cost_fit.LEAST_STEPS}"
+        why = f"{counted(steps, 'step', 'is', 'are')} too few, it takes {cost_fit.LEAST_STEPS}"
         return CostModel(config=config, status="too-few-steps", reason=why, steps=steps)
     known: dict[str, Any] = {
         "tokens": (int(tokens.min()), int(tokens.max())), "batch_size": (int(batch_size.min()), int(batch_size.max())),

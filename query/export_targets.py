@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..warehouse.words import counted
 from .export import OTHER_METRICS, Exported, Left, Measured, Series, count_rest, name_of, passed, text_of
 
 NS = 1e9  # in a second
@@ -236,7 +237,7 @@ def _benches(case: Measured, metric: str, left: Left) -> list[tuple[str, dict[st
         found.append((series.better, {
             "name": case.label if key == plain else f"{case.label} {name_of(key)}", "value": series.median,
             "unit": series.unit or "", **({} if spread is None else {"range": f"± {spread!r}"}),
-            "extra": f"{len(series.values)} samples",
+            "extra": counted(len(series.values), "sample"),
         }))  # fmt: skip
     return found
 

@@ -11,6 +11,7 @@ from ..warehouse.errors import BenchError, Exit, NothingToShow
 from ..warehouse.options import Command, Values, format_option, share_option, store_option
 from ..warehouse.output import write_rows
 from ..warehouse.store import Store
+from ..warehouse.words import counted
 from .commands import backends_option, configs_option, models_option, output_option, say, suites_option, write
 
 if TYPE_CHECKING:
@@ -129,7 +130,11 @@ def _summarize(store: Store, where: dict[str, Sequence[str]], k: int, fmt: str, 
     runs = {row["run_id"]: row["began_at"] for row in rows}
     times = sorted(at for at in runs.values() if at is not None)
     say(
+<<<<<<< HEAD
         f"{len(runs)} run{'s' * (len(runs) != 1)}"
+=======
+        counted(len(runs), "run")
+>>>>>>> 46189b6 (wip)
         + (f", {times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}" if times else "")
         + ", oldest left"
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from ..warehouse.output import escape
-from ..warehouse.words import amount, ratio, times
+from ..warehouse.words import amount, counted, ratio, times
 from .changepoints import ChangePoint
 from .compare import WORSE
 from .compare_render import AXES, metric
@@ -81,7 +81,11 @@ def chart(series: Series, changes: Sequence[ChangePoint]) -> list[str]:
     between = max(2, len(drawn) - sum(map(len, ends)))
     margin = " " * gutter
     return [
+<<<<<<< HEAD
         f"{_title(series)}: {series.n} run{'s' * (series.n != 1)}",
+=======
+        f"{_title(series)}: {counted(series.n, 'run')}",
+>>>>>>> 46189b6 (wip)
         "",
         *(
             f"{label:>{gutter}} │{line}".rstrip()
@@ -205,7 +209,7 @@ def sentences(history: History, unusual: Sequence[str]) -> Iterator[str]:
     if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:
         yield f"all: {escape(', '.join(said))}"
     kinds = Counter(row["kind"] for row in history.rows)
-    found = " and ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items())
+    found = " and ".join(counted(count, kind) for kind, count in kinds.items())
     changed = len({_key(row) for row in history.rows})
     if changed:
         yield f"{found} in {changed} of {history.judged} series judged; a change counts up to p = {history.threshold:.2g}"
@@ -214,7 +218,7 @@ def sentences(history: History, unusual: Sequence[str]) -> Iterator[str]:
         if max(one.n for one in history.series) < history.alone:
             yield f"to stand out alone among so many, a series needs {history.alone} runs: ask for fewer series"
     if short := len(history.series) - history.judged:
-        yield f"{short} series not judged: they have fewer than the {history.least} runs it takes"
+        yield f"{short} series not judged: fewer than the {history.least} runs it takes"
     if new := sum(map(_ends_apart, history.series, history.changes)):
         yield f"series that end in a value apart, too new to tell a spike from a step: {new}"
     if unusual:

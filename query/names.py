@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..warehouse.errors import BenchError, UnknownName
 from ..warehouse.schema import quote
+from ..warehouse.words import counted
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -82,7 +83,10 @@ def _meant(name: str, rows: Sequence[tuple[str, str, str | None, str]]) -> list[
 def archived(warehouse: "Warehouse") -> list[str]:
     """Of the runs that were moved into other stores how many there are and where, a sentence for each store."""
     counts = Counter(archive for *_, archive in warehouse.rows(_ARCHIVED))
-    return [f"{n} runs were archived to {archive}: ask there with --store {archive}." for archive, n in counts.items()]
+    return [
+        f"{counted(n, 'run', 'was', 'were')} archived to {archive}: ask there with --store {archive}."
+        for archive, n in counts.items()
+    ]
 
 
 def _check_archive(warehouse: "Warehouse", name: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import sql
 from ..warehouse.errors import BenchError, Exit
+from ..warehouse.words import counted
 from .names import check_values
 from .tables import KINDS
 
@@ -151,7 +152,7 @@ def span(seconds: float) -> str:
 
 
 def _runs(count: float) -> str:
-    return "1 run" if count == 1 else f"{count} runs" if count < math.inf else "over 100,000 runs"
+    return counted(int(count), "run") if count < math.inf else "over 100,000 runs"
 
 
 def _cases(count: int) -> str:

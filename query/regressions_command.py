@@ -11,7 +11,7 @@ import click
 from ..warehouse.options import Command, Values, format_option, share_option, store_option
 from ..warehouse.output import write_rows
 from ..warehouse.store import Store
-from ..warehouse.words import amount
+from ..warehouse.words import amount, counted
 from .commands import backends_option, models_option, output_option, say, suites_option
 from .compare_render import metric
 from .regressions import (
@@ -146,8 +146,7 @@ def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[s
     for run_id, case_ids in suspects.items():
         commands = obstacle(warehouse, run_id) or commands_for(warehouse, run_id, case_ids)
         if isinstance(commands, str):
-            cases = "1 case" if len(case_ids) == 1 else f"{len(case_ids)} cases"
-            say(f"cannot measure {cases} of run {run_id[:13]} again: {commands}")
+            say(f"cannot measure {counted(len(case_ids), 'case')} of run {run_id[:13]} again: {commands}")
         else:
             yield from ((run_id, command) for command in commands)
 
@@ -190,7 +189,8 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     counts = Counter(row["verdict"] for row in rows)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     runs = f"run{'s' if len(judged) > 1 else ''} {', '.join(run_id[:13] for run_id in judged)}"
-    yield f"{len(tested)} comparisons of {runs} with runs before: {said or 'nothing measured has a better and a worse'}"
+    compared = f"{counted(len(tested), 'comparison')} of {runs} with runs before"
+    yield f"{compared}: {said or 'nothing measured has a better and a worse'}"
     unjudged = Counter(row["reason"] for row in rows if row["verdict"] == "UNSURE" and row["p"] is None)
     yield from (f"{count} not judged: {reason}" for reason, count in unjudged.most_common())
     failing = [row for row in rows if row["verdict"] in FAILING]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..warehouse.words import amount, ratio, times
+from ..warehouse.words import amount, counted, ratio, times
 from .tables import select
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def geomeans(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> Iter
     )
     for *axes, speedup, n, total, excluded in found.rows:
         mean = "no geomean" if speedup is None else f"geomean {times(speedup)} (slowdowns count as 1)"
-        yield f"{' '.join(axis for axis in axes if axis)}: {mean} over {n} of {total} cases{_left_out(excluded)}"
+        yield f"{' '.join(axis for axis in axes if axis)}: {mean} over {n} of {counted(total, 'case')}{_left_out(excluded)}"
 
 
 def _left_out(excluded: Sequence[str]) -> str:

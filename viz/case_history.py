@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 from ..query.changepoints import ChangePoint, change_points, shortest
 from ..warehouse.errors import NothingToShow, UnknownName
+from ..warehouse.words import counted
 from .data import Row, ask, found, keeping, known_configs, texts
 from .figure import Figure, compose
-from .labels import CASE, counted, shared, telling
+from .labels import CASE, shared, telling
 from .lines import Lines, Panel, Point
 from .overlays import Level
 from .run_axis import RunAxis, began, days_of

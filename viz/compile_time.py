@@ -9,11 +9,11 @@ import click
 from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command
-from ..warehouse.words import amount
+from ..warehouse.words import amount, counted
 from .bars import Bar, Bars
 from .data import Row, ask, ends_of, found, keeping, known_configs
 from .figure import Figure, compose, public
-from .labels import CASE, counted, shared, telling
+from .labels import CASE, shared, telling
 from .options import backends_option, chart_options, configs_option, models_option, runs_option, suites_option
 from .units import suiting
 

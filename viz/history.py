@@ -9,10 +9,11 @@ import click
 
 from ..warehouse.errors import NothingToShow, UnknownName
 from ..warehouse.options import Command, Values
+from ..warehouse.words import counted
 from . import case_history
 from .data import Row, ask, keeping, known_configs
 from .figure import Figure, compose, public
-from .labels import counted, shared, telling
+from .labels import shared, telling
 from .lines import Lines, Panel, Point
 from .options import backends_option, chart_options, configs_option, models_option, suites_option
 from .run_axis import RunAxis, began, days_of

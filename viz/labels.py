@@ -161,8 +161,3 @@ def shared(rows: Sequence[Mapping[str, Any]], axes: Iterable[str]) -> list[str]:
     """What the rows have in common on these axes: `torchbench`, `training` …"""
     values = ({row[axis] for row in rows} for axis in axes)
     return [str(value) for found in values if len(found) == 1 for value in found if value is not None]
-
-
-def counted(count: int, noun: str) -> str:
-    """A count with its noun: `1 case`, `2,048 cases`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

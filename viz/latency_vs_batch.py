@@ -8,10 +8,11 @@ import click
 
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command, Values
+from ..warehouse.words import counted
 from . import steps
 from .data import ask, known_configs, number
 from .figure import Figure, compose, public
-from .labels import counted, shared
+from .labels import shared
 from .lines import Lines, Panel, Point
 from .options import chart_options
 from .steps import step_options

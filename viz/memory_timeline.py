@@ -9,9 +9,10 @@ import click
 from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command, Values
+from ..warehouse.words import counted
 from .data import ask, keeping, known_configs, number
 from .figure import Figure, compose, public
-from .labels import counted, shared, telling
+from .labels import shared, telling
 from .lines import Lines, Panel, Point
 from .options import backends_option, chart_options, configs_option, models_option, runs_option
 from .units import interval_of, suiting

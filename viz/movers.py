@@ -9,11 +9,11 @@ import click
 from ..query.sides import Side, find_sides
 from ..warehouse.errors import NothingToShow, UnknownName
 from ..warehouse.options import Command
-from ..warehouse.words import amount, ratio
+from ..warehouse.words import amount, counted, ratio
 from .bars import Bar, Bars
 from .data import Row, ask, ends_of, keeping, known_configs, text, texts
 from .figure import Figure, compose, public
-from .labels import CASE, counted, shared, telling
+from .labels import CASE, shared, telling
 from .options import backends_option, chart_options, models_option, suites_option
 from .units import Unit, suiting
 

@@ -8,10 +8,11 @@ import click
 
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command
+from ..warehouse.words import counted
 from .data import Row, ask, found, keeping
 from .figure import Figure, compose, public
 from .heat import Cell, Heat, State
-from .labels import CASE, counted, shared, telling
+from .labels import CASE, shared, telling
 from .options import backends_option, chart_options, configs_option, models_option, suites_option
 from .run_axis import RunAxis, began, days_of
 

@@ -9,12 +9,13 @@ import click
 
 from ..warehouse.errors import BenchError, NothingToShow
 from ..warehouse.options import Command
+from ..warehouse.words import counted
 from . import asked, own_spec, units
 from .asked import Columns, Counts
 from .bars import Bar, Bars
 from .data import Row, known_configs
 from .figure import Figure, Form, compose, public
-from .labels import counted, printable, shared
+from .labels import printable, shared
 from .lines import Lines, Panel, Point
 from .options import chart_options
 from .text import instant

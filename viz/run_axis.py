@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..warehouse.words import counted
 from .data import Row
-from .labels import counted
 
 
 @dataclass(frozen=True, slots=True)

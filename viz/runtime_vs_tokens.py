@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..warehouse.options import Command
+from ..warehouse.words import counted
 from . import fitted, reduce, steps
 from .data import Row, ask, known_configs
 from .figure import SIZE, Figure, compose, public
@@ -96,7 +97,7 @@ def draw(
         count |= {"incomplete": count["kept"] - sum(own), "kept": sum(own), "drawn": len(own)}
     drawn = [config for config, count in counts.items() if count["drawn"]]
     form = Steps(
-        rows=rows, notes={config: f"{counts[config]['kept']:,} steps" for config in drawn}, color_by=color_by,
+        rows=rows, notes={config: counted(counts[config]["kept"], "step") for config in drawn}, color_by=color_by,
         budget=steps.budget(warehouse, question), models={config: models[config] for config in drawn if fit},
         known=known_configs(warehouse), given=size,
     )  # fmt: skip

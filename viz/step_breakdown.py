@@ -8,9 +8,10 @@ import click
 
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command
+from ..warehouse.words import counted
 from .data import Row, ask, keeping
 from .figure import Figure, compose, public
-from .labels import counted, shared
+from .labels import shared
 from .options import chart_options, configs_option
 from .stacks import Stack, Stacks
 from .units import suiting

@@ -8,10 +8,11 @@ import click
 
 from ..query.cost_model import CostModel
 from ..warehouse.options import Command
+from ..warehouse.words import counted
 from . import fitted, steps
 from .data import Row, ask, known_configs
 from .figure import Figure, compose, public
-from .labels import counted, printable, shared, shorten
+from .labels import printable, shared, shorten
 from .lines import Lines, Panel, Point
 from .options import chart_options
 from .overlays import Curve

@@ -8,9 +8,10 @@ import click
 
 from ..warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..warehouse.options import Command, Values
+from ..warehouse.words import counted
 from .data import Row, ask, found, keeping, known_configs, text
 from .figure import Figure, compose, public
-from .labels import counted, printable, shared, telling
+from .labels import printable, shared, telling
 from .lines import Lines, Panel, Point
 from .options import backends_option, chart_options, configs_option, models_option
 from .units import Unit, suiting

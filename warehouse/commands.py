@@ -8,6 +8,7 @@ import click
 from .errors import Exit
 from .options import Command, store_option
 from .store import Store
+from .words import counted
 
 no_wait_option = click.option(
     "--no-wait", is_flag=True, help="Give up with exit code 75 if another process is loading."
@@ -35,7 +36,7 @@ def recover(store: Store, no_wait: bool) -> None:
 
     loaded = load(store, wait=not no_wait, say=say)
     alive = EventLog(store).journals()
-    click.echo(f"{len(loaded.recovered)} journals recovered, {len(alive)} still being written")
+    click.echo(f"{counted(len(loaded.recovered), 'journal')} recovered, {len(alive)} still being written")
 
 
 @click.command(cls=Command)
@@ -98,7 +99,7 @@ def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
 
     before = len(EventLog(store).files())
     merge(store, below_bytes=below << 20, target_bytes=target << 20, wait=not no_wait, say=say)
-    click.echo(f"{before} files became {len(EventLog(store).files())}")
+    click.echo(f"{counted(before, 'file')} became {len(EventLog(store).files())}")
 
 
 @click.command(cls=Command)
@@ -125,10 +126,10 @@ def archive(store: Store, no_wait: bool, destination: str, before: datetime, dry
 
     target = Store.find(destination)
     done = move(store, target, before, dry_run=dry_run, wait=not no_wait, say=say)
+    what = f"{counted(done.runs, 'run')} in {counted(done.files, 'file')} ({done.size_bytes / 1e6:.1f} MB)"
+    shared = f"; they have {done.split} of the files in common: each of those is split" if done.split else ""
     click.echo(
-        f"{done.runs} runs in {done.files} files ({done.size_bytes / 1e6:.1f} MB) {'would be ' if dry_run else ''}moved to "
-        f"{target}; {done.left} runs stay"
-        + (f", which share {done.split} of the files: each of those is split" if done.split else "")
+        f"{what} {'would be ' if dry_run else ''}moved to {target}; {counted(done.left, 'run', 'stays', 'stay')}{shared}"
     )
 
 

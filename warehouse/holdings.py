@@ -20,6 +20,7 @@ from .errors import Missing
 from .events import TABLES, Source
 from .log import MERGED, replaced, unmerged
 from .places import Bucket, Entry, Place
+from .words import counted
 
 AT_ONCE = 16  # requests: most of the time of each is waiting
 FOOTER_BYTES = 1 << 16  # of a Parquet file, as much as most have
@@ -143,8 +144,8 @@ def _clash(name: str, mine: set[str], merged: Mapping[str, Collection[str]]) -> 
         theirs = unmerged(names)
         if mine & theirs and not mine <= theirs and not theirs <= mine:
             return (
-                f"{name} and {other} were merged apart and hold {len(mine & theirs)} files in common, which would count "
-                "twice; it is left out. Copy between two stores before merging in both."
+                f"{name} and {other} were merged apart and hold {counted(len(mine & theirs), 'file')} in common, "
+                "which would count twice; it is left out. Copy between two stores before merging in both."
             )
     return None
 

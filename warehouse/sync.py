@@ -19,6 +19,7 @@ from .journal import run_of
 from .log import EventLog
 from .places import Bucket, Damaged, Entry, Folder, Place, place
 from .store import Say, Store
+from .words import counted
 
 ATTEMPTS = 5  # at a place where files are merged meanwhile
 
@@ -77,7 +78,7 @@ def sync(
             EventLog(source).recover()
             push(source, must=True)
     if waiting := EventLog(source).journals():
-        copied.notes.append(f"{len(waiting)} journals of {source} are still written to, and not copied")
+        copied.notes.append(f"{counted(len(waiting), 'journal')} of {source} still written to, and not copied")
     alone = contextlib.nullcontext() if dry_run or target.remote else target.lock(wait=wait, say=say)
     with alone:
         copy_events(there, here, copied, dry_run=dry_run, progress=progress)

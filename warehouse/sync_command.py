@@ -8,6 +8,7 @@ from .commands import complain, no_wait_option, say
 from .options import Command, format_option
 from .places import Entry
 from .store import Store
+from .words import counted
 
 
 @click.command(cls=Command)
@@ -45,9 +46,9 @@ def sync(source: str, target: str, dry_run: bool, no_wait: bool, fmt: str) -> No
         say(f"note: {note}")
     if dry_run:
         write_rows(["file", "size_bytes"], [(entry.name, entry.size_bytes) for entry in copied.entries], fmt)
-        say(f"{len(copied.entries)} files of {_size(copied.size_bytes)} would be copied")
+        say(f"{counted(len(copied.entries), 'file')} of {_size(copied.size_bytes)} would be copied")
     else:
-        click.echo(f"{len(copied.entries)} files of {_size(copied.size_bytes)} copied")
+        click.echo(f"{counted(len(copied.entries), 'file')} of {_size(copied.size_bytes)} copied")
     complain(copied.problems)
 
 
@@ -65,7 +66,7 @@ class _Bar:
         """One more file was copied."""
         self.files += 1
         self.size_bytes += entry.size_bytes
-        click.echo(f"\rcopied: {self.files} files, {_size(self.size_bytes)}", nl=False, err=True)
+        click.echo(f"\rcopied: {counted(self.files, 'file')}, {_size(self.size_bytes)}", nl=False, err=True)
 
     def end(self) -> None:
         """Leave an empty line for what follows."""

@@ -7,6 +7,7 @@ from .events import TABLES, Environment
 from .log import IMPORT, EventLog, sha256
 from .remote import disagreements, pull
 from .store import Say, Store
+from .words import counted
 
 
 @dataclass(slots=True)
@@ -80,7 +81,7 @@ def _check_tables(warehouse: Warehouse, checked: Checked) -> None:
         damaged = len(paths) < len(loaded)
         if event is not Environment and count != rows and not damaged:
             checked.problems[table] = (
-                f"table {table} holds {count} rows, its files {rows}. Derive it anew with: bench rebuild"
+                f"table {table} holds {counted(count, 'row')}, its files {rows}. Derive it anew with: bench rebuild"
             )
 
 
@@ -104,6 +105,7 @@ def _check_sources(warehouse: Warehouse, checked: Checked) -> None:
         checked.lines += lines
         if loaded + rejected != lines or have != loaded or have_rejected != rejected:
             checked.problems[path] = (
-                f"{path}: {lines} lines, {loaded} said to be loaded and {rejected} rejected, "
-                f"but events of {have} lines and {have_rejected} rejects are here. Derive it anew with: bench rebuild"
+                f"{path}: {counted(lines, 'line')}, {loaded} said to be loaded and {rejected} rejected, "
+                f"but events of {counted(have, 'line')} and {counted(have_rejected, 'reject')} are here. "
+                "Derive it anew with: bench rebuild"
             )

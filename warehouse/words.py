@@ -68,9 +68,10 @@ def number(value: float) -> str:
     return _trimmed(f"{value:.{max(0, 5 - _magnitude(value))}f}")
 
 
-def counted(count: int, noun: str) -> str:
-    """A count with its noun: `1 case`, `2,048 cases`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def counted(count: int, noun: str, one: str = "", many: str = "") -> str:
+    """A count with its noun, and the verb of one and of many where it follows: `1 case`, `2,048 cases`, `1 run was`."""
+    verb = one if count == 1 else many
+    return f"{count:,} {noun}{'' if count == 1 else 's'}{verb and ' '}{verb}"
 
 
 def ratio(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...warehouse.events import Environment, Instant
+from ...warehouse.words import counted
 from ..document import BadRecord, Object, companion, decode_companion, labels
 from ..format import FILE, Head
 from ..jsonformat import JsonFormat
@@ -152,7 +153,7 @@ class _Entry:
         count = math.prod(map(len, self.params))
         given = len(self.result) if isinstance(self.result, list) else 1
         if count > MOST_COMBINATIONS or (self.result is not None and count != given):
-            raise BadRecord(f"{given} results for {count} combinations of parameters")
+            raise BadRecord(f"{counted(given, 'result')} for {counted(count, 'combination')} of parameters")
         return list(itertools.product(*self.params))
 
     def at(self, values: list[Any], index: int) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
+from ...warehouse.words import counted
 from ..document import BadRecord, Object, decode_companion, show
 from ..jsonformat import JsonFormat
 from ..results import Results, Subject, number
@@ -105,7 +106,9 @@ def _samples(case: Subject, sample: Any) -> None:
     else:
         raise BadRecord("sample.json holds no lists of iterations and times")
     if len(iterations) != len(times):
-        raise BadRecord(f"sample.json has {len(times)} times for {len(iterations)} counts of iterations")
+        raise BadRecord(
+            f"sample.json has {counted(len(times), 'time')} for {counted(len(iterations), 'count')} of iterations"
+        )
     for index, (count, time) in enumerate(zip(iterations, times, strict=True)):
         loops = Object([("iters", count)]).whole("iters")
         if not loops or loops < 0 or number(time) is None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
+from ...warehouse.words import counted
 from .. import serving
 from ..document import BadRecord, Object, decode_companion, instant, lines_of, read_text
 from ..files import read_head
@@ -196,7 +197,7 @@ def _row(results: Results, columns: list[str], line: str) -> None:
     except csv.Error as error:
         raise BadRecord(f"not valid CSV: {error}") from None
     if len(cells) != len(columns) or len(cells) < 2:
-        raise BadRecord(f"{len(cells)} columns under a header of {len(columns)}")
+        raise BadRecord(f"{counted(len(cells), 'column')} under a header of {len(columns)}")
     match = METRIC.fullmatch(cells[0])
     if match is None:
         raise BadRecord("no name of a metric")

@@ -5,6 +5,7 @@ import re
 
 from ...warehouse.events import Environment
 from ...warehouse.log import Batch
+from ...warehouse.words import counted
 from ..document import BadRecord, labels, lines_of, read_text
 from ..format import Format, Head, Part, Tally
 from ..jsonformat import reject_file
@@ -67,7 +68,7 @@ class GoTest(Format):
             elif line.strip() and not CONFIGURATION.fullmatch(line):
                 other += 1
         if other:
-            results.note(f"{other} lines are no results")
+            results.note(counted(other, "line", "is no result", "are no results"))
         return results.close()
 
 

@@ -11,6 +11,7 @@ from ...warehouse.errors import BenchError
 from ...warehouse.events import Case, Environment, Metric, Outcome, Run
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
+from ...warehouse.words import counted
 from ..csvfile import BadRow, Row, number, read_rows, reject, rows, whole
 from ..document import instant, labels
 from ..format import Format, Head, Part, Tally, split_lines
@@ -169,7 +170,7 @@ def _events(row: Row, metric: str, mode: str | None, part: Part) -> tuple[Case, 
     if row.is_blank():
         raise BadRow("blank line")
     if len(row.cells) != 4:
-        raise BadRow(f"{len(row.cells)} columns, not {len(HEADER)}")
+        raise BadRow(f"{counted(len(row.cells), 'column')}, not {len(HEADER)}")
     name, batch_size, sequence_length, result = row.cells
     if not name:
         raise BadRow("no model")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...warehouse.events import Environment
+from ...warehouse.words import counted
 from .. import serving
 from ..document import BadRecord, Object, decode, decode_companion, labels
 from ..format import Head
@@ -110,7 +111,7 @@ def _rows(text: str) -> Iterator[Any]:
         header = next(reader, [])
         for row in reader:
             if len(row) != len(header):
-                yield Broken(row, BadRecord(f"{len(row)} columns under a header of {len(header)}"))
+                yield Broken(row, BadRecord(f"{counted(len(row), 'column')} under a header of {len(header)}"))
                 continue
             try:
                 yield _nested(header, row)

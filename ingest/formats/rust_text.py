@@ -4,6 +4,7 @@ import functools
 import re
 
 from ...warehouse.log import Batch
+from ...warehouse.words import counted
 from ..document import BadRecord, lines_of, read_text
 from ..format import Format, Head, Part, Tally
 from ..jsonformat import reject_file
@@ -55,7 +56,7 @@ class RustText(Format):
                 other += 1
                 above = line.strip()
         if other:
-            results.note(f"{other} lines are no results")
+            results.note(counted(other, "line", "is no result", "are no results"))
         return results.close()
 
 

@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
+from ...warehouse.words import counted
 from ..document import BadRecord, instant, lines_of, read_text
 from ..format import FILE, Format, Head, Part, Tally
 from ..jsonformat import reject_file
@@ -50,7 +51,7 @@ class _Header:
         except csv.Error as error:
             raise BadRecord(f"not valid CSV: {error}") from None
         if len(cells) != len(self.names):
-            raise BadRecord(f"{len(cells)} columns under a header of {len(self.names)}")
+            raise BadRecord(f"{counted(len(cells), 'column')} under a header of {len(self.names)}")
         return [cell.strip() for cell in cells]
 
     def moment(self, cells: list[str]) -> Instant:
@@ -123,7 +124,9 @@ class TimeSeries(Format):
             return results.close()
         comments = [line for line in lines if line.startswith("#")]
         if comments:
-            results.note(f"{len(comments)} lines are comments: {' '.join(comments)[:500]}")
+            results.note(
+                f"{counted(len(comments), 'line', 'is a comment', 'are comments')}: {' '.join(comments)[:500]}"
+            )
         attributes = header.attributes([line for _, line in rows[1:]])
         for at, line in rows[1:]:
             _row(results, header, attributes, at, line)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from ...warehouse.events import Run
 from ...warehouse.log import Batch
+from ...warehouse.words import counted
 from ..csvfile import BadRow, Row, read_rows, reject, rows
 from ..document import labels, lines_of
 from ..format import Format, Head, Part, Tally, split_lines
@@ -103,7 +104,8 @@ class TorchCompile(Format):
         results.give(batch)
         if results.again:
             tally.notes.append(
-                f"{part.path.name}: {results.again} rows repeat the name and batch size of another; all are kept"
+                f"{part.path.name}: {counted(results.again, 'row', 'repeats', 'repeat')} the name and batch size of another; "
+                "all are kept"
             )
         if results.has_cpu_memory:
             tally.notes.append(f"{part.path.name}: {CPU_MEMORY}")
@@ -138,7 +140,9 @@ def _said_elsewhere(head: Head) -> str | None:
     if first is not None and LOOKUP.fullmatch(first.text):
         folders = [line.rpartition(",")[2] for line in lines_of(head.text) if LOOKUP.fullmatch(line)]
         missing = sum(not (head.path.parent / folder).is_dir() for folder in folders)
-        return f"is an index of {len(folders)} reports" + (f", {missing} of which are not here" if missing else "")
+        return f"is an index of {counted(len(folders), 'report')}" + (
+            f", {missing} of which are not here" if missing else ""
+        )
     return None
 
 

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ...warehouse.log import Batch
+from ...warehouse.words import counted
 from ..csvfile import Row, rows
 from ..document import BadRecord, read_lines
 from ..format import Format, Head, Part, Tally, split_lines
@@ -80,7 +81,7 @@ class TorchExpected(Format):
                 read = functools.partial(header.load, row, results, axes, further)
                 results.record(read, row.text, row.line)
         if comments:
-            results.note(f"{len(comments)} comments: {' '.join(comments)[:LONGEST_COMMENT]}")
+            results.note(f"{counted(len(comments), 'comment')}: {' '.join(comments)[:LONGEST_COMMENT]}")
         if not results.tally.lines:
             results.note("holds no record")
         return results.close()
@@ -114,7 +115,7 @@ class _Header:
         if row.text.lstrip().startswith("#"):
             raise BadRecord("disabled with #")
         if len(row.cells) != len(self.columns):
-            raise BadRecord(f"{len(row.cells)} columns under a header of {len(self.columns)}")
+            raise BadRecord(f"{counted(len(row.cells), 'column')} under a header of {len(self.columns)}")
         cells = dict(zip(self.columns, row.cells, strict=True))
         if not cells.pop("name"):
             raise BadRecord("no name")

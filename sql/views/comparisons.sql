@@ -130,7 +130,7 @@ SELECT
         CASE
             WHEN effect IS NULL OR error IS NULL THEN NULL
             WHEN base_runs = 1 AND candidate_runs = 1 THEN 'one run each'
-            ELSE printf('%d against %d runs', base_runs, candidate_runs)
+            ELSE printf('%d against %d run%s', base_runs, candidate_runs, CASE WHEN candidate_runs = 1 THEN '' ELSE 's' END)
         END,
         CASE
             WHEN effect IS NULL OR error IS NULL THEN NULL

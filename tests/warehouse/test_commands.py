@@ -54,7 +54,7 @@ def test_recover_seals_what_a_dead_process_left(store: Store, tell: Callable[...
     script = "import bench, os, signal; bench.run('a').case('c').timing(1); os.kill(os.getpid(), signal.SIGKILL)"
     subprocess.run([sys.executable, "-c", script], check=False)
     with bench.run("alive"):
-        assert tell("recover") == (0, "1 journals recovered, 1 still being written\n", "")
+        assert tell("recover") == (0, "1 journal recovered, 1 still being written\n", "")
     assert tell("recover")[1] == "0 journals recovered, 0 still being written\n"
 
 

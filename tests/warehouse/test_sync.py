@@ -175,7 +175,7 @@ def test_files_that_were_merged_apart_and_overlap_are_left_out(source: Store, tm
     copied = sync(source, target)
 
     assert [name.split("/")[1] for name in copied.problems] == ["timings"]
-    assert "were merged apart and hold 1 files in common" in next(iter(copied.problems.values()))
+    assert "were merged apart and hold 1 file in common" in next(iter(copied.problems.values()))
     assert samples(target) == [0, 1, 2]
 
 
@@ -199,7 +199,7 @@ def test_journals_of_the_dead_are_sealed_and_those_of_the_living_named(source: S
     """What a process recorded before it was killed is copied with the rest."""
     run = bench.run("x", store=source)
     run.case("c").timing(1)
-    assert sync(source, target).notes == [f"1 journals of {source} are still written to, and not copied"]
+    assert sync(source, target).notes == [f"1 journal of {source} still written to, and not copied"]
     run.close(seal=False)
 
     assert sync(source, target).notes == []

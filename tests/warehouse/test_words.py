@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from bench.warehouse.words import amount, duration, number, ratio, size, times
+from bench.warehouse.words import amount, counted, duration, number, ratio, size, times
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,3 +80,9 @@ def test_a_ratio_carries_its_doubt(known: tuple[Any, ...], said: str | None) -> 
 def test_a_ratio_alone_is_within_rounding(value: float) -> None:
     """However small or large: never 0, and no digit of a large one is noise."""
     assert float(times(value)[:-1]) == pytest.approx(value, rel=0.051 if value < 1 else 0.0051)
+
+
+def test_one_is_singular() -> None:
+    """The noun and its verb follow the count."""
+    assert [counted(n, "run", "was", "were") for n in (0, 1, 2048)] == ["0 runs were", "1 run was", "2,048 runs were"]
+    assert counted(1, "case") == "1 case"

@@ -103,11 +103,14 @@ def test_units_come_from_benchmarks_json_or_the_prefix() -> None:
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ({"params": [["1", "2"]], "result": [1]}, "1 results for 2 combinations of parameters"),
-        ({"params": [list(range(1000))] * 4, "result": None}, "1 results for 1000000000000 combinations of parameters"),
+        ({"params": [["1", "2"]], "result": [1]}, "1 result for 2 combinations of parameters"),
+        (
+            {"params": [list(range(1000))] * 4, "result": None},
+            "1 result for 1,000,000,000,000 combinations of parameters",
+        ),
         ({"params": ["ab"], "result": [1]}, "params is no list of lists"),
         ({"params": 5, "result": [1]}, "params is 5, not a list"),
-        ({"params": [], "result": []}, "0 results for 1 combinations of parameters"),
+        ({"params": [], "result": []}, "0 results for 1 combination of parameters"),
     ],
 )
 def test_results_that_fit_no_parameters_are_rejects(entry: object, reason: str) -> None:

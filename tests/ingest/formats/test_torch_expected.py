@@ -21,7 +21,7 @@ def test_accuracy_and_graph_breaks() -> None:
         ("inductor_amp_freezing", "timm_models", "inference", "cpu")
     }
     assert found.tags == {"expected": True}
-    assert any("1 comments: # see #123" in note for note in found.tally.notes)
+    assert any("1 comment: # see #123" in note for note in found.tally.notes)
 
 
 def test_accuracy_by_dtype() -> None:
