@@ -88,11 +88,7 @@ def show(
             click.echo()
             write_rows(headings(*sides), both, fmt)
         if alone := sum(row["ratio"] is None for row in found if row["phase"] == "steady"):
-<<<<<<< HEAD
-            talk(f"{'1 case was' if alone == 1 else f'{alone} cases were'} measured, or went well, on one side only")
-=======
             talk(f"{counted(alone, 'case', 'was', 'were')} measured, or went well, on one side only")
->>>>>>> 46189b6 (wip)
     talk(f"all metrics, intervals and reasons: bench compare {base} {candidate} --store {store}")
 
 

@@ -67,12 +67,7 @@ class Known:
     def __str__(self) -> str:
         counts = Counter(self.runs.values())
         return "; ".join(
-<<<<<<< HEAD
-            f"{'1 case is' if count == 1 else f'{count} cases are'} known from run {run_id}"
-            for run_id, count in sorted(counts.items())
-=======
             f"{counted(count, 'case', 'is', 'are')} known from run {run_id}" for run_id, count in sorted(counts.items())
->>>>>>> 46189b6 (wip)
         )
 
 

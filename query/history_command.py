@@ -130,11 +130,7 @@ def _summarize(store: Store, where: dict[str, Sequence[str]], k: int, fmt: str, 
     runs = {row["run_id"]: row["began_at"] for row in rows}
     times = sorted(at for at in runs.values() if at is not None)
     say(
-<<<<<<< HEAD
-        f"{len(runs)} run{'s' * (len(runs) != 1)}"
-=======
         counted(len(runs), "run")
->>>>>>> 46189b6 (wip)
         + (f", {times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}" if times else "")
         + ", oldest left"
     )

@@ -81,11 +81,7 @@ def chart(series: Series, changes: Sequence[ChangePoint]) -> list[str]:
     between = max(2, len(drawn) - sum(map(len, ends)))
     margin = " " * gutter
     return [
-<<<<<<< HEAD
-        f"{_title(series)}: {series.n} run{'s' * (series.n != 1)}",
-=======
         f"{_title(series)}: {counted(series.n, 'run')}",
->>>>>>> 46189b6 (wip)
         "",
         *(
             f"{label:>{gutter}} │{line}".rstrip()
