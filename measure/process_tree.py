@@ -36,17 +36,23 @@ class Tree:
         """Find out whether one may look at it.
 
         Raises:
-            BenchError: There is no such process, it has ended, or it is another user's.
+            BenchError: There is no such process, it has ended, or it is another user's, a thread or the kernel's.
         """
         self.pid = pid
         self._proc = proc
         try:
             owner = (proc / str(pid)).stat().st_uid
             _, stat = self._stat(pid)
+            group = int(self._text(pid, "status").partition("\nTgid:")[2].split()[0])
+            pages = self._pages(pid)
         except OSError:
             raise BenchError(f"there is no process {pid}. See which there are with: ps -e") from None
         if stat[_STATE] in _ENDED:
             raise BenchError(f"process {pid} has ended already")
+        if group != pid:
+            raise BenchError(f"{pid} is a thread of process {group}: attach to that")
+        if not pages:
+            raise BenchError(f"process {pid} has no memory of its own: it is the kernel's, or about to end")
         if os.geteuid() not in (0, owner):
             raise BenchError(f"process {pid} belongs to {_user(owner)}: attach to it as that user, or as root")
 
@@ -66,8 +72,10 @@ class Tree:
         for pid in self._pids():
             with contextlib.suppress(OSError):  # a descendant that ended just now
                 _, stat = self._stat(pid)
-                if stat[_STATE] not in _ENDED:
-                    sizes[pid] = int(self._text(pid, "statm").split()[1]) * PAGE
+                if stat[_STATE] not in _ENDED and (
+                    pages := self._pages(pid)
+                ):  # one that ends gives its memory back first
+                    sizes[pid] = pages * PAGE
                     cpu_ns[pid] = (int(stat[_UTIME]) + int(stat[_STIME])) * TICK_NS
         if self.pid not in sizes:
             raise Ended
@@ -82,6 +90,10 @@ class Tree:
                 for task in os.listdir(self._proc / str(pid) / "task"):
                     with contextlib.suppress(OSError):  # a thread that ended, or a kernel that lists no children
                         left += map(int, self._text(pid, f"task/{task}/children").split())
+
+    def _pages(self, pid: int) -> int:
+        """Its resident memory."""
+        return int(self._text(pid, "statm").split()[1])
 
     def _stat(self, pid: int) -> tuple[str, list[str]]:
         """The name, which may hold anything, and what follows it."""

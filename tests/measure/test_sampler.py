@@ -57,7 +57,15 @@ class Proc:
         self.folder = folder
 
     def add(
-        self, pid: int, *, pages: int = 1, ticks: int = 0, state: str = "S", name: str = "p", children: str = ""
+        self,
+        pid: int,
+        *,
+        pages: int = 1,
+        ticks: int = 0,
+        state: str = "S",
+        name: str = "p",
+        children: str = "",
+        group: int = 0,
     ) -> None:
         of = self.folder / str(pid)
         (of / "task" / str(pid)).mkdir(parents=True, exist_ok=True)
@@ -65,6 +73,7 @@ class Proc:
         (of / "stat").write_text(f"{pid} ({name}) {state} " + " ".join(["0"] * 10) + f" {ticks} 0 " + "0 " * 30)
         (of / "statm").write_text(f"900 {pages} 3 4 5 6 7\n")
         (of / "cmdline").write_bytes(b"")
+        (of / "status").write_text(f"Name:\t{name}\nTgid:\t{group or pid}\n")
 
 
 def rows(store: Path, query: str) -> list[tuple[Any, ...]]:
@@ -90,14 +99,14 @@ def test_a_tree_is_the_process_and_all_below_it(tmp_path: Path) -> None:
 
 
 def test_a_process_that_ends_is_said(tmp_path: Path) -> None:
-    """Gone from /proc, or a zombie that nobody has waited for."""
+    """Gone from /proc, a zombie that nobody has waited for, or one that has given its memory back already: no 0 bytes."""
     proc = Proc(tmp_path)
     proc.add(1)
     tree = Tree(1, tmp_path)
-    proc.add(1, state="Z")
-
-    with pytest.raises(Ended):
-        tree.look()
+    for ending in ({"pages": 0}, {"state": "Z"}):
+        proc.add(1, **ending)
+        with pytest.raises(Ended):
+            tree.look()
     shutil.rmtree(tmp_path / "1")
     with pytest.raises(Ended):
         tree.look()
@@ -109,6 +118,18 @@ def test_use_of_cpu_is_what_was_added() -> None:
     after = Look(0, 0, {1: 130, 3: 10, 4: 7})
 
     assert cpu_between(before, after) == 37
+
+
+def test_what_is_no_process_of_a_program_is_refused(tmp_path: Path) -> None:
+    """A thread has a number, too, and the kernel's processes have no memory of their own."""
+    proc = Proc(tmp_path)
+    proc.add(2, pages=0)
+    proc.add(5, group=4)
+
+    with pytest.raises(BenchError, match="has no memory of its own"):
+        Tree(2, tmp_path)
+    with pytest.raises(BenchError, match="5 is a thread of process 4: attach to that"):
+        Tree(5, tmp_path)
 
 
 @pytest.mark.parametrize(("pid", "words"), [(None, "there is no process"), (1, "belongs to user root")])
