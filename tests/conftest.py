@@ -19,6 +19,7 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)  # xdist need not be there
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores, since many tests wait for a process of theirs; more than eight only start up longer."""
     return min(8, (os.cpu_count() or 1) + 1)
