@@ -39,7 +39,7 @@ def program(name: str = "MLP", mode: str = "training", **knobs: Any) -> TorchPro
 
 def test_a_knob_that_is_turned_is_a_parameter_of_the_case() -> None:
     """By the name of its option; one that is not, or that is where it stands anyway, is none: that is the same case."""
-    usual = ["--optimizer", "sgd", "--ranks", "2"]
+    usual = ["--optimizer", "sgd", "--distributed", "ddp", "--ranks", "2"]
     given = ["--optimizer", "adam", "--channels-last", "--inductor-config", "a=1", "b=x", "--tolerance", "0"]
 
     plain, turned = (
@@ -47,7 +47,7 @@ def test_a_knob_that_is_turned_is_a_parameter_of_the_case() -> None:
         for options in (usual, given)
     )
 
-    assert [row["parameters"] for row in json.loads(plain)] == [None, None]
+    assert [row["parameters"] for row in json.loads(plain)] == 2 * [{"distributed": "ddp"}]
     assert json.loads(turned)[0]["parameters"] == {
         "optimizer": "adam", "channels_last": True, "inductor_config": ["a=1", "b=x"], "tolerance": 0.0,
     }  # fmt: skip
