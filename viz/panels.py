@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..warehouse.errors import BenchError
+from ..warehouse.words import counted
 from . import theme
-from .labels import counted
 from .legend import Legend
 from .room import Room
 
