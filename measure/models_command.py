@@ -54,6 +54,8 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
         fleet = options["fleet"] is not None
         known = known_cases(store, plan, found.settings, retry=options["retry"], fleet=fleet, say=talk)
         plan = known.plan
+        if known.runs:
+            talk(str(known))
     if options["print_commands"]:
         given = ctx.get_parameter_source("store") is ParameterSource.COMMANDLINE
         said = {**found.said, "store": store.root if given else None}

@@ -53,8 +53,6 @@ def measure(plan: Sequence[Workload], settings: Settings, wanted: Wanted, known:
 
     base = baseline.resolve(wanted.store, wanted.baseline) if wanted.baseline else None
     left = known.left(plan) if known else list(plan)
-    if known and known.runs:
-        talk(str(known))
     claims = _claims(plan, settings, wanted) if wanted.fleet else None
     tags = known.tags if known else {}
     run = _measure(left, settings, wanted, tags, claims) if left else None
