@@ -156,7 +156,7 @@ class Bars:
         room = self._room(size, head)
         axis: dict[str, Any] = {"labelOverlap": True, "labelSeparation": 3}
         if self.ratio:
-            axis |= {"values": log_ticks(low, high), "labelExpr": "format(datum.value, ',~r') + 'x'"}
+            axis |= {"values": room.ticks(low, high, across=True), "labelExpr": "format(datum.value, ',~r') + 'x'"}
         scale = {"type": "log" if self.ratio else "linear", "domain": [low, high], "nice": False}
         x = {"type": "quantitative", "title": room.title(self.title, across=True), "scale": scale, "axis": axis}
         colour = self.legend.encodings("series")["color"]

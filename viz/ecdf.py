@@ -11,7 +11,7 @@ from .labels import printable
 from .legend import Legend
 from .playing import faded, params, tooltip
 from .room import Room
-from .units import Unit, extent, log_ticks
+from .units import Unit, extent
 
 Y_TITLE = "share of samples at or below"
 _STRIP, _STRIPS = 0.13, 1.0  # of the height of all shares: for the samples of one series, and of all at most
@@ -108,11 +108,11 @@ class Ecdf:
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Steps, dots, and medians in layers over one x axis."""
         low, high = self._domain
+        room = Room.of(size, head, below=self.legend.inches, beside=self.legend.beside)
         scale = {"type": "log" if self.log else "linear", "domain": [low, high], "nice": False}
         ticks: dict[str, Any] = {"labelOverlap": True, "labelSeparation": 3}
-        ticks |= {"values": log_ticks(low, high), "format": "~g"} if self.log else {}
+        ticks |= {"values": room.ticks(low, high, across=True), "format": "~g"} if self.log else {}
         title = f"{self.title.removesuffix(']')}, log]" if self.log and self.title.endswith("]") else self.title
-        room = Room.of(size, head, below=self.legend.inches, beside=self.legend.beside)
         x = {
             "field": "value",
             "type": "quantitative",

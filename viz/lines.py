@@ -13,7 +13,7 @@ from .overlays import Curve, Level, curve_layers, level_layers
 from .panels import Grid
 from .playing import Tip, faded, params, tooltip
 from .room import Room
-from .units import Unit, extent, log_ticks, short
+from .units import Unit, extent, short
 
 _PLOT = 1.35  # inches of height of a panel among others
 _FEW = 400  # points that are marked large
@@ -214,7 +214,7 @@ class Lines:
                 "axis": told,
             }
         present = sorted({point.x for point in self.points})
-        ticks: dict[str, Any] = {"values": log_ticks(low, high)} if self.log_x else {"tickCount": 10}
+        ticks: dict[str, Any] = {"values": room.ticks(low, high, across=True)} if self.log_x else {"tickCount": 10}
         if len(present) <= _TICKS and not any(x % 1 for x in present):
             ticks = {"values": present}
         scale = {"type": "log" if self.log_x else "linear", "domain": [low, high], "nice": False}
@@ -251,7 +251,7 @@ class Lines:
     def _y_encoding(self, place: int, room: Room) -> dict[str, Any]:
         panel = self.panels[place]
         low, high = self._y_domain(place)
-        ticks = {**_NUMBERS, "values": log_ticks(low, high)} if self.log_y else {"tickCount": 5}
+        ticks = {**_NUMBERS, "values": room.ticks(low, high, across=False)} if self.log_y else {"tickCount": 5}
         scale = {"type": "log" if self.log_y else "linear", "domain": [low, high], "nice": False}
         title = None if self.grid.dense else room.title(panel.unit.title(panel.y_title), across=False) or None
         return {

@@ -46,7 +46,7 @@ class Size(click.ParamType["tuple[float, float]"]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
         """Read both numbers."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)[x×](\d+(?:\.\d+)?)", str(value))
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*[xX×]\s*(\d+(?:\.\d+)?)\s*", str(value))
         if match is None:
             self.fail(f"{value!r} is no size. Give width x height in inches, such as 6x4.", param, ctx)
         width, height = float(match[1]), float(match[2])

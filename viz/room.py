@@ -7,12 +7,14 @@ from typing import Any
 
 from . import theme
 from .labels import ems, fitted, wrapped
+from .units import log_ticks
 
 _BELOW = 30.0  # points of an axis with its title
 _BESIDE = 52.0  # of an axis of numbers with its title
 _ROW = 1.15  # lines apart, in sizes of their font
 _ENTRY = 20.0  # of a legend's entry without its text
 _BOLD = 1.08  # as wide as the same in regular letters
+_TICK = 32.0, 13.0  # of a tick with its label: across, and upwards
 _SMALLEST = 4.5  # points of a font
 
 
@@ -63,6 +65,11 @@ class Room:
             return fitted(text, room + self.beyond, measure)
         first, *more = wrapped(re.split(r" (?=\[)", text, maxsplit=1), room, " ", measure)  # a unit stays whole
         return [first, fitted(" ".join(more), room, measure)] if more else first
+
+    def ticks(self, low: float, high: float, *, across: bool) -> list[float]:
+        """Ticks of a logarithmic axis, as many as are read with ease."""
+        room = self.width / _TICK[0] if across else self.height / _TICK[1]
+        return log_ticks(low, high, max(3, min(9, int(room / self.scale))))
 
     def heading(self, text: str) -> str:
         """The title of a panel."""

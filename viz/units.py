@@ -22,7 +22,7 @@ _LADDERS = (
 )  # fmt: skip
 _INTERVALS = 200
 _SAME = 1e-6  # relative difference that no axis shows
-_MOST, _NARROW = 9, 1.6  # ticks; end / beginning of an axis
+_MOST, _NARROW = 9, 1.6  # ticks, where there is room; end / beginning of an axis
 _ROOM = 2.0  # intervals may make an axis longer by so many times the range of the values, and are cut off beyond
 
 
@@ -81,26 +81,26 @@ def extent(
     return back(0.0 if zero and not log and start >= 0 else start - pad), back(end + pad)
 
 
-def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks of a logarithmic axis, at most nine: of a narrow one at even distances, of a wide one 1, 2, 5, 10 and the like."""
+def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
+    """So many ticks of a logarithmic axis or fewer: of a narrow one at even distances, of a wide one 1, 2, 5, 10 and the like."""
     if high / low <= _NARROW:
-        return _even_ticks(low, high)
+        return _even_ticks(low, high, most)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for ladder in _LADDERS:
         ticks = [float(f"{m}e{decade}") for decade in decades for m in ladder]
         ticks = [tick for tick in ticks if low * 0.9999 <= tick <= high * 1.0001]
-        if len(ticks) <= _MOST:
+        if len(ticks) <= most:
             break
-    return ticks[:: -(-len(ticks) // _MOST)]
+    return ticks[:: -(-len(ticks) // most)]
 
 
-def _even_ticks(low: float, high: float) -> list[float]:
-    decade = math.floor(math.log10((high - low) / _MOST))
+def _even_ticks(low: float, high: float, most: int) -> list[float]:
+    decade = math.floor(math.log10((high - low) / most))
     step, places = next(
         (float(f"{m}e{d}"), max(0, -d))
         for d in (decade, decade + 1)
         for m in (1, 2, 5)
-        if (high - low) <= float(f"{m}e{d}") * (_MOST - 1)
+        if (high - low) <= float(f"{m}e{d}") * (most - 1)
     )
     return [round(step * i, places) for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 

@@ -10,6 +10,8 @@ from bench.viz import labels, render, theme
 from bench.viz.commands import CHARTS
 from bench.viz.heading import Heading
 from bench.viz.legend import Legend
+from bench.viz.options import Size
+from bench.viz.room import Room
 from bench.warehouse.errors import BenchError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,6 +78,20 @@ def test_axes_of_crowded_panels_have_their_titles_above() -> None:
     axes = [view["layer"][0]["encoding"] for view in views]
     assert {encoding["y"]["title"] for encoding in axes} == {None}
     assert [encoding["x"]["axis"]["labels"] for encoding in axes] == [False, False, False, True]
+
+
+def test_a_short_logarithmic_axis_has_few_ticks() -> None:
+    """Those a person would choose, rather than every second of more."""
+    low, high = Room(160, 42, 0.85), Room(300, 200, 1.0)
+
+    assert low.ticks(0.47, 3.1, across=False) == [0.5, 1, 2]
+    assert high.ticks(0.47, 3.1, across=False) == [0.5, 0.7, 1, 1.2, 1.5, 2, 2.5, 3]
+
+
+@pytest.mark.parametrize("typed", ["3x4", "3X4", "3 x 4", "3.0×4"])
+def test_a_size_is_read_as_people_write_it(typed: str) -> None:
+    """Width first, in inches."""
+    assert Size().convert(typed, None, None) == (3.0, 4.0)
 
 
 @pytest.mark.parametrize("count", [3, 12, 40])
