@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..warehouse.errors import Exit
-from ..warehouse.words import amount, counted, ratio
+from ..warehouse.words import JSON_MARKS, amount, counted, ratio
 from . import environments
 from .compare import Comparison, Row, exit_code, is_lost
 from .document import Column, Document, Section, Table
@@ -18,7 +18,6 @@ AXES = {
 VERDICTS = ("SLOWER", "WORSE", "FASTER", "BETTER", "ONLY-THERE", "ONLY-HERE", "UNSURE", "SAME")
 NAMED = 3  # cases that a sentence names
 SENTENCES = 12  # geometric means that are said
-JSON_MARKS = str.maketrans("", "", '{}"')
 
 
 def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:

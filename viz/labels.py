@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..query.compare_render import JSON_MARKS
+from ..warehouse.words import JSON_MARKS
 
 _WIDE = ("W", "F")
 _BETWEEN = " · "  # the parts of a name

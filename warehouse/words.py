@@ -4,6 +4,7 @@ import math
 
 UNTELLING = 100  # an interval that spans more than this factor is not written out
 SMALLEST_P = 0.001  # a smaller p is not, either
+JSON_MARKS = str.maketrans("", "", '{}"')  # what of further axes is not for people
 _SCALES = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
     "bytes": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
