@@ -10,17 +10,20 @@ from hypothesis import strategies as st
 
 from ..builders import Builder, case, metric, run
 
-QUERY = "SELECT n, own_noise, pooled_noise, noise FROM run_noise JOIN cases USING (case_id) WHERE name = ? GROUP BY ALL"
+QUERY = """SELECT n, own_noise, pooled_noise, noise FROM run_noise JOIN cases USING (case_id)
+           WHERE name = ? AND config = ? GROUP BY ALL"""
 
 
-def recorded(values: Mapping[str, Sequence[float | None]], host: str | None = "here") -> Builder:
-    """A config whose n-th run measured the n-th value of each case; where that is None it did not."""
+def recorded(*configs: Mapping[str, Sequence[float | None]]) -> Builder:
+    """Configs called 0, 1, …: the n-th run of each measured the n-th value of each case; where that is None it did not."""
     warehouse = Builder()
-    for i in range(max(map(len, values.values()), default=0)):
-        warehouse.add(run(f"{i:03}", config="nightly", host=host, started_at=i))
-        for name, series in values.items():
-            it = case(name, run=f"{i:03}")
-            warehouse.add(it, metric(it, "x", series[i] if i < len(series) else None))
+    for config, values in enumerate(configs):
+        for i in range(max(map(len, values.values()), default=0)):
+            run_id = f"{config}-{i:03}"
+            warehouse.add(run(run_id, config=f"{config}", host="here", started_at=i))
+            for name, series in values.items():
+                it = case(name, run=run_id)
+                warehouse.add(it, metric(it, "x", series[i] if i < len(series) else None))
     return warehouse
 
 
@@ -49,30 +52,33 @@ def expected(
 VALUE = st.one_of(st.floats(1e-6, 1e9), st.just(5.0), st.just(0.0), st.just(-1.0), st.none(), st.just(math.nan))
 
 
-@settings(max_examples=15)
-@given(st.dictionaries(st.sampled_from("abc"), st.lists(VALUE, min_size=5, max_size=5), min_size=1))
-def test_noise_is_that_of_numpy(values: dict[str, list[float | None]]) -> None:
-    """NULL, NaN, zeros and negatives have no logarithm and are left out; ties have no noise; one run has none of its own."""
-    warehouse = recorded(values)
-    wanted = expected({k: [None if x is None or math.isnan(x) else x for x in v] for k, v in values.items()})
+CONFIG = st.dictionaries(st.sampled_from("abc"), st.lists(VALUE, min_size=5, max_size=5), min_size=1)
 
-    for name in values:
-        rows = warehouse.rows(QUERY, [name])
-        assert len(rows) == (name in wanted)
-        for row in rows:
-            assert row == tuple(x if x is None else pytest.approx(x, rel=1e-9, abs=1e-12) for x in wanted[name])
+
+@settings(max_examples=3)
+@given(st.lists(CONFIG, min_size=5, max_size=8))
+def test_noise_is_that_of_numpy(configs: list[dict[str, list[float | None]]]) -> None:
+    """NULL, NaN, zeros and negatives have no logarithm and are left out; ties have no noise; one run has none of its own."""
+    warehouse = recorded(*configs)
+    for config, values in enumerate(configs):
+        wanted = expected({k: [None if x is None or math.isnan(x) else x for x in v] for k, v in values.items()})
+        for name in values:
+            rows = warehouse.rows(QUERY, [name, f"{config}"])
+            assert len(rows) == (name in wanted)
+            for row in rows:
+                assert row == tuple(x if x is None else pytest.approx(x, rel=1e-9, abs=1e-12) for x in wanted[name])
 
 
 def test_only_the_last_fifty_runs_count() -> None:
     """What moved long ago says nothing of today's machine."""
     values = {"a": [*([1.0, 9.0] * 20), *([5.0] * 51)]}
 
-    assert recorded(values).rows(QUERY, ["a"]) == [(50, 0.0, 0.0, 0.0)]
+    assert recorded(values).rows(QUERY, ["a", "0"]) == [(50, 0.0, 0.0, 0.0)]
 
 
 def test_a_step_is_no_noise() -> None:
     """One change among many runs moves one difference; the median does not see it."""
-    assert recorded({"a": [1.0] * 6 + [2.0] * 6}).rows(QUERY, ["a"]) == [(12, 0.0, 0.0, 0.0)]
+    assert recorded({"a": [1.0] * 6 + [2.0] * 6}).rows(QUERY, ["a", "0"]) == [(12, 0.0, 0.0, 0.0)]
 
 
 def test_hosts_are_kept_apart(warehouse: Builder) -> None:
