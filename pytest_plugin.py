@@ -18,6 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from .pytest_session import Measurements
 
+BESIDE = "bench: nothing is measured beside xdist's processes. Measure with: -n 0"
 MEASUREMENTS: "pytest.StashKey[Measurements]" = pytest.StashKey()
 
 
@@ -67,8 +68,14 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     if not _wanted(config):
         return None
     if _beside_others(config):
-        return "bench: nothing is measured beside xdist's processes. Measure with: -n 0"
+        return BESIDE
     return f"bench: measuring into {config.stash[MEASUREMENTS].store}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """With -q there is no header."""
+    if _wanted(config) and _beside_others(config) and config.get_verbosity() < 0:
+        terminalreporter.write_line(BESIDE)
 
 
 class Bench:
@@ -93,7 +100,7 @@ class Bench:
         self._used = True
         try:
             return self._measure(function, args, kwargs)
-        except Exception as error:
+        except BaseException as error:  # sys.exit and pytest.fail among them
             raise error.with_traceback(_theirs(error.__traceback__)) from error.__cause__
 
 

@@ -30,17 +30,17 @@ def _told_by_pytest() -> Iterator[None]:
     try:
         yield
     except BenchError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(str(error).replace("--store", "--bench-store")) from None
 
 
 class Measurements:
     """The measurements of one session. The run begins with the first of them."""
 
     def __init__(self, config: pytest.Config) -> None:
-        """Read the options, and find the run to compare with.
+        """Read the options, find the run to compare with, and make the store.
 
         Raises:
-            pytest.UsageError: One of them is none, or no run answers to the name.
+            pytest.UsageError: One of them is none, no run answers to the name, or there can be no store.
         """
         self._options = config.option
         self._run: Run | None = None
@@ -53,6 +53,7 @@ class Measurements:
             self._margin = share(self._options.bench_margin)
             against = self._options.bench_against
             self._base = self._base_named(against) if against not in (None, PREVIOUS) else None
+            self.store.create()
 
     def _base_named(self, name: str) -> str:
         """The newest run of the suite that answers to a name."""

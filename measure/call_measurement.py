@@ -73,7 +73,7 @@ def _failing_as_outcome(case: Case) -> Iterator[None]:
     except BaseException as error:
         cause = error.__cause__ if isinstance(error, SideFailed) and error.__cause__ else error
         status = "OOM" if isinstance(cause, MemoryError) else "fail_to_run"
-        status = status if isinstance(cause, Exception) else "interrupted"
+        status = "interrupted" if isinstance(cause, KeyboardInterrupt) else status
         case.outcome(status, reason=str(cause) or type(cause).__name__, exception=type(cause).__qualname__)
         raise cause from None
 

@@ -154,6 +154,17 @@ def test_a_budget_that_is_never_spent_is_refused(pytester: pytest.Pytester, budg
     assert pytester.runpytest("--bench", f"--bench-budget={budget}").ret == pytest.ExitCode.USAGE_ERROR
 
 
+def test_what_ends_a_test_ends_it_where_it_does(pytester: pytest.Pytester) -> None:
+    """Not in bench, and nothing was interrupted: sys.exit and pytest.fail are no errors to Python."""
+    pytester.makepyfile(test_a="import sys\ndef work(): sys.exit(3)\ndef test_it(bench): bench(work)")
+    done = session(pytester, "--bench")
+
+    done.assert_outcomes(failed=1)
+    done.stdout.no_fnmatch_line("*measure_call*")
+    query = "SELECT status, exception FROM outcomes WHERE case_id IS NOT NULL"
+    assert rows(query) == [("fail_to_run", "SystemExit")]
+
+
 def test_what_raises_is_an_outcome(pytester: pytest.Pytester) -> None:
     """The test fails as it would have, from the line that raised."""
     pytester.makepyfile(test_a="def work(): raise ValueError('no such thing')\ndef test_it(bench): bench(work)")
@@ -214,6 +225,10 @@ def test_what_is_faster_or_first_fails_nothing(pytester: pytest.Pytester) -> Non
     [
         (["--bench-against", "nobody"], "ERROR: no run 'nobody' in *"),
         (["--bench", "--bench-margin", "many"], "ERROR: 'many' is no share between 0 and 1. *"),
+        (
+            ["--bench", "--bench-store", "/proc/none"],
+            "ERROR: cannot create the store *. Choose another with --bench-store.",
+        ),
     ],
 )
 def test_options_are_read_before_anything_runs(pytester: pytest.Pytester, arguments: list[str], complaint: str) -> None:
@@ -226,9 +241,9 @@ def test_options_are_read_before_anything_runs(pytester: pytest.Pytester, argume
 
 
 def test_nothing_is_measured_beside_other_processes(pytester: pytest.Pytester) -> None:
-    """xdist's workers would measure each other; the tests run all the same."""
+    """xdist's workers would measure each other; the tests run all the same, and it is said where there is no header, too."""
     pytester.makepyfile(test_a=TESTS)
-    done = session(pytester, "--bench", "-n", "1")
+    done = session(pytester, "--bench", "-n", "1", "-q")
 
     done.assert_outcomes(passed=5)
     done.stdout.fnmatch_lines(["bench: nothing is measured beside xdist's processes. Measure with: -n 0"])
