@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
+from ..warehouse.errors import BenchError
 from .knobs import KNOBS
 from .suites import ACCURACY, Model, label
 
@@ -158,11 +159,20 @@ def product(
 
 
 def merged(workloads: Iterable[Workload]) -> list[Workload]:
-    """Each work once, in the order of its first mention, by all the backends that were asked for."""
+    """Each work once, in the order of its first mention, by all the backends that were asked for.
+
+    Raises:
+        BenchError: Two models would be one: cases are named after the file of their model, wherever it lies.
+    """
     found: dict[str, Workload] = {}
     for workload in workloads:
         work = json.dumps(workload.axes(""), sort_keys=True)
         first = found.setdefault(work, workload)
+        if first.target != workload.target:
+            raise BenchError(
+                f"{first.target} and {workload.target} would be one case, since cases are named after the file wherever it"
+                " lies. Measure them in two runs, and tell these apart with --config."
+            )
         backends = tuple(dict.fromkeys((*first.backends, *workload.backends)))
         found[work] = replace(
             first,

@@ -12,8 +12,12 @@ USUAL = {"batch_size": 1, "sequence_length": 128}  # where the signature has no 
 
 def parts(suite: str) -> tuple[Path, str | None]:
     """The file, and the class if one is named, of `path:FILE` or `path:FILE,class:NAME`."""
-    path, _, name = suite.removeprefix("path:").partition(",class:")
-    return Path(path).expanduser().absolute(), name or None
+    text, _, name = suite.removeprefix("path:").partition(",class:")
+    path = Path(text).expanduser()
+    return (
+        path.parent.resolve() / path.name,
+        name or None,
+    )  # by one name for its folder, since revisions look where that is
 
 
 def models_in(suite: str) -> dict[str, Model]:

@@ -4,13 +4,14 @@ import itertools
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.measure import backends, suites
-from bench.measure.plan import Job, Settings, merged, product
+from bench.measure.plan import Job, Settings, Workload, merged, product
 from bench.measure.suites import Model, models_of
-from bench.warehouse.errors import UnknownName
+from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.recorder import case_ids
 
 FLAT = Model("m:Flat", batch_size=8)
@@ -130,6 +131,24 @@ def test_work_that_is_asked_for_twice_is_measured_once() -> None:
     plans = [product("s", {"flat": FLAT}, backends=[name], **AXES) for name in ("inductor", "aot_eager", "inductor")]
 
     assert [w.backends for w in merged(itertools.chain(*plans))] == [("eager", "inductor", "aot_eager")]
+
+
+def test_models_that_would_be_one_case_are_told(tmp_path: Path) -> None:
+    """Two files of one name, of which one would not be measured; one file by two names of its folder is one."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+        (folder / "net.py").write_text("class Net:\n    def get_example_inputs(self): ...\n")
+    (tmp_path / "link").symlink_to(here)
+
+    def plan(*folders: Path) -> list[Workload]:
+        axes: Any = {"backends": [], "modes": ["inference"], "devices": ["cpu"], "dtypes": ["float32"]}
+        files = [f"path:{folder}/net.py" for folder in folders]
+        return merged(itertools.chain(*(product(file, models_of(file), **axes) for file in files)))
+
+    assert len(plan(here, tmp_path / "link", there / ".." / "here")) == 1
+    with pytest.raises(BenchError, match=f"{here}/net.py:Net and {there}/net.py:Net would be one case"):
+        plan(here, there)
 
 
 def test_a_model_says_where_not_to_run_it() -> None:
