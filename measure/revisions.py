@@ -46,9 +46,11 @@ class Tree:
                     os.environ["PYTHONPATH"] = before
 
     def moved(self, path: Path) -> Path:
-        """The same place in the worktree; one outside the repository stays."""
-        whole = path.absolute()
-        return self.folder / whole.relative_to(self.repository) if whole.is_relative_to(self.repository) else path
+        """The same place in the worktree; one outside the repository stays, but for a link that leads into it."""
+        for whole in (Path(os.path.abspath(path)), path.resolve()):
+            if whole.is_relative_to(self.repository):
+                return self.folder / whole.relative_to(self.repository)
+        return path
 
     def here(self, workload: Workload) -> Workload:
         """The workload with its model's file, if it has one, in the worktree."""

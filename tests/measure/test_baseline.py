@@ -93,8 +93,14 @@ def test_worktrees_are_there_for_a_block_only(repository: Path, monkeypatch: pyt
     assert len(git("worktree", "list").splitlines()) == 1
 
 
-def test_what_is_not_in_the_repository_stays(repository: Path) -> None:
-    """Only its own files have revisions."""
+def test_what_is_not_in_the_repository_stays(repository: Path, tmp_path: Path) -> None:
+    """Only its own files have revisions, by whichever name: what was not moved was the same code in all of them."""
+    (tmp_path / "link").symlink_to(repository)
+    for place in (repository / "sub", tmp_path / "link/sub", repository / "../repository/sub"):
+        assert Tree(Path("/tree"), repository).moved(place) == Path("/tree/sub")
+    assert Tree(Path("/tree"), repository).moved(repository / "../link") == Path("/tree")
+    beside = repository / "../beside"
+    assert Tree(Path("/tree"), repository).moved(beside) == beside
     assert Tree(Path("/tree"), repository).moved(Path("/usr/lib")) == Path("/usr/lib")
     assert Tree(Path("/tree"), repository).moved(Path("model.py")) == Path("/tree/sub/model.py")
 
