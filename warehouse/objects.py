@@ -1,6 +1,7 @@
 """Object stores: their addresses, how to connect to one, when to ask again, and what to say where that is no use."""
 
 import contextlib
+import ipaddress
 import os
 import re
 import sys
@@ -25,7 +26,9 @@ RETRY: "RetryConfig" = {  # throttling, resets, servers that restart; who is not
 AGAIN = (0.05, 0.2, 0.8)  # seconds before what obstore does not repeat is
 WAIT = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "120s"}
 
-ENDPOINT = re.compile(r"https?://([^\s/?#@]*@)?(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?([/?]\S*)?", re.ASCII | re.IGNORECASE)
+ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+ENDPOINT = re.compile(r"https?://(\[.+\]|[\w.-]+)(?::(\d{1,5}))?(/[\w.~!$&'()*+,;=:%/-]*)?", re.ASCII | re.IGNORECASE)
+NUMBER = re.compile(r"(.*\.)?(\d+|0x[\da-f]*)\.?", re.IGNORECASE)  # a host that ends in one is read as an address
 
 T = TypeVar("T")
 
@@ -71,14 +74,32 @@ def connect(url: str) -> "ObjectStore":
     scheme = url.partition(":")[0]
     options: Any = {"client_options": WAIT, "retry_config": RETRY}
     if scheme == "s3":
-        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-        if endpoint and not ENDPOINT.fullmatch(endpoint):  # on which obstore panics
-            raise PlaceError(f"{url}: the endpoint (AWS_ENDPOINT_URL) is no address. Write it as https://host:port.")
+        given = {name: os.environ[name] for name in ENDPOINTS if os.environ.get(name)}
+        for name, endpoint in given.items():
+            _check_endpoint(url, name, endpoint)
+        endpoint = next(iter(given.values()), "")
         options["client_options"] = {**WAIT, "allow_http": endpoint.startswith("http://")}
         if provider := _profile(url):
             options["credential_provider"] = provider
     with explained(url):
         return from_url(url, **options)
+
+
+def _check_endpoint(url: str, name: str, endpoint: str) -> None:
+    """Refuse what is no address: obstore panics on it. What was written is not repeated, it may hold a credential."""
+    match = ENDPOINT.fullmatch(endpoint)
+    try:
+        if match is None or not 0 < int(match[2] or 1) < 1 << 16:
+            raise ValueError
+        if match[1].startswith("["):
+            ipaddress.IPv6Address(match[1][1:-1])
+        elif NUMBER.fullmatch(match[1]):
+            ipaddress.IPv4Address(match[1])
+        else:
+            match[1].encode().decode("idna")
+    except ValueError:
+        login = " without a login, which belongs into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" * ("@" in endpoint)
+        raise PlaceError(f"{url}: the endpoint ({name}) is no address. Write it as https://host:port{login}.") from None
 
 
 _forked = False  # with obstore in use: its threads stayed with the parent, and whoever calls it waits for ever

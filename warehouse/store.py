@@ -159,12 +159,13 @@ def _acquire(descriptor: int, wait: bool, say: Say | None, root: Path) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+            holder = f"process {pid}" if pid else "another process"  # which is about to write it
             if not wait:
                 raise StoreBusy(
-                    f"process {holder} is loading {root}. Try again when it is done, or without --no-wait."
+                    f"{holder} is loading {root}. Try again when it is done, or without --no-wait."
                 ) from None
             if say is not None and not told:
-                say(f"waiting for process {holder}, which is loading {root}")
+                say(f"waiting for {holder}, which is loading {root}")
                 told = True
             time.sleep(0.02)

@@ -209,11 +209,29 @@ def test_a_full_disk_is_named_where_it_is_full(tmp_path: Path, monkeypatch: pyte
 
 def test_an_endpoint_that_is_no_address_is_an_error(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client would panic; what was written is not repeated."""
-    for endpoint in (SECRET, "http://", "http://a b", "http://:80", "http://a:b", "http://[::1"):
-        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-        with pytest.raises(PlaceError, match=r"\(AWS_ENDPOINT_URL\) is no address\. Write it as https") as error:
-            Bucket("s3://bucket/x")
-        assert SECRET not in str(error.value)
+    wrong = (
+        SECRET, "http://", "http://a b", "http://:80", "http://a:b", "http://[::1", "http://a:99999", "http://a:0",
+        "http://[1:2]:80", "http://[::1]x", "http://1.2.3.999", "http://256", "http://xn--a", "http://a/?b", 'http://a/"',
+        f"http://{SECRET}@a", "http://a\n", "ftp://a", "a:80",
+    )  # fmt: skip
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"):
+        for endpoint in wrong:
+            monkeypatch.setenv(name, endpoint)
+            with pytest.raises(PlaceError, match=rf"\({name}\) is no address\. Write it as https") as error:
+                Bucket("s3://bucket/x")
+            assert SECRET not in str(error.value)
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["http://localhost:9000", "HTTPS://s3.my_host.de./a/b", "http://[::1]:9000", "http://10.0.0.1", "http://xn--p1ai"],
+)
+def test_an_endpoint_may_be_any_address(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names, numbers of both kinds, a path."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+
+    assert Bucket("s3://bucket/x").url == "s3://bucket/x"
 
 
 def test_an_address_is_bucket_and_prefix() -> None:

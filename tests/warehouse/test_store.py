@@ -75,3 +75,12 @@ def test_one_loader_at_a_time(tmp_path: Path) -> None:
     holder.stdout.close()
 
     assert said == [f"waiting for process {holder.pid}, which is loading {tmp_path}"]
+
+
+def test_who_has_not_said_who_it_is_is_another_process(tmp_path: Path) -> None:
+    """Between its lock and its number there is a moment."""
+    store = Store.find(tmp_path)
+    with store.lock():
+        (store.root / "lock").write_text("")
+        with pytest.raises(StoreBusy, match=f"^another process is loading {tmp_path}"), store.lock(wait=False):
+            pass
