@@ -17,7 +17,9 @@ _MOST_ROWS = 8  # more are a reason to shorten names
 _SHORT = 30  # columns a name that is shortened is worth
 _LEAST = 13  # columns of an entry, where there is little room
 _BESIDE, _BELOW = 0.55, 0.26  # of a figure's height, where that is given
-_AXIS = 8  # characters that the labels of a vertical axis take: a legend below begins where the plot does
+_ENDLESS = 1e6
+_ELSE = 1.1  # inches of a title and an axis
+_AXIS = 10  # characters that the labels of a vertical axis take: a legend below begins where the plot does
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +52,26 @@ class Legend:
             below: Whether it stands in no case beside the plot.
             known: Configs of the store from the oldest on, whose looks are settled.
         """
-        inches, high = given or (SIZE[0], 100.0)
+        inches, high = given or (SIZE[0], _ENDLESS)
         scale = theme.scale_of(inches)
-        wider = max([1.0, *(_LETTER * ems(name) / width(name) for name in map(printable, configs) if name)])
+        row = _ROW_INCHES * scale
+        wider = max([1.0, *(_LETTER * ems(name) / max(1, width(name)) for name in map(printable, configs))])
         wide = any(width(config) > len(config) for config in configs)
         wider = max(wider, theme.WIDER) if wide else wider
         across = inches * share * _PER_INCH / wider / scale
         longest = max((width(printable(config)) for config in configs), default=0)
-        beside = min(18, high * _BESIDE / (_ROW_INCHES * scale))
+        beside = min(18, high * _BESIDE / row)
         if longest <= across * 0.25 and len(configs) <= beside and not below:
             return cls("right", 1, labels(configs, max(8, int(across * 0.25))), known, scale)
         across -= _AXIS
         columns = int(max(1, min(8 if below else 4, len(configs), across // (longest + 5))))
         if len(configs) > _MOST_ROWS * columns:
             columns = max(columns, int(across // _SHORT))
-        rows = max(1, int(high * _BELOW / (_ROW_INCHES * scale)))
+        rows = max(1, int(high * _BELOW / row))
         if len(configs) > rows * columns:
             columns = max(columns, min(int(across // _LEAST), -(-len(configs) // rows)))
+        if len(configs) > rows * columns and not below:  # no name is left out while the plot is the larger part
+            rows = max(rows, int((high - _ELSE) / 2 / row))
         limit = rows * columns if rows * columns < len(configs) else 0
         return cls(
             "bottom", columns, labels(configs, max(7, int(across / columns) - (6 if wide else 4))), known, scale, limit
