@@ -136,7 +136,7 @@ def _fold(widths: Sequence[int], room: int) -> tuple[list[int], int, list[slice]
             used = len(INDENT)
         used += size + 2
     fitted[-1] = min(whole[-1], fitted[-1] + room - (used - 2))
-    return fitted, whole[-1], [slice(*ends) for ends in itertools.pairwise([*starts, None])]
+    return fitted, room - len(INDENT), [slice(*ends) for ends in itertools.pairwise([*starts, None])]
 
 
 def width(text: str) -> int:
