@@ -70,7 +70,7 @@ def as_text(notes: Notes, facts: Iterable[str]) -> str:
         for number, text in _source(file, lines):
             cells = lines[number].cells() if number in lines else ("",) * len(HEADINGS)
             beside = "  ".join(cell.rjust(width) for cell, width in zip(cells, WIDTHS, strict=True))
-            parts.append(f"{beside}  {number:4d}  {text}".rstrip())
+            parts.append(f"{beside}  {number:4d}  {escape(text.expandtabs())}".rstrip())
         parts.append("")
     return "\n".join(parts)
 

@@ -8,7 +8,7 @@ import click
 
 from ..warehouse.errors import BenchError, Exit
 from ..warehouse.options import Values
-from ..warehouse.output import escape
+from ..warehouse.output import escape, write_text
 from ..warehouse.store import Store
 from .console import SECONDS, recorded, run_options, talk, write
 
@@ -72,6 +72,8 @@ def command(
     from .memory_lines import program_of, trace
     from .sampler import sampled
 
+    if show == "source" and fmt != "table":
+        raise BenchError(f"annotated source is text, not {fmt}: leave out --format, or ask for --show lines")
     for output in outputs:
         if output.suffix not in (".html", ".txt"):
             raise BenchError(f"annotated source is written as .html or .txt, not as {str(output)!r}")
@@ -101,7 +103,7 @@ def _show(warehouse: "Warehouse", traced: "Traced", show: str, top: int, bottom:
     of = (warehouse, traced.run_id, traced.case_id)
     totals = [str(total) for total in memory_report.totals(*of)]
     if show == "source":
-        click.echo(annotated.as_text(memory_report.notes(*of), totals))
+        write_text(f"{annotated.as_text(memory_report.notes(*of), totals)}\n")
         return
     if show == "steps":
         rows = memory_report.steps(*of)
@@ -122,5 +124,5 @@ def _annotate(warehouse: "Warehouse", traced: "Traced", outputs: tuple[Path, ...
         facts, notes = [str(total) for total in memory_report.totals(*of)], memory_report.notes(*of)
         title = f"Memory of {traced.name}, line by line"
         text = annotated.as_html(notes, facts, title) if output.suffix == ".html" else annotated.as_text(notes, facts)
-        output.write_text(text, encoding="utf-8")
+        write_text(text, output)
         talk(f"wrote {output}")

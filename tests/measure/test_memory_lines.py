@@ -208,6 +208,10 @@ def test_a_program_that_takes_the_trace_away_is_said(here: Path) -> None:
         (["functions:main", "3"], "is called without arguments; leave out: 3"),
         (["-o", "x.pdf", "program.py"], "written as .html or .txt"),
         (["-o", "nowhere/x.txt", "program.py"], "no folder 'nowhere'"),
+        (
+            ["--show", "source", "--format", "json", "program.py"],
+            "annotated source is text, not json: leave out --format",
+        ),
     ],
 )
 def test_what_cannot_be_run_is_said_before_anything_is(arguments: list[str], words: str) -> None:
@@ -220,12 +224,13 @@ def test_what_cannot_be_run_is_said_before_anything_is(arguments: list[str], wor
 
 def test_steps_and_annotated_source(here: Path) -> None:
     """Memory in sequence; and the source with what its lines did, as text and as a page in which nothing runs."""
-    (here / "program.py").write_text(PROGRAM + "hostile = '<script>alert(1)</script>'\n")
+    (here / "program.py").write_text(PROGRAM + "hostile = '<script>alert(1)</script>\x1b[2J'\n")
 
     steps = measure("--show", "steps", "--format", "csv", "-o", "a.html", "-o", "a.txt", "program.py").stdout
     source = measure("--show", "source", "program.py").stdout
 
     assert "program.py:9," in steps
+    assert "alert(1)</script>\\x1b[2J'" in source
     assert "kept = bytearray(32 << 20)" in source
     assert re.search(r"6[34]\.\d MiB +8 +size = used_for_a_moment\(\)", source)  # the kernel's counters are not exact
     page = (here / "a.html").read_text()
