@@ -34,16 +34,18 @@ class Builder:
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
         """To the warehouse, all events inserted and the derived tables computed."""
-        for kind, rows in self._added.items():
-            names = [field.name for field in kind.fields()]
-            values = {name: [getattr(row, name) for row in rows] for name in names}
-            self._connection.register("added", pa.table(values, schema=arrow_schema(kind)))
-            self._connection.execute(f"INSERT INTO {kind.TABLE} BY NAME SELECT * FROM added")
-            self._connection.unregister("added")
         if self._added:
+            self._connection.begin()  # as a load does: fifty statements, and the disk waited for once
+            for kind, rows in self._added.items():
+                names = [field.name for field in kind.fields()]
+                values = {name: [getattr(row, name) for row in rows] for name in names}
+                self._connection.register("added", pa.table(values, schema=arrow_schema(kind)))
+                self._connection.execute(f"INSERT INTO {kind.TABLE} BY NAME SELECT * FROM added")
+                self._connection.unregister("added")
             self._added.clear()
             run_ids = self._connection.execute("SELECT run_id FROM runs").fetchall()
             compute_derived(self._connection, [run_id for (run_id,) in run_ids])
+            self._connection.commit()
         return self._connection
 
     def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
