@@ -1,6 +1,7 @@
 """What every measuring command shares: options of the run, how its rows are written, and how to talk to a person."""
 
 import math
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -63,6 +64,18 @@ def sample_option(default: float | None = None) -> Callable[[Any], Any]:
         metavar="HZ",
         help="Record memory, CPU and GPU use over time, looking so many times a second.",
     )
+
+
+def no_file(target: str) -> None:
+    """Refuse `folder/file.py:function`.
+
+    Raises:
+        BenchError: That is what it is.
+    """
+    file, colon, name = target.partition(":")
+    if file.endswith(".py") and os.path.isfile(file):
+        module = os.path.normpath(file).removesuffix(".py").replace(os.sep, ".")
+        raise BenchError(f"{file} is a file: name its module, as it is imported from here: {module}{colon}{name}")
 
 
 def run_options(sample_hz: float | None = None) -> Callable[[Any], Any]:

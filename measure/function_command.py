@@ -13,7 +13,7 @@ from ..warehouse.options import share_option
 from ..warehouse.store import Store
 from .benchmark_finder import Group, find
 from .command_plan import by_name, parameter_of
-from .console import SECONDS, recorded, run_options, talk, write
+from .console import SECONDS, no_file, recorded, run_options, talk, write
 from .machine_lock import alone, lock_option
 from .plan import Settings, Workload
 
@@ -40,6 +40,7 @@ def argument_of(text: str) -> tuple[str, Any]:
 
 def _targets(ctx: click.Context, param: click.Parameter, targets: tuple[str, ...]) -> tuple[str, ...]:
     for target in targets:
+        no_file(target)
         module, colon, name = target.partition(":")
         if not all(part.isidentifier() for part in [*module.split("."), *(name.split(".") if colon else ())]):
             raise BenchError(f"{target!r} names no function and no module. Write it as module:function, or module.")

@@ -19,6 +19,7 @@ from typing import Any
 from ..warehouse.errors import BenchError
 from ..warehouse.events import Instant, MemoryLine, MemorySample
 from ..warehouse.recorder import Case, Run
+from .console import no_file
 from .line_ledger import Reader
 from .line_trace import Scope
 from .line_worker import Job
@@ -59,7 +60,7 @@ def program_of(target: str, arguments: tuple[str, ...], *, module: bool = False)
     """Understand what was asked for.
 
     Raises:
-        BenchError: There is no such script, or a callable was given arguments.
+        BenchError: There is no such script, or a callable is named by its file or was given arguments.
     """
     if module:
         return Program("module", target, arguments)
@@ -67,6 +68,7 @@ def program_of(target: str, arguments: tuple[str, ...], *, module: bool = False)
         if not os.path.isfile(target):
             raise BenchError(f"no script {target!r}. A module is run with -m, a function named as module:callable.")
         return Program("script", target, arguments)
+    no_file(target)
     if arguments:
         raise BenchError(f"{target} is called without arguments; leave out: {' '.join(arguments)}")
     return Program("callable", target)
