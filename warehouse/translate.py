@@ -59,6 +59,8 @@ def translate(query: str, dialect: str) -> str:
         tree = _parse(query)
         if not isinstance(tree, exp.Query):
             raise BenchError("only a question can be translated: SELECT, FROM or WITH.")
+        if dialect != "bigquery":  # whose columns have no such names
+            _name_columns(tree)
         tree = _without_touched(_inlined(tree))
         tree = qualify(tree, dialect=OurSQL, schema=_schema(), validate_qualify_columns=False, quote_identifiers=False)
         tree = _Translation(dialect).of(_spelt_out(tree))
@@ -108,6 +110,14 @@ def _schema() -> dict[str, object]:
 
 def _files() -> Iterable[sql.View]:
     return (sql.tables() | sql.views()).values()
+
+
+def _name_columns(tree: exp.Query) -> None:
+    """Call a column that has no name by what it was written as: `max(n)`, not `_col_0`."""
+    for column in tree.selects:
+        if not column.output_name and not column.is_star:
+            name = column.sql(dialect=OurSQL)
+            column.replace(exp.alias_(column.copy(), name, quoted=True))
 
 
 def _without_touched(tree: exp.Expr) -> exp.Expr:

@@ -147,6 +147,16 @@ def test_without_sqlglot_the_cure_is_said(monkeypatch: pytest.MonkeyPatch) -> No
         list(statements("spark", []))
 
 
+def test_a_column_without_a_name_is_called_what_was_written() -> None:
+    """As near to DuckDB as names go; not for BigQuery, whose names are of letters and digits."""
+    query = "SELECT config, max(line) + 1, 'it''s' || config, r.* FROM runs AS r GROUP BY ALL ORDER BY max(line)"
+
+    for dialect in ("spark", "trino", "snowflake", "bigquery"):
+        names = sqlglot.parse_one(translate(query, dialect), dialect=dialect).named_selects
+        said = ["_col_1", "_col_2"] if dialect == "bigquery" else ["max(line) + 1", "'it''s' || config"]
+        assert names[:3] == ["config", *said]
+
+
 def test_what_a_query_reads_is_found_through_views_and_macros() -> None:
     """Hostile or unknown names are nothing of ours."""
     assert reads("FROM pass_rates") >= {
