@@ -44,7 +44,7 @@ class Measurements:
         """
         self._options = config.option
         self._run: Run | None = None
-        self._cases: dict[str, tuple[pytest.Item, Case, Measured]] = {}  # by case id, those that were measured whole
+        self._cases: dict[str, tuple[pytest.Item, Case, Measured]] = {}  # by node id, those that were measured whole
         self._judged: dict[str, tuple[bool, str]] = {}  # by case id: whether it became slower, and what to say
         self._said: list[str] = []
         with _told_by_pytest():
@@ -97,23 +97,22 @@ class Measurements:
         measured = measure_call(
             case, function, args, kwargs, precision=self._precision, budget_s=self._options.bench_budget
         )
-        self._cases[case.case_id] = item, case, measured
+        self._cases[item.nodeid] = item, case, measured
         return measured.result
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         """A test that failed, be it as expected, gave a wrong answer, whose time does not count; nor does a skipped one's."""
         report = yield
-        case_id = next((case_id for case_id, (its, *_) in self._cases.items() if its is item), None)
-        if call.when == "call" and case_id is not None:
-            _, case, _ = self._cases[case_id]
+        if call.when == "call" and item.nodeid in self._cases:
+            _, case, _ = self._cases[item.nodeid]
             if report.passed:
                 case.outcome("pass", kind="accuracy", reason="the test passed")
             else:
                 skipped = report.skipped and not hasattr(report, "wasxfail")
                 reason = str(call.excinfo.value).partition("\n")[0] if call.excinfo else "the test failed"
                 case.outcome("skipped" if skipped else "fail_accuracy", kind="accuracy", reason=reason)
-                del self._cases[case_id]
+                del self._cases[item.nodeid]
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -130,9 +129,10 @@ class Measurements:
             if self._options.bench_against:
                 with _told_by_pytest():
                     self._judge(self._run)
-                for case_id, (slower, _) in self._judged.items():
+                for item, case, _ in self._cases.values():
+                    slower, text = self._judged.get(case.case_id, (False, ""))
                     if slower:
-                        session.config.hook.pytest_runtest_logreport(report=self._failed(case_id))
+                        session.config.hook.pytest_runtest_logreport(report=_failed(item, text))
         return result
 
     def _judge(self, run: "Run") -> None:
@@ -149,7 +149,8 @@ class Measurements:
             sides = find_sides(warehouse, base, run.run_id)
             where = {"suite": [SUITE], "metric": ["latency"]}
             rows = compare(warehouse, *sides, margin=self._margin, where=where).rows
-        rows = [row for row in rows if row["case_id"] in self._cases and row["ratio"] is not None]
+        measured = {case.case_id for _, case, _ in self._cases.values()}
+        rows = [row for row in rows if row["case_id"] in measured and row["ratio"] is not None]
         known = [row for row in rows if row["noise"] is not None]
         rates = dict(
             zip((row["case_id"] for row in known), false_discovery_rates([row["p"] for row in known]), strict=True)
@@ -176,28 +177,27 @@ class Measurements:
         """
         return next((run_id for (run_id,) in warehouse.rows(query, [run.run_id])), None)
 
-    def _failed(self, case_id: str) -> pytest.TestReport:
-        item, *_ = self._cases[case_id]
-        _, text = self._judged[case_id]
-        keywords: dict[str, Literal[1]] = dict.fromkeys(item.keywords, 1)
-        return pytest.TestReport(item.nodeid, item.location, keywords, "failed", text, "call")
-
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """A line for each measurement, and what to know of them all."""
         if self._run is None:
             return
         terminalreporter.section("bench")
-        width = max((len(item.nodeid) for item, *_ in self._cases.values()), default=0)
-        for case_id, (item, _, measured) in self._cases.items():
+        width = max(map(len, self._cases), default=0)
+        for name, (_, case, measured) in self._cases.items():
             precise = f"±{measured.precision:.1%}" if math.isfinite(measured.precision) else ""
-            line = f"{item.nodeid:{width}}  {duration(statistics.median(measured.times)):>8}  {precise:>6}"
-            if case_id in self._judged:
-                line += f"  {self._judged[case_id][1]}"
+            line = f"{name:{width}}  {duration(statistics.median(measured.times)):>8}  {precise:>6}"
+            if case.case_id in self._judged:
+                line += f"  {self._judged[case.case_id][1]}"
             terminalreporter.write_line(line)
         for sentence in self._said:
             terminalreporter.write_line(sentence)
         terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store}. Every sample of it:")
         terminalreporter.write_line(f"  bench sql \"FROM samples WHERE run_id = '{self._run.run_id}'\"")
+
+
+def _failed(item: pytest.Item, text: str) -> pytest.TestReport:
+    keywords: dict[str, Literal[1]] = dict.fromkeys(item.keywords, 1)
+    return pytest.TestReport(item.nodeid, item.location, keywords, "failed", text, "call")
 
 
 def _case_of(item: pytest.Item) -> tuple[str, dict[str, Any] | None]:

@@ -116,6 +116,18 @@ def test_calls_are_recorded(pytester: pytest.Pytester) -> None:
     assert {"cold", "warmup", "steady"} == {phase for (phase,) in rows("SELECT DISTINCT phase FROM timings")}
 
 
+def test_tests_of_equal_parameters_are_one_case_and_a_line_each(pytester: pytest.Pytester) -> None:
+    """None of them is left out of the summary."""
+    pytester.makepyfile(
+        test_a="import pytest\n@pytest.mark.parametrize('n', [pytest.param(1, id='a'), pytest.param(1, id='b')])\n"
+        "def test_it(bench, n): bench(len, [n])"
+    )
+    done = session(pytester, "--bench")
+
+    done.stdout.fnmatch_lines(["test_a.py::test_it?a?  *ns*", "test_a.py::test_it?b?  *ns*"])
+    assert rows("SELECT count(*) FROM cases") == [(1,)]
+
+
 def test_only_tests_that_measure_can_be_run(pytester: pytest.Pytester) -> None:
     """The others are deselected, and counted."""
     pytester.makepyfile(test_a=TESTS)
