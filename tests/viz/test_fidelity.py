@@ -13,7 +13,6 @@ image = pytest.importorskip("PIL.Image")
 pytest.importorskip("vl_convert")
 
 
-@pytest.mark.slow
 def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """100,000 steps reduced against all of them drawn: 40 dB or better, at 300 dots per inch."""
     builder = many(100_000)
