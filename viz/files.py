@@ -22,6 +22,7 @@ from .render import BUNDLE, Job, Renderer
 IMAGES = ("png", "svg", "pdf")
 TABLES = ("csv", "jsonl", "markdown", "parquet")
 FORMATS = (*IMAGES, "html", "json", *TABLES)
+_STDOUT = Path("-")
 _SUFFIXES = {".htm": "html", ".md": "markdown"}
 
 
@@ -144,15 +145,18 @@ def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str, 
 def replacing(path: Path) -> Iterator[Path]:
     """A file beside `path` that takes its place when all went well, and is gone otherwise.
 
-    A pipe or a device stays what it is, and gets the bytes.
+    A pipe or a device stays what it is, and gets the bytes; so does standard output, which is called `-`.
     """
-    special = path.exists() and not path.is_file()
+    special = path == _STDOUT or (path.exists() and not path.is_file())
     place = path if special else path.resolve()  # a link goes on pointing where it did
     folder = Path(tempfile.gettempdir()) if special else place.parent
     half = folder / f".{place.name}.{os.getpid()}"
     try:
         yield half
-        if special:
+        if path == _STDOUT:
+            sys.stdout.buffer.write(half.read_bytes())
+            sys.stdout.buffer.flush()
+        elif special:
             place.write_bytes(half.read_bytes())
         else:
             half.replace(place)

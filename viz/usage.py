@@ -107,7 +107,7 @@ def draw(
         if rows := ask(warehouse, sql):
             break
     else:
-        raise _nothing(warehouse, " OR ".join(f"({METRICS[one][0]})" for one in wanted), where, x)
+        raise _nothing(warehouse, wanted, where, x)
     failed = _failed(warehouse, METRICS[metric][0], f"{where} AND {column} IS NOT NULL")
     names = dict(zip(models, short_names, strict=False))
     labelled = [{**row, "name": names.get(row["name"], row["name"])} for row in rows]
@@ -209,8 +209,9 @@ def _failed(warehouse: "Warehouse", measured: str, where: str) -> dict[str, int]
     return dict(warehouse.rows(query))
 
 
-def _nothing(warehouse: "Warehouse", measured: str, where: str, x: str) -> NothingToShow:
+def _nothing(warehouse: "Warehouse", wanted: Sequence[str], where: str, x: str) -> NothingToShow:
     """Why nothing is there to draw."""
+    measured = " OR ".join(f"({METRICS[metric][0]})" for metric in wanted)
     ((here,),) = warehouse.rows(f"SELECT count(*) FROM series WHERE ({measured}) AND {where}")
     other = next(axis for axis in AXES if axis != x)
     if here:
@@ -222,7 +223,7 @@ def _nothing(warehouse: "Warehouse", measured: str, where: str, x: str) -> Nothi
             f"{counted(sum(failed.values()), 'case')} failed and none left a value. See them with: bench cases"
         )
     return NothingToShow(
-        "no time or memory was measured. Measure some with: bench measure models --sequence-lengths 64 128"
+        f"no {' or '.join(wanted)} was measured. Measure some with: bench measure models --sequence-lengths 64 128"
     )
 
 

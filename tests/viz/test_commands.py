@@ -54,6 +54,14 @@ def test_without_a_file_the_chart_is_text_without_colour(store: Path) -> None:
     assert "\x1b" not in picture
 
 
+def test_a_dash_is_standard_output(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in other programs; no file of that name comes into being."""
+    monkeypatch.chdir(tmp_path)
+
+    assert invoke(store, "-o", "-", "--format", "json").stdout == invoke(store, "--format", "json").stdout.rstrip("\n")
+    assert not list(tmp_path.iterdir())
+
+
 def test_one_query_fills_many_files(store: Path, tmp_path: Path) -> None:
     """Every format in one go; each file is there, none is half written."""
     pytest.importorskip("vl_convert")

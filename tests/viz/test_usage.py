@@ -135,6 +135,15 @@ def test_an_axis_that_nobody_measured_names_the_other() -> None:
         draw(opened(builder))
 
 
+def test_what_was_not_measured_is_what_was_asked_for() -> None:
+    """A store of times has no memory to draw, which is not to say that nothing was measured."""
+    one = case("m", "main", sequence_length=8)
+    store = opened(Builder().add(run("main"), one, outcome(one), metric(one, "latency", 1e9, unit="ns")))
+
+    with pytest.raises(NothingToShow, match="no memory was measured"):
+        draw(store, metric="memory")
+
+
 def test_memory_is_drawn_where_there_is_no_time() -> None:
     """In the unit that suits it."""
     one = case("m", "main", batch_size=4, sequence_length=8)
