@@ -130,6 +130,8 @@ def command(
     from .watch import Lines
 
     if any(":" in target for target in functions):
+        if text:
+            raise BenchError("--filter chooses among the benchmarks of modules: leave it out, or name the module alone")
         if twice := sorted(arguments.keys() & parameters.keys()):
             raise BenchError(f"{', '.join(twice)} has both an --arg and a --parameter: give one of them")
         said = {key: [value] for key, value in arguments.items()} | parameters

@@ -164,6 +164,7 @@ def test_a_table_for_people() -> None:
         (["json:dumps", "--arg", "x=1", "--arg", "x=2"], "given twice"),
         (["json:dumps", "--parameter", "x=1", "--parameter", "x=2"], "NAME=1,10,100"),
         (["json:dumps", "--arg", "x=1", "--parameter", "x=1,2"], "both an --arg and a --parameter"),
+        (["json:dumps", "--filter", "x"], "--filter chooses among the benchmarks of modules"),
         (["json:dumps", "--setup", "x"], "names no function"),
     ],
 )
