@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from . import theme
 from .labels import ems, fitted, wrapped
 
-_BOLD = 1.08  # as wide as the same in regular letters
 _SHARE = 0.34  # of the height of a figure whose size is given, at most
 _LINES = 20  # of a subtitle, at most
 _SEPARATOR = " · "
@@ -47,13 +46,15 @@ class Heading:
             titles = [*titles[: rows - 1], fitted(" ".join(titles[rows - 1 :]), across, _title_points)]
         rows = next((n for n in range(_LINES, 1, -1) if theme.heading_points(len(titles), n, scale) <= most), 1)
         kept = len(facts)
-        while len(subtitles := _lines([*facts[:kept], *["…"][: len(facts) - kept]], across)) > rows and kept:
+        subtitles = _lines(facts, across)
+        while len(subtitles) > rows and kept:
             kept -= 1
+            subtitles = _lines([*facts[:kept], "…"], across)
         return cls(titles, subtitles, theme.heading_points(len(titles), len(subtitles), scale), facts[kept:])
 
 
 def _title_points(text: str) -> float:
-    return ems(text) * theme.TITLE * _BOLD
+    return ems(text) * theme.TITLE * theme.BOLD
 
 
 def _lines(facts: Sequence[str], across: float) -> list[str]:

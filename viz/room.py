@@ -13,7 +13,6 @@ _BELOW = 30.0  # points of an axis with its title
 _BESIDE = 52.0  # of an axis of numbers with its title
 _ROW = 1.15  # lines apart, in sizes of their font
 _ENTRY = 20.0  # of a legend's entry without its text
-_BOLD = 1.08  # as wide as the same in regular letters
 _TICK = 32.0, 13.0  # of a tick with its label: across, and upwards
 _SMALLEST = 4.5  # points of a font
 
@@ -73,7 +72,9 @@ class Room:
 
     def heading(self, text: str) -> str:
         """The title of a panel."""
-        return fitted(text, self.width + self.beyond, lambda text: ems(text) * theme.AXIS_TITLE * _BOLD * self.scale)
+        return fitted(
+            text, self.width + self.beyond, lambda text: ems(text) * theme.AXIS_TITLE * theme.BOLD * self.scale
+        )
 
     def columns(self, entries: Sequence[str], most: int) -> int:
         """How many entries of a legend stand beside each other below the plot."""
