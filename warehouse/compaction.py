@@ -40,6 +40,7 @@ from .log import (
     publish,
     replaced,
     sha256,
+    splits,
 )
 from .remote import pull, push, sweep
 from .schema import quote
@@ -79,6 +80,8 @@ def compact(store: Store, *, below_bytes: int, target_bytes: int, wait: bool = T
     with store.lock(wait=wait, say=say):
         pull(store, whole=True, exactly=True)
         load_locked(store)
+        if not store.remote:  # other mirrors would bring them back
+            _drop_parts(EventLog(store).files())
         push(store, must=True)
         with Warehouse.open(store) as warehouse:
             months = _months(warehouse, EventLog(store).files())
@@ -86,6 +89,23 @@ def compact(store: Store, *, below_bytes: int, target_bytes: int, wait: bool = T
         load_locked(store)
         sweep(store)
     return merged
+
+
+def _drop_parts(files: Sequence[LogFile]) -> None:
+    """Remove parts of files that were split and are here whole and sound, too: each command would look into them for nothing."""
+    parts = [(file, set(splits(file.path))) for file in files if file.stem.startswith(SPLIT)]
+    if not parts:
+        return
+    rest = [file for file in files if not file.stem.startswith(SPLIT)]
+    there = {file: {file.name, *replaced(file.path)} for file in rest}
+    concerned = [file for file, names in there.items() if any(names & of for _, of in parts)]
+    whole = set().union(*(there[file] for file in concerned if sha256(file.path)[:16] == file.digest))
+    for part, names in parts:
+        origin = {
+            name for name in names if not name.startswith((MERGED, SPLIT))
+        }  # what those, named beside them, came of
+        if origin and origin <= whole:
+            part.path.unlink()
 
 
 def merge(store: Store, months: Mapping[str, str | None], *, below_bytes: int, target_bytes: int) -> int:

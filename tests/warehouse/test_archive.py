@@ -14,11 +14,11 @@ from bench.query.names import archived, check_values, resolve_runs
 from bench.warehouse import archive as room
 from bench.warehouse import database
 from bench.warehouse.archive import Archived, archive
-from bench.warehouse.compaction import compact
+from bench.warehouse.compaction import _drop_parts, compact
 from bench.warehouse.database import Warehouse, load, rebuild
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import Environment, Event, Instant, Outcome, Run, ScheduleChunk, Timing
-from bench.warehouse.log import EventLog, LogFile
+from bench.warehouse.log import EventLog, LogFile, splits
 from bench.warehouse.store import Store
 from bench.warehouse.sync import copy_events, sync
 from bench.warehouse.verify import verify
@@ -308,6 +308,34 @@ def test_a_third_store_that_has_the_whole_file_takes_no_part_of_it(
         }  # fmt: skip
     archive(store, target, FIRST)
     assert runs(store) == {f"new-{n}" for n in range(4)}
+
+
+@pytest.mark.parametrize("which", ["store", "compacted"])
+def test_compacting_drops_parts_of_what_is_here_whole(
+    which: str, request: pytest.FixtureRequest, made: dict[bool, Store], target: Store, tmp_path: Path
+) -> None:
+    """They count for nothing, and every command would look into them; parts of what is not here, or is damaged, stay."""
+    store: Store = request.getfixturevalue(which)
+    third = Store(Path(shutil.copytree(made[False].root, tmp_path / "third")))
+    wanted = events(third)
+    archive(store, target, FIRST)
+    copy_files(parts := _parts(store), third)
+    damaged = next(file for file in EventLog(third).files() if file.name in splits(parts[0].path))
+    content = damaged.path.read_bytes()
+    damaged.path.write_bytes(b"oops")
+    _drop_parts(EventLog(third).files())
+    assert parts[0].name in {part.name for part in _parts(third)}
+    damaged.path.write_bytes(content)
+
+    compact(third, below_bytes=0, target_bytes=1)
+    compact(store, below_bytes=0, target_bytes=1)
+    assert (events(third), _parts(third)) == (wanted, [])
+    assert [part.name for part in _parts(store)] == [part.name for part in parts]
+    assert sound(store, third)
+
+
+def _parts(store: Store) -> list[LogFile]:
+    return [file for file in EventLog(store).files() if file.stem.startswith("split-")]
 
 
 def test_a_damaged_file_keeps_everything_here(store: Store, target: Store) -> None:
