@@ -9,7 +9,7 @@ import click
 
 from ..warehouse.errors import BenchError, NothingToShow
 from ..warehouse.options import Command, Values, format_option, store_option
-from ..warehouse.output import write_rows
+from ..warehouse.output import escape, write_rows
 from ..warehouse.store import Store
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ limit_option: Callable[[Any], Any] = click.option("--limit", type=click.IntRange
 
 
 def say(sentence: str) -> None:
-    """Tell the person at the terminal; stdout is for data."""
+    """Tell the person at the terminal, whom no name in it may steer; stdout is for data."""
     sys.stdout.flush()
-    click.echo(sentence, err=True)
+    click.echo(escape(sentence), err=True)
 
 
 def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:

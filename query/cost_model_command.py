@@ -10,7 +10,7 @@ import click
 from ..warehouse import recorder
 from ..warehouse.errors import Exit
 from ..warehouse.options import Command, format_option, store_option
-from ..warehouse.output import escape, write_rows, write_text
+from ..warehouse.output import write_rows, write_text
 from ..warehouse.store import Store
 from .commands import configs_option, output_option, say
 from .cost_model import CostModel, Estimate, as_json, fit
@@ -75,7 +75,7 @@ def cost_model(
         flat = [model.row() for model in models]
         write_rows(list(flat[0]), [list(row.values()) for row in flat], fmt, output)
     for account in accounts:
-        say(escape(account))
+        say(account)
     if record:
         say(f"recorded as run {_record(models, store, limits)}: FROM step_cost_models")
     return Exit.OK if any(model.floor_ms or model.per_token_us for model in models) else Exit.TOO_LITTLE

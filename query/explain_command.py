@@ -76,7 +76,7 @@ def plan(
         write_rows(*render(found, wanted), fmt, output)
         strict = effects(warehouse, replace(wanted, correction="bonferroni"), where)
         for sentence in sentences(found, strict, wanted):
-            say(escape(sentence))
+            say(sentence)
 
 
 @click.command("env-diff", cls=Command)
@@ -106,7 +106,7 @@ def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: St
             write_rows(COLUMNS, rows, fmt, output)
             return
         write_rows(*render(found, base, candidate), fmt, output)
-        say(escape(sentence(found)))
+        say(sentence(found))
 
 
 @click.command(cls=Command)

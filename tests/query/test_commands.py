@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.query.commands import say
 from bench.query.names import resolve_run
 from bench.query.speedups import render
 from bench.warehouse.database import Warehouse
@@ -204,3 +205,10 @@ def test_a_wrong_answer_shows_no_speedup() -> None:
     assert columns == ["backend", "baseline", "candidate", "speedup", "status"]
     assert right == ["inductor", "2 ms", "1 ms", "2.00x (95 % 1.90–2.10, n=9, p=0.040)", "ok"]
     assert wrong == ["inductor", "2 ms", "1 ms", None, "fail_accuracy"]
+
+
+def test_what_is_said_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """A config may be called anything."""
+    say("run of \n\x1b[31mred: geomean 2.00x")
+
+    assert capsys.readouterr().err == "run of \\n\\x1b[31mred: geomean 2.00x\n"
