@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from ..warehouse.errors import BenchError, Exit, NothingToShow
-from ..warehouse.options import Command, Values, format_option, store_option
+from ..warehouse.options import Command, Values, format_option, share_option, store_option
 from ..warehouse.output import write_rows, write_text
 from ..warehouse.store import Store
 from .commands import backends_option, models_option, output_option, say, suites_option
@@ -20,9 +20,7 @@ from .commands import backends_option, models_option, output_option, say, suites
 @backends_option
 @models_option
 @click.option("--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows of these values, by any column.")
-@click.option(
-    "--margin", type=click.FloatRange(0), default=0.02, show_default=True, help="Smallest change that counts."
-)
+@share_option("--margin", default="2%", most=100, help="Smallest change that counts.")
 @click.option("--all", "everything", is_flag=True, help="Show what is the same, too.")
 @click.option("--all-runs", is_flag=True, help="Every run a name means, rather than its newest with its repeats.")
 @click.option(

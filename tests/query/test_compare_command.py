@@ -152,7 +152,7 @@ def test_what_is_the_same_is_shown_if_asked_for(bench: Bench) -> None:
     [
         ((), Exit.OK), (("--fail-on", "slower"), Exit.FAILED), (("--models", "lstm", "--fail-on", "slower"), Exit.NOTHING),
         (("--models", "conv", "--fail-on", "slower"), Exit.OK),
-        (("--margin", "5", "--models", "mlp", "--fail-on", "slower"), Exit.OK),
+        (("--margin", "500%", "--models", "mlp", "--fail-on", "slower"), Exit.OK),
         (("--models", "mlp", "--metrics", "calls_captured", "--fail-on", "slower"), Exit.TOO_LITTLE),
     ],
 )  # fmt: skip
