@@ -95,7 +95,8 @@ ORDER BY {", ".join(CASE)}, metric, unit, backend, config, case_id, position"""
     drawn = [row for line in lines.values() for row in line]
     return compose(
         NAME,
-        title=title or f"History of {', '.join(dict.fromkeys(row['name'] for row in drawn))}",
+        title=title,
+        own_title=f"History of {', '.join(dict.fromkeys(row['name'] for row in drawn))}",
         facts=[
             *shared(drawn, ("config", "suite", "mode", "dtype", "device", "backend", "metric")),
             days_of(len(axis.names), drawn),

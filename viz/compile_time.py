@@ -108,7 +108,8 @@ def draw(
     )
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=[
             *shared(rows, ("config", "suite", "mode", "dtype", "device", "backend")),
             "the only result" if total == 1 else drawn,

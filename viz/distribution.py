@@ -122,7 +122,8 @@ def draw(
     left = len(works) - 1
     return compose(
         NAME,
-        title=title or f"Samples of {rows[0]['name']}",
+        title=title,
+        own_title=f"Samples of {rows[0]['name']}",
         facts=[
             *shared(rows, ("suite", "mode", "dtype", "device", "backend")),
             *(f"{shorten(name, 28)} {_said(row)}" for name, row in reversed(first.items()) if len(first) <= TOLD),

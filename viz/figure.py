@@ -24,6 +24,7 @@ P = ParamSpec("P")
 SIZE = (6.0, 4.0)  # inches, where neither the user nor the rows want another
 HEAD = 3  # lines of title and subtitle that forms reckon with
 _PAGE, _NOTEBOOK = 130, 105  # pixels to the inch of height
+_NO_HEADING = "no heading is drawn, so the caption has to say: {}. {}."
 _NO_ROOM = "{:g}x{:g} inches have no room for: {}"
 _SEVERAL = {"concat", "hconcat", "vconcat", "facet", "repeat"}  # keys of specs whose views have sizes of their own
 
@@ -170,7 +171,8 @@ class Form(Protocol):
 def compose(
     chart: str,
     *,
-    title: str,
+    title: str | None,
+    own_title: str,
     facts: Sequence[str],
     form: Form,
     sql: str,
@@ -184,7 +186,8 @@ def compose(
 
     Args:
         chart: The command that draws it.
-        title: Title.
+        title: Title that was asked for; an empty one draws no heading, for a paper whose caption says it.
+        own_title: Title otherwise.
         facts: What the subtitle says, part by part.
         form: The picture.
         sql: The statement that gives `rows`.
@@ -196,7 +199,7 @@ def compose(
     """
     provenance = Provenance(
         chart=chart,
-        title=printable(title),
+        title=printable(title or own_title),
         sql=sql,
         parameters=dict(parameters),
         counts=list(counts),
@@ -204,16 +207,21 @@ def compose(
         total=len(rows) if total is None else total,
         data_sha256=sha256_of([list(row.values()) for row in rows]),
     )
-    return _figure(form, provenance, [printable(fact) for fact in facts], rows, notes)
+    return _figure(form, provenance, [printable(fact) for fact in facts], rows, notes, headed=title != "")
 
 
 def _figure(
-    form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str]
+    form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str], *, headed: bool
 ) -> Figure:
     title, said = provenance.title, " · ".join(facts)
     texts = {text for name in form.drawn_fields for text in form.fields[name] if type(text) is str}
     letters = "".join((title, said, *sorted(texts)))
-    heading = functools.partial(Heading.fitting, title, facts, wide=width(letters) > len(letters))
+
+    def heading(across: float, height: float | None = None) -> Heading:
+        if not headed:
+            return Heading([], [], theme.heading_points(0, 0))
+        return Heading.fitting(title, facts, across, height, wide=width(letters) > len(letters))
+
     whole = heading(form.size[0])
     more = max(0.0, whole.points - theme.heading_points(1, HEAD - 1)) / theme.POINTS_PER_INCH
     needed = form.size[0], round(form.size[1] + more, 2)
@@ -224,6 +232,8 @@ def _figure(
 
     def spec(interactive: bool) -> dict[str, Any]:
         drawn = form.spec(interactive, size, head.points)
+        if not headed:
+            return {"description": f"{title}. {said}.", **drawn}
         frame: dict[str, Any] = {"frame": "bounds"}  # from the left end of all labels
         if "concat" in drawn:  # which has no bounds
             left = drawn.get("padding", {}).get("left", theme.PADDING)
@@ -232,11 +242,11 @@ def _figure(
         return {"title": told, "description": f"{title}. {said}.", **drawn}
 
     def text(columns: int, lines: int, colour: bool) -> str:
-        above = [*wrapped([title], columns, " "), *wrapped(facts, columns, " · ")]
-        return "\n".join([*above, "", *form.text(columns, lines, colour)])
+        above = [*wrapped([title], columns, " "), *wrapped(facts, columns, " · "), ""] if headed else []
+        return "\n".join([*above, *form.text(columns, lines, colour)])
 
     def roomy() -> Figure:
-        return _figure(dataclasses.replace(form, given=None), provenance, facts, rows, notes)
+        return _figure(dataclasses.replace(form, given=None), provenance, facts, rows, notes, headed=headed)
 
     return Figure(
         provenance=provenance,
@@ -249,6 +259,10 @@ def _figure(
         text=text,
         names=form.names,
         said=letters,
-        notes=[*notes, *([_NO_ROOM.format(*size, " · ".join(missing))] if missing else ())],
+        notes=[
+            *notes,
+            *([] if headed else [_NO_HEADING.format(title, said)]),
+            *([_NO_ROOM.format(*size, " · ".join(missing))] if missing else ()),
+        ],
         roomy=roomy if size[0] < needed[0] or size[1] < needed[1] else None,
     )

@@ -130,7 +130,8 @@ ORDER BY suite, mode, dtype, device, backend, config, position"""
     )
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=[
             *shared(rows, ("config", *PANEL)),
             days_of(len(axis.names), rows),

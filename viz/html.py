@@ -85,8 +85,10 @@ _SCRIPT = """
   const fitted = (spec, room) => {
     if (room < 640) {
       const across = room - (spec.usermeta?.margin ?? 0);
-      spec.title.text = wrapped(spec.title.text, (across - 50) / 9.5);
-      spec.title.subtitle = wrapped(spec.title.subtitle, across / 7.3);
+      if (spec.title) {
+        spec.title.text = wrapped(spec.title.text, (across - 50) / 9.5);
+        spec.title.subtitle = wrapped(spec.title.subtitle, across / 7.3);
+      }
       narrowed(spec);
     }
     if (!spec.concat || !spec.usermeta?.margin) return;

@@ -128,7 +128,8 @@ ORDER BY config, target_tokens, batch_size"""
         count["drawn"] = sum(row["n"] for row in rows if row["config"] == config)
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=[
             *shared(rows, ("config",)),
             f"mean ± standard deviation of {counted(sum(row['n'] for row in rows), 'step')}",

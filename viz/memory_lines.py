@@ -123,7 +123,8 @@ ORDER BY file, line"""
     bounds = [row["error_bound_bytes"] for row in rows if row["error_bound_bytes"] is not None]
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=[
             *([shorten(printable(str(program)), 40)] if program else []),
             *shared(rows, ("config", "source")),

@@ -132,7 +132,8 @@ ORDER BY config, run_id, source, name, backend, case_id, slot"""
     )
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=[
             *shared(rows, ("config", "name", "backend", "source")),
             f"{counted(timed, statistic)}" + (f", the most in {float(interval):g} s" if statistic == "reading" else ""),

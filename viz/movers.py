@@ -138,7 +138,8 @@ def draw(
     names = [side.name for side in sides]
     return compose(
         NAME,
-        title=title or f"What changed from {names[0]} to {names[1]}",
+        title=title,
+        own_title=f"What changed from {names[0]} to {names[1]}",
         facts=_facts(rows, bars, totals, form.cut, sides),
         form=form,
         sql=sql,

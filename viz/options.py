@@ -67,7 +67,7 @@ def chart_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     for option in reversed(
         (
-            click.option("--title", help="Title instead of the chart's own."),
+            click.option("--title", help="Title instead of the chart's own; '' draws none, and no subtitle."),
             click.option(
                 "--size",
                 type=Size(),

@@ -100,7 +100,8 @@ def figure(
     missing = list(_unknown(spec, set(answer.types)))
     return compose(
         "query",
-        title=title or (told if isinstance(told, str) and told else "Rows of a query"),
+        title=title,
+        own_title=told if isinstance(told, str) and told else "Rows of a query",
         facts=["the only row" if count == 1 else f"all {counted(count, 'row')} of the query"],
         form=_Own(spec, {name: [row[name] for row in rows] for name in answer.types}, size),
         sql=answer.query,

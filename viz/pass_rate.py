@@ -135,7 +135,8 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
     drawn = len(set(called))
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=[
             *shared(rows, ("config", "suite", "mode", "dtype", "device", "backend")),
             f"{drawn:,} of {counted(total, 'case')}, those that pass least" if drawn < total else f"all {counted(total, 'case')}",

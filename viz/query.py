@@ -128,7 +128,8 @@ def draw(
         )
     return compose(
         NAME,
-        title=title or _title(columns),
+        title=title,
+        own_title=_title(columns),
         facts=[
             *(shared(rows, ("series",)) if color else []),
             _drawn(rows, counts),

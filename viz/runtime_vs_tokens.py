@@ -104,7 +104,8 @@ def draw(
     total = sum(row["n"] for row in rows)
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=[*([drawn[0]] if len(drawn) == 1 else []), _drawn(rows, total, grid), *_fits(form.models)],
         form=form,
         sql=_sql(question, grid, models),

@@ -109,7 +109,8 @@ def draw(
     )
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=_facts(rows, bars, counts, chosen, form.cut),
         form=form,
         sql=sql,

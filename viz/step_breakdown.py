@@ -89,7 +89,8 @@ ORDER BY config"""
     silent = len(rows) - len(timed)
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=[*shared(rows, ("config",)), f"mean of {counted(sum(row['steps'] for row in timed), 'step')}"],
         form=form,
         sql=sql,

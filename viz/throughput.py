@@ -109,7 +109,8 @@ ORDER BY config, tokens"""
     )  # fmt: skip
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=[
             *shared(rows, ("config",)),
             f"median and middle 90 % of {counted(sum(row['steps'] for row in rows), 'step')}",

@@ -119,7 +119,8 @@ ORDER BY config, run_id, place"""
     without = sum(every - timed for _, every, timed, _ in totals)
     return compose(
         NAME,
-        title=title or TITLE,
+        title=title,
+        own_title=TITLE,
         facts=[
             *shared(rows, ("config",)),
             f"{counted(sum(row['steps'] for row in rows), 'step')} in intervals of {interval:g} s",

@@ -137,7 +137,8 @@ def draw(
     )
     return compose(
         NAME,
-        title=title or _title(metric, labelled, relative_to),
+        title=title,
+        own_title=_title(metric, labelled, relative_to),
         facts=[
             *shared(rows, ("config", "backend", "dtype", "device")),
             f"{len(shown)} of {counted(len(rows), 'result')}" if hidden else counted(len(rows), "result"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from bench.viz import files, query
+from bench.viz.commands import CHARTS
 from bench.viz.figure import Figure
 from bench.viz.runtime_vs_tokens import draw
 
@@ -228,12 +229,12 @@ def test_every_chart_is_used_by_keyboard_in_light_and_in_dark(browser: Page, tmp
     assert quiet(browser)
 
 
-@every_chart
-def test_every_chart_is_readable_on_a_phone(browser: Page, tmp_path: Path, name: str) -> None:
-    """390 pixels wide: nothing sticks out at the side, and there is something to see."""
+@pytest.mark.parametrize(("name", "title"), [*((name, None) for name in CHARTS), ("speedups", "")])
+def test_every_chart_is_readable_on_a_phone(browser: Page, tmp_path: Path, name: str, title: str | None) -> None:
+    """390 pixels wide, with a heading and without: nothing sticks out at the side, and there is something to see."""
     browser.resize(390, 800)
     try:
-        browser.open(write(drawn(name, "few"), tmp_path / "phone.html"))
+        browser.open(write(drawn(name, "few", title=title), tmp_path / "phone.html"))
 
         assert quiet(browser)
         assert browser.ask("document.documentElement.scrollWidth") <= 390

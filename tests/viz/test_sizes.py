@@ -48,6 +48,20 @@ def test_a_page_is_drawn_as_if_no_size_were_asked_for(name: str) -> None:
     assert drawn(name, "few", size=(3.0, 2.0)).interactive() == drawn(name, "few").interactive()
 
 
+@every_chart
+def test_an_empty_title_draws_no_heading(name: str) -> None:
+    """The plot has its room; what it would have said is told, and stays the title of file and page."""
+    size = NARROW if name in PANELS else COLUMN
+    figure, usual = drawn(name, "few", title="", size=size), drawn(name, "few", size=size)
+
+    spec = figure.spec(False)
+    assert "title" not in spec
+    assert figure.provenance.title == usual.provenance.title
+    assert spec["description"] == usual.spec(False)["description"]
+    assert f"no heading is drawn, so the caption has to say: {spec['description']}" in figure.notes
+    assert usual.provenance.title not in figure.text(200, 20, False)
+
+
 def test_what_a_subtitle_has_no_room_for_is_told() -> None:
     """Facts are left out from the last on, the line ends in an ellipsis, and the warning says which they were."""
     figure = drawn("movers", "few", size=(2.0, 1.8))
