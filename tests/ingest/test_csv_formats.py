@@ -193,7 +193,7 @@ def test_the_traps_of_a_row(load: Load, rows: Rows, tmp_path: Path) -> None:
     ]
     assert rows("SELECT batch_size, parameters FROM cases WHERE name = 'list'") == [(None, '{"batch_sizes": "[1, 2]"}')]
     assert rows("SELECT count(*) FROM metrics WHERE metric = 'speedup'") == [(3,)]
-    assert any("repeat the name" in note for note in report.notes)
+    assert any("1 row repeats the name" in note for note in report.notes)
 
 
 def test_cpu_memory_is_a_hundredth_of_what_is_written(load: Load, rows: Rows, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_baselines_are_configs_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("sample", "reason"),
     [
-        ({"iters": [1], "times": []}, "sample.json has 0 times for 1 counts of iterations"),
+        ({"iters": [1], "times": []}, "sample.json has 0 times for 1 count of iterations"),
         ({"iters": [0], "times": [1]}, "sample.json: sample 0 took 1 for 0 iterations"),
         ({"iters": [1], "times": ["x"]}, 'sample.json: sample 0 took "x" for 1 iterations'),
         (5, "sample.json holds no lists of iterations and times"),
