@@ -9,6 +9,7 @@ import pytest
 from bench.ingest.load import ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
+from bench.warehouse.words import counted
 
 from .test_facts import FILE, Ask, Facts, facts, of, one
 
@@ -124,7 +125,7 @@ def test_expected_accuracy(ask: Ask, facts: Facts) -> None:
         assert statuses == said["status"]
         lines, notes = ask("SELECT lines, notes FROM source_files WHERE ends_with(path, ?)", path)[0]
         assert lines + said["comment_rows"] == said["rows"]
-        assert f"{said['comment_rows']} comments" in notes
+        assert counted(said["comment_rows"], "comment") in notes
         dtypes = {dtype for (dtype,) in ask("SELECT DISTINCT dtype FROM cases WHERE {file}", path)}
         assert {"name", *dtypes} == set(said["header"])
 
