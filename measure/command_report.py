@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from ..warehouse.output import escape
-from ..warehouse.words import UNTELLING, counted, ratio, scale, size
+from ..warehouse.words import UNTELLING, ratio, scale, size
 from .command_measurement import Result
 from .estimate import doubt
 
@@ -121,8 +121,8 @@ def notes(result: Result, reference: Result, *, warmup: int, empty_ns: float | N
     strange = _outliers(times[1:])
     if strange:
         yield (
-            f"{title}: {strange} of {counted(len(times), 'run')} far from the rest, up to {together(max(times))}: something else "
-            "ran. Try again when the machine is quiet, or take more with --budget"
+            f"{title}: {strange} of {len(times)} runs {'is' if strange == 1 else 'are'} far from the rest, up to "
+            f"{together(max(times))}: something else ran. Try again when the machine is quiet, or take more with --budget"
         )
     if empty_ns is not None and empty_ns > START_SHARE * median:
         yield (

@@ -78,7 +78,9 @@ def sync(
             EventLog(source).recover()
             push(source, must=True)
     if waiting := EventLog(source).journals():
-        copied.notes.append(f"{counted(len(waiting), 'journal')} of {source} still written to, and not copied")
+        copied.notes.append(
+            f"{counted(len(waiting), 'journal', 'is', 'are')} still written to in {source}, and not copied"
+        )
     alone = contextlib.nullcontext() if dry_run or target.remote else target.lock(wait=wait, say=say)
     with alone:
         copy_events(there, here, copied, dry_run=dry_run, progress=progress)

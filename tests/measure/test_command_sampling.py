@@ -144,7 +144,7 @@ def test_a_slow_first_run_is_said() -> None:
 
 def test_outliers_are_counted() -> None:
     """Far by the spread of the others, and by a tenth of the median."""
-    assert "1 of 13 runs are far from the rest, up to 200.0 ms" in said(result(*[100, 101, 102] * 4, 200))
+    assert "1 of 13 runs is far from the rest, up to 200.0 ms" in said(result(*[100, 101, 102] * 4, 200))
     assert "far from" not in said(result(*[100, 100.01, 100.02] * 4, 105))
 
 

@@ -32,7 +32,7 @@ THP = "sys/kernel/mm/transparent_hugepage/enabled"
         (doctor.turbo, {f"{CPU}/cpufreq/boost": "1"}, WARNING, "on"),
         (doctor.siblings, {}, UNKNOWN, ""),
         (doctor.siblings, {f"{CPU}/cpu{n}/topology/thread_siblings_list": str(n) for n in (0, 1)}, OK, "2 processors"),
-        (doctor.siblings, {f"{CPU}/cpu{n}/topology/thread_siblings_list": "0-1" for n in (0, 1)}, WARNING, "1 cores"),
+        (doctor.siblings, {f"{CPU}/cpu{n}/topology/thread_siblings_list": "0-1" for n in (0, 1)}, WARNING, "1 core"),
         (doctor.huge_pages, {}, UNKNOWN, ""),
         (doctor.huge_pages, {THP: "always [madvise] never"}, OK, "madvise"),
         (doctor.huge_pages, {THP: "[always] madvise never"}, WARNING, "2 MiB"),

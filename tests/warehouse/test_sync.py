@@ -199,7 +199,7 @@ def test_journals_of_the_dead_are_sealed_and_those_of_the_living_named(source: S
     """What a process recorded before it was killed is copied with the rest."""
     run = bench.run("x", store=source)
     run.case("c").timing(1)
-    assert sync(source, target).notes == [f"1 journal of {source} still written to, and not copied"]
+    assert sync(source, target).notes == [f"1 journal is still written to in {source}, and not copied"]
     run.close(seal=False)
 
     assert sync(source, target).notes == []
