@@ -17,8 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
-LOOK_NS = 10_000_000  # how often memory is looked at; before that after 1, 2, 4 and 8 ms
-FIRST_LOOK_NS = 1_000_000
+LOOK_NS = 10_000_000  # how often memory is looked at; after 3 and 6 ms as well, a command of 5 ms takes 2 % longer
 TAIL_BYTES = 4096
 PIPE_READS = 64  # of TAIL_BYTES: all that a pipe holds, even if someone goes on writing
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -90,8 +89,8 @@ def _wait(pid: int, reading: int, tail: bytearray, deadline: int | None) -> tupl
     for descriptor in (process, reading):
         waiting.register(descriptor, select.POLLIN)
     waiting.register(0, 0)  # hang-ups are told in any case
-    began = now = time.perf_counter_ns()
-    killed, seen, together, look = False, 0, None, began + FIRST_LOOK_NS
+    now = time.perf_counter_ns()
+    killed, seen, together, look = False, 0, None, now + LOOK_NS
     try:
         while True:
             ready = dict(waiting.poll(max(0, look - now) / 1e6))
@@ -108,7 +107,7 @@ def _wait(pid: int, reading: int, tail: bytearray, deadline: int | None) -> tupl
                 killed = True
                 _kill(pid)
             if now >= look:
-                look = now + min(now - began, LOOK_NS)
+                look = now + LOOK_NS
                 sizes = dict(_tree(pid))
                 seen = max(seen, _high_water(pid), *sizes.values())
                 if len(sizes) > 1:
@@ -131,10 +130,8 @@ def _read(reading: int, tail: bytearray) -> bool:
 def _tree(pid: int) -> list[tuple[int, int]]:
     """A process and its descendants, with their resident bytes; those that end meanwhile are left out."""
     try:
-        with open(f"/proc/{pid}/statm", "rb") as statm:
-            found = [(pid, int(statm.read().split()[1]) * PAGE)]
-        with open(f"/proc/{pid}/task/{pid}/children", "rb") as children:
-            return found + [one for child in children.read().split() for one in _tree(int(child))]
+        found = [(pid, int(_told(pid, "statm").split()[1]) * PAGE)]
+        return found + [one for child in _told(pid, f"task/{pid}/children").split() for one in _tree(int(child))]
     except (OSError, IndexError, ValueError):
         return []
 
@@ -151,10 +148,18 @@ def _kill(pid: int) -> None:
 def _high_water(pid: int) -> int:
     """The most a process held since it called exec; 0 if it has ended."""
     try:
-        with open(f"/proc/{pid}/status", "rb") as status:
-            return next((int(line.split()[1]) * 1024 for line in status if line.startswith(b"VmHWM:")), 0)
-    except OSError:
+        return int(_told(pid, "status").partition(b"VmHWM:")[2].split(None, 1)[0]) * 1024
+    except (OSError, IndexError):
         return 0
+
+
+def _told(pid: int, name: str) -> bytes:
+    """What the kernel tells of a process; read in half the time that `open` takes."""
+    file = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return b"".join(iter(lambda: os.read(file, 4 * TAIL_BYTES), b""))
+    finally:
+        os.close(file)
 
 
 def _reply(replies: BinaryIO, what: Any) -> None:
