@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from ..warehouse.output import escape
-from ..warehouse.words import UNTELLING, ratio, scale, size
+from ..warehouse.words import ratio, scale, size, untelling
 from .command_measurement import Result
 from .estimate import doubt
 
@@ -81,7 +81,7 @@ def cells(result: Result, reference: Result, *, alone: bool) -> tuple[str, ...]:
     if result is reference:
         return (*shown, "reference", "")
     faster, low, high, blocks = (known[name] for name in ("ratio", "low", "high", "blocks"))
-    told = high is not None and low is not None and low * UNTELLING >= high
+    told = high is not None and low is not None and not untelling(low, high)
     interval = together(known["difference_low_ns"], known["difference_high_ns"], by=" … ", sign="+") if told else ""
     return (
         *shown,

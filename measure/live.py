@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from ..warehouse.output import escape, obeys, width
-from ..warehouse.words import UNTELLING, ratio, size, times
+from ..warehouse.output import escape, obeys, shorten, width
+from ..warehouse.words import ratio, size, times, untelling
 from .plan import FINE, Workload
 from .watch import Lines, Watch
 
@@ -41,7 +41,7 @@ class Row:
 
 
 def _interval(ratio: float, low: float, high: float, n: int) -> str | None:
-    return None if low * UNTELLING < high else f"{times(low)[:-1]}–{times(high)}"
+    return None if untelling(low, high) else f"{times(low)[:-1]}–{times(high)}"
 
 
 # How a speedup is written where there is room, and where there is less.
@@ -142,17 +142,8 @@ def _fitted(rows: Sequence[Row], room: int) -> Iterator[str]:
             break
     widths[0] = min(widths[0], max(widths[0] + spare, LEAST_TITLE))
     for title, *cells in texts:
-        row = zip((_shortened(title, widths[0]), *cells), widths, strict=True)
+        row = zip((shorten(title, widths[0]), *cells), widths, strict=True)
         yield "  ".join(text + " " * (space - width(text)) for text, space in row)
-
-
-def _shortened(text: str, room: int) -> str:
-    """Without its middle: a model's name is at one end, its sizes are at the other."""
-    whole, kept = text, len(text)
-    while width(text) > room:
-        kept -= 1
-        text = f"{whole[: (kept + 1) // 2]}…{whole[len(whole) - kept // 2 :]}"
-    return text
 
 
 def _cut(line: str, room: int) -> str:

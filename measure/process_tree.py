@@ -72,9 +72,8 @@ class Tree:
         for pid in self._pids():
             with contextlib.suppress(OSError):  # a descendant that ended just now
                 _, stat = self._stat(pid)
-                if stat[_STATE] not in _ENDED and (
-                    pages := self._pages(pid)
-                ):  # one that ends gives its memory back first
+                pages = self._pages(pid)
+                if pages and stat[_STATE] not in _ENDED:  # one that ends gives its memory back first
                     sizes[pid] = pages * PAGE
                     cpu_ns[pid] = (int(stat[_UTIME]) + int(stat[_STIME])) * TICK_NS
         if self.pid not in sizes:

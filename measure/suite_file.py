@@ -14,10 +14,8 @@ def parts(suite: str) -> tuple[Path, str | None]:
     """The file, and the class if one is named, of `path:FILE` or `path:FILE,class:NAME`."""
     text, _, name = suite.removeprefix("path:").partition(",class:")
     path = Path(text).expanduser()
-    return (
-        path.parent.resolve() / path.name,
-        name or None,
-    )  # by one name for its folder, since revisions look where that is
+    folder = path.parent.resolve()  # one name for it, since revisions look where that is
+    return folder / path.name, name or None
 
 
 def models_in(suite: str) -> dict[str, Model]:

@@ -110,7 +110,7 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: Plan) -> Iterat
         half, most = _quantiles(rows, "runs_needed")
         yield (
             f"{where}: to see {percent(plan.effect)} ({doubt}) takes {_runs(half)} on each side for half of"
-            f" {_cases(len(rows))}, {_runs(most)} for nine of ten"
+            f" {counted(len(rows), 'case')}, {_runs(most)} for nine of ten"
         )
         each = _seconds(rows)
         if each is not None and each >= 0.5 and half < math.inf:
@@ -125,15 +125,15 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: Plan) -> Iterat
         if plan.correction == "none" and first["judged"] > 1:
             half, most = _quantiles(stricter, "runs_needed")
             yield (
-                f"  of {_cases(first['judged'])} that did not change, {plan.alpha * first['judged']:.2g} will look changed;"
-                f" --correct bonferroni rules that out with {_runs(half)}{f', or {_runs(most)}' if half < most else ''}"
+                f"  of {counted(first['judged'], 'case')} that did not change, {plan.alpha * first['judged']:.2g} will look"
+                f" changed; --correct bonferroni rules that out with {_runs(half)}{f', or {_runs(most)}' if half < most else ''}"
             )
     unknown: dict[str, int] = {}
     for row in found:
         if row["noise"] is None:
             unknown[row["config"]] = unknown.get(row["config"], 0) + 1
     for config, count in unknown.items():
-        yield f"left out: {_cases(count)} of {config}, measured by one run only; another run tells their noise"
+        yield f"left out: {counted(count, 'case')} of {config}, measured by one run only; another run tells their noise"
 
 
 def percent(share: float | None) -> str | None:
@@ -153,10 +153,6 @@ def span(seconds: float) -> str:
 
 def _runs(count: float) -> str:
     return counted(int(count), "run") if count < math.inf else "over 100,000 runs"
-
-
-def _cases(count: int) -> str:
-    return "1 case" if count == 1 else f"{count} cases"
 
 
 def _groups(found: Sequence[Row]) -> list[list[Row]]:
@@ -181,7 +177,7 @@ def _unknown(warehouse: "Warehouse", found: Sequence[Row]) -> BenchError:
     """What to run before anything can be planned."""
     config = found[0]["config"] if found else None
     ((command,),) = warehouse.rows("SELECT arg_max(command, started_at) FROM runs WHERE config = ?", [config])
-    measured = f"{_cases(len(found))} of one run each" if found else "nothing"
+    measured = f"{counted(len(found), 'case')} of one run each" if found else "nothing"
     command = re.sub(r"^\S+ \S*bench (?=measure )", "bench ", command or "")  # not by which interpreter
     again = f"Measure again with: {command}" if command else f"Measure or ingest at least two runs, such as: {FIRST}"
     error = BenchError(f"the store holds {measured}, so the noise from run to run is not known. {again}")

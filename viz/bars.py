@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..warehouse.output import shorten, width
 from . import theme
-from .labels import labels, printable, shorten, width
+from .labels import labels, printable
 from .legend import Legend
 from .playing import Tip, faded, params, tooltip
 from .room import Room

@@ -9,11 +9,12 @@ import click
 from ..query.names import resolve_run
 from ..warehouse.errors import BenchError, NothingToShow
 from ..warehouse.options import Command
+from ..warehouse.output import shorten
 from ..warehouse.words import amount, counted
 from .data import Row, ask, keeping, known_configs, text
 from .ecdf import Ecdf, Sample, Summary
 from .figure import Figure, compose, public
-from .labels import CASE, shared, shorten, telling
+from .labels import CASE, shared, telling
 from .options import backends_option, chart_options, models_option, suites_option
 from .units import suiting
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol
 
 from ..warehouse.errors import MissingExtra
+from ..warehouse.output import width
 from . import html, theme
 from . import provenance as embedding
 from .data import Row
 from .heading import Heading
-from .labels import printable, width, wrapped
+from .labels import printable, wrapped
 from .provenance import Provenance, sha256_of
 
 if TYPE_CHECKING:

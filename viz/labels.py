@@ -3,13 +3,12 @@
 import bisect
 import functools
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..warehouse.output import escape, shorten, width
 from ..warehouse.words import JSON_MARKS
 
-_WIDE = ("W", "F")
 _BETWEEN = " · "  # the parts of a name
 # Advances of Liberation Sans and Arial, rounded up; other capitals 0.71, other characters 0.56.
 _EMS = {
@@ -22,44 +21,12 @@ _EMS = {
 @functools.lru_cache(maxsize=1024)
 def printable(text: str) -> str:
     """The text with whatever does not print (control, bidi, line breaks) written as an escape."""
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
-
-
-def width(text: str) -> int:
-    """Columns the text takes in a terminal; a Chinese character takes two, a combining one none."""
-    return sum(_columns(char) for char in text)
-
-
-def _columns(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in _WIDE else 1
-
-
-def shorten(text: str, columns: int) -> str:
-    """The text in at most that many columns, cut in the middle: both ends of a name tell it from its neighbours."""
-    if width(text) <= columns:
-        return text
-    head, tail = (columns - 1) - (columns - 1) // 2, (columns - 1) // 2
-    return f"{_fitting(text, head)}…{_fitting(text[::-1], tail)[::-1]}"
-
-
-def _fitting(text: str, columns: int) -> str:
-    used = 0
-    for index, char in enumerate(text):
-        used += _columns(char)
-        if used > columns:
-            return text[:index]
-    return text
+    return escape(text)
 
 
 def ems(text: str) -> float:
     """Width of the text in a sans-serif font, in sizes of that font: what it is, or a little more."""
-    return sum(_EMS.get(char, 1.0 if _columns(char) == 2 else 0.71 if char.isupper() else 0.56) for char in text)
+    return sum(_EMS.get(char, 1.0 if width(char) == 2 else 0.71 if char.isupper() else 0.56) for char in text)
 
 
 def wrapped(parts: Iterable[str], room: float, separator: str, measure: Callable[[str], float] = width) -> list[str]:

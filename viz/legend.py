@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..warehouse.output import width
 from ..warehouse.words import counted
 from . import theme
 from .figure import SIZE
-from .labels import ems, labels, printable, width
+from .labels import ems, labels, printable
 from .palette import DASHES, MARKERS, styles
 
 _PER_INCH = 15  # characters of an 8 pt label

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ..warehouse.output import shorten, width
 from . import text, theme
 from .figure import SIZE
-from .labels import labels, printable, shorten, width
+from .labels import labels, printable
 from .legend import Legend
 from .overlays import Curve, Level, curve_layers, level_layers
 from .panels import Grid

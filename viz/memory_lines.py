@@ -10,10 +10,11 @@ import click
 from ..query.tables import newest_runs
 from ..warehouse.errors import NothingToShow
 from ..warehouse.options import Command, Values
+from ..warehouse.output import shorten
 from ..warehouse.words import counted
 from .data import Row, ask, keeping, text
 from .figure import Figure, compose, public
-from .labels import printable, shared, shorten
+from .labels import printable, shared
 from .options import chart_options, configs_option, models_option, runs_option
 from .stacks import Stack, Stacks
 from .units import Unit, short, suiting

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.errors import BenchError
+from ..warehouse.output import shorten
 from ..warehouse.words import counted
 from .asked import Asked
 from .data import SAFE_INTEGER
 from .figure import SIZE, Figure, compose
-from .labels import printable, shorten
+from .labels import printable
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..warehouse.options import Command
+from ..warehouse.output import shorten
 from ..warehouse.words import counted
 from . import fitted, reduce, steps
 from .data import Row, ask, known_configs
 from .figure import SIZE, Figure, compose, public
-from .labels import printable, shorten
+from .labels import printable
 from .options import chart_options
 from .scatter import Steps
 from .steps import Question, step_options

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ..warehouse.output import shorten, width
 from . import text
-from .labels import labels, printable, shorten, width
+from .labels import labels, printable
 from .playing import Tip, faded, params, tooltip
 from .room import Room
 from .units import Unit, extent, short

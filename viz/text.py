@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .labels import shorten, width
+from ..warehouse.output import shorten, width
 from .units import short
 
 # ANSI colours in the order that stays apart on dark and on light grounds.

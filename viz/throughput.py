@@ -8,11 +8,12 @@ import click
 
 from ..query.cost_model import CostModel
 from ..warehouse.options import Command
+from ..warehouse.output import shorten
 from ..warehouse.words import counted
 from . import fitted, steps
 from .data import Row, ask, known_configs
 from .figure import Figure, compose, public
-from .labels import printable, shared, shorten
+from .labels import printable, shared
 from .lines import Lines, Panel, Point
 from .options import chart_options
 from .overlays import Curve

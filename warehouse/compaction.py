@@ -41,6 +41,7 @@ from .log import (
     replaced,
     sha256,
     splits,
+    unmerged,
 )
 from .remote import pull, push, sweep
 from .schema import quote
@@ -101,9 +102,7 @@ def _drop_parts(files: Sequence[LogFile]) -> None:
     concerned = [file for file, names in there.items() if any(names & of for _, of in parts)]
     whole = set().union(*(there[file] for file in concerned if sha256(file.path)[:16] == file.digest))
     for part, names in parts:
-        origin = {
-            name for name in names if not name.startswith((MERGED, SPLIT))
-        }  # what those, named beside them, came of
+        origin = {name for name in unmerged(names) if not name.startswith(SPLIT)}  # what those came of is named, too
         if origin and origin <= whole:
             part.path.unlink()
 

@@ -149,8 +149,21 @@ def width(text: str) -> int:
 def _cut(text: str, room: int) -> str:
     if width(text) <= room:
         return text
+    return _fitting(text, room - 1) + "…"
+
+
+def shorten(text: str, columns: int) -> str:
+    """The text in at most that many columns, cut in the middle: both ends of a name tell it from its neighbours."""
+    if width(text) <= columns:
+        return text
+    head, tail = (columns - 1) - (columns - 1) // 2, (columns - 1) // 2
+    return f"{_fitting(text, head)}…{_fitting(text[::-1], tail)[::-1]}"
+
+
+def _fitting(text: str, columns: int) -> str:
+    """As many characters from the first on as have room."""
     ends = itertools.accumulate(map(width, text))
-    return text[: next(index for index, end in enumerate(ends) if end >= room)] + "…"
+    return text[: next((index for index, end in enumerate(ends) if end > columns), None)]
 
 
 def _pad(text: str, size: int, right: bool) -> str:

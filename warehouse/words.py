@@ -98,13 +98,18 @@ def ratio(
         known += f", p<{SMALLEST_P}" if p < SMALLEST_P else f", p={p:.3f}"
     if low is None or high is None:
         return f"{times(value)} (no interval{known})"
-    if low * UNTELLING < high:
+    if untelling(low, high):
         return f"{times(value)} (95 % interval wider than {UNTELLING}x{known})"
     if low * 10 < high:
         value, low, high = (float(f"{one:.2g}") for one in (value, low, high))
         return f"{number(value)}x (95 % {number(low)}–{number(high)}{known})"
     places = _places(value) + (high - low < 0.02 * value)
     return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}{known})"
+
+
+def untelling(low: float, high: float) -> bool:
+    """Whether the interval of a ratio is too wide to be written out."""
+    return low * UNTELLING < high
 
 
 def times(value: float) -> str:

@@ -112,7 +112,7 @@ def test_the_text_is_the_one_looked_at(name: str) -> None:
 @every_state
 def test_the_text_fits_and_cannot_steer_a_terminal(name: str, of: str) -> None:
     """No line is much wider than asked for, none holds a control character."""
-    from bench.viz.labels import width
+    from bench.warehouse.output import width
 
     text = figure_of(name, of).text(90, 12, False)
 

@@ -7,6 +7,7 @@ from bench.viz import fonts, labels, palette, text, theme
 from bench.viz.data import known_configs
 from bench.viz.legend import Legend
 from bench.viz.text import Series
+from bench.warehouse.output import width
 
 from ..builders import Builder, run, source
 from .colours import CONES, ciede2000, contrast, lab, linear
@@ -115,7 +116,7 @@ def test_labels_are_never_alike() -> None:
     found = labels.labels(["a" * 30 + "x" + "b" * 30, "a" * 30 + "y" + "b" * 30], 12)
 
     assert len(set(found.values())) == 2
-    assert all(labels.width(label) <= 12 for label in found.values())
+    assert all(width(label) <= 12 for label in found.values())
 
 
 def test_long_names_leave_out_what_all_begin_with() -> None:
@@ -141,7 +142,7 @@ def test_a_label_is_as_wide_as_it_may_be_and_no_wider() -> None:
     name = " · ".join(["中文模型", "b", "a-config-of-some-length", "cuda"])
 
     for columns in range(8, 50):
-        assert labels.width(labels.labels([name], columns)[name]) <= columns
+        assert width(labels.labels([name], columns)[name]) <= columns
 
 
 def test_lines_without_markers_are_dashed_where_colours_repeat() -> None:

@@ -90,6 +90,19 @@ def compacted(made: dict[bool, Store], tmp_path: Path) -> Store:
     return Store(Path(shutil.copytree(made[True].root, tmp_path / "compacted")))
 
 
+@pytest.fixture(params=["store", "compacted"])
+def either(request: pytest.FixtureRequest) -> Store:
+    """One of these after the other."""
+    found: Store = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def third(made: dict[bool, Store], tmp_path: Path) -> Store:
+    """Another copy of the store as it was recorded."""
+    return Store(Path(shutil.copytree(made[False].root, tmp_path / "third")))
+
+
 @pytest.fixture
 def target(tmp_path: Path) -> Store:
     return Store.find(tmp_path / "archive")
@@ -120,17 +133,15 @@ def sound(*stores: Store) -> bool:
     return True
 
 
-@pytest.mark.parametrize("which", ["store", "compacted"])
-def test_old_runs_move_and_the_rest_stays(which: str, request: pytest.FixtureRequest, target: Store) -> None:
+def test_old_runs_move_and_the_rest_stays(either: Store, target: Store) -> None:
     """Both stores together hold what the one did, each is sound by itself; a file of both kinds of run is split."""
-    store: Store = request.getfixturevalue(which)
-    wanted = events(store)
-    done = archive(store, target, FIRST)
+    wanted = events(either)
+    done = archive(either, target, FIRST)
 
     assert (done.runs, done.left, done.split) == (4, 4, 3)
-    assert runs(store) == {f"new-{n}" for n in range(4)} and runs(target) == {f"old-{n}" for n in range(4)}
-    assert events(store, target) == wanted
-    assert sound(store, target)
+    assert runs(either) == {f"new-{n}" for n in range(4)} and runs(target) == {f"old-{n}" for n in range(4)}
+    assert events(either, target) == wanted
+    assert sound(either, target)
     with Warehouse.open(target) as warehouse:
         assert warehouse.rows("SELECT count(*) FROM environments") == [(2,)]
 
@@ -288,38 +299,28 @@ def copy_files(files: list[LogFile], store: Store) -> None:
         shutil.copy(file.path, store.events / file.table)
 
 
-@pytest.mark.parametrize("which", ["store", "compacted"])
-def test_a_third_store_that_has_the_whole_file_takes_no_part_of_it(
-    which: str, request: pytest.FixtureRequest, made: dict[bool, Store], target: Store, tmp_path: Path
-) -> None:
+def test_a_third_store_that_has_the_whole_file_takes_no_part_of_it(either: Store, target: Store, third: Store) -> None:
     """A copy of the store, made before, stays whole whichever parts it is given later."""
-    store: Store = request.getfixturevalue(which)
-    third = Store(Path(shutil.copytree(made[False].root, tmp_path / "third")))
     wanted = events(third)
-    archive(store, target, FIRST)
-    for other in (store, target):
-        copy_files([file for file in EventLog(other).files() if file.stem.startswith("split-")], third)
+    archive(either, target, FIRST)
+    for other in (either, target):
+        copy_files(_parts(other), third)
 
         assert events(third) == wanted
-    for other in (store, target):  # and whoever has a part takes the file in its place
+    for other in (either, target):  # and whoever has a part takes the file in its place
         sync(third, other)
         assert set(map(tuple, (events(other)["timings"], events(other)["runs"]))) == {
             tuple(wanted["timings"]), tuple(wanted["runs"])
         }  # fmt: skip
-    archive(store, target, FIRST)
-    assert runs(store) == {f"new-{n}" for n in range(4)}
+    archive(either, target, FIRST)
+    assert runs(either) == {f"new-{n}" for n in range(4)}
 
 
-@pytest.mark.parametrize("which", ["store", "compacted"])
-def test_compacting_drops_parts_of_what_is_here_whole(
-    which: str, request: pytest.FixtureRequest, made: dict[bool, Store], target: Store, tmp_path: Path
-) -> None:
+def test_compacting_drops_parts_of_what_is_here_whole(either: Store, target: Store, third: Store) -> None:
     """They count for nothing, and every command would look into them; parts of what is not here, or is damaged, stay."""
-    store: Store = request.getfixturevalue(which)
-    third = Store(Path(shutil.copytree(made[False].root, tmp_path / "third")))
     wanted = events(third)
-    archive(store, target, FIRST)
-    copy_files(parts := _parts(store), third)
+    archive(either, target, FIRST)
+    copy_files(parts := _parts(either), third)
     damaged = next(file for file in EventLog(third).files() if file.name in splits(parts[0].path))
     content = damaged.path.read_bytes()
     damaged.path.write_bytes(b"oops")
@@ -328,10 +329,10 @@ def test_compacting_drops_parts_of_what_is_here_whole(
     damaged.path.write_bytes(content)
 
     compact(third, below_bytes=0, target_bytes=1)
-    compact(store, below_bytes=0, target_bytes=1)
+    compact(either, below_bytes=0, target_bytes=1)
     assert (events(third), _parts(third)) == (wanted, [])
-    assert [part.name for part in _parts(store)] == [part.name for part in parts]
-    assert sound(store, third)
+    assert [part.name for part in _parts(either)] == [part.name for part in parts]
+    assert sound(either, third)
 
 
 def _parts(store: Store) -> list[LogFile]:
