@@ -1,13 +1,17 @@
-# make demo    install, then run the main job on real work into ./demo
-# make test    install, then format, types and tests
-# make bench   install, then the figures, each beside a reference measured in the same run (let nothing run beside it)
+# make demo       install, then run the main job on real work into ./demo
+# make test       install, then format, types and tests
+# make test-all   the same, with the studies and the exhaustive tests
+# make bench      install, then the figures, each beside a reference measured in the same run (let nothing run beside it)
 
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 BENCH := BENCH_STORE=$(DEMO)/.bench $(BIN)/bench
 
-.PHONY: install demo test bench clean
+# Modules are compiled once, not at each of the thousands of starts in the tests.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: install demo test test-all bench clean
 
 install: .venv/installed
 
@@ -31,11 +35,12 @@ demo: install
 	@echo
 	@echo "Look at $(DEMO)/runtime-vs-tokens.png, open $(DEMO)/report.html, or ask: BENCH_STORE=$(DEMO)/.bench $(BIN)/bench sql"
 
-test: install
+test-all: MARKS := -m ''
+test test-all: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto $(MARKS)
 
 bench: install
 	$(BIN)/python -m tests.benchmarks

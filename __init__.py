@@ -10,11 +10,12 @@ with bench.run("my-config") as run:
 
 from typing import TYPE_CHECKING, Any
 
+from ._version import __version__
+
 if TYPE_CHECKING:
-    from .measure.benchmarks import benchmark
+    from .measure.functions.benchmarks import benchmark
     from .warehouse.recorder import Case, Run, run
 
-__version__ = "0.1.0"
 __all__ = ["Case", "Run", "__version__", "benchmark", "run"]
 
 
@@ -25,7 +26,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(recorder, name)
     if name == "benchmark":
-        from .measure.benchmarks import benchmark
+        from .measure.functions.benchmarks import benchmark
 
         return benchmark
     raise AttributeError(f"module 'bench' has no attribute {name!r}")

@@ -5,44 +5,50 @@ import gc
 import importlib
 import os
 import signal
+import subprocess
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import __version__
+from ._version import __version__
+from .query.higher_rooms import HigherRooms
 from .warehouse.errors import BenchError, Exit, UnknownName
+
+if TYPE_CHECKING:
+    from .warehouse.store import Store
 
 # name -> (module, attribute, short help). Static, so that `bench --help` imports none of them.
 COMMANDS: dict[str, tuple[str, str, str]] = {
-    "measure": (".measure.commands", "measure", "Measure models, programs and running processes."),
-    "ingest": (".ingest.commands", "ingest", "Load results, ours and other tools', into the store."),
-    "sql": (".query.commands", "sql", "Ask the warehouse anything, read-only."),
-    "views": (".query.commands", "views", "List the views and tables with their columns and meanings."),
-    "speedups": (".query.commands", "speedups", "Every backend against its baseline, with intervals."),
-    "compare": (".query.compare_command", "compare", "Compare two sides case by case, with verdicts."),
-    "regressions": (".query.regressions_command", "regressions", "What got worse since the runs before, beyond noise."),
-    "history": (".query.history_command", "history", "What changed over many runs: steps and slow drifts."),
+    "measure": (".measure.command", "measure", "Measure models, programs and running processes."),
+    "ingest": (".ingest.command", "ingest", "Load results, ours and other tools', into the store."),
+    "sql": (".query.command", "sql", "Ask the warehouse anything, read-only."),
+    "views": (".query.command", "views", "List the views and tables with their columns and meanings."),
+    "speedups": (".query.command", "speedups", "Every backend against its baseline, with intervals."),
+    "compare": (".query.comparison.command", "compare", "Compare two sides case by case, with verdicts."),
+    "regressions": (".query.regression.command", "regressions", "What got worse since the runs before, beyond noise."),
+    "history": (".query.change.command", "history", "What changed over many runs: steps and slow drifts."),
     "report": (".viz.report", "report", "Report a run as Markdown or as one offline page."),
-    "export": (".query.export_command", "export", "Write runs as the files of other tools."),
-    "runs": (".query.commands", "runs", "List runs, newest first."),
-    "configs": (".query.commands", "configs", "List configs and what is known of each."),
-    "cases": (".query.commands", "cases", "List cases and how each ended."),
-    "sources": (".query.commands", "sources", "List imported files with their accounting."),
-    "rejects": (".query.commands", "rejects", "List records that could not be read, and why."),
-    "show": (".query.commands", "show", "Show one run: environment, cases, outcomes."),
-    "explain": (".query.explain_command", "explain", "Trace a figure to its SQL, samples and files."),
-    "env-diff": (".query.explain_command", "env_diff", "What differs between the environments of two sides."),
-    "plan": (".query.explain_command", "plan", "How many runs it takes to see a change of a given size."),
-    "cost-model": (".query.cost_model_command", "cost_model", "Fit what a scheduler step costs by its tokens."),
-    "viz": (".viz.commands", "viz", "Draw charts of queries."),
-    "doctor": (".measure.doctor_command", "command", "What would disturb measurements here, and the noise floor."),
-    "recover": (".warehouse.commands", "recover", "Seal the journals of processes that died."),
-    "rebuild": (".warehouse.commands", "rebuild", "Build the warehouse anew from the event log."),
-    "verify": (".warehouse.commands", "verify", "Check every file's checksum and accounting."),
-    "sync": (".warehouse.sync_command", "sync", "Copy what one store has and another lacks, disk or bucket."),
-    "compact": (".warehouse.commands", "compact", "Merge small event files without changing any result."),
-    "archive": (".warehouse.commands", "archive", "Move old runs into another store."),
+    "export": (".query.export.command", "export", "Write runs as the files of other tools."),
+    "runs": (".query.command", "runs", "List runs, newest first."),
+    "configs": (".query.command", "configs", "List configs and what is known of each."),
+    "cases": (".query.command", "cases", "List cases and how each ended."),
+    "sources": (".query.command", "sources", "List imported files with their accounting."),
+    "rejects": (".query.command", "rejects", "List records that could not be read, and why."),
+    "show": (".query.command", "show", "Show one run: environment, cases, outcomes."),
+    "explain": (".query.explain.command", "explain", "Trace a figure to its SQL, samples and files."),
+    "env-diff": (".query.explain.command", "env_diff", "What differs between the environments of two sides."),
+    "plan": (".query.explain.command", "plan", "How many runs it takes to see a change of a given size."),
+    "cost-model": (".query.cost.command", "cost_model", "Fit what a scheduler step costs by its tokens."),
+    "viz": (".viz.command", "viz", "Draw charts of queries."),
+    "doctor": (".measure.doctor.command", "command", "What would disturb measurements here, and the noise floor."),
+    "recover": (".warehouse.upkeep.command", "recover", "Seal the journals of processes that died."),
+    "rebuild": (".warehouse.upkeep.command", "rebuild", "Build the warehouse anew from the event log."),
+    "verify": (".warehouse.upkeep.command", "verify", "Check every file's checksum and accounting."),
+    "sync": (".warehouse.remote.command", "sync", "Copy what one store has and another lacks, disk or bucket."),
+    "compact": (".warehouse.upkeep.command", "compact", "Merge small event files without changing any result."),
+    "archive": (".warehouse.upkeep.command", "archive", "Move old runs into another store."),
 }
 
 
@@ -91,7 +97,8 @@ class Lazy(click.Group):
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="bench")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Measure, keep, question and draw the performance of ML systems.
 
     \b
@@ -101,6 +108,23 @@ def cli() -> None:
         bench viz runtime-vs-tokens --configs A B -o chart.png
         bench sql "SELECT config, count(*) FROM schedule_chunks JOIN runs USING (run_id) GROUP BY 1"
     """
+    context.obj = HigherRooms(_ingest_path, _measure_again)
+
+
+def _ingest_path(store: "Store", path: str) -> None:
+    """`bench compare FOLDER …` ingests the folder."""
+    from .ingest.command import ingest_path
+
+    ingest_path(store, path)
+
+
+def _measure_again(command: Sequence[str], run_id: str) -> int:
+    """`bench regressions --confirm` measures in a process of its own, which imports what the first measurement imported.
+
+    Its standard output goes to stderr; -P keeps modules of the working directory out.
+    """
+    words = [sys.executable, "-P", "-m", "bench", *command[1:], "--tag", f"confirms={run_id}"]
+    return subprocess.run(words, stdout=2).returncode
 
 
 def main() -> Any:

@@ -123,6 +123,6 @@ def _theirs(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _once(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from .measure.finishing import finished
+    from .measure.functions.awaiting import finished
 
     return finished(function(*args, **kwargs), keep=True)

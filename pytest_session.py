@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from .warehouse.console.numbers import duration, ratio
+from .warehouse.console.options import share
 from .warehouse.errors import BenchError
-from .warehouse.options import share
 from .warehouse.store import Store
-from .warehouse.words import duration, ratio
 
 if TYPE_CHECKING:
-    from .measure.call_measurement import Measured
+    from .measure.functions.in_process import CallMeasurement
     from .warehouse.database import Warehouse
     from .warehouse.recorder import Case, Run
 
@@ -44,7 +44,9 @@ class Measurements:
         """
         self._options = config.option
         self._run: Run | None = None
-        self._cases: dict[str, tuple[pytest.Item, Case, Measured]] = {}  # by node id, those that were measured whole
+        self._cases: dict[
+            str, tuple[pytest.Item, Case, CallMeasurement]
+        ] = {}  # by node id, those that were measured whole
         self._judged: dict[str, tuple[bool, str]] = {}  # by case id: whether it became slower, and what to say
         self._said: list[str] = []
         with _told_by_pytest():
@@ -57,7 +59,7 @@ class Measurements:
 
     def _base_named(self, name: str) -> str:
         """The newest run of the suite that answers to a name."""
-        from .query.names import resolve_runs
+        from .query.resolve import resolve_runs
 
         with self._warehouse() as warehouse:
             ours = {run_id for (run_id,) in warehouse.rows("SELECT run_id FROM runs WHERE suite = ?", [SUITE])}
@@ -82,7 +84,7 @@ class Measurements:
         self, item: pytest.Item, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Measure the call of a test, and return what it returned."""
-        from .measure.call_measurement import measure_call
+        from .measure.functions.in_process import measure_call
         from .warehouse import recorder
 
         if sys.gettrace() is not None and not self._said:
@@ -137,9 +139,9 @@ class Measurements:
 
     def _judge(self, run: "Run") -> None:
         """Compare with the base, case by case; the run is the unit of evidence, not the sample."""
-        from .query.compare import compare
-        from .query.history import false_discovery_rates
-        from .query.sides import find_sides
+        from .query.change.history import false_discovery_rates
+        from .query.comparison.compare import compare
+        from .query.comparison.sides import find_sides
 
         with self._warehouse() as warehouse:
             base = self._base or self._previous(warehouse, run)
@@ -170,12 +172,12 @@ class Measurements:
 
     def _previous(self, warehouse: "Warehouse", run: "Run") -> str | None:
         query = """
-            SELECT other.run_id
-            FROM runs AS run JOIN runs AS other USING (config, suite)
-            WHERE run.run_id = ? AND other.run_id <> run.run_id
-            ORDER BY other.started_at DESC LIMIT 1
+            SELECT run_id
+            FROM runs
+            WHERE (config, suite) IN (SELECT (config, suite) FROM runs WHERE run_id = $run) AND run_id <> $run
+            ORDER BY started_at DESC LIMIT 1
         """
-        return next((run_id for (run_id,) in warehouse.rows(query, [run.run_id])), None)
+        return next((run_id for (run_id,) in warehouse.rows(query, {"run": run.run_id})), None)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """A line for each measurement, and what to know of them all."""

@@ -7,6 +7,6 @@ spark.sql("SELECT name, backend, speedup FROM speedups").show()
 bench.spark.ask(spark, "FROM flags(min_speedup := 0.97)").show()
 """
 
-from .query.spark_views import ask, register
+from .query.engines.spark_views import ask, register
 
 __all__ = ["ask", "register"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from ..warehouse.events import Run
+    from ..warehouse.events import RunRecord
     from ..warehouse.log import Batch
 
 ENTRY_POINTS = "bench.formats"
@@ -153,7 +153,7 @@ class Tally:
     loaded: int = 0
     rejected: int = 0
     notes: list[str] = field(default_factory=list)  # what else there is to say, in sentences
-    runs: "list[Run]" = field(default_factory=list)  # new ones that the file describes
+    runs: "list[RunRecord]" = field(default_factory=list)  # new ones that the file describes
     shares: "dict[str, Tally]" = field(
         default_factory=dict
     )  # of each run it describes; without one, the part's own is made
@@ -227,6 +227,8 @@ def formats() -> dict[str, Format]:
 
     found: list[type[Format]] = []
     for module in pkgutil.iter_modules(package.__path__):
+        if module.name.startswith("_"):  # parts that several formats share
+            continue
         loaded = importlib.import_module(f"{package.__name__}.{module.name}")
         found += [
             value

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..warehouse.errors import BenchError
-from .files import Place, describe, find_files, read_head
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head, find_format, formats
-from .known import Fingerprint, Known, KnownSources, content_uuid, fingerprint
+from .readers.files import FileLocation, describe, find_files, read_head
+from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
 PLANNED = 0  # next_line of a source that this plan will load
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedPath:
     """One PATH of the command line."""
 
     path: Path
@@ -61,7 +61,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Plan:
+class IngestPlan:
     """What will be done, and what there is to say about the rest."""
 
     items: list[Item] = field(default_factory=list)
@@ -84,7 +84,7 @@ class _File:
     name: str
     print: Fingerprint
     kind: str  # name of its format
-    match: Known | None  # the file, or its beginning, as it is known
+    match: IndexedSource | None  # the file, or its beginning, as it is known
     also: str | None = None  # config under which the same content is known, where the user wants another
     forced: Format | None = None
 
@@ -98,7 +98,7 @@ class _File:
         return self.match is not None and self.match.end_byte == self.print.size_bytes
 
 
-def parse(text: str, said: Said) -> Wanted:
+def parse(text: str, said: Said) -> RequestedPath:
     """PATH or NAME:PATH, split at the first colon that is followed by an existing path.
 
     Raises:
@@ -107,7 +107,7 @@ def parse(text: str, said: Said) -> Wanted:
     if not os.path.lexists(text):
         for index, character in enumerate(text):
             if character == ":" and index and os.path.exists(text[index + 1 :]):
-                return Wanted(Path(text[index + 1 :]), text[:index])
+                return RequestedPath(Path(text[index + 1 :]), text[:index])
     path = Path(text)
     if not path.exists() and "://" in text:  # not repeated: it may hold a credential
         raise BenchError("an address is no file or folder. A store in a bucket is copied with: bench sync SRC DST")
@@ -116,18 +116,18 @@ def parse(text: str, said: Said) -> Wanted:
         near = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
         hint = f" Nearest: {folder / near[0]}." if near else ""
         raise BenchError(f"no file or folder {text!r}.{hint} Give PATH or NAME:PATH.")
-    return Wanted(path, said.config)
+    return RequestedPath(path, said.config)
 
 
 def make_plan(
-    wanted: Iterable[Wanted], said: Said, known: KnownSources, tell: Callable[[int], None] | None = None
-) -> Plan:
+    wanted: Iterable[RequestedPath], said: Said, known: KnownSources, tell: Callable[[int], None] | None = None
+) -> IngestPlan:
     """Look at every file, and decide.
 
     Raises:
         BenchError: A path given holds nothing that any format recognises.
     """
-    plan = Plan()
+    plan = IngestPlan()
     for want in wanted:
         if said.own is None and is_store(want.path):
             plan.stores.append(want.path)
@@ -143,7 +143,9 @@ def is_store(path: Path) -> bool:
     return path.suffix == ".parquet" and path.is_file() and not find_format("bench-table").recognise(read_head(path))
 
 
-def _plan_set(want: Wanted, said: Said, known: KnownSources, plan: Plan, tell: Callable[[int], None] | None) -> None:
+def _plan_set(
+    want: RequestedPath, said: Said, known: KnownSources, plan: IngestPlan, tell: Callable[[int], None] | None
+) -> None:
     """Plan the files of one PATH: one result set, one run for each format in it."""
     forced = said.own or (find_format(said.format) if said.format else None)
     folder = (want.path if want.path.is_dir() else want.path.absolute().parent).resolve()
@@ -210,12 +212,12 @@ def _fingerprints(
 
 
 def _look(
-    place: Place,
+    place: FileLocation,
     print_of: Callable[[], Fingerprint],
     label: str | None,
     forced: Format | None,
     known: KnownSources,
-    plan: Plan,
+    plan: IngestPlan,
     unknown: dict[str, str],
 ) -> _File | None:
     """Fingerprint a file, find it among the known or recognise it; None if there is nothing to load in it."""
@@ -255,7 +257,7 @@ def _look(
     return _File(path, place.name, print_, kind.name, None, same[0].config if same else None, forced)
 
 
-def _same_file(row: Known, place: Place, print_: Fingerprint, forced: Format | None) -> bool:
+def _same_file(row: IndexedSource, place: FileLocation, print_: Fingerprint, forced: Format | None) -> bool:
     """Whether a known part whose bytes begin this file is this file, shorter or as it is."""
     path = place.path
     if forced is not None and row.format != forced.name:
@@ -285,7 +287,7 @@ def _recognise(head: Head) -> Format | None:
     return found[0] if found else None
 
 
-def _plan_run(files: list[_File], label: str | None, default: str, known: KnownSources, plan: Plan) -> None:
+def _plan_run(files: list[_File], label: str | None, default: str, known: KnownSources, plan: IngestPlan) -> None:
     """Plan the files of one format: where one of them is known, the others join its run."""
     if all(file.is_unchanged() for file in files):
         plan.items += [_grown(file, file.match, plan) for file in files if file.match is not None]
@@ -339,7 +341,7 @@ def _differs(file: _File, earlier: dict[str, str]) -> bool:
     return head is not None and not (file.format.grows and head == file.print.head_sha256)
 
 
-def _grown(file: _File, row: Known, plan: Plan) -> Item:
+def _grown(file: _File, row: IndexedSource, plan: IngestPlan) -> Item:
     item = Item(file.path, row.config, row.format, known_lines=row.next_line - 1)
     if row.next_line == PLANNED:
         item.twin, item.known_lines = row.source_id, 0
@@ -365,7 +367,7 @@ def _grown(file: _File, row: Known, plan: Plan) -> Item:
 
 
 def _fresh(
-    file: _File, config: str, run_id: str, known: KnownSources, plan: Plan, *, whole: bool = False
+    file: _File, config: str, run_id: str, known: KnownSources, plan: IngestPlan, *, whole: bool = False
 ) -> Item:  # fmt: skip
     item = Item(file.path, config, file.format.name)
     end = _last_line_end(file, 0, plan) if file.format.grows else file.print.size_bytes
@@ -387,11 +389,11 @@ def _fresh(
         new_run=run_id not in known.runs, source_id=source_id, part=0, start_byte=0, end_byte=end, first_line=1,
         sha256=sha256, head_sha256=head,
     )  # fmt: skip
-    known.add(Known(source_id, 0, run_id, config, file.name, file.format.name, end, sha256, head, PLANNED))
+    known.add(IndexedSource(source_id, 0, run_id, config, file.name, file.format.name, end, sha256, head, PLANNED))
     return item
 
 
-def _last_line_end(file: _File, start: int, plan: Plan) -> int:
+def _last_line_end(file: _File, start: int, plan: IngestPlan) -> int:
     """Where the last whole record ends; a last line without line feed counts if it is one."""
     size = file.print.size_bytes
     tail = b""

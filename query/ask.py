@@ -113,4 +113,4 @@ def readable(warehouse: "Warehouse") -> dict[str, str]:
         for view in sql.views().values()
         if view.arguments is not None and view.columns
     }
-    return {name: name for (name,) in sorted(rows)} | macros
+    return {name: name for (name,) in sorted(rows)} | {name: name for name in sql.computed()} | macros

@@ -11,8 +11,8 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..warehouse.output import escape
-from ..warehouse.words import amount, number, times
+from ..warehouse.console.numbers import amount, number, times
+from ..warehouse.console.tables import escape
 
 COMMENT_LIMIT = 65_536  # characters of an issue comment on GitHub; other forges allow more
 
@@ -34,7 +34,7 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """What a column of a table is called and holds."""
 
     name: str
@@ -56,7 +56,7 @@ class Column:
 class Table:
     """Rows of values under columns."""
 
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[Any]]
 
     def without_empty(self) -> "Table":

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import BenchError
-from ..warehouse.output import write_rows
 from .ask import ask, readable
+from .computed import compute
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -28,6 +29,7 @@ def converse(warehouse: "Warehouse", fmt: str) -> None:
     with _line_editing(list(readable(warehouse).values())):
         for statement in _statements():
             try:
+                compute(warehouse, statement)
                 answer = ask(warehouse, statement)
                 if answer is not None:
                     write_rows(answer.columns, answer.rows, fmt)

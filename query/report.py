@@ -5,12 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.errors import NothingToShow
-from . import environments, regressions
 from .ask import ask
-from .compare_render import metric
-from .document import Column, Document, Section, Table
-from .names import resolve_run
-from .regressions import Limits, Rule
+from .comparison import environments
+from .comparison.render import metric
+from .document import Document, Section, Table, TableColumn
+from .regression import regressions
+from .regression.regressions import Limits, RegressionRule
+from .resolve import resolve_run
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 PANEL = ("suite", "mode", "dtype", "device", "backend")
 HISTORY = 10  # runs
 _AXES = (
-    Column("suite"), Column("model"), Column("mode"), Column("device"), Column("dtype"), Column("backend"),
-    Column("batch", "count"), Column("length", "count"), Column("parameters"),
+    TableColumn("suite"), TableColumn("model"), TableColumn("mode"), TableColumn("device"),
+    TableColumn("dtype"), TableColumn("backend"),
+    TableColumn("batch", "count"), TableColumn("length", "count"), TableColumn("parameters"),
 )  # fmt: skip
 _NAMES = {column.name for column in _AXES} - {"model"}
 _KIND_OF_UNIT = {"ns": "duration", "bytes": "bytes", "count": "count", "ratio": "ratio", "s": "seconds"}
@@ -39,7 +41,7 @@ def report(
     name: str = "latest",
     against: str | None = None,
     *,
-    rule: Rule | None = None,
+    rule: RegressionRule | None = None,
     limits: Limits | None = None,
 ) -> Report:
     """Report a run, and what changed since another.
@@ -63,7 +65,7 @@ def report(
     run_id = resolve_run(warehouse, name)
     before = resolve_run(warehouse, against) if against is not None else _run_before(warehouse, run_id)
     (details,) = _rows(warehouse, "SELECT * FROM run_details WHERE run_id = ?", [run_id])
-    found = regressions.judge(warehouse, runs, rule or Rule(), limits)
+    found = regressions.judge(warehouse, runs, rule or RegressionRule(), limits)
     parts = (
         _summary(warehouse, run_id, before, limits),
         _findings(found),
@@ -150,10 +152,12 @@ def _summary(warehouse: "Warehouse", run_id: str, before: str | None, limits: Li
         ORDER BY {", ".join(f"own.{axis}" for axis in PANEL)}
     """
     columns = [
-        *map(Column, PANEL), Column("geomean speedup", "ratio"), Column("low", "ratio"), Column("high", "ratio"),
-        Column("over", "count"), Column("speedup before", "ratio"), Column("passing"), Column("passing before"),
-        Column("compile", "seconds"), Column("compile before", "seconds"), Column("memory", "ratio"),
-        Column("memory before", "ratio"), Column("flagged", "count"), Column("skipped", "count"),
+        *map(TableColumn, PANEL), TableColumn("geomean speedup", "ratio"), TableColumn("low", "ratio"),
+        TableColumn("high", "ratio"),
+        TableColumn("over", "count"), TableColumn("speedup before", "ratio"), TableColumn("passing"),
+        TableColumn("passing before"),
+        TableColumn("compile", "seconds"), TableColumn("compile before", "seconds"), TableColumn("memory", "ratio"),
+        TableColumn("memory before", "ratio"), TableColumn("flagged", "count"), TableColumn("skipped", "count"),
     ]  # fmt: skip
     table = _table(warehouse, columns, query, {"run": run_id, "before": before, **asdict(limits)})
     if table is None:
@@ -169,12 +173,13 @@ def _findings(found: Sequence[Mapping[str, Any]]) -> Section:
     """What regressed, is suspected, flagged, lost or improved, worst first."""
     told = [row for row in found if row["verdict"] not in ("STEADY", "UNSURE")]
     columns = [
-        Column("verdict"), *_AXES, Column("metric"), Column("before"), Column("now"), Column("change", "change"),
-        Column("low", "change"), Column("high", "change"), Column("reason"), Column("since"),
+        TableColumn("verdict"), *_AXES, TableColumn("metric"), TableColumn("before"), TableColumn("now"),
+        TableColumn("change", "change"),
+        TableColumn("low", "change"), TableColumn("high", "change"), TableColumn("reason"), TableColumn("since"),
     ]  # fmt: skip
     rows = []
     for row in told:
-        kind = Column("", _KIND_OF_UNIT.get(str(row.get("unit")), "number"))
+        kind = TableColumn("", _KIND_OF_UNIT.get(str(row.get("unit")), "number"))
         before, now = kind.shown(row.get("baseline")), kind.shown(row.get("value"))
         since = str(row.get("since_commit") or row.get("since_run_id") or "")[:12]
         axes = [row.get(axis) for axis in regressions.AXES]
@@ -208,12 +213,13 @@ def _changes(warehouse: "Warehouse", before: str, runs: Sequence[str]) -> Sectio
     if not found:
         return None
     columns = [
-        Column("verdict"), *_AXES, Column("metric"), Column("there"), Column("here"), Column("ratio", "ratio"),
-        Column("low", "ratio"), Column("high", "ratio"), Column("reason"),
+        TableColumn("verdict"), *_AXES, TableColumn("metric"), TableColumn("there"), TableColumn("here"),
+        TableColumn("ratio", "ratio"),
+        TableColumn("low", "ratio"), TableColumn("high", "ratio"), TableColumn("reason"),
     ]  # fmt: skip
     rows = []
     for row in found:
-        kind = Column("", _KIND_OF_UNIT.get(str(row["unit"]), "number"))
+        kind = TableColumn("", _KIND_OF_UNIT.get(str(row["unit"]), "number"))
         values = [kind.shown(row[key]) or None for key in ("base_value", "candidate_value")]
         axes = [row[axis] for axis in regressions.AXES]
         rows.append([row["verdict"], *axes, metric(row), *values, row["ratio"], row["low"], row["high"], row["reason"]])
@@ -229,7 +235,13 @@ def _flags(warehouse: "Warehouse", run_id: str, limits: Limits) -> Section | Non
         WHERE run_id = $run
         ORDER BY metric, suite, backend, name, mode, device, dtype, batch_size, sequence_length, parameters
     """
-    columns = [*_AXES, Column("metric"), Column("value", "number"), Column("limit", "number"), Column("why")]
+    columns = [
+        *_AXES,
+        TableColumn("metric"),
+        TableColumn("value", "number"),
+        TableColumn("limit", "number"),
+        TableColumn("why"),
+    ]
     table = _table(warehouse, columns, query, {"run": run_id, **asdict(limits)})
     if table is None:
         return None
@@ -247,10 +259,12 @@ def _scheduler(warehouse: "Warehouse", config: str) -> Section | None:
         FROM step_breakdown WHERE config = ?
     """
     columns = [
-        Column("config"), Column("steps", "count"), Column("tokens/s", "number"), Column("step, mean ms", "number"),
-        Column("model run, mean ms", "number"), Column("scheduling share", "share"), Column("tokens, mean", "number"),
-        Column("batch, mean", "number"), Column("prefill share", "share"), Column("waiting, mean", "number"),
-        Column("KV cache, most", "share"),
+        TableColumn("config"), TableColumn("steps", "count"), TableColumn("tokens/s", "number"),
+        TableColumn("step, mean ms", "number"),
+        TableColumn("model run, mean ms", "number"), TableColumn("scheduling share", "share"),
+        TableColumn("tokens, mean", "number"),
+        TableColumn("batch, mean", "number"), TableColumn("prefill share", "share"), TableColumn("waiting, mean", "number"),
+        TableColumn("KV cache, most", "share"),
     ]  # fmt: skip
     table = _table(warehouse, columns, query, [config])
     if table is None:
@@ -267,8 +281,9 @@ def _history(warehouse: "Warehouse", run_id: str) -> Section | None:
         ORDER BY {", ".join(PANEL)}, began_at DESC
     """
     columns = [
-        *map(Column, PANEL), Column("date", "time"), Column("run"), Column("geomean speedup", "ratio"), Column("passing"),
-        Column("compile, mean", "seconds"), Column("memory ratio", "ratio"),
+        *map(TableColumn, PANEL), TableColumn("date", "time"), TableColumn("run"),
+        TableColumn("geomean speedup", "ratio"), TableColumn("passing"),
+        TableColumn("compile, mean", "seconds"), TableColumn("memory ratio", "ratio"),
     ]  # fmt: skip
     table = _table(warehouse, columns, query, [run_id])
     if table is None or len({row[len(PANEL) + 1] for row in table.rows}) < 2:
@@ -286,9 +301,10 @@ def _suites(warehouse: "Warehouse", run_id: str) -> Iterator[Section]:
         ORDER BY speedup NULLS FIRST, name, backend, mode, device, dtype, batch_size, sequence_length, parameters
     """
     columns = [
-        *_AXES[1:], Column("eager", "duration"), Column("latency", "duration"), Column("speedup", "ratio"),
-        Column("low", "ratio"), Column("high", "ratio"), Column("blocks", "count"), Column("compile", "duration"),
-        Column("memory ratio", "ratio"), Column("status"), Column("accuracy"),
+        *_AXES[1:], TableColumn("eager", "duration"), TableColumn("latency", "duration"), TableColumn("speedup", "ratio"),
+        TableColumn("low", "ratio"), TableColumn("high", "ratio"), TableColumn("blocks", "count"),
+        TableColumn("compile", "duration"),
+        TableColumn("memory ratio", "ratio"), TableColumn("status"), TableColumn("accuracy"),
     ]  # fmt: skip
     suites = warehouse.rows(
         "SELECT DISTINCT suite FROM case_summaries WHERE run_id = ? AND origin IS NOT NULL ORDER BY 1", [run_id]
@@ -310,10 +326,13 @@ def _left_out(warehouse: "Warehouse", run_id: str) -> Section | None:
         WHERE run_id = ? AND (rejected > 0 OR notes IS NOT NULL) ORDER BY path
     """
     tables = [
-        _table(warehouse, [*map(Column, PANEL), Column("left out of the geometric mean")], excluded, [run_id]),
+        _table(warehouse, [*map(TableColumn, PANEL), TableColumn("left out of the geometric mean")], excluded, [run_id]),
         _table(
             warehouse,
-            [Column("file"), *(Column(name, "count") for name in ("lines", "loaded", "rejected", "known")), Column("notes")],
+            [
+                TableColumn("file"), *(TableColumn(name, "count") for name in ("lines", "loaded", "rejected", "known")),
+                TableColumn("notes"),
+            ],
             files, [run_id],
         ),
     ]  # fmt: skip
@@ -327,13 +346,13 @@ def _environment(
     """What differs from the environment of the run before, then all of it."""
     facts = environments.facts(warehouse, [before] if before else [], runs)
     own = [[fact.kind, fact.field, fact.texts()[1]] for fact in facts if any(fact.candidate)]
-    tables = [Table([Column("kind"), Column("field"), Column("value")], own)]
+    tables = [Table([TableColumn("kind"), TableColumn("field"), TableColumn("value")], own)]
     sentences = []
     if before is not None:
         differ = [[fact.field, *fact.texts()] for fact in facts if not fact.same]
         sentences.append(environments.sentence(facts).capitalize() + f" from run {before[:13]}.")
         if differ:
-            tables.insert(0, Table([Column("field"), Column("there"), Column("here")], differ))
+            tables.insert(0, Table([TableColumn("field"), TableColumn("there"), TableColumn("here")], differ))
     if details["command"]:
         sentences.append(f"Measured by: {details['command']}")
     return Section(
@@ -353,7 +372,7 @@ def _of(table: Table, key: str, title: str, *sentences: str, folded: bool = Fals
     return Section(key=key, title=title, sentences=told, tables=[brief], folded=folded, weight=weight)
 
 
-def _table(warehouse: "Warehouse", columns: Sequence[Column], query: str, parameters: object) -> Table | None:
+def _table(warehouse: "Warehouse", columns: Sequence[TableColumn], query: str, parameters: object) -> Table | None:
     """The rows of a query under these columns; None without rows."""
     answer = ask(warehouse, query, parameters)
     assert answer is not None, "a SELECT gives rows"

@@ -8,13 +8,13 @@ from .. import sql
 from ..warehouse.errors import UnknownName
 from ..warehouse.schema import quote
 from .ask import Answer, ask, readable
-from .names import check_values, resolve_run
+from .resolve import check_values, resolve_run
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 KINDS = {"config": "config", "backend": "backend", "name": "model", "suite": "suite", "status": "status"}
-KINDS_OF_VIEW = ("view", "macro", "table")
+KINDS_OF_VIEW = ("view", "macro", "computed", "table")
 RESERVED = {"trim"}  # argument names that DuckDB before 2.0 takes only in quotes
 
 
@@ -56,27 +56,15 @@ def select(
     return answer
 
 
-# Of two rows of run_details, whether they are of one fleet, see `bench measure models --fleet`.
-SHARED_PLAN = """
-    run.config = other.config AND (run.tags ->> 'fleet') = (other.tags ->> 'fleet')
-    AND run.git_commit IS NOT DISTINCT FROM other.git_commit
-"""
-
-
 def newest_runs(warehouse: "Warehouse", view: str) -> list[str]:
-    """The newest run of every config that has rows in a view, and those that shared its plan."""
-    query = f"""
-        WITH newest AS (
-            SELECT arg_max(run_id, (began_at, run_id)) AS run_id FROM run_summaries
-            WHERE run_id IN (SELECT run_id FROM {view}) GROUP BY config
-        )
-        SELECT run_id FROM newest
-        UNION
-        SELECT other.run_id
-        FROM newest JOIN run_details AS run USING (run_id) JOIN run_details AS other ON {SHARED_PLAN}
-        ORDER BY 1
-    """
-    return [run_id for (run_id,) in warehouse.rows(query)]
+    """The newest run of every config that has rows in a view, and the runs that took from the same plan."""
+    newest = (
+        "SELECT arg_max(run_id, (began_at, run_id)) FROM run_summaries"
+        f" WHERE run_id IN (SELECT run_id FROM {view}) GROUP BY config"
+    )
+    runs = {run_id for (run_id,) in warehouse.rows(newest)}
+    plan = "SELECT other_run_id FROM related_runs WHERE same_plan AND list_contains(?::VARCHAR[], run_id)"
+    return sorted(runs | {run_id for (run_id,) in warehouse.rows(plan, [sorted(runs)])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +89,11 @@ def catalog(warehouse: "Warehouse") -> Answer:
     for name, form in readable(warehouse).items():
         if not name.startswith("_"):
             view = sql.views().get(name)
-            kind = "table" if view is None else "view" if view.arguments is None else "macro"
-            grain = (docs.get(name) or "").partition(". ")[0].removesuffix(".")
+            computed = sql.computed().get(name)
+            kind = (
+                "computed" if computed else "table" if view is None else "view" if view.arguments is None else "macro"
+            )
+            grain = (computed.doc if computed else docs.get(name) or "").partition(". ")[0].removesuffix(".")
             rows.append((kind, form, grain))
     rows.sort(key=lambda row: (KINDS_OF_VIEW.index(row[0]), row[1]))
     return Answer(["kind", "name", "rows"], iter(rows))
@@ -128,12 +119,16 @@ def describe(warehouse: "Warehouse", name: str) -> Described:
     if name not in forms:
         near = [known for known in forms if not known.startswith("_")]
         raise UnknownName("view or table", name, near, cure="List them with: bench views")
+    if computed := sql.computed().get(name):
+        return Described(name, computed.doc, [(column, of.type, of.meaning) for column, of in computed.columns.items()])
     view = sql.views().get(name)
     must = [a for a in (view.arguments if view else None) or () if a.default is None]  # lists of runs
     read = f"{name}({', '.join(['NULL::VARCHAR[]'] * len(must))})" if must else forms[name]
     types = warehouse.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {read})")
     if view is not None:
-        return Described(signature(view), view.doc, [(column, kind, view.columns[column]) for column, kind in types])
+        return Described(
+            signature(view), view.doc, [(column, kind, view.columns[column].meaning) for column, kind in types]
+        )
     ((doc,),) = warehouse.rows("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [name])
     comments = dict(warehouse.rows("SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [name]))
     return Described(name, doc or "", [(column, kind, comments.get(column) or "") for column, kind in types])

@@ -1,20 +1,23 @@
 """The views and derived tables: one SELECT a file, documented column by column.
 
-A file begins with a comment of paragraphs, parted by empty `--` lines:
+A file begins with a comment of paragraphs, separated by empty `--` lines:
 
     -- One row per case measured with both eager and another backend.       the grain, then any notes
     --
     -- arguments: configs := NULL, trim := 10                                only in macros
     --
-    -- speedup   eager median / backend median; > 1 is faster,               the columns, in order;
-    --           NULL where either failed.                                   more indented lines continue one
+    -- axes: run, case without work_hash                                     the columns, in order: groups of `axes.txt`,
+    -- name      VARCHAR  Model.                                             what one of them means in this view,
+    -- speedup   DOUBLE   eager median / backend median; > 1 is faster,      and columns with their type and meaning;
+    --                    NULL where either failed.                          indented lines continue one
 
 and the rest is one SELECT. A file without columns whose doc begins "One value" is a scalar macro: the rest is an
 expression. What it needs more than once it names by a lambda over a list of one; a subquery would be joined back row by
 row, at ten times the price. A name that begins with `_` is a step which only other views read.
 
-Every file is also run on Spark (`warehouse.translate`), so it keeps to what translates: `len` is of lists and `length` of
-text, `unnest` stands alone in its column, a window function in no lambda, and a struct's fields are named one by one.
+Spark runs every file too (`query.engines.translate`), so a file keeps to what translates: `len` is of lists and `length` of
+text, `unnest` stands alone in its column, no lambda contains a window function, and the fields of a struct are named one by
+one.
 """
 
 import functools
@@ -24,7 +27,8 @@ import importlib.resources
 import re
 from dataclasses import dataclass
 
-_COLUMN = re.compile(r"(\w+)\s{2,}(\S.*)")
+_COLUMN = re.compile(r"(\w+)\s{2,}([A-Z]+(?:\[\])?)\s{2,}(\S.*)")  # name, type, meaning
+_GROUP = re.compile(r"(\w+)(?: without ([\w ]+))?")
 # what is read or called; comments and texts are passed over
 _READ = re.compile(r"--.*|'[^']*'|(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)|\b(\w+)\(")
 _STEP = re.compile(r"(?:\bWITH|,)\s+(\w+) AS (?:MATERIALIZED )?\(")
@@ -39,12 +43,20 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewColumn:
+    """One column of a view."""
+
+    type: str  # DuckDB's name of it
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """One SQL file: what it is called, what it means, what it gives."""
 
     name: str
     doc: str  # the grain first
-    columns: dict[str, str]  # name -> meaning, in order
+    columns: dict[str, ViewColumn]  # by name, in order
     arguments: tuple[Argument, ...] | None  # None: no macro
     body: str  # the SELECT, or a scalar macro's expression, without comment and semicolon
 
@@ -57,6 +69,11 @@ class View:
     def query(self) -> str:
         """The body as a query of its own."""
         return f"SELECT {self.body}" if self.scalar else self.body
+
+    @property
+    def last_select(self) -> str:
+        """The SELECT after all steps, for a caller that brings the steps it reads, under their names."""
+        return self.body[self.body.rindex("\nSELECT") + 1 :]
 
     @property
     def reads(self) -> set[str]:
@@ -78,6 +95,23 @@ def tables() -> dict[str, View]:
 
 
 @functools.cache
+def computed() -> dict[str, View]:
+    """Tables that Python computes when a query names them, by name; the body is `module:function` in the package."""
+    return {name: parse(name, text) for name, text in _files("computed").items()}
+
+
+@functools.cache
+def axes() -> dict[str, dict[str, ViewColumn]]:
+    """The groups of columns that headers refer to, by name."""
+    text = importlib.resources.files(__name__).joinpath("axes.txt").read_text(encoding="utf-8")
+    found = {}
+    for paragraph in text.strip().split("\n\n")[1:]:
+        name, _, lines = paragraph.partition("\n")
+        found[name] = _columns("axes.txt", lines)
+    return found
+
+
+@functools.cache
 def in_order() -> tuple[str, ...]:
     """Every derived table and view by name, each after all that it reads."""
     known = tables() | views()
@@ -89,13 +123,20 @@ def in_order() -> tuple[str, ...]:
 def digest() -> str:
     """SHA-256 of all SQL files: a warehouse built with another one has stale views."""
     texts = {folder: _files(folder) for folder in ("tables", "views")}
-    return hashlib.sha256(repr(texts).encode()).hexdigest()
+    return hashlib.sha256(repr((texts, axes())).encode()).hexdigest()
 
 
 def _files(folder: str) -> dict[str, str]:
-    files = importlib.resources.files(__name__).joinpath(folder).iterdir()
-    found = {file.name.removesuffix(".sql"): file for file in files if file.name.endswith(".sql")}
-    return {name: found[name].read_text(encoding="utf-8") for name in sorted(found)}
+    """The text of every SQL file by name, from a folder and the folders in it."""
+    found: dict[str, str] = {}
+    ahead = [importlib.resources.files(__name__).joinpath(folder)]
+    while ahead:
+        for entry in ahead.pop().iterdir():
+            if entry.is_dir():
+                ahead.append(entry)
+            elif entry.name.endswith(".sql"):
+                found[entry.name.removesuffix(".sql")] = entry.read_text(encoding="utf-8")
+    return dict(sorted(found.items()))
 
 
 def parse(name: str, text: str) -> View:
@@ -112,7 +153,7 @@ def parse(name: str, text: str) -> View:
     if not paragraphs or not paragraphs[0].startswith("One ") or not body:
         raise ValueError(f"{name}.sql: want a comment that begins with the grain ('One row per …'), then SQL")
     arguments = _arguments(paragraphs)
-    columns = _columns(name, paragraphs.pop()) if not paragraphs[0].startswith("One value") else {}
+    columns = _columns(f"{name}.sql", paragraphs.pop()) if not paragraphs[0].startswith("One value") else {}
     return View(name, " ".join(" ".join(paragraphs).split()), columns, arguments, body)
 
 
@@ -126,13 +167,29 @@ def _arguments(paragraphs: list[str]) -> tuple[Argument, ...] | None:
     return None
 
 
-def _columns(name: str, paragraph: str) -> dict[str, str]:
-    columns: dict[str, str] = {}
+def _columns(file: str, paragraph: str) -> dict[str, ViewColumn]:
+    columns: dict[str, ViewColumn] = {}
+    last = ""  # the column that an indented line continues
     for line in paragraph.splitlines():
-        if line.startswith(" ") and columns:
-            columns[next(reversed(columns))] += " " + line.strip()
+        if line.startswith("axes: "):
+            columns |= _groups(file, line.removeprefix("axes: "))
+        elif line.startswith(" ") and last:
+            columns[last] = ViewColumn(columns[last].type, f"{columns[last].meaning} {line.strip()}")
         elif match := _COLUMN.fullmatch(line.rstrip()):
-            columns[match[1]] = match[2]
+            last = match[1]
+            columns[last] = ViewColumn(match[2], match[3])
         else:
-            raise ValueError(f"{name}.sql: want '-- column   meaning', got {line!r}")
+            raise ValueError(f"{file}: want '-- column  TYPE  meaning' or '-- axes: group', got {line!r}")
+    return columns
+
+
+def _groups(file: str, text: str) -> dict[str, ViewColumn]:
+    """The columns of `run, case without work_hash`."""
+    columns: dict[str, ViewColumn] = {}
+    for part in text.split(", "):
+        match = _GROUP.fullmatch(part.strip())
+        group = axes().get(match[1]) if match else None
+        if match is None or group is None or not group.keys() >= (left_out := set((match[2] or "").split())):
+            raise ValueError(f"{file}: {part!r} is not a group of axes.txt: {', '.join(axes())}")
+        columns |= {name: column for name, column in group.items() if name not in left_out}
     return columns

@@ -8,10 +8,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from bench.warehouse import events
-from bench.warehouse.database import empty
 from bench.warehouse.events import Event
 from bench.warehouse.recorder import case_ids
 from bench.warehouse.schema import arrow_schema
+from bench.warehouse.snapshot import empty
 from bench.warehouse.views import compute_derived
 
 
@@ -59,36 +59,36 @@ class Builder:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def run(run_id: str = "run", config: str | None = None, source: str = "api", **fields: Any) -> events.Run:
+def run(run_id: str = "run", config: str | None = None, source: str = "api", **fields: Any) -> events.RunRecord:
     """A run; its config is its id unless given."""
-    return events.Run(run_id=run_id, config=config or run_id, source=source, **fields)
+    return events.RunRecord(run_id=run_id, config=config or run_id, source=source, **fields)
 
 
-def case(name: str = "model", run: str = "run", **axes: Any) -> events.Case:
+def case(name: str = "model", run: str = "run", **axes: Any) -> events.CaseRecord:
     """A case with the ids that its axes give it. `parameters` is a dict; `line` and `source_id` pass through."""
     passed = {key: axes.pop(key) for key in ("recorded_at", "source_id", "line") if key in axes}
     case_id, work_hash = case_ids(name=name, **axes)
     if axes.get("parameters") is not None:
         axes["parameters"] = events.Json(json.dumps(axes["parameters"]))
-    return events.Case(run_id=run, case_id=case_id, work_hash=work_hash, name=name, **axes, **passed)
+    return events.CaseRecord(run_id=run, case_id=case_id, work_hash=work_hash, name=name, **axes, **passed)
 
 
-def outcome(of: events.Case, status: str = "ok", **fields: Any) -> events.Outcome:
+def outcome(of: events.CaseRecord, status: str = "ok", **fields: Any) -> events.Outcome:
     """How a case ended."""
     return events.Outcome(run_id=of.run_id, case_id=of.case_id, status=status, **fields)
 
 
-def timing(of: events.Case, duration_ns: int, **fields: Any) -> events.Timing:
+def timing(of: events.CaseRecord, duration_ns: int, **fields: Any) -> events.Timing:
     """One timed sample of a case: steady latency of one loop unless said otherwise."""
     return events.Timing(run_id=of.run_id, case_id=of.case_id, duration_ns=duration_ns, **fields)
 
 
-def memory(of: events.Case, size_bytes: int, source: str = "rss", **fields: Any) -> events.MemorySample:
+def memory(of: events.CaseRecord, size_bytes: int, source: str = "rss", **fields: Any) -> events.MemorySample:
     """One peak of memory of a case."""
     return events.MemorySample(run_id=of.run_id, case_id=of.case_id, source=source, size_bytes=size_bytes, **fields)
 
 
-def metric(of: events.Case, name: str, value: float | None, **fields: Any) -> events.Metric:
+def metric(of: events.CaseRecord, name: str, value: float | None, **fields: Any) -> events.Metric:
     """One scalar of a case."""
     return events.Metric(run_id=of.run_id, case_id=of.case_id, metric=name, value=value, **fields)
 

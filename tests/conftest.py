@@ -1,28 +1,64 @@
 """Fixtures that every room's tests share."""
 
+import gc
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from .builders import Builder
 
+# Files whose tests share what takes long to make: each group runs in one process of xdist. `--dist loadgroup` would read
+# marks, which pytest 9.2 no longer lets it (pytest-xdist issue 1386).
+TOGETHER = {
+    "tests/sql/test_spark.py": "spark",  # one Java
+    "tests/sql/test_dialects.py": "spark",  # one translation of all views
+    "tests/warehouse/test_archive.py": "archive",
+    "tests/viz/test_charts.py": "charts",
+}
+
 # No property claims how long it takes: on a busy machine that differs.
-settings.register_profile("bench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("bench")
+settings.register_profile("exhaustive", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("bench", settings.get_profile("exhaustive"), max_examples=30)
 
 
-def pytest_configure() -> None:
-    """Have Ctrl-C mean the same to what tests start, wherever they run: a job in the background is begun without."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Try more examples of a property where the exhaustive tests run.
+
+    Ctrl-C means the same to what tests start, wherever they run: a job in the background is begun without.
+    """
+    settings.load_profile("bench" if "not exhaustive" in config.option.markexpr else "exhaustive")
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_unconfigure() -> None:
+    """Let go of all that pytest knows when the process ends.
+
+    Hypothesis times the garbage collector by a callback, which is among the last things that the interpreter lets go. It
+    leads to pytest's configuration, and so to every fixture; DuckDB would report its classes among them as leaked.
+    """
+    gc.callbacks.clear()
 
 
 @pytest.hookimpl(optionalhook=True)  # xdist need not be there
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores, since many tests wait for a process of theirs; more than eight only start up longer."""
     return min(8, (os.cpu_count() or 1) + 1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give out tests one by one, and the groups of TOGETHER whole."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduler(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return TOGETHER.get(nodeid.partition("::")[0], nodeid)
+
+    return Scheduler(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The house: floors, lazy imports, and a command line whose every command is documented."""
+"""The package: lazy imports, and a command line whose every command is documented."""
 
 import ast
 import os
@@ -16,7 +16,7 @@ import pytest
 from bench import cli
 
 ROOT = Path(__file__).parents[1]
-FLOORS = {"sql": 0, "warehouse": 1, "measure": 2, "ingest": 2, "query": 2, "viz": 3, "cli": 4}
+ROOMS = ("sql", "warehouse", "query", "measure", "ingest", "viz")
 HEAVY = ("altair", "duckdb", "numpy", "pandas", "pyarrow", "scipy", "torch", "vl_convert")
 NEEDS = {"measure": "torch", "viz": "altair"}  # extras without which a command may not even be imported
 
@@ -25,15 +25,9 @@ def modules() -> list[Path]:
     """Every module of the package, tests left out."""
     return sorted(
         path
-        for path in (*ROOT.glob("*.py"), *(p for room in FLOORS for p in (ROOT / room).rglob("*.py")))
+        for path in (*ROOT.glob("*.py"), *(p for room in ROOMS for p in (ROOT / room).rglob("*.py")))
         if path.name != "conftest.py"
     )
-
-
-def room(path: Path) -> str:
-    """The room a module lies in; root modules are above all rooms, but for the package itself, which every one may read."""
-    relative = path.relative_to(ROOT)
-    return relative.parts[0] if len(relative.parts) > 1 else "cli"
 
 
 def imports(path: Path) -> Iterator[tuple[str, bool]]:
@@ -49,21 +43,17 @@ def imports(path: Path) -> Iterator[tuple[str, bool]]:
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_room_imports_only_from_floors_below(path: Path) -> None:
-    """sql ◀ warehouse ◀ measure, ingest, query ◀ viz ◀ cli; inside the package imports are relative."""
-    here = room(path)
+def test_imports_inside_the_package_are_relative(path: Path) -> None:
+    """They resolve by file position, so that checkers and readers follow them; `test_house` has the floors."""
     for name, relative in imports(path):
-        if name.split(".")[0] != "bench":
-            continue
-        assert relative, f"{path}: {name} by its absolute name"
-        there = name.split(".")[1]
-        if there in FLOORS and there != here:
-            assert FLOORS[there] < FLOORS[here], f"{path} imports {name}"
+        assert relative or name.split(".")[0] != "bench", f"{path}: {name} by its absolute name"
 
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in modules() if path != ROOT / "measure" / "models.py"],  # torch modules and nothing else
+    [
+        path for path in modules() if path != ROOT / "measure" / "suites" / "builtin_models.py"
+    ],  # torch modules and nothing else
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_heavy_packages_are_imported_when_they_are_needed(path: Path) -> None:
@@ -81,14 +71,17 @@ def _names(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def test_the_package_list_is_the_tree() -> None:
-    """What pyproject.toml installs is every folder with modules, and every SQL file."""
+    """What pyproject.toml installs is every folder with modules, and every file that is not a module."""
     said = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = {path.parent.relative_to(ROOT) for path in modules()}
     assert set(said["packages"]) == {".".join(("bench", *folder.parts)) for folder in folders}
     assert all((ROOT / folder / "__init__.py").exists() for folder in folders)
-    patterns = said["package-data"]["bench.sql"]
-    packed = {path for pattern in patterns for path in (ROOT / "sql").glob(pattern)}
-    assert packed == set((ROOT / "sql").rglob("*.sql"))
+    for room, endings in {"sql": {".sql", ".txt"}, "viz/output": {".css", ".js"}}.items():
+        folder = ROOT / room
+        packed = {
+            path for pattern in said["package-data"][f"bench.{room.replace('/', '.')}"] for path in folder.glob(pattern)
+        }
+        assert packed == {path for path in folder.rglob("*") if path.suffix in endings}
 
 
 def imported(script: str, *names: str) -> set[str]:
@@ -118,7 +111,7 @@ def test_a_reader_who_leaves_is_no_finding() -> None:
     end, begin = os.pipe()
     os.close(end)
     with os.fdopen(begin, "wb") as out:
-        done = subprocess.run([sys.executable, "-m", "bench", "views", "--dialect", "trino"], stdout=out)
+        done = subprocess.run([sys.executable, "-m", "bench", "views", "--dialect", "duckdb"], stdout=out)
 
     assert done.returncode == 128 + signal.SIGPIPE
 

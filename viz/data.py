@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..query.names import check_values, resolve_run
+from ..query.resolve import check_values, resolve_run
 from ..query.tables import KINDS
 from ..warehouse.schema import literal, quote
 
@@ -35,7 +35,14 @@ def number(value: float) -> str:
     return repr(value) if math.isfinite(value) else f"'{value}'::DOUBLE"
 
 
-def keeping(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]]) -> str:
+def select(columns: str, source: str, *conditions: str, order: str = "", qualify: str = "") -> str:
+    """One statement over a view, as a chart prints it: what is selected, from where, what is kept, in which order."""
+    kept = " AND ".join(condition for condition in conditions if condition != "true") or "true"
+    clauses = {"SELECT": columns, "FROM": source, "WHERE": kept, "QUALIFY": qualify, "ORDER BY": order}
+    return "\n".join(f"{keyword} {text}" for keyword, text in clauses.items() if text)
+
+
+def build_filter(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]]) -> str:
     """The condition that keeps these values, as SQL; columns without values keep all.
 
     Args:
@@ -58,13 +65,13 @@ def keeping(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]
     return " AND ".join(conditions) or "true"
 
 
-def known_configs(warehouse: "Warehouse") -> tuple[str, ...]:
+def all_configs(warehouse: "Warehouse") -> tuple[str, ...]:
     """The configs of the store, from the oldest on: what each looks like follows from this order."""
     rows = warehouse.rows("SELECT config FROM run_summaries GROUP BY config ORDER BY min(began_at) NULLS LAST, config")
     return tuple(str(config) for (config,) in rows)
 
 
-def ask(warehouse: "Warehouse", statement: str) -> list[Row]:
+def read_rows(warehouse: "Warehouse", statement: str) -> list[Row]:
     """All rows of a statement, with values that JSON and JavaScript can hold."""
     cursor = warehouse.connection.execute(statement)
     names = [column[0] for column in cursor.description or ()]
@@ -96,7 +103,7 @@ def _plain(value: Any) -> Any:
     return value.isoformat(" ") if hasattr(value, "isoformat") else _plain(float(value))
 
 
-def found(row: Row, view: str) -> str:
+def lookup_command(row: Row, view: str) -> str:
     """The command that looks a case up again; empty where an id could do harm in a shell."""
     if not all(re.fullmatch(r"[\w.-]+", str(row[key]), re.ASCII) for key in ("run_id", "case_id")):
         return ""

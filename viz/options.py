@@ -1,45 +1,51 @@
-"""What every chart's command shares: its options, and the way from a question to files or the terminal."""
+"""Options of charts: a chart's `draw` declares its own, every command has those of the output, and delivers the figure."""
 
-import functools
+import inspect
 import os
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ..warehouse.options import Values, store_option
+from ..warehouse.console.options import Command, Values, store_option
 from ..warehouse.store import Store
-from .files import FORMATS
-from .theme import THEMES
+from .output.files import FORMATS
+from .style.theme import THEMES
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
-    from .figure import Figure
+    from .output.figure import Figure
 
 
-def _memory_limit() -> str:
-    """Of DuckDB: a quarter of the machine's memory, 1 GB at least. What does not fit is spilled to disk.
+class Option:
+    """A parameter of `draw` as an option of the command: its help, and what else `click.Option` takes.
 
-    A scatter of 100 million steps reads what it spills three times: three times the work at 1 GB as where it fits.
+    Name, default and kind are the parameter's: `False` makes a flag, `()` an option of several values, and a default
+    other than None is shown in the help.
     """
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not on every system
-        memory = 0
-    return f"{max(1000, memory // 4_000_000)}MB"
+
+    def __init__(self, help: str, name: str | None = None, **attributes: Any) -> None:
+        self.help = help
+        self.name = name
+        self.attributes = attributes
+
+    def build(self, parameter: inspect.Parameter) -> click.Option:
+        """The option of the command."""
+        names = [parameter.name, self.name or f"--{parameter.name.replace('_', '-')}"]
+        if parameter.default == ():
+            return Values(names, help=self.help, **self.attributes)
+        if parameter.default is False:
+            return click.Option(names, is_flag=True, help=self.help)
+        shown = {} if parameter.default is None else {"default": parameter.default, "show_default": True}
+        return click.Option(names, help=self.help, **shown, **self.attributes)
 
 
-runs_option: Callable[[Any], Any] = click.option(
-    "--runs", cls=Values, help="Only these runs: id prefix, config, commit, latest, latest~1."
-)
-configs_option: Callable[[Any], Any] = click.option("--configs", cls=Values, help="Only these configs.")
-suites_option: Callable[[Any], Any] = click.option("--suites", cls=Values, help="Only these suites.")
-backends_option: Callable[[Any], Any] = click.option("--backends", cls=Values, help="Only these backends.")
-models_option: Callable[[Any], Any] = click.option("--models", cls=Values, help="Only these models.")
+class Confined:
+    """Marks SQL of the user's: the command takes files, network and settings out of its reach."""
 
 
-class Size(click.ParamType["tuple[float, float]"]):
+class Inches(click.ParamType["tuple[float, float]"]):
     """Width and height in inches, as 6x4."""
 
     name = "WxH"
@@ -55,47 +61,79 @@ class Size(click.ParamType["tuple[float, float]"]):
         return width, height
 
 
-def chart_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that every chart has; the command returns a function that draws, given a warehouse."""
+Runs = Annotated[Sequence[str], Option("Only these runs: id prefix, config, commit, latest, latest~1.")]
+Configs = Annotated[Sequence[str], Option("Only these configs.")]
+Suites = Annotated[Sequence[str], Option("Only these suites.")]
+Backends = Annotated[Sequence[str], Option("Only these backends.")]
+Models = Annotated[Sequence[str], Option("Only these models.")]
+Title = Annotated[str | None, Option("Title instead of the chart's own; '' draws none, and no subtitle.")]
+Size = Annotated[
+    tuple[float, float] | None,
+    Option("Width and height of images, in inches.  [default: 6x4, more where the chart needs it]", type=Inches()),
+]
 
-    @functools.wraps(command)
-    def run(
+
+def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
+    """The command of a chart: its parameters are options, its docstring up to the form feed is the help."""
+    _, *parameters = inspect.signature(draw).parameters.values()
+    confined = any(Confined in getattr(parameter.annotation, "__metadata__", ()) for parameter in parameters)
+
+    @click.command(name, cls=Command, help=str(draw.__doc__).partition("\f")[0])
+    @click.option(
+        "--ppi", type=click.FloatRange(36, 1200), default=300, show_default=True, help="Dots per inch of PNG."
+    )
+    @click.option("--font", help="Font family for all text.")
+    @click.option(
+        "--theme",
+        "look",
+        type=click.Choice(THEMES),
+        help="paper: on white. dark: on dark. screen: images without a ground, read on either; pages as the reader's"
+        " system is.  [default: paper for images, screen for pages]",
+    )
+    @click.option("-o", "--output", multiple=True, metavar="FILE", help="File to write; several may be given.")
+    @click.option(
+        "--format",
+        "fmt",
+        type=click.Choice(FORMATS),
+        help="Format of the files, else from their names; without -o of what goes to standard output.",
+    )
+    @store_option
+    def command(
         output: tuple[str, ...], fmt: str | None, ppi: float, font: str | None, look: str | None, store: Store,
         **options: Any,
     ) -> None:  # fmt: skip
-        _deliver(command(**options), store, output, fmt, ppi, font, look)
+        def drawn(warehouse: "Warehouse") -> "Figure":
+            if confined:
+                from ..query.ask import shut_in
 
-    for option in reversed(
-        (
-            click.option("--title", help="Title instead of the chart's own; '' draws none, and no subtitle."),
-            click.option(
-                "--size",
-                type=Size(),
-                help="Width and height of images, in inches.  [default: 6x4, more where the chart needs it]",
-            ),
-            click.option(
-                "--ppi", type=click.FloatRange(36, 1200), default=300, show_default=True, help="Dots per inch of PNG."
-            ),
-            click.option("--font", help="Font family for all text."),
-            click.option(
-                "--theme",
-                "look",
-                type=click.Choice(THEMES),
-                help="paper: on white. dark: on dark. screen: images without a ground, read on either; pages as the reader's"
-                " system is.  [default: paper for images, screen for pages]",
-            ),
-            click.option("-o", "--output", multiple=True, metavar="FILE", help="File to write; several may be given."),
-            click.option(
-                "--format",
-                "fmt",
-                type=click.Choice(FORMATS),
-                help="Format of the files, else from their names; without -o of what goes to standard output.",
-            ),
-            store_option,
-        )
-    ):
-        run = option(run)
-    return run
+                shut_in(warehouse)
+            return draw(warehouse, **options)
+
+        _deliver(drawn, store, output, fmt, ppi, font, look)
+
+    command.params[:0] = map(_parameter, parameters)
+    return command
+
+
+def _parameter(parameter: inspect.Parameter) -> click.Parameter:
+    """A parameter of `draw` as the command takes it; one without an option is an argument."""
+    for mark in getattr(parameter.annotation, "__metadata__", ()):
+        if isinstance(mark, Option):
+            return mark.build(parameter)
+    several = parameter.annotation == Sequence[str]
+    return click.Argument([parameter.name], nargs=-1 if several else 1, required=True)
+
+
+def _memory_limit() -> str:
+    """Of DuckDB: a quarter of the machine's memory, 1 GB at least. What does not fit is spilled to disk.
+
+    A scatter of 100 million steps reads what it spills three times: three times the work at 1 GB as where it fits.
+    """
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on every system
+        memory = 0
+    return f"{max(1000, memory // 4_000_000)}MB"
 
 
 def _deliver(
@@ -110,8 +148,8 @@ def _deliver(
     """Start the renderer, ask the warehouse, write every file; without files draw on standard output."""
     import contextlib
 
-    from . import files
-    from .provenance import sentence
+    from .output import files
+    from .output.provenance import sentence
 
     wanted = files.targets(output, fmt)
     with contextlib.ExitStack() as stack:

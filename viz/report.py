@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from ..query.document import COMMENT_LIMIT
+from ..warehouse.console.options import Command, store_option
 from ..warehouse.errors import BenchError, Exit, NothingToShow
-from ..warehouse.options import Command, store_option
 from ..warehouse.store import Store
 
 if TYPE_CHECKING:
     from ..query.document import Document
     from ..query.report import Report
     from ..warehouse.database import Warehouse
-    from .figure import Figure
+    from .output.figure import Figure
 
 FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
@@ -49,7 +49,7 @@ def report(
         bench report -o report.html
         bench report main my-branch --post 'gh pr comment 123 -F -'
     """
-    from ..query.regressions import Limits
+    from ..query.regression.regressions import Limits
     from ..query.report import report as made
     from ..warehouse.database import Warehouse
 
@@ -71,7 +71,7 @@ def report(
 
 
 def _write(path: Path, content: bytes) -> None:
-    from .files import replacing
+    from .output.files import replacing
 
     with replacing(path) as half:
         half.write_bytes(content)
@@ -95,8 +95,9 @@ def _post(command: str, markdown: str) -> None:
 
 def _page(warehouse: "Warehouse", report: "Report") -> bytes:
     """The page, with the charts that the run has rows for."""
-    from . import fonts, report_page
-    from .files import bundle
+    from .output import report_page
+    from .output.files import bundle
+    from .style import fonts
 
     document = _with_pictures(report.document)
     figures = dict(_figures(warehouse, report, document))
@@ -121,7 +122,7 @@ def _figures(
     warehouse: "Warehouse", report: "Report", document: "Document"
 ) -> Iterator[tuple[str, Sequence["Figure"]]]:
     """By section, the charts of it; one that has nothing to draw is left out."""
-    from . import history, runtime_vs_tokens, speedups
+    from .charts import history, runtime_vs_tokens, speedups
 
     charts: dict[str, Callable[[], Figure]] = {
         "speedups": lambda: speedups.draw(warehouse, runs=[report.run_id]),

@@ -91,7 +91,7 @@ RecordedAt = Annotated[Instant | None, Column("Wall clock when it was recorded; 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run(Event):
+class RunRecord(Event):
     """One invocation that measured, or one imported result set."""
 
     TABLE = "runs"
@@ -138,7 +138,7 @@ class Environment(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(Event):
+class CaseRecord(Event):
     """One cell of a plan, announced before it is measured."""
 
     TABLE = "cases"
@@ -398,6 +398,7 @@ class ArchivedRun(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    Run, Environment, Case, Outcome, Timing, MemorySample, MemoryLine, ScheduleChunk, Metric, Source, Reject, ArchivedRun,
+    RunRecord, Environment, CaseRecord, Outcome, Timing, MemorySample, MemoryLine, ScheduleChunk, Metric, Source, Reject,
+    ArchivedRun,
 )  # fmt: skip
 TABLES: dict[str, type[Event]] = {event.TABLE: event for event in EVENTS}

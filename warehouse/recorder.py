@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from .. import __version__
+from .._version import __version__
 from . import environment, events
 from .errors import BenchError
 from .events import Event, Instant, as_json
@@ -70,7 +70,7 @@ def run(
     recorder = Run(run_id or uuid7(), Store.find(store) if not isinstance(store, Store) else store, owner=True)
     recorder.emit(machine)
     recorder.emit(
-        events.Run(
+        events.RunRecord(
             run_id=recorder.run_id,
             config=config or branch or "default",
             source=source,
@@ -192,7 +192,7 @@ class Run:
             said = as_json(dict(parameters)) if parameters else None
             now = Instant(_now() // 1000)
             self.emit(
-                events.Case(
+                events.CaseRecord(
                     run_id=self.run_id, case_id=case_id, work_hash=work_hash, parameters=said, recorded_at=now, **axes
                 )
             )
@@ -327,7 +327,7 @@ class Run:
         for journal in (*self._rotated, self._journal):
             log.seal(journal.path)
         if self.store.remote and self._owner == os.getpid():  # not while the processes of a run still measure
-            from .remote import push
+            from .remote.mirror import push
 
             push(self.store)
 

@@ -59,7 +59,7 @@ class Store:
             raise BenchError("the path of the store is empty. Give a folder, or s3://bucket/prefix.")
         chosen = path or os.environ.get("BENCH_STORE")
         if chosen and "://" in os.fspath(chosen):
-            from .objects import clean_url
+            from .remote.object_store import clean_url
 
             url = clean_url(os.fspath(chosen))
             return cls(_mirror(url), url)

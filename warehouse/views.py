@@ -100,5 +100,5 @@ def _create_view(connection: "duckdb.DuckDBPyConnection", view: sql.View) -> Non
 
 def _comment(connection: "duckdb.DuckDBPyConnection", kind: str, view: sql.View) -> None:
     connection.execute(f"COMMENT ON {kind} {view.name} IS {literal(view.doc)}")
-    for column, meaning in view.columns.items():
-        connection.execute(f"COMMENT ON COLUMN {view.name}.{quote(column)} IS {literal(meaning)}")
+    for name, column in view.columns.items():
+        connection.execute(f"COMMENT ON COLUMN {view.name}.{quote(name)} IS {literal(column.meaning)}")

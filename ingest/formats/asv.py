@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.events import Environment, Instant
-from ...warehouse.words import counted
-from ..document import BadRecord, Object, companion, decode_companion, labels
 from ..format import FILE, Head
-from ..jsonformat import JsonFormat
-from ..results import Results, Subject, number
+from ..readers.document import BadRecord, Object, companion, decode_companion, labels
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, Subject, number
 
 MACHINE = {"arch", "cpu", "machine", "num_cpu", "os", "ram", "version"}
 UNITS = {

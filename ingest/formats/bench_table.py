@@ -3,14 +3,14 @@
 import contextlib
 
 from ...warehouse.log import Batch
-from .. import csvfile
-from ..document import BadRecord
 from ..format import Format, Head, Part, Tally
-from ..jsonformat import reject_file
-from ..mapped import read_table
-from ..mapping import parse_mapping
-from ..results import Results
-from ..tables import PARQUET, open_table
+from ..readers import csv_rows
+from ..readers.document import BadRecord
+from ..readers.json_format import reject_file
+from ..readers.results import Results
+from ..readers.tables import PARQUET, open_table
+from ..user_formats.mapped import read_table
+from ..user_formats.mapping import parse_mapping
 
 COLUMNS = (
     "run", "commit", "branch", "host", "recorded_at", "name", "suite", "mode", "device", "dtype", "backend", "batch_size",
@@ -40,7 +40,7 @@ class BenchTable(Format):
                 return tuple(pq.read_schema(head.path).names) == COLUMNS
             return False
         first = head.text.partition("\n")[0]
-        return tuple(next(csvfile.rows([(1, first.encode("utf-8", "replace"))])).cells) == COLUMNS
+        return tuple(next(csv_rows.rows([(1, first.encode("utf-8", "replace"))])).cells) == COLUMNS
 
     def read(self, part: Part, batch: Batch) -> Tally:
         """One record a row."""

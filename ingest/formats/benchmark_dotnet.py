@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..document import BadRecord, Object, labels, show
-from ..jsonformat import JsonFormat
-from ..results import Results, Subject, number
+from ..readers.document import BadRecord, Object, labels, show
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, Subject, number
 
 STATISTICS = {
     "Min": "min", "LowerFence": "lower_fence", "Q1": "q1", "Median": "median", "Mean": "mean", "Q3": "q3",

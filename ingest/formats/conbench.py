@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...warehouse.events import Environment, as_json
-from ..document import BadRecord, Object, instant, labels
-from ..jsonformat import Broken, JsonFormat
-from ..results import Chosen, Results, Subject
-from ..units import unit_of
+from ..readers.document import BadRecord, Object, instant, labels
+from ..readers.json_format import Broken, JsonFormat
+from ..readers.results import Chosen, Results, Subject
+from ..readers.units import unit_of
 
 STATISTICS = {
     "min": "min", "max": "max", "mean": "mean", "median": "median", "stdev": "stddev", "iqr": "iqr", "q1": "q1", "q3": "q3",

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
-from ...warehouse.words import counted
-from ..document import BadRecord, Object, decode_companion, show
-from ..jsonformat import JsonFormat
-from ..results import Results, Subject, number
+from ...warehouse.console.numbers import counted
+from ..readers.document import BadRecord, Object, decode_companion, show
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, Subject, number
 
 LATEST = ("new", "change")  # folders of the latest measurement; any other holds a baseline
 ESTIMATES = {"mean": "mean", "median": "median", "medianabsdev": "mad", "slope": "slope", "stddev": "stddev"}

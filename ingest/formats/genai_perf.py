@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
-from ...warehouse.words import counted
-from .. import serving
-from ..document import BadRecord, Object, decode_companion, instant, lines_of, read_text
-from ..files import read_head
 from ..format import Head, Part, Tally
-from ..jsonformat import Broken, JsonFormat, reject_file
-from ..longlists import count_in, read_document, records_in
-from ..results import LONGEST_NAME, Results, Subject
+from ..readers.document import BadRecord, Object, decode_companion, instant, lines_of, read_text
+from ..readers.files import read_head
+from ..readers.json_format import Broken, JsonFormat, reject_file
+from ..readers.lazy_lists import count_in, read_document, records_in
+from ..readers.results import LONGEST_NAME, Results, Subject
+from . import _serving
 
 SUFFIX = "_genai_perf"
 HEADER = re.compile(r"Metric,(GPU,)?(avg,min,max,p99\b.*|Value)")
@@ -91,7 +91,7 @@ class GenaiPerf(JsonFormat):
 
     def document(self, part: Part) -> Any:
         """The document without secrets, its requests not decoded yet."""
-        return serving.public(read_document(part, "requests"))
+        return _serving.public(read_document(part, "requests"))
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One record of a summary; as many as there were requests of an export."""
@@ -105,8 +105,8 @@ class GenaiPerf(JsonFormat):
         if "experiment" in record:
             case = results.case(record["name"], suite="serving", parameters=record["axes"])
             counts = Object([("completed", record["asked"] - record["silent"]), ("failed", record["silent"])])
-            serving.aggregates(case, counts)
-            serving.outcome(case, counts, [], record["asked"])
+            _serving.aggregates(case, counts)
+            _serving.outcome(case, counts, [], record["asked"])
             case.fields(record.section("experiment"))
             return
         config = _config(record)
@@ -126,7 +126,7 @@ def _statistics(case: Subject, name: str, said: Object, suffix: str = "") -> Non
     unit = said.text("unit")
     keys = [key for key in said if key != "unit"]
     for key in keys:
-        kind = None if keys == ["avg"] and "throughput" in name else serving.statistic(key)
+        kind = None if keys == ["avg"] and "throughput" in name else _serving.statistic(key)
         _metric(case, name, said.take(key), unit, kind, suffix)
 
 
@@ -135,7 +135,7 @@ def _metric(case: Subject, name: str, value: Any, unit: str | None, kind: str | 
         unit = "tokens/s" if "token" in name else "requests/s"
     unit = "tokens" if unit is None and "length" in name else unit
     if isinstance(value, int | float | str):
-        case.metric(f"{serving.METRICS.get(name, name)}{suffix}", value, unit, statistic=kind)
+        case.metric(f"{_serving.METRICS.get(name, name)}{suffix}", value, unit, statistic=kind)
     else:
         case.text(f"{name}{suffix}", value)
 
@@ -152,7 +152,7 @@ def _telemetry(case: Subject, said: Any) -> None:
                 gpus = key.lower().startswith("gpu") or key.isdigit()
                 for inner, value in values.items():
                     gpu, kind = (key, inner) if gpus else (inner, key)
-                    _metric(case, name, value, unit, serving.statistic(kind), f"_{gpu}")
+                    _metric(case, name, value, unit, _serving.statistic(kind), f"_{gpu}")
             elif key != "unit":
                 _metric(case, name, values, unit, None, f"_{key}")
 
@@ -171,7 +171,7 @@ def _axes(config: Object) -> dict[str, Any]:
         for key in path.split("."):
             value = value.get(key) if isinstance(value, Mapping) else None
         if value is not None and not isinstance(value, dict | list):
-            axes.setdefault(axis, serving.plain(value))
+            axes.setdefault(axis, _serving.plain(value))
     return axes
 
 
@@ -206,7 +206,7 @@ def _row(results: Results, columns: list[str], line: str) -> None:
     gpu = f"_{cells[1]}" if columns[1] == "GPU" else ""
     for column, cell in zip(columns[1:], cells[1:], strict=True):
         if column != "GPU":
-            kind = None if column == "Value" else serving.statistic(column)
+            kind = None if column == "Value" else _serving.statistic(column)
             _metric(case, name, cell.strip().replace(",", ""), unit, kind, gpu)
 
 

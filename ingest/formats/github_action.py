@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...warehouse.events import Instant, as_json
-from ..document import BadRecord, Object, decode, instant
 from ..format import FILE, Head
-from ..jsonformat import Broken, JsonFormat
-from ..results import Results, Subject, number
-from ..units import unit_of
+from ..readers.document import BadRecord, Object, decode, instant
+from ..readers.json_format import Broken, JsonFormat
+from ..readers.results import Results, Subject, number
+from ..readers.units import unit_of
 
 SCRIPT = re.compile(r"\s*window\.BENCHMARK_DATA\s*=")
 STATISTICS = {"cargo": "median", "julia": "estimate"}  # what the number of a tool is; of most it is a mean

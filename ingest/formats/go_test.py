@@ -3,13 +3,13 @@
 import functools
 import re
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.events import Environment
 from ...warehouse.log import Batch
-from ...warehouse.words import counted
-from ..document import BadRecord, labels, lines_of, read_text
 from ..format import Format, Head, Part, Tally
-from ..jsonformat import reject_file
-from ..results import Results, Subject, number
+from ..readers.document import BadRecord, labels, lines_of, read_text
+from ..readers.json_format import reject_file
+from ..readers.results import Results, Subject, number
 
 RESULT = re.compile(r"(Benchmark\S*)\s+(\d+)\s+(\S.*)")
 STARTED = re.compile(r"Benchmark\S*\s*")  # printed before a result, when something else is printed in between

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..document import BadRecord, Object, labels
 from ..format import FILE
-from ..jsonformat import JsonFormat
-from ..results import Results, Subject, number
+from ..readers.document import BadRecord, Object, labels
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, Subject, number
 
 STATISTICS = {"mean", "median", "stddev", "cv", "BigO", "RMS"}
 MACHINE = ("caches", "cpu_scaling_enabled", "aslr_enabled", "library_version", "library_build_type")

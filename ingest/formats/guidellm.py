@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...warehouse.events import Environment
-from .. import serving
-from ..document import Object, instant
 from ..format import FILE, Part
-from ..jsonformat import Broken, JsonFormat
-from ..longlists import read_document, records_in
-from ..results import LONGEST_NAME, Results, Subject
+from ..readers.document import Object, instant
+from ..readers.json_format import Broken, JsonFormat
+from ..readers.lazy_lists import read_document, records_in
+from ..readers.results import LONGEST_NAME, Results, Subject
+from . import _serving
 
 STATUSES = ("successful", "incomplete", "errored", "total")
 TAILS = {"p001": "p0.1", "p01": "p1", "p05": "p5", "p999": "p99.9"}
@@ -62,7 +62,7 @@ class Guidellm(JsonFormat):
 
     def document(self, part: Part) -> Any:
         """The document without secrets, its requests not decoded yet."""
-        return serving.public(read_document(part, *STATUSES[:3]))
+        return _serving.public(read_document(part, *STATUSES[:3]))
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file; a benchmark is a record, and each of its requests."""
@@ -108,7 +108,9 @@ def _records(benchmarks: list[Any], document: Object) -> Iterator[Any]:
             several = requests.get(status) if isinstance(requests, Object) else None
             for number, request in enumerate(records_in(several)):
                 about = [("status", status), ("number", number), *place]
-                yield request if isinstance(request, Broken) else Object([("request", serving.public(request)), *about])
+                yield (
+                    request if isinstance(request, Broken) else Object([("request", _serving.public(request)), *about])
+                )
 
 
 def _at(document: Object, path: tuple[str, ...]) -> Any:
@@ -137,7 +139,7 @@ def _axes(benchmark: Object, document: Object, index: int) -> dict[str, Any]:
         if _first(PROFILES, benchmark) == "sweep":
             axes["step"] = index
         else:
-            axes |= {key: serving.plain(strategy.get(key)) for key in LOAD}
+            axes |= {key: _serving.plain(strategy.get(key)) for key in LOAD}
     return {key: value for key, value in axes.items() if value is not None}
 
 
@@ -182,7 +184,7 @@ def _distribution(case: Subject, name: str, summary: Object, suffix: str) -> Non
                 case.metric(f"{name}{suffix}_count", value, "count")
             else:
                 squared = key == "variance"  # its unit is the square of that of the others
-                kind = serving.statistic(key)
+                kind = _serving.statistic(key)
                 case.metric(
                     name + suffix, value, f"{unit}²" if squared and unit else unit, statistic=kind, **_direction(kind)
                 )
@@ -202,7 +204,7 @@ def _named(name: str) -> tuple[str, str | None]:
         unit = "requests/s" if name.startswith("request") else "tokens/s" if "token" in name else "1/s"
     elif name.endswith(("token_count", "_tokens")):
         unit = "tokens"
-    return serving.METRICS.get(plain, plain), unit
+    return _serving.METRICS.get(plain, plain), unit
 
 
 def _outcome(case: Subject, benchmark: Object) -> None:
@@ -211,7 +213,7 @@ def _outcome(case: Subject, benchmark: Object) -> None:
         errored = _at(benchmark, ("requests", "errored"))
         said = [_error(each) for each in records_in(errored) if isinstance(each, Object)]
         counts = Object([("completed", totals.get("successful")), ("failed", totals.get("errored"))])
-        serving.outcome(case, counts, [error for error in said if error], totals.whole("total") or 0)
+        _serving.outcome(case, counts, [error for error in said if error], totals.whole("total") or 0)
 
 
 def _error(request: Object) -> Any:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ..document import Object
-from ..jsonformat import JsonFormat
-from ..results import Results, Subject
+from ..readers.document import Object
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, Subject
 
 STATISTICS = {"mean": "mean", "stddev": "stddev", "median": "median", "min": "min", "max": "max"}
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..document import BadRecord, Object, labels
-from ..jsonformat import JsonFormat
-from ..results import Results, Subject
+from ..readers.document import BadRecord, Object, labels
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, Subject
 
 MOST_SAMPLES = 1_000_000  # of one histogram
 MACHINE = ("jmhVersion", "jvm", "jvmArgs", "jdkVersion", "vmName", "vmVersion")

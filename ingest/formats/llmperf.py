@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from .. import serving
-from ..document import BadRecord, Object, decode_companion, repeated_key
-from ..jsonformat import JsonFormat
-from ..results import Results, Subject
+from ..readers.document import BadRecord, Object, decode_companion, repeated_key
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, Subject
+from . import _serving
 
 SUMMARY, RESPONSES = "_summary", "_individual_responses"
 DISTRIBUTION = re.compile(r"results_(\w+?)_(?:quantiles_(p\d+)|(mean|min|max|stddev))", re.ASCII)
@@ -92,7 +92,7 @@ def _summary(record: Object, results: Results) -> None:
         [("completed", record.get("results_num_completed_requests")), ("failed", record.get("results_number_errors"))]
     )
     codes = record.get("results_error_code_frequency")
-    serving.outcome(case, counts, [], 0, said=codes if isinstance(codes, str) and codes != "{}" else "")
+    _serving.outcome(case, counts, [], 0, said=codes if isinstance(codes, str) and codes != "{}" else "")
     case.fields(record.left())
 
 
@@ -111,7 +111,7 @@ def _case(results: Results, about: Object) -> Subject:
             axes[field] = about.take(field)
     about.take("version")
     about.take("name")
-    parameters = {key: serving.plain(value) for key, value in axes.items() if value is not None}
+    parameters = {key: _serving.plain(value) for key, value in axes.items() if value is not None}
     return results.case(about.name("model"), suite="serving", parameters=parameters)
 
 
@@ -141,7 +141,7 @@ def _outcome(case: Subject, responses: list[Any]) -> None:
     failed = sum(code is not None for code in errors)
     counts = Object([("completed", len(errors) - failed), ("failed", failed)])
     codes = sorted({f"error code {code}" for code in errors if code is not None})
-    serving.outcome(case, counts, [], len(errors), said="; ".join(codes[:3]))
+    _serving.outcome(case, counts, [], len(errors), said="; ".join(codes[:3]))
 
 
 def _response(record: Object, results: Results) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 
 from ...warehouse.events import Environment
 from ...warehouse.log import Batch
-from .. import serving
-from ..document import BadRecord, Object, decode_companion, instant, labels, read_text
-from ..files import read_head
 from ..format import FILE, Format, Head, Part, Tally
-from ..jsonformat import reject_file
-from ..results import LONGEST_NAME, Results, Subject, number
+from ..readers.document import BadRecord, Object, decode_companion, instant, labels, read_text
+from ..readers.files import read_head
+from ..readers.json_format import reject_file
+from ..readers.results import LONGEST_NAME, Results, Subject, number
+from . import _serving
 
 ENTRY, TITLE = ":::MLLOG ", "MLPerf Results Summary"
 SUMMARY, DETAIL, MEASUREMENTS = "mlperf_log_summary.txt", "mlperf_log_detail.txt", "measurements.json"
@@ -140,7 +140,7 @@ class Mlperf(Format):
                 )  # fmt: skip
                 dtype = about.get("weight_data_types")
                 log = _Log(results, test, dtype if isinstance(dtype, str) else None)
-                for at, line in serving.lines(part):
+                for at, line in _serving.lines(part):
                     results.record(functools.partial(log.entry if detailed else log.line, at, line), line, at)
         except BadRecord as error:
             reject_file(results, error)
@@ -168,7 +168,7 @@ class _Log:
         """A line of the detailed log."""
         if not line.startswith(ENTRY):
             raise BadRecord("no entry of a log")
-        said = serving.object_of(line[len(ENTRY) :])
+        said = _serving.object_of(line[len(ENTRY) :])
         key, case = said.name("key"), self.case(at)
         about = said.section("metadata")
         for kind in ("error", "warning"):
@@ -217,14 +217,14 @@ def _value(case: Subject, said: str, value: Any) -> None:
 
 def _looked_at(part: Part, detailed: bool) -> _Test:
     test, advice = _Test(), False
-    for at, line in serving.lines(part):
+    for at, line in _serving.lines(part):
         test.judged_at = test.judged_at or at
         match = KEY.search(line[:200]) if detailed else None
         key, _, said = (part.strip() for part in (line.partition(":")))
         if match is not None and match[1] in HEADS:
             key = match[1]
             try:
-                value = serving.object_of(line[len(ENTRY) :]).get("value")
+                value = _serving.object_of(line[len(ENTRY) :]).get("value")
             except BadRecord:
                 continue  # which is a reject when its turn comes
             said = value if isinstance(value, str) else ""
@@ -253,7 +253,7 @@ def _described(results: Results) -> dict[str, Any]:
 def _submission(results: Results) -> None:
     """A description without a log."""
     text = read_text(results.part)
-    about = serving.object_of(text)
+    about = _serving.object_of(text)
     results.run(tags=about)
     results.record(lambda: None, text)
     results.note("no log lies beside it: nothing is measured")

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.environment import identified
 from ...warehouse.errors import BenchError
-from ...warehouse.events import Case, Environment, Metric, Outcome, Run
+from ...warehouse.events import CaseRecord, Environment, Metric, Outcome, RunRecord
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
-from ...warehouse.words import counted
-from ..csvfile import BadRow, Row, number, read_rows, reject, rows, whole
-from ..document import instant, labels
 from ..format import Format, Head, Part, Tally, split_lines
+from ..readers.csv_rows import BadRow, CsvRow, number, read_rows, reject, rows, whole
+from ..readers.document import instant, labels
 
 HEADER = ["model", "batch_size", "sequence_length", "result"]
 VALUE = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ]*)")
@@ -93,15 +93,15 @@ class ModelCsv(Format):
         return tally
 
 
-def _is_header(row: Row) -> bool:
+def _is_header(row: CsvRow) -> bool:
     return [cell.lower() for cell in row.cells] == HEADER
 
 
-def _is_environment(records: list[Row]) -> bool:
+def _is_environment(records: list[CsvRow]) -> bool:
     return {row.cells[0] for row in records if len(row.cells) == 2} >= ENVIRONMENT
 
 
-def _describe(records: list[Row], part: Part, batch: Batch, tally: Tally) -> None:
+def _describe(records: list[CsvRow], part: Part, batch: Batch, tally: Tally) -> None:
     """The run and its machine; each line is a record."""
     said: dict[str, str] = {}
     for row in records:
@@ -125,7 +125,7 @@ def _describe(records: list[Row], part: Part, batch: Batch, tally: Tally) -> Non
         gpus=[gpu] * (int(gpus) if re.fullmatch(r"[1-9][0-9]?", gpus) else 1) if gpu else None, extra=labels(said),
     ))  # fmt: skip
     batch.add(environment)
-    run = Run(
+    run = RunRecord(
         run_id=part.run_id,
         config=part.config,
         source=part.format,
@@ -152,7 +152,7 @@ def _metric_named(name: str) -> str | None:
     return None if time == memory else TIME if time else MEMORY
 
 
-def _metric_of_units(records: list[Row]) -> str | None:
+def _metric_of_units(records: list[CsvRow]) -> str | None:
     for row in records:
         match = VALUE.fullmatch(row.cells[3]) if len(row.cells) == 4 else None
         if match and (unit := _unit(match[2])):
@@ -164,7 +164,7 @@ def _unit(text: str) -> str | None:
     return next((unit for unit in (text, text.upper(), text.lower()) if unit in UNITS), None)
 
 
-def _events(row: Row, metric: str, mode: str | None, part: Part) -> tuple[Case, Outcome, Metric]:
+def _events(row: CsvRow, metric: str, mode: str | None, part: Part) -> tuple[CaseRecord, Outcome, Metric]:
     if row.problem is not None:
         raise BadRow(row.problem)
     if row.is_blank():
@@ -185,7 +185,7 @@ def _events(row: Row, metric: str, mode: str | None, part: Part) -> tuple[Case, 
         metric="latency" if metric == TIME else "memory", value=value, unit="ns" if metric == TIME else "bytes",
         better="lower", original_value=result, original_unit=original_unit, **place,
     )  # fmt: skip
-    return Case(work_hash=work_hash, **axes, **place), Outcome(status="ok", **place), measured
+    return CaseRecord(work_hash=work_hash, **axes, **place), Outcome(status="ok", **place), measured
 
 
 def _value(text: str, metric: str) -> tuple[float, str]:

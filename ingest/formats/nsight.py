@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as in_url
 
 from ...warehouse.environment import identified
-from ...warehouse.events import Case, Environment, Instant, Metric, Outcome, Reject, Run, Timing, as_json
+from ...warehouse.events import CaseRecord, Environment, Instant, Metric, Outcome, Reject, RunRecord, Timing, as_json
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ...warehouse.schema import quote
-from ..document import LAST, labels
 from ..format import FILE, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
+from ..readers.document import LAST, labels
 
 if TYPE_CHECKING:
     import sqlite3
@@ -96,7 +96,7 @@ class _Reader:
     """Turns rows into events."""
 
     def __init__(self, part: Part, batch: Batch, tally: Tally) -> None:
-        self.run = Run(run_id=part.run_id, config=part.config, source=part.format)
+        self.run = RunRecord(run_id=part.run_id, config=part.config, source=part.format)
         self._part, self._batch, self._tally = part, batch, tally
         self._began_ns = 0
         self._room = MOST_SAID * part.end_byte
@@ -145,7 +145,7 @@ class _Reader:
         if type(began) is int and 0 < began < LAST * 1000:
             self._began_ns = began
         host = said.get("Hostname")
-        self.run = Run(
+        self.run = RunRecord(
             run_id=self.run.run_id, config=self.run.config, source=self.run.source,
             started_at=Instant(self._began_ns // 1000) if self._began_ns else None,
             environment_id=environment.environment_id if extra else None,
@@ -213,7 +213,7 @@ class _Reader:
         case_id, work_hash = case_ids(**columns, parameters=parameters or None)
         place: dict[str, Any] = {"run_id": self._part.run_id, "case_id": case_id, "source_id": self._part.source_id}
         place["line"] = self._tally.lines
-        self._batch.add(Case(**columns, work_hash=work_hash, parameters=labels(parameters), **place))
+        self._batch.add(CaseRecord(**columns, work_hash=work_hash, parameters=labels(parameters), **place))
         self._batch.add(Outcome(status="ok", **place))
         self._cases[suite, name, axes] = case_id
         return case_id

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..document import Object, labels, read_companion
-from ..jsonformat import JsonFormat
-from ..results import Results, Subject
+from ..readers.document import Object, labels, read_companion
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, Subject
 
 UNITS = {  # by hint: unit, and which direction is better
     "duration": ("s", None), "percentage": ("ratio", None), "item_rate": ("items/s", "higher"),

@@ -11,13 +11,13 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.events import Environment
-from ...warehouse.words import counted
-from .. import serving
-from ..document import BadRecord, Object, decode, decode_companion, labels
 from ..format import Head
-from ..jsonformat import Broken, JsonFormat
-from ..results import LONGEST_NAME, Results, Subject, number
+from ..readers.document import BadRecord, Object, decode, decode_companion, labels
+from ..readers.json_format import Broken, JsonFormat
+from ..readers.results import LONGEST_NAME, Results, Subject, number
+from . import _serving
 
 CONFIG, REPORT, BOTH = "benchmark_config.json", "benchmark_report.json", "benchmark.json"
 MEMORY = {
@@ -220,7 +220,7 @@ def _case(results: Results, config: Object, target: Any) -> Subject:
     return results.case(
         name[:LONGEST_NAME], mode=mode if mode in MODES else None, device=backend.text("device"),
         dtype=backend.text("torch_dtype") or backend.text("dtype"), backend=backend.text("name"), **sizes,
-        parameters={key: serving.plain(value) for key, value in axes.items() if value is not None and value not in ({}, [])},
+        parameters={key: _serving.plain(value) for key, value in axes.items() if value is not None and value not in ({}, [])},
     )  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def _measurements(case: Subject, measured: Object) -> None:
     for key in list(latency):
         if key not in ("unit", "values", "count", "stdev_") and number(latency[key]) is not None:
             total = {"better": None} if key == "total" else {}
-            case.metric("latency", latency.take(key), unit, statistic=serving.statistic(key), **total)
+            case.metric("latency", latency.take(key), unit, statistic=_serving.statistic(key), **total)
     unit = memory.text("unit") or "MB"
     for key, source in MEMORY.items():
         if memory.get(key) is not None:

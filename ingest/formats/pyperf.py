@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...warehouse.events import Environment, Instant
-from ..document import BadRecord, Object, instant, labels
 from ..format import FILE
-from ..jsonformat import JsonFormat
-from ..results import Results, Subject
+from ..readers.document import BadRecord, Object, instant, labels
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, Subject
 
 MACHINE = (
     "aslr", "cpu_affinity", "cpu_config", "cpu_machine", "python_cflags", "python_compiler", "python_executable",

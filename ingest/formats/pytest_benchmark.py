@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..document import Object, labels
 from ..format import FILE
-from ..jsonformat import JsonFormat
-from ..results import Results, number
+from ..readers.document import Object, labels
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, number
 
 STATISTICS = {
     "min": "min", "max": "max", "mean": "mean", "stddev": "stddev", "median": "median", "iqr": "iqr", "q1": "q1",

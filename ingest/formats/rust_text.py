@@ -3,12 +3,12 @@
 import functools
 import re
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.log import Batch
-from ...warehouse.words import counted
-from ..document import BadRecord, lines_of, read_text
 from ..format import Format, Head, Part, Tally
-from ..jsonformat import reject_file
-from ..results import Results
+from ..readers.document import BadRecord, lines_of, read_text
+from ..readers.json_format import reject_file
+from ..readers.results import Results
 
 TEST, BENCH, FAILED = "test ", " ... bench:", " ... FAILED"
 NUMBER = r"(-?\d[\d.,]*(?:e[-+]?\d+)?)"

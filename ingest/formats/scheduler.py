@@ -80,7 +80,7 @@ class SchedulerSteps(Format):
         """Whether a line is a JSON object."""
         try:
             return isinstance(_decode(line), dict)
-        except BadRecord:
+        except BadStep:
             return False
 
     def order(self, names: Iterable[str]) -> list[str]:
@@ -101,7 +101,7 @@ class SchedulerSteps(Format):
             try:
                 batch.add(_chunk(_decode(line), part, number))
                 tally.loaded += 1
-            except BadRecord as error:
+            except BadStep as error:
                 reason, text = str(error), as_text(line)
                 batch.add(Reject(source_id=part.source_id, run_id=part.run_id, line=number, reason=reason, text=text))
                 tally.rejected += 1
@@ -111,7 +111,7 @@ class SchedulerSteps(Format):
 def _is_step(line: str) -> bool:
     try:
         record = _decode(line.encode())
-    except (BadRecord, UnicodeEncodeError):
+    except (BadStep, UnicodeEncodeError):
         return False
     return "batch_id" in record and not CHUNKS.isdisjoint(record) and not DURATIONS.isdisjoint(record)
 
@@ -119,7 +119,7 @@ def _is_step(line: str) -> bool:
 # One line, exactly
 
 
-class BadRecord(Exception):
+class BadStep(Exception):
     """A line that is no record; the message is the reason."""
 
 
@@ -136,7 +136,7 @@ def _object(pairs: list[tuple[str, Any]]) -> _Object:
 
 
 def _no_constant(text: str) -> Any:
-    raise BadRecord(f"{text} is no JSON value")
+    raise BadStep(f"{text} is no JSON value")
 
 
 _json = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant)
@@ -149,24 +149,24 @@ def _decode(line: bytes) -> dict[str, Any]:
         BadRecord: It holds none.
     """
     if len(line) > MAX_LINE_BYTES:
-        raise BadRecord(f"longer than {MAX_LINE_BYTES >> 20} MiB")
+        raise BadStep(f"longer than {MAX_LINE_BYTES >> 20} MiB")
     try:
         text = line.decode().strip(" \t\r\v\f")
         if not text:
-            raise BadRecord("blank line")
+            raise BadStep("blank line")
         record = _json.decode(text)
     except UnicodeDecodeError as error:
-        raise BadRecord(f"not UTF-8 at byte {error.start + 1}") from None
+        raise BadStep(f"not UTF-8 at byte {error.start + 1}") from None
     except json.JSONDecodeError as error:
-        raise BadRecord(f"not valid JSON: {error.msg} at character {error.pos + 1}") from None
+        raise BadStep(f"not valid JSON: {error.msg} at character {error.pos + 1}") from None
     except RecursionError:
-        raise BadRecord("not valid JSON: nested too deeply") from None
+        raise BadStep("not valid JSON: nested too deeply") from None
     except ValueError as error:  # a number of thousands of digits
-        raise BadRecord(f"not valid JSON: {error}") from None
+        raise BadStep(f"not valid JSON: {error}") from None
     if not isinstance(record, _Object):
-        raise BadRecord(f"not an object but {_show(record)}")
+        raise BadStep(f"not an object but {_show(record)}")
     if record.repeated is not None:
-        raise BadRecord(f"repeats the key {record.repeated!r}")
+        raise BadStep(f"repeats the key {record.repeated!r}")
     return record
 
 
@@ -177,7 +177,7 @@ def _chunk(record: dict[str, Any], part: Part, line: int) -> ScheduleChunk:
         BadRecord: A field holds what its column cannot.
     """
     if record.get("batch_id") is None:
-        raise BadRecord("no batch_id")
+        raise BadStep("no batch_id")
     columns: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for key, value in record.items():
@@ -205,9 +205,9 @@ def _whole(key: str, value: Any) -> int:
     if type(value) is float and value.is_integer():
         value = int(value)
     if type(value) is not int:
-        raise BadRecord(f"{key} is {_show(value)}, not a whole number")
+        raise BadStep(f"{key} is {_show(value)}, not a whole number")
     if not -(2**63) <= value < 2**63:
-        raise BadRecord(f"{key} is {_show(value)}, beyond 64 bits")
+        raise BadStep(f"{key} is {_show(value)}, beyond 64 bits")
     return value
 
 
@@ -217,7 +217,7 @@ def _number(key: str, value: Any) -> float:
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise BadRecord(f"{key} is {_show(value)}, not a finite number")
+        raise BadStep(f"{key} is {_show(value)}, not a finite number")
     return number
 
 
@@ -248,9 +248,9 @@ def _as_json(extra: dict[str, Any]) -> Json:
         text = json.dumps(extra, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()
     except UnicodeEncodeError:
-        raise BadRecord("a lone surrogate in a text") from None
+        raise BadStep("a lone surrogate in a text") from None
     except ValueError:
-        raise BadRecord("a number beyond double precision") from None
+        raise BadStep("a number beyond double precision") from None
     return Json(text)
 
 
@@ -412,7 +412,7 @@ def _first_layout(part: Part) -> _Layout | None:
     for _, line in part.lines():
         try:
             return _Layout.of(_decode(line))
-        except BadRecord:
+        except BadStep:
             continue
     return None
 
@@ -564,7 +564,7 @@ def _judge(line: bytes, layout: _Layout) -> bool | None:
     """Whether lines of this shape fit the layout; None if this one is broken and says nothing of others."""
     try:
         return b"\\" not in line and layout.fits(_decode(line))
-    except BadRecord:
+    except BadStep:
         return None
 
 

@@ -10,11 +10,11 @@ from pathlib import PurePath
 from typing import Any
 
 from ...warehouse.log import Batch
-from .. import serving
-from ..document import BadRecord, Object
 from ..format import Format, Head, Part, Tally
-from ..jsonformat import reject_file
-from ..results import Results
+from ..readers.document import BadRecord, Object
+from ..readers.json_format import reject_file
+from ..readers.results import Results
+from . import _serving
 
 AXES = (
     "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len", "random_input_len", "random_output_len",
@@ -59,18 +59,20 @@ class Sglang(Format):
         """A record a line."""
         results = Results(part, batch)
         try:
-            for at, line in serving.lines(part):
-                results.record(functools.partial(_read, results, line), functools.partial(serving.masked, line), at)
+            for at, line in _serving.lines(part):
+                results.record(functools.partial(_read, results, line), functools.partial(_serving.masked, line), at)
         except BadRecord as error:
             reject_file(results, error)
         return results.close()
 
 
 def _read(results: Results, line: str) -> None:
-    record = serving.public(serving.object_of(line))
+    record = _serving.public(_serving.object_of(line))
     backend, server = record.text("backend"), record.get("server_info")
     tag = record.text("tag") or backend
-    axes = {axis: serving.plain(record.take(axis)) for axis in AXES} | {"endpoint": backend if backend != tag else None}
+    axes = {axis: _serving.plain(record.take(axis)) for axis in AXES} | {
+        "endpoint": backend if backend != tag else None
+    }
     name = None
     if isinstance(server, Object):
         record.take("server_info")
@@ -82,9 +84,9 @@ def _read(results: Results, line: str) -> None:
     )  # fmt: skip
     for field, (metric, statistic) in OLD.items():
         case.metric(metric, record.take(field), "ms", statistic=statistic)
-    serving.aggregates(case, record)
-    serving.requests(results, case, record, None)
-    serving.counters(case, record)
+    _serving.aggregates(case, record)
+    _serving.requests(results, case, record, None)
+    _serving.counters(case, record)
     case.fields(record.left())
 
 

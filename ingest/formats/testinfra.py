@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...warehouse.events import Environment, as_json
-from ..document import BadRecord, Object, decode, labels, lines_of
-from ..jsonformat import Broken, JsonFormat
-from ..results import Chosen, Results
+from ..readers.document import BadRecord, Object, decode, labels, lines_of
+from ..readers.json_format import Broken, JsonFormat
+from ..readers.results import Chosen, Results
 
 UNIT = re.compile(r"(.+?) ?\(([^()]{1,20})\)")  # avg_inference_latency(ms)
 RUN = ("repo", "head_branch", "head_sha", "workflow_id", "run_attempt", "job_id", "name", "schema_version")

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
-from ...warehouse.words import counted
-from ..document import BadRecord, instant, lines_of, read_text
 from ..format import FILE, Format, Head, Part, Tally
-from ..jsonformat import reject_file
-from ..results import Results, number
+from ..readers.document import BadRecord, instant, lines_of, read_text
+from ..readers.json_format import reject_file
+from ..readers.results import Results, number
 
 TIMES = {"time", "timestamp", "date", "datetime"}
 COMMITS = {"commit", "git_commit", "sha", "revision"}

@@ -12,14 +12,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...warehouse.events import Run
+from ...warehouse.console.numbers import counted
+from ...warehouse.events import RunRecord
 from ...warehouse.log import Batch
-from ...warehouse.words import counted
-from ..csvfile import BadRow, Row, read_rows, reject, rows
-from ..document import labels, lines_of
 from ..format import Format, Head, Part, Tally, split_lines
-from ..torchnames import FOLDERS, SIDE_BY_SIDE, axes_of, day_of, stem
-from ..torchrows import ACCURACY, COLUMNS, COMPILATION, COVERAGE, LEADING, PERFORMANCE, ResultRows, is_number
+from ..readers.csv_rows import BadRow, CsvRow, read_rows, reject, rows
+from ..readers.document import labels, lines_of
+from ._torch_names import FOLDERS, SIDE_BY_SIDE, axes_of, day_of, stem
+from ._torch_rows import ACCURACY, COLUMNS, COMPILATION, COVERAGE, LEADING, PERFORMANCE, ResultRows, is_number
 
 LOOK = 1 << 14  # bytes by which a file is recognised
 BEFORE_LATENCY = [column for column in COLUMNS[:7] if column != "abs_latency"]  # of rows without header, until 2022
@@ -112,15 +112,15 @@ class TorchCompile(Format):
         return tally
 
 
-def _run(part: Part) -> Run:
+def _run(part: Part) -> RunRecord:
     """The run of a part, of the day that the folder's name says."""
     folder = part.path.absolute().parent.name
     day = day_of(folder)
     tags = labels({"folder": folder if day is not None else None})
-    return Run(run_id=part.run_id, config=part.config, source=part.format, started_at=day, tags=tags)
+    return RunRecord(run_id=part.run_id, config=part.config, source=part.format, started_at=day, tags=tags)
 
 
-def _first_rows(head: Head) -> Iterator[Row]:
+def _first_rows(head: Head) -> Iterator[CsvRow]:
     return rows(enumerate(split_lines(head.text[:LOOK].encode("utf-8", "replace")), 1))
 
 
@@ -155,7 +155,7 @@ class _Table:
     first: int  # index of the first record that is no header
 
     @classmethod
-    def of(cls, records: list[Row], name: str) -> "_Table | None":
+    def of(cls, records: list[CsvRow], name: str) -> "_Table | None":
         """Judge the first records; None if they are of no such file. The name only decides what they leave open."""
         first = next((index for index, row in enumerate(records) if not row.is_blank()), None)
         if first is None:
@@ -177,10 +177,10 @@ class _Table:
         return cls(PERFORMANCE, BEFORE_LATENCY if width == len(BEFORE_LATENCY) else COLUMNS, first)
 
 
-def _kind_of(data: list[Row]) -> str:
+def _kind_of(data: list[CsvRow]) -> str:
     return PERFORMANCE if all(is_number(row.cells[3]) for row in data) else ACCURACY
 
 
-def _is_result(row: Row) -> bool:
+def _is_result(row: CsvRow) -> bool:
     cells = row.cells
     return len(cells) > 3 and cells[0].lower() in DEVICES and bool(re.fullmatch(r"[\d\s,.()\[\]]+", cells[2]))

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.log import Batch
-from ...warehouse.words import counted
-from ..csvfile import Row, rows
-from ..document import BadRecord, read_lines
 from ..format import Format, Head, Part, Tally, split_lines
-from ..jsonformat import reject_file
-from ..results import Results, Subject, number
+from ..readers.csv_rows import CsvRow, rows
+from ..readers.document import BadRecord, read_lines
+from ..readers.json_format import reject_file
+from ..readers.results import Results, Subject, number
 
 DTYPES = {"float32", "float16", "bfloat16", "float64", "amp", "amp_bf16", "amp_fp16"}
 TARGET = "perf_speedup_target_"
@@ -94,7 +94,7 @@ class _Header:
     columns: list[str]
 
     @classmethod
-    def of(cls, row: Row) -> "_Header | None":
+    def of(cls, row: CsvRow) -> "_Header | None":
         """The header a row is; None if it is none of these."""
         columns = [cell.removeprefix("#").strip() for cell in row.cells]
         if row.problem or columns[:1] != ["name"] or len(set(columns)) < len(columns):
@@ -104,7 +104,7 @@ class _Header:
         targets = "data_type" in rest and any(column.startswith(TARGET) for column in rest)
         return cls(columns) if known or targets or (rest and rest <= DTYPES) else None
 
-    def load(self, row: Row, results: Results, axes: dict[str, Any], further: dict[str, Any]) -> None:
+    def load(self, row: CsvRow, results: Results, axes: dict[str, Any], further: dict[str, Any]) -> None:
         """Add what a row says.
 
         Raises:

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from ...warehouse.environment import identified
-from ...warehouse.events import Case, Environment, Event, Instant, Outcome, Reject, Run, as_json
+from ...warehouse.events import CaseRecord, Environment, Event, Instant, Outcome, Reject, RunRecord, as_json
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ...warehouse.schema import literal
-from ..document import BadRecord, Object, decode, labels
 from ..format import FILE, GZIP, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
-from ..jsonarray import JsonArray, Torn, pieces
-from ..tracerows import AXES, BAD, JSONS, RECORDS, ROWS, TEXTS
+from ..readers.document import BadRecord, Object, decode, labels
+from ..readers.json_stream import JsonArray, Torn, pieces
+from ._trace_rows import AXES, BAD, JSONS, RECORDS, ROWS, TEXTS
 
 KEY = "traceEvents"
 SHAPES = (
@@ -88,7 +88,7 @@ class TorchTrace(Format):
         return tally
 
 
-def _run(part: Part, batch: Batch, said: Object, started: int | None) -> Run:
+def _run(part: Part, batch: Batch, said: Object, started: int | None) -> RunRecord:
     devices = said.get("deviceProperties")
     names = (
         [device.get("name") for device in devices if isinstance(device, Object)] if isinstance(devices, list) else []
@@ -103,7 +103,7 @@ def _run(part: Part, batch: Batch, said: Object, started: int | None) -> Run:
         environment_id = environment.environment_id
         batch.add(environment)
     moment = None if started is None else Instant(started)
-    return Run(
+    return RunRecord(
         run_id=part.run_id, config=part.config, source=part.format, started_at=moment, environment_id=environment_id,
         tags=labels(said),
     )  # fmt: skip
@@ -285,7 +285,7 @@ class _Reader:
             place: dict[str, Any] = {
                 "run_id": self._part.run_id, "case_id": case_id, "source_id": self._part.source_id, "line": line,
             }  # fmt: skip
-            self._batch.add(Case(**columns, work_hash=work_hash, parameters=labels(parameters), **place))
+            self._batch.add(CaseRecord(**columns, work_hash=work_hash, parameters=labels(parameters), **place))
             self._batch.add(Outcome(status="ok", **place))
             ids.append(case_id)
         if new:

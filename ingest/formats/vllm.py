@@ -10,12 +10,12 @@ from pathlib import PurePath
 from typing import Any
 
 from ...warehouse.events import Instant
-from .. import serving
-from ..document import BadRecord, Object, instant, read_text
 from ..format import Head, Part
-from ..jsonformat import JsonFormat
-from ..longlists import read_document
-from ..results import Results
+from ..readers.document import BadRecord, Object, instant, read_text
+from ..readers.json_format import JsonFormat
+from ..readers.lazy_lists import read_document
+from ..readers.results import Results
+from . import _serving as serving
 
 DATE = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)", re.ASCII)
 AXES = (

@@ -3,38 +3,32 @@
 -- The width of a geometric mean is half its 95 % interval on the log scale, from the intervals of its cases: how well this
 -- run measured them, not how other models would fare. It is NULL where a case has none.
 --
--- run_id                Run.
--- config                Config of that run.
--- suite                 Suite of the workloads.
--- mode                  inference or training.
--- dtype                 float32, bfloat16, amp …
--- device                cpu, cuda …
--- backend               Compiler or implementation.
--- passing               Cases that pass.
--- total                 Cases judged for performance.
--- rate                  Both as text, such as "82%, 50/61"; NULL where none was judged.
--- skipped               Cases skipped.
--- n_compiled            Passing cases whose compile latency is known.
--- mean_compile_ns       Mean of these latencies.
--- max_compile_ns        Longest.
--- slowest               Name of the case that took longest.
--- n_compressed          Passing cases whose compression ratio is known.
--- mean_compression      Mean of these ratios.
--- min_compression       Smallest.
--- worst                 Name of the case with the smallest.
--- n_compared            Cases with something to compare with, or whose speedup an import reports.
--- n_here                Those of them that pass.
--- n_elsewhere           Work of the same run, suite, mode, dtype and device that passes on every other backend on which
---                       anything does; NULL where there is none.
--- n_matched             Work that passes here and elsewhere.
--- speedup               Geometric mean over n_here, slowdowns as 1.
--- raw_speedup           The same, slowdowns as they are.
--- width                 Width of both.
--- matched_speedup       Geometric mean over n_matched, slowdowns as 1.
--- matched_raw_speedup   The same, slowdowns as they are.
--- matched_width         Width of both.
--- excluded              What n_here leaves out of n_compared, as 'name: reason', in order.
--- matched_excluded      What n_matched leaves out.
+-- axes: run, panel
+-- passing              BIGINT     Cases that pass.
+-- total                BIGINT     Cases judged for performance.
+-- rate                 VARCHAR    Both as text, such as "82%, 50/61"; NULL where none was judged.
+-- skipped              BIGINT     Cases skipped.
+-- n_compiled           BIGINT     Passing cases whose compile latency is known.
+-- mean_compile_ns      DOUBLE     Mean of these latencies.
+-- max_compile_ns       DOUBLE     Longest.
+-- slowest              VARCHAR    Name of the case that took longest.
+-- n_compressed         BIGINT     Passing cases whose compression ratio is known.
+-- mean_compression     DOUBLE     Mean of these ratios.
+-- min_compression      DOUBLE     Smallest.
+-- worst                VARCHAR    Name of the case with the smallest.
+-- n_compared           BIGINT     Cases with something to compare with, or whose speedup an import reports.
+-- n_here               BIGINT     Those of them that pass.
+-- n_elsewhere          BIGINT     Work of the same run, suite, mode, dtype and device that passes on every other backend on
+--                                 which anything does; NULL where there is none.
+-- n_matched            BIGINT     Work that passes here and elsewhere.
+-- speedup              DOUBLE     Geometric mean over n_here, slowdowns as 1.
+-- raw_speedup          DOUBLE     The same, slowdowns as they are.
+-- width                DOUBLE     Width of both.
+-- matched_speedup      DOUBLE     Geometric mean over n_matched, slowdowns as 1.
+-- matched_raw_speedup  DOUBLE     The same, slowdowns as they are.
+-- matched_width        DOUBLE     Width of both.
+-- excluded             VARCHAR[]  What n_here leaves out of n_compared, as 'name: reason', in order.
+-- matched_excluded     VARCHAR[]  What n_matched leaves out.
 WITH
 judged AS (
     SELECT

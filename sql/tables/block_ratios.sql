@@ -5,18 +5,19 @@
 -- winsorised standard error (Yuen, Biometrika 61, 1974), widened where neighbouring blocks resemble each other (effective
 -- sample size of a first-order autoregression, its correlation taken one standard error high).
 --
--- run_id        Run it was measured in.
--- case_id       Case measured.
--- baseline_id   Case it is measured against.
--- n             Blocks that timed both.
--- log_ratio     Estimate of ln(baseline / case); above 0 is faster. With fewer than 5 blocks their plain mean.
--- error         Standard error of log_ratio; NULL for fewer than 5 blocks.
--- degrees       Degrees of freedom of that error.
--- p             Probability of a log_ratio so far from 0, either way, if there were no difference: the t-test that the error
---               and its degrees of freedom make (Yuen's), so that below 0.05 the 95 % interval excludes 1. NULL for fewer
---               than 5 blocks; 1 where neither side varies and they are equal, 0 where they are not.
--- p_unpaired    The same by Welch's t-test (Biometrika 34, 1947) of the blocks' times themselves, unpaired: what drift
---               both sides share counts as noise, and blocks as independent. NULL for fewer than 5 blocks.
+-- run_id       VARCHAR  Run it was measured in.
+-- case_id      VARCHAR  Case measured.
+-- baseline_id  VARCHAR  Case it is measured against.
+-- n            BIGINT   Blocks that timed both.
+-- log_ratio    DOUBLE   Estimate of ln(baseline / case); above 0 is faster. With fewer than 5 blocks their plain mean.
+-- error        DOUBLE   Standard error of log_ratio; NULL for fewer than 5 blocks.
+-- degrees      DOUBLE   Degrees of freedom of that error.
+-- p            DOUBLE   Probability of a log_ratio so far from 0, either way, if there were no difference: the t-test that
+--                       the error and its degrees of freedom make (Yuen's), so that below 0.05 the 95 % interval excludes
+--                       1. NULL for fewer than 5 blocks; 1 where neither side varies and they are equal, 0 where they are
+--                       not.
+-- p_unpaired   DOUBLE   The same by Welch's t-test (Biometrika 34, 1947) of the blocks' times themselves, unpaired: what
+--                       drift both sides share counts as noise, and blocks as independent. NULL for fewer than 5 blocks.
 WITH
 blocks AS (
     SELECT run_id, case_id, work_hash, backend, process, block, median(duration_ns / loops) AS each_ns

@@ -1,17 +1,7 @@
 -- One row per case: its axes. A case may be announced more than once, by several runs and by a run and its worker; steps of
 -- a scheduler are announced by nobody, and are cases all the same (see `step_cells`).
 --
--- case_id           Case, a checksum of all its axes.
--- work_hash         What was to be computed, whoever computes it.
--- suite             Suite of the workload.
--- name              Model, function, command or benchmark.
--- mode              inference or training.
--- device            cpu, cuda …
--- dtype             float32, bfloat16, amp …
--- backend           Compiler or implementation.
--- batch_size        Samples in one batch.
--- sequence_length   Tokens in one sequence.
--- parameters        Further axes, as a JSON object.
+-- axes: case
 WITH
 said AS (
     SELECT * FROM cases

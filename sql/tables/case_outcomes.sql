@@ -2,29 +2,19 @@
 -- A case of our own without an outcome of its performance was interrupted, unless its run ended well (then it is ok).
 -- An imported case without any outcome is unknown: nobody said. Of several outcomes of one kind the last recorded counts.
 --
--- run_id            Run it belongs to.
--- config            Config of that run.
--- case_id           Case that was announced.
--- work_hash         What was to be computed, whoever computes it.
--- suite             Suite of the workload.
--- name              Model, function, command or benchmark.
--- mode              inference or training.
--- device            cpu, cuda …
--- dtype             float32, bfloat16, amp …
--- backend           Compiler or implementation.
--- batch_size        Samples in one batch.
--- sequence_length   Tokens in one sequence.
--- parameters        Further axes, as a JSON object.
--- kind              What was judged: performance or accuracy.
--- status            ok, pass, fail_to_run, fail_accuracy, OOM, timeout, skipped, interrupted, unknown …
--- failed            Whether that is anything but ok, or for accuracy pass or pass_due_to_skip; NULL for skipped and unknown.
--- reason            Why, in one line; of a case that was cut off, that its run ended before it did.
--- phase             Phase reached.
--- exit_code         Exit code of the worker process.
--- signal            Signal that ended the worker process.
--- exception         Exception type.
--- message           Exception text.
--- stderr_tail       Last lines the worker wrote to stderr.
+-- axes: run, case
+-- case_id      VARCHAR  Case that was announced.
+-- kind         VARCHAR  What was judged: performance or accuracy.
+-- status       VARCHAR  ok, pass, fail_to_run, fail_accuracy, OOM, timeout, skipped, interrupted, unknown …
+-- failed       BOOLEAN  Whether that is anything but ok, or for accuracy pass or pass_due_to_skip; NULL for skipped and
+--                       unknown.
+-- reason       VARCHAR  Why, in one line; of a case that was cut off, that its run ended before it did.
+-- phase        VARCHAR  Phase reached.
+-- exit_code    BIGINT   Exit code of the worker process.
+-- signal       BIGINT   Signal that ended the worker process.
+-- exception    VARCHAR  Exception type.
+-- message      VARCHAR  Exception text.
+-- stderr_tail  VARCHAR  Last lines the worker wrote to stderr.
 WITH
 announced AS (  -- once or twice, by the run and by its worker
     SELECT run_id, case_id, bool_or(source_id IS NOT NULL) AS imported

@@ -5,37 +5,28 @@
 -- accuracy is pass or pass_due_to_skip where the run judged that of any case of the same suite and backend, and, where
 -- speedups were measured or reported for it, it has one. The baseline passes when it is ok and accurate.
 --
--- run_id              Run it belongs to.
--- config              Config of that run.
--- case_id             Case.
--- work_hash           What was computed, whoever computed it; the baseline has the same.
--- suite               Suite of the workload.
--- name                Model, function, command or benchmark.
--- mode                inference or training.
--- device              cpu, cuda …
--- dtype               float32, bfloat16, amp …
--- backend             Compiler or implementation.
--- batch_size          Samples in one batch.
--- sequence_length     Tokens in one sequence.
--- parameters          Further axes, as a JSON object.
--- baseline_ns         Median steady latency of the baseline; NULL where only the speedup is reported.
--- candidate_ns        Median steady latency of the case.
--- speedup             Baseline / case; above 1 is faster, NULL where either failed, and for the baseline itself.
--- low                 Lower end of its 95 % interval; NULL where nothing was paired, or fewer than 5 blocks.
--- high                Upper end.
--- n                   Pairs of blocks the speedup rests on; NULL where nothing was paired.
--- p                   Probability of a speedup so far from 1, either way, if there were none; see block_ratios. NULL as low.
--- p_unpaired          The same by Welch's t-test of the blocks' times, unpaired.
--- origin              Where a speedup comes from, measured or reported; NULL for a case that has nothing to compare with.
--- status              ok, or how the case ended, or 'baseline …' with how the baseline did.
--- accuracy            How its accuracy was judged: that of the case itself, else of the cases of the same run, suite,
---                     name, mode, device, dtype and backend (accuracy is often checked at another batch size), of several
---                     the one that does not pass. NULL where it was not.
--- passing             Whether it passes.
--- reason              Why it does not: its status, its accuracy, or what is missing. NULL if it passes.
--- compile_ns          Compile latency.
--- compression_ratio   Peak memory of the baseline / that of the case, measured the same way: as reported, else of the
---                     GPU's allocator, else what the call added to the process, else of the process.
+-- axes: run, case
+-- work_hash          VARCHAR  What was computed, whoever computed it; the baseline has the same.
+-- baseline_ns        DOUBLE   Median steady latency of the baseline; NULL where only the speedup is reported.
+-- candidate_ns       DOUBLE   Median steady latency of the case.
+-- speedup            DOUBLE   Baseline / case; above 1 is faster, NULL where either failed, and for the baseline itself.
+-- low                DOUBLE   Lower end of its 95 % interval; NULL where nothing was paired, or fewer than 5 blocks.
+-- high               DOUBLE   Upper end.
+-- n                  BIGINT   Pairs of blocks the speedup rests on; NULL where nothing was paired.
+-- p                  DOUBLE   Probability of a speedup so far from 1, either way, if there were none; see block_ratios.
+--                             NULL as low.
+-- p_unpaired         DOUBLE   The same by Welch's t-test of the blocks' times, unpaired.
+-- origin             VARCHAR  Where a speedup comes from, measured or reported; NULL for a case that has nothing to compare
+--                             with.
+-- status             VARCHAR  ok, or how the case ended, or 'baseline …' with how the baseline did.
+-- accuracy           VARCHAR  How its accuracy was judged: that of the case itself, else of the cases of the same run,
+--                             suite, name, mode, device, dtype and backend (accuracy is often checked at another batch
+--                             size), of several the one that does not pass. NULL where it was not.
+-- passing            BOOLEAN  Whether it passes.
+-- reason             VARCHAR  Why it does not: its status, its accuracy, or what is missing. NULL if it passes.
+-- compile_ns         DOUBLE   Compile latency.
+-- compression_ratio  DOUBLE   Peak memory of the baseline / that of the case, measured the same way: as reported, else of
+--                             the GPU's allocator, else what the call added to the process, else of the process.
 WITH
 performances AS (
     SELECT

@@ -3,35 +3,19 @@
 -- metric that is an aggregate already is named '<metric>_<statistic>'. Values that are missing, infinite or beyond 1e150
 -- are left out. All statistics are taken over the sorted samples, so they do not depend on threads or on file order.
 --
--- run_id            Run it was measured in.
--- config            Config of that run.
--- case_id           Case measured; NULL for a value of the run as a whole.
--- work_hash         What was computed, whoever computed it.
--- suite             Suite of the workload.
--- name              Model, function, command or benchmark.
--- mode              inference or training.
--- device            cpu, cuda …
--- dtype             float32, bfloat16, amp …
--- backend           Compiler or implementation.
--- batch_size        Samples in one batch.
--- sequence_length   Tokens in one sequence.
--- parameters        Further axes, as a JSON object.
--- metric            What was measured: latency, compile_latency, rss_peak …
--- phase             cold, compile, warmup or steady; NULL where that has no meaning.
--- unit              Unit of all values of the row: ns, bytes, ratio, count …
--- better            'higher' or 'lower'; NULL where neither is.
--- n                 Samples.
--- minimum           Smallest.
--- q1                First quartile, interpolated (type 7 of Hyndman and Fan, Am. Stat. 50, 1996).
--- median            Median.
--- q3                Third quartile.
--- maximum           Largest.
--- mean              Arithmetic mean.
--- stdev             Standard deviation of the sample (n - 1); NULL for one sample.
--- median_low        Lower end of the distribution-free 95 % interval of the median: the k-th smallest sample,
---                   k = floor((n + 1 - 1.96 √n) / 2), which covers at least 95 % for every n ≥ 6
---                   (Conover, Practical Nonparametric Statistics, 3.2); NULL for fewer than 6 samples.
--- median_high       Upper end: the k-th largest sample.
+-- axes: run, case, value
+-- n            BIGINT  Samples.
+-- minimum      DOUBLE  Smallest.
+-- q1           DOUBLE  First quartile, interpolated (type 7 of Hyndman and Fan, Am. Stat. 50, 1996).
+-- median       DOUBLE  Median.
+-- q3           DOUBLE  Third quartile.
+-- maximum      DOUBLE  Largest.
+-- mean         DOUBLE  Arithmetic mean.
+-- stdev        DOUBLE  Standard deviation of the sample (n - 1); NULL for one sample.
+-- median_low   DOUBLE  Lower end of the distribution-free 95 % interval of the median: the k-th smallest sample, k =
+--                      floor((n + 1 - 1.96 √n) / 2), which covers at least 95 % for every n ≥ 6 (Conover, Practical
+--                      Nonparametric Statistics, 3.2); NULL for fewer than 6 samples.
+-- median_high  DOUBLE  Upper end: the k-th largest sample.
 WITH
 samples AS (
     SELECT run_id, case_id, metric, phase, 'ns' AS unit, 'lower' AS better, duration_ns / loops AS value

@@ -5,17 +5,16 @@
 -- its variance is moderated towards that of all cases of the metric, which counts as 8 differences (after Smyth,
 -- Statistical Applications in Genetics and Molecular Biology 3, 2004, with the prior's weight fixed).
 --
--- config        Config.
--- host          Machine; NULL where nobody said.
--- case_id       Case measured; NULL for a value of the run as a whole.
--- metric        What was measured.
--- phase         cold, compile, warmup or steady; NULL where that has no meaning.
--- unit          Unit of the value.
--- n             Runs it was taken over.
--- own_noise     Standard deviation of ln(median) from run to run, of this case alone; NULL for one run.
--- pooled_noise  The same over all cases of the metric: the root of the median of their variances.
--- other_steps   Pairs of successive runs of all other cases of the metric, which pooled_noise rests on besides its own.
--- noise         Both moderated; 0.01 is one percent. NULL where no case of the metric was measured by two runs.
+-- config        VARCHAR  Config.
+-- host          VARCHAR  Machine; NULL where nobody said.
+-- case_id       VARCHAR  Case measured; NULL for a value of the run as a whole.
+-- axes: value without better
+-- n             BIGINT   Runs it was taken over.
+-- own_noise     DOUBLE   Standard deviation of ln(median) from run to run, of this case alone; NULL for one run.
+-- pooled_noise  DOUBLE   The same over all cases of the metric: the root of the median of their variances.
+-- other_steps   BIGINT   Pairs of successive runs of all other cases of the metric, which pooled_noise rests on besides its
+--                        own.
+-- noise         DOUBLE   Both moderated; 0.01 is one percent. NULL where no case of the metric was measured by two runs.
 WITH
 last_runs AS (
     SELECT run_id, config, host, began_at

@@ -1,21 +1,21 @@
 -- One row per run: what it was, how it ended, and how much it recorded.
 --
--- run_id        Run.
--- config        Config it belongs to.
--- source        What produced it: api, measure, or the format imported.
--- suite         Set of workloads it was about.
--- began_at      When it began; for an import that does not say, when it was loaded. UTC.
--- git_commit    Commit of the measured code.
--- git_branch    Branch of the measured code.
--- host          Machine that measured.
--- status        How it ended: ok, failed, interrupted; imported for results of other tools.
--- reason        Why, in one line.
--- cases         Cases announced.
--- failed        Cases whose performance or accuracy failed.
--- samples       Samples of all metrics.
--- steps         Scheduler steps.
--- files         Files imported.
--- rejected      Lines of them that could not be read.
+-- axes: run
+-- config      VARCHAR    Config it belongs to.
+-- source      VARCHAR    What produced it: api, measure, or the format imported.
+-- suite       VARCHAR    Set of workloads it was about.
+-- began_at    TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
+-- git_commit  VARCHAR    Commit of the measured code.
+-- git_branch  VARCHAR    Branch of the measured code.
+-- host        VARCHAR    Machine that measured.
+-- status      VARCHAR    How it ended: ok, failed, interrupted; imported for results of other tools.
+-- reason      VARCHAR    Why, in one line.
+-- cases       BIGINT     Cases announced.
+-- failed      BIGINT     Cases whose performance or accuracy failed.
+-- samples     BIGINT     Samples of all metrics.
+-- steps       BIGINT     Scheduler steps.
+-- files       BIGINT     Files imported.
+-- rejected    BIGINT     Lines of them that could not be read.
 WITH
 run AS (
     SELECT DISTINCT ON (run_id) *

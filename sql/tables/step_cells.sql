@@ -6,36 +6,35 @@
 -- hiccups; over all steps it is their mean, '<metric>_mean', for a median of prefills and decodes tells of neither. Token
 -- counts of 2^53 and more, and negative ones, have no bin.
 --
--- run_id            Run it was measured in.
--- config            Config of that run.
--- case_id           Hash of suite, name and bin: the same in every run.
--- work_hash         The same: steps of so many tokens are taken for the same work.
--- suite             'scheduler'.
--- name              'step'.
--- mode              NULL, as are the five that follow: a profile does not say.
--- device            NULL.
--- dtype             NULL.
--- backend           NULL.
--- batch_size        NULL.
--- sequence_length   NULL.
--- parameters        {"tokens": "512–1023"}, or {"tokens": "all"}.
--- metric            model_run, schedule or step (what its writer says, else both together), as time of one step; with
---                   '_mean' over all steps, and tokens_per_second, the tokens of a stretch / the time of its steps. In a bin
---                   that would mostly tell where in the bin the steps lie.
--- phase             'steady'.
--- unit              ns, or tokens/s.
--- better            'lower' for times, 'higher' for tokens/s.
--- n                 Stretches that have such steps, 32 at most.
--- minimum           Smallest of their values.
--- q1                First quartile.
--- median            Median.
--- q3                Third quartile.
--- maximum           Largest.
--- mean              Arithmetic mean.
--- stdev             Standard deviation (n - 1); NULL for one stretch.
--- median_low        Lower end of the distribution-free 95 % interval of the median over stretches, as in `cells`; NULL for
---                   fewer than 6.
--- median_high       Upper end.
+-- axes: run
+-- case_id          VARCHAR  Hash of suite, name and bin: the same in every run.
+-- work_hash        VARCHAR  The same: steps of so many tokens are taken for the same work.
+-- suite            VARCHAR  'scheduler'.
+-- name             VARCHAR  'step'.
+-- mode             VARCHAR  NULL, as are the five that follow: a profile does not say.
+-- device           VARCHAR  NULL.
+-- dtype            VARCHAR  NULL.
+-- backend          VARCHAR  NULL.
+-- batch_size       BIGINT   NULL.
+-- sequence_length  BIGINT   NULL.
+-- parameters       JSON     {"tokens": "512–1023"}, or {"tokens": "all"}.
+-- metric           VARCHAR  model_run, schedule or step (what its writer says, else both together), as time of one step;
+--                           with '_mean' over all steps, and tokens_per_second, the tokens of a stretch / the time of its
+--                           steps. In a bin that would mostly tell where in the bin the steps lie.
+-- phase            VARCHAR  'steady'.
+-- unit             VARCHAR  ns, or tokens/s.
+-- better           VARCHAR  'lower' for times, 'higher' for tokens/s.
+-- n                BIGINT   Stretches that have such steps, 32 at most.
+-- minimum          DOUBLE   Smallest of their values.
+-- q1               DOUBLE   First quartile.
+-- median           DOUBLE   Median.
+-- q3               DOUBLE   Third quartile.
+-- maximum          DOUBLE   Largest.
+-- mean             DOUBLE   Arithmetic mean.
+-- stdev            DOUBLE   Standard deviation (n - 1); NULL for one stretch.
+-- median_low       DOUBLE   Lower end of the distribution-free 95 % interval of the median over stretches, as in `cells`;
+--                           NULL for fewer than 6.
+-- median_high      DOUBLE   Upper end.
 WITH
 named AS (
     SELECT source_id, min(name) AS name

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from bench.query.regressions import Rule
+from bench.query.regression.regressions import RegressionRule
 from scipy import stats
 
 from .figures import Figures
@@ -29,7 +29,7 @@ def measure(figures: Figures) -> None:
     rng = np.random.default_rng(1)
     for _ in range(WORLDS):
         runs = simulate(rng, COMMITS)
-        for commit in range(Rule().last, COMMITS):
+        for commit in range(RegressionRule().last, COMMITS):
             again = simulate(rng, 1)[0]
             for step in STEPS:
                 factor = 1 + step * (np.arange(SERIES) < STEPPING)[:, None]
@@ -79,7 +79,7 @@ class Judgement(NamedTuple):
     doubtful: Array  # SUSPECTED, or UNSURE for being one of many
 
 
-def judge(history: Array, now: Array, rule: Rule = Rule()) -> Judgement:  # noqa: B008 (frozen)
+def judge(history: Array, now: Array, rule: RegressionRule = RegressionRule()) -> Judgement:  # noqa: B008 (frozen)
     """The macro `regressions` once more, for series of one metric of which lower is better; a test holds the two together.
 
     Args:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench.warehouse.database import Warehouse, load
-from bench.warehouse.events import Case, Event, MemorySample, Metric, Outcome, Timing
+from bench.warehouse.database import Warehouse
+from bench.warehouse.events import CaseRecord, Event, MemorySample, Metric, Outcome, Timing
+from bench.warehouse.load import load
 from bench.warehouse.store import Store
 
 from .figures import BENCH, Figures, python, weigh
@@ -90,7 +91,7 @@ def _pandas(store: Store) -> tuple[Callable[[], object], Callable[[], object]]:
 
     def report() -> list[Any]:
         outcomes = raw(Outcome, "run_id", "case_id", "kind", "status")
-        cases = raw(Case, "case_id", "suite", "name", "backend").drop_duplicates("case_id").set_index("case_id")
+        cases = raw(CaseRecord, "case_id", "suite", "name", "backend").drop_duplicates("case_id").set_index("case_id")
         medians = wide(raw(Timing, "run_id", "case_id", "duration_ns"), "duration_ns")
         compile_ns = wide(raw(Metric, "run_id", "case_id", "value"), "value")
         peak = wide(raw(MemorySample, "run_id", "case_id", "size_bytes"), "size_bytes")
@@ -132,7 +133,7 @@ def _pandas(store: Store) -> tuple[Callable[[], object], Callable[[], object]]:
             [(low >= -margin) & (high <= margin), (low > 0) & (effect >= margin), (high < 0) & (effect <= -margin)],
             ["SAME", "FASTER", "SLOWER"], "UNSURE",
         )  # fmt: skip
-        axes = raw(Case, "case_id", *AXES).drop_duplicates("case_id").set_index("case_id")
+        axes = raw(CaseRecord, "case_id", *AXES).drop_duplicates("case_id").set_index("case_id")
         ended = raw(Outcome, "run_id", "case_id", "status")
         ended = ended[ended["run_id"].isin(sides)].astype(str).set_index(["case_id", "run_id"])
         return axes.join(found).join(ended["status"].unstack("run_id"))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bench.query.changepoints import SIGNIFICANCE, change_points
+from bench.query.change.changepoints import SIGNIFICANCE, change_points
 from numpy.typing import NDArray
 
 from .figures import Figures

@@ -9,8 +9,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 from bench.warehouse import schema
-from bench.warehouse.database import load
 from bench.warehouse.events import ScheduleChunk
+from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
@@ -33,8 +33,8 @@ figure.savefig(sys.argv[2], dpi=300)
 # Every chart of the gallery, and the samples of each model: 24 or more. What they are drawn from is made before the clock.
 REPORT = """
 import importlib, inspect, shlex, time
-from bench.viz.commands import CHARTS
-from bench.viz.render import Job, Renderer
+from bench.viz.command import CHARTS
+from bench.viz.output.render import RenderRequest, Renderer
 from tests.viz.gallery import COMMANDS, MODELS, warehouse
 store = warehouse()
 store.rows("SELECT 1")
@@ -47,7 +47,7 @@ def drawn(words):
 begun = time.perf_counter()
 with Renderer() as renderer:
     images = renderer.render(
-        Job("png", drawn(shlex.split(command)).still("sans-serif"), 300) for command in [*COMMANDS.values(), *samples][:24]
+        RenderRequest("png", drawn(shlex.split(command)).still("sans-serif"), 300) for command in [*COMMANDS.values(), *samples][:24]
     )
 assert len(images) == 24 and all(images)
 print(time.perf_counter() - begun)

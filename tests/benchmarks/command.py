@@ -51,7 +51,7 @@ def _bare(program: str) -> float:
 
 _MEASURED = """
 import sys
-from bench.measure.command_runs import launcher
+from bench.measure.commands.process import launcher
 ballast = bytearray(b"x") * (300 << 20)
 with launcher() as starter:
     print(starter.run([sys.argv[1]]).peak_bytes)

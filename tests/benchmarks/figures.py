@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Self
 
 import bench
-from bench.warehouse.database import Warehouse, load
-from bench.warehouse.output import write_rows
+from bench.warehouse.console.tables import write_rows
+from bench.warehouse.database import Warehouse
+from bench.warehouse.load import load
 from bench.warehouse.store import Store
 
 STORE = Path(".bench-figures")

@@ -21,7 +21,7 @@ print(sum(1 for path in pathlib.Path(sys.argv[1]).glob("*/*.csv") for row in csv
 LOAD_JSON = "import json, sys; print(len(json.load(open(sys.argv[1]))['traceEvents']))"
 RECOGNISE = """
 import pathlib, sys, time
-from bench.ingest.files import read_head
+from bench.ingest.readers.files import read_head
 from bench.ingest.format import formats
 formats()
 began = time.perf_counter()
@@ -33,7 +33,7 @@ print(time.perf_counter() - began, found)
 """
 HEADS = """
 import pathlib, sys, time
-from bench.ingest.files import read_head
+from bench.ingest.readers.files import read_head
 began = time.perf_counter()
 size = sum(len(read_head(path).data) for path in pathlib.Path(sys.argv[1]).rglob("*.*"))
 print(time.perf_counter() - began)

@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from bench.measure.estimate import doubt
+from bench.measure.engine.estimate import doubt
 
 from .figures import BENCH, Figures, weigh
 

@@ -22,7 +22,7 @@ connection.close()
 """
 
 # A process that does what any ingest must before it looks at a file: start.
-START = "import bench.cli, bench.ingest.commands"
+START = "import bench.cli, bench.ingest.command"
 
 
 def measure(figures: Figures) -> None:

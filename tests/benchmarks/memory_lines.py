@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from bench.measure.line_trace import LineTrace, Scope
+from bench.measure.line_memory.trace import LineTrace, Scope
 
 from .figures import Figures
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from bench.measure.memory import HostMemory, error_bound_bytes
+from bench.measure.system.host_memory import HostMemory, error_bound_bytes
 
 from .figures import Figures
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from bench.warehouse import schema
-from bench.warehouse.events import Case, Event, Instant, MemorySample, Metric, Outcome, Run, Timing
+from bench.warehouse.events import CaseRecord, Event, Instant, MemorySample, Metric, Outcome, RunRecord, Timing
 from bench.warehouse.log import EventLog
 from bench.warehouse.recorder import case_ids
 from bench.warehouse.store import Store
@@ -43,9 +43,9 @@ class Nights:
         self.good = self.rng.random((runs, len(self.axes))) > 0.01
         self.names = [f"run-{number:05}" for number in range(runs)]
         self.log.write(
-            Run,
+            RunRecord,
             [
-                Run(run_id=name, config="nightly", source="measure", host="host", started_at=Instant(DAY * number),
+                RunRecord(run_id=name, config="nightly", source="measure", host="host", started_at=Instant(DAY * number),
                     git_commit=f"{number:040x}")
                 for number, name in enumerate(self.names)
             ],
@@ -59,7 +59,7 @@ class Nights:
         drift = self.rng.normal(0, 0.015, len(self.names))
         for first, run, case, good in self._stretches():
             self._write(
-                Case, first, run, case, work_hash=[self.ids[i][1] for i in case],
+                CaseRecord, first, run, case, work_hash=[self.ids[i][1] for i in case],
                 **{key: [self.axes[i][key] for i in case] for key in self.axes[0]},
             )  # fmt: skip
             status = np.where(good, "ok", "fail_to_run")

@@ -21,7 +21,7 @@ from .nights import COMPARE, REPORT, SAMPLES, Nights
 
 SIZES = (2, 20, 195, 1973)  # nights: 10^5 to 10^8 timings, of which one case in a hundred failed
 YARDSTICK = 20  # what the larger ones stand beside, for a cost must not grow faster than the store
-CALL = "import sys; from pathlib import Path; from bench.warehouse import compaction, database; from bench.warehouse.store import Store; store = Store(Path(sys.argv[1])); "
+CALL = "import sys; from pathlib import Path; from bench.warehouse.load import load; from bench.warehouse.upkeep import compaction; from bench.warehouse.store import Store; store = Store(Path(sys.argv[1])); "
 LIST = """
 import sys, time
 from pathlib import Path
@@ -71,7 +71,7 @@ def _size(figures: Figures, store: Store, runs: int, smaller: dict[str, float]) 
 
     linear = {"ratio_most": 1.0} if smaller else {}
     add("listing", float(weigh([sys.executable, "-c", LIST, str(store.root)]).stdout), "s")
-    run("load", "database.load(store)", **linear)
+    run("load", "load(store)", **linear)
     add("bytes of timings as written", _of_timings(store), "B")
     run("compact", "compaction.compact(store, below_bytes=16 << 20, target_bytes=128 << 20)")
     add("bytes of timings, compacted", _of_timings(store), "B", most=20.0 * timings)
@@ -82,7 +82,7 @@ def _size(figures: Figures, store: Store, runs: int, smaller: dict[str, float]) 
             add(name, min(_seconds(warehouse, nights.asked(queries)) for _ in range(3)), "s", **linear)
     figures.add(f"timings in the store, {size}", counted, "count")
     Nights(store, 1, at_once=1).time()
-    run("one night more", "database.load(store)")
+    run("one night more", "load(store)")
     return each
 
 

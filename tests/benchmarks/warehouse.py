@@ -8,8 +8,8 @@ import bench
 import numpy as np
 import pyarrow as pa
 from bench.warehouse import schema
-from bench.warehouse.database import load
 from bench.warehouse.events import Timing
+from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.load import Report, ingest
+from bench.ingest.run import IngestReport, ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
-Load = Callable[..., Report]
+Load = Callable[..., IngestReport]
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.ingest import bulk
 from bench.ingest.format import formats
-from bench.warehouse.events import Case, Timing
+from bench.ingest.readers import bulk
+from bench.warehouse.events import CaseRecord, Timing
 from bench.warehouse.log import ROWS_TOGETHER, EventLog
 from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
@@ -54,7 +54,7 @@ def test_rows_and_events_are_written_together(tmp_path: Any) -> None:
     """Few or many, one value stands for all, also one that is no Unicode; what is not named is NULL."""
     log = EventLog(Store(tmp_path / "store").create())
     with log.batch("x") as batch:
-        batch.add(Case(run_id="r", case_id="c", name="n"))
+        batch.add(CaseRecord(run_id="r", case_id="c", name="n"))
         batch.add(Timing(run_id="r", case_id="c", duration_ns=1))
         for count in (2, ROWS_TOGETHER, 1):
             columns = {"run_id": "r", "case_id": "\ud800", "metric": "m", "phase": "steady", "loops": 2}

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from bench.ingest.commands import ingest
+from bench.ingest.command import ingest
 from bench.warehouse.errors import BenchError
 from click.testing import CliRunner, Result
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from bench.ingest.format import Options
-from bench.ingest.load import Report
+from bench.ingest.run import IngestReport
 from bench.warehouse.errors import BenchError
 
 from .conftest import Load, Rows
@@ -23,7 +23,7 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def accounting(report: Report) -> tuple[int, int, int]:
+def accounting(report: IngestReport) -> tuple[int, int, int]:
     """Lines, loaded and rejected over all files."""
     return (
         sum(line.lines for line in report.lines),

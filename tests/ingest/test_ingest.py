@@ -9,8 +9,8 @@ from pathlib import Path
 
 import bench
 import pytest
-from bench.ingest.load import Line, Report, ingest
 from bench.ingest.plan import Said
+from bench.ingest.run import IngestReport, Line, ingest
 from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -19,7 +19,7 @@ from .conftest import Load, Rows
 from .records import lines, step
 
 
-def counts(report: Report) -> list[tuple[str, int, int, int]]:
+def counts(report: IngestReport) -> list[tuple[str, int, int, int]]:
     """Of every file, by name: name, loaded, rejected, known."""
     return sorted((line.path.name, line.loaded, line.rejected, line.known) for line in report.lines)
 
@@ -131,7 +131,7 @@ def test_one_run_per_path_however_many_batches(
     load: Load, rows: Rows, profile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files that are read in parallel share one `runs` row."""
-    monkeypatch.setattr("bench.ingest.load.BATCH_BYTES", 1)
+    monkeypatch.setattr("bench.ingest.run.BATCH_BYTES", 1)
     load(profile)
 
     assert rows("SELECT count(*) FROM runs") == [(1,)]
@@ -142,7 +142,7 @@ def test_what_is_named_last_is_the_newest(
     load: Load, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of imports that do not say when they began the last is `latest`, however much longer the others took to read."""
-    monkeypatch.setattr("bench.ingest.load.BATCH_BYTES", 1)
+    monkeypatch.setattr("bench.ingest.run.BATCH_BYTES", 1)
     for name, steps in ("b", 3000), ("a", 1):
         (tmp_path / name).write_text(lines(*map(step, range(steps))))
     load(f"long:{tmp_path / 'b'}", f"short:{tmp_path / 'a'}")
@@ -256,8 +256,8 @@ def test_an_error_in_the_middle_leaves_the_file_out(
     load: Load, rows: Rows, profile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read before is kept whole, the file that failed is not there at all, and the next ingest loads it."""
-    monkeypatch.setattr("bench.ingest.load.BATCH_BYTES", 1)
-    monkeypatch.setattr("bench.ingest.load.THREADS", 1)
+    monkeypatch.setattr("bench.ingest.run.BATCH_BYTES", 1)
+    monkeypatch.setattr("bench.ingest.run.THREADS", 1)
     from bench.ingest.formats import scheduler
 
     original = scheduler._chunk
@@ -281,7 +281,7 @@ def test_a_killed_ingest_can_be_repeated(load: Load, rows: Rows, store: Store, p
     """SIGKILL between the files of a batch leaves nothing that counts; the next ingest loads every line once."""
     script = """
         import os, signal, sys
-        from bench.ingest.load import ingest
+        from bench.ingest.run import ingest
         from bench.warehouse import log
         from bench.warehouse.store import Store
         from pathlib import Path
@@ -306,7 +306,7 @@ def test_a_killed_ingest_can_be_repeated(load: Load, rows: Rows, store: Store, p
 def test_another_store_is_copied(load: Load, rows: Rows, profile: Path, tmp_path: Path) -> None:
     """Its events come over as they are, once."""
     other = Store(tmp_path / "other").create()
-    from bench.ingest.load import ingest
+    from bench.ingest.run import ingest
 
     ingest(other, [str(profile)])
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import duckdb
 import pytest
-from bench.ingest import longlists
-from bench.ingest.document import BadRecord
 from bench.ingest.format import Options, Part, find_format
-from bench.ingest.jsonformat import Broken
-from bench.ingest.longlists import LongList, count_in, read_document, records_in
+from bench.ingest.readers import lazy_lists
+from bench.ingest.readers.document import BadRecord
+from bench.ingest.readers.json_format import Broken
+from bench.ingest.readers.lazy_lists import LongList, count_in, read_document, records_in
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -31,8 +31,8 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every list is long, and a window holds a few records."""
-    monkeypatch.setattr(longlists, "LONG_BYTES", -1)
-    monkeypatch.setattr(longlists, "WINDOW_BYTES", 24)
+    monkeypatch.setattr(lazy_lists, "LONG_BYTES", -1)
+    monkeypatch.setattr(lazy_lists, "WINDOW_BYTES", 24)
 
 
 def read(data: bytes) -> Any:
@@ -101,7 +101,7 @@ def test_packed_and_utf_16() -> None:
 
 def test_there_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the text, and of what is around the lists."""
-    monkeypatch.setattr(longlists, "MAX_BYTES", 100)
+    monkeypatch.setattr(lazy_lists, "MAX_BYTES", 100)
     with pytest.raises(BadRecord, match="larger than 0 MiB"):
         read(b'{"rows": [' + b"1, " * 100 + b"1]}")
 
@@ -117,7 +117,7 @@ def test_nothing_is_lost_of_long_lists(tmp_path: Path, monkeypatch: pytest.Monke
     data = (tmp_path / name).read_bytes().partition(b"\n{")[0]  # the first line, where records are lines
     (tmp_path / name).write_bytes(data)
     long = read_file(find_format(kind), tmp_path / name)
-    monkeypatch.setattr(longlists, "LONG_BYTES", 1 << 20)
+    monkeypatch.setattr(lazy_lists, "LONG_BYTES", 1 << 20)
     short = read_file(find_format(kind), tmp_path / name)
 
     assert (long.events, long.accounting) == (short.events, short.accounting)

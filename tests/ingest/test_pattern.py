@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bench.ingest import pattern as module
-from bench.ingest.commands import ingest as command
-from bench.ingest.load import Report
-from bench.ingest.pattern import Pattern
+from bench.ingest.command import ingest as command
 from bench.ingest.plan import Said
+from bench.ingest.run import IngestReport
+from bench.ingest.user_formats import pattern as module
+from bench.ingest.user_formats.pattern import Pattern
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import Case, Reject, Timing
+from bench.warehouse.events import CaseRecord, Reject, Timing
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,7 +46,7 @@ def test_a_line_that_matches_is_a_row(tmp_path: Path) -> None:
 def test_other_groups_by_a_mapping(tmp_path: Path) -> None:
     """They are its columns; those without a field are parameters."""
     found = read(tmp_path, "rank=3 loss=0.5\n", r"rank=(?P<rank>\d+) loss=(?P<loss>\S+)", "name:=train,value=loss")
-    (case,) = found.of(Case)
+    (case,) = found.of(CaseRecord)
     assert (case.name, case.parameters) == ("train", '{"rank": 3}')
     assert found.metrics() == {"loss": (0.5, None)}
 
@@ -54,7 +54,7 @@ def test_other_groups_by_a_mapping(tmp_path: Path) -> None:
 def test_a_group_that_took_no_part_says_nothing(tmp_path: Path) -> None:
     """It is no empty text."""
     found = read(tmp_path, "a 1\nb 2 cuda\n", r"(?P<name>\w+) (?P<value>\d+)(?: (?P<device>\w+))?")
-    assert [case.device for case in found.of(Case)] == [None, "cuda"]
+    assert [case.device for case in found.of(CaseRecord)] == [None, "cuda"]
 
 
 def test_moments(tmp_path: Path) -> None:
@@ -141,12 +141,12 @@ def test_any_text_is_a_pattern_or_an_error(text: str) -> None:
 # -- the store
 
 
-def ingest(load: Callable[..., Report], path: Path, pattern: str = TOOK, *maps: str) -> Report:
+def ingest(load: Callable[..., IngestReport], path: Path, pattern: str = TOOK, *maps: str) -> IngestReport:
     """Load a file by a pattern."""
     return load(path, said=Said(own=Pattern(pattern, maps)))
 
 
-def test_a_log_that_grew(load: Callable[..., Report], rows: Rows, tmp_path: Path) -> None:
+def test_a_log_that_grew(load: Callable[..., IngestReport], rows: Rows, tmp_path: Path) -> None:
     """Only its new whole lines are read, numbered on, into the same run; a number that is being written waits."""
     lay(tmp_path, {"x/x.log": LOG + "tail took 1"})
     first = ingest(load, tmp_path / "x")
@@ -165,7 +165,9 @@ def test_a_log_that_grew(load: Callable[..., Report], rows: Rows, tmp_path: Path
     assert rows("SELECT lines, loaded, rejected, known FROM source_files") == [(5, 5, 0, 0)]
 
 
-def test_logs_that_begin_alike_are_runs_of_their_own(load: Callable[..., Report], rows: Rows, tmp_path: Path) -> None:
+def test_logs_that_begin_alike_are_runs_of_their_own(
+    load: Callable[..., IngestReport], rows: Rows, tmp_path: Path
+) -> None:
     """Every process says "starting" first."""
     lay(tmp_path, {f"{name}.log": f"starting\nx took {i} s\n" for i, name in enumerate(("x/a", "x/b", "y/a"))})
     ingest(load, tmp_path / "x")
@@ -173,7 +175,7 @@ def test_logs_that_begin_alike_are_runs_of_their_own(load: Callable[..., Report]
     assert rows("SELECT config, count(DISTINCT run_id) FROM runs JOIN timings USING (run_id) GROUP BY 1") == [("x", 3)]
 
 
-def test_another_pattern_is_another_reading(load: Callable[..., Report], tmp_path: Path) -> None:
+def test_another_pattern_is_another_reading(load: Callable[..., IngestReport], tmp_path: Path) -> None:
     """And what another has read is known to none."""
     lay(tmp_path, {"x/x.log": LOG})
     ingest(load, tmp_path / "x")
@@ -182,14 +184,14 @@ def test_another_pattern_is_another_reading(load: Callable[..., Report], tmp_pat
     assert any("is in the store already" in note for note in report.notes)
 
 
-def test_lines_may_say_their_run(load: Callable[..., Report], rows: Rows, tmp_path: Path) -> None:
+def test_lines_may_say_their_run(load: Callable[..., IngestReport], rows: Rows, tmp_path: Path) -> None:
     """As rows of tables may."""
     lay(tmp_path, {"x/x.log": "abc a 1\ndef a 2\nabc b 3\n"})
     ingest(load, tmp_path / "x", r"^(?P<commit>\w+) (?P<name>\w+) (?P<value>\d+)")
     assert rows("SELECT git_commit, cases FROM run_summaries ORDER BY 1") == [("abc", 2), ("def", 1)]
 
 
-def test_a_log_without_a_match_is_an_error(load: Callable[..., Report], tmp_path: Path) -> None:
+def test_a_log_without_a_match_is_an_error(load: Callable[..., IngestReport], tmp_path: Path) -> None:
     """It shows how the log begins; in a folder beside others it is a note."""
     lay(tmp_path, {"x/x.log": "Starting up\nno more\n", "y/a.log": LOG, "y/b.log": "nothing"})
     with pytest.raises(BenchError, match='has no line that the pattern matches; it begins with: "Starting up"'):

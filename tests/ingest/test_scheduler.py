@@ -218,7 +218,7 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
     return data
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**9), record=st.sampled_from([step(), WRITER_2, WRITER_3]))
 def test_both_ways_agree_on_damaged_files(tmp_path: Path, seed: int, record: dict[str, Any]) -> None:
     """Bulk and exact reads give the same rows and rejects whatever bytes are lost, and account for every line."""

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.measure.plan import Workload
+from bench.measure.engine.workload import Workload
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.measure.devices import Device
-from bench.measure.plan import Settings, Workload
-from bench.measure.program import REFERENCE, Agreement, Enter, Fact, ModelFailed
-from bench.measure.sampling import Reading
+from bench.measure.engine.program import REFERENCE, Agreement, Enter, Fact, ModelFailed
+from bench.measure.engine.sampling import Reading
+from bench.measure.engine.workload import Settings, Workload
+from bench.measure.system.devices import Device
 
 
 def _segfault() -> None:

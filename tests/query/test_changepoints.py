@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.query.changepoints import ChangePoint, change_points, shortest
+from bench.query.change.changepoints import ChangePoint, change_points, shortest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.query.commands import say
-from bench.query.names import resolve_run
-from bench.query.speedups import render
+from bench.query.command import say
+from bench.query.comparison.speedups import render
+from bench.query.resolve import resolve_run
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
-from bench.warehouse.events import Run
+from bench.warehouse.events import RunRecord
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
@@ -43,7 +43,7 @@ def test_runs_of_one_second_come_newest_first_in_every_format(bench: Bench, tmp_
         run("3", "day", started_at=50_300_000),
         run("9", "day", started_at=50_100_000),
     ]
-    EventLog(store).write(Run, runs, "day")
+    EventLog(store).write(RunRecord, runs, "day")
 
     for fmt in ("table", "csv"):
         lines = bench("runs", "--format", fmt, "--store", str(store.root)).stdout.splitlines()
@@ -182,7 +182,7 @@ def test_a_run_that_is_not_there_is_said(store: Store, name: str, message: str) 
 
 def test_many_exclusions_are_counted_by_reason() -> None:
     """Three are named, more are counted."""
-    from bench.query.speedups import geomeans
+    from bench.query.comparison.speedups import geomeans
 
     cases = [case(f"m{i}", backend="inductor") for i in range(6)]
     warehouse: Any = Builder().add(run(), *cases, *(outcome(it, "OOM") for it in cases[1:]), outcome(cases[0]))

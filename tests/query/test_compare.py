@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.query.compare import compare, exit_code
-from bench.query.compare_render import document, render, sentences, shown
-from bench.query.sides import Side, find_sides, ingest_folders
+from bench.ingest.command import ingest_path
+from bench.query.comparison.compare import compare, exit_code
+from bench.query.comparison.render import document, render, sentences, shown
+from bench.query.comparison.sides import Side, find_sides, ingest_folders
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, Exit, UnknownName
 from bench.warehouse.events import Event
@@ -118,7 +119,7 @@ def test_folders_are_loaded_and_known_again_by_content(tmp_path: Path, monkeypat
     said: list[str] = []
     found = []
     for _ in range(2):
-        ingest_folders(store, (base, candidate), said.append)
+        ingest_folders(store, (base, candidate), said.append, ingest_path)
         with Warehouse.open(store) as warehouse:
             found.append(find_sides(warehouse, base, candidate))
             configs = warehouse.rows("SELECT config FROM runs ORDER BY config")
@@ -136,7 +137,7 @@ def test_a_file_that_grew_is_known_by_its_beginning(tmp_path: Path) -> None:
         [profile(tmp_path / name, factor) for name, factor in (("a", 1), ("b", 2))],
     )
     texts = list(map(str, folders))
-    ingest_folders(store, texts, lambda _: None)
+    ingest_folders(store, texts, lambda _: None, ingest_path)
     with (folders[0] / "steps_0.jsonl").open("a") as file:
         file.write('{"batch_id": 64, "chunk')
     (folders[0] / "notes.txt").write_text("no benchmark")
@@ -151,10 +152,10 @@ def test_a_name_that_is_a_path_too_is_a_name(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     profile(tmp_path / "a", 1)
     store = Store.find(tmp_path / "store")
-    ingest_folders(store, ("a",), lambda _: None)
+    ingest_folders(store, ("a",), lambda _: None, ingest_path)
     said: list[str] = []
 
-    ingest_folders(store, ("a", "./a"), said.append)
+    ingest_folders(store, ("a", "./a"), said.append, ingest_path)
 
     assert said == [
         "a is taken for the name of a run; for the path write ./a", "./a is no name of a run but a path: loading it",
@@ -162,11 +163,11 @@ def test_a_name_that_is_a_path_too_is_a_name(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_folder_that_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
-    """What `bench ingest` said stands before it."""
+    """With what `bench ingest` says about it."""
     (tmp_path / "empty").mkdir()
 
     with pytest.raises(BenchError, match="could not be loaded"):
-        ingest_folders(Store.find(tmp_path / "store"), (str(tmp_path / "empty"),), lambda _: None)
+        ingest_folders(Store.find(tmp_path / "store"), (str(tmp_path / "empty"),), lambda _: None, ingest_path)
 
 
 def mixed() -> Any:

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.query.cost_fit import bend, fit_steps, jackknife_error
-from bench.query.cost_model import FORMULA, SCHEMA, CostModel, Estimate, as_json, fit, model_of
+from bench.query.cost.fit import STRETCHES, T975, bend, fit_steps, jackknife_error
+from bench.query.cost.model import FORMULA, SCHEMA, CostModel, FittedParameter, as_json, fit, model_of
 from bench.warehouse.errors import NothingToShow, UnknownName
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import optimize, special
 
 from ..builders import Builder, chunk, run, source
+from ..exhaustive import sampled
 from ..generate_profiles import steps as profile
 
 Steps = tuple[Any, Any, Any]  # tokens, requests, ms
@@ -65,11 +67,11 @@ def spread_out(
     return tokens, batch, truth(tokens, batch, **costs) * (1 + 0.02 * rng.normal(size=steps))
 
 
-def contains(estimate: Estimate | None, value: float) -> bool:
+def contains(estimate: FittedParameter | None, value: float) -> bool:
     return estimate is not None and estimate.low <= value <= estimate.high
 
 
-@pytest.mark.parametrize("costs", [SMOOTH, SHARP], ids=["smooth", "sharp"])
+@pytest.mark.parametrize("costs", sampled([SMOOTH, SHARP], SMOOTH), ids=["smooth", "sharp"])
 def test_intervals_hold_the_truth_about_as_often_as_they_say(costs: dict[str, float]) -> None:
     """20 servers with noise, hiccups, queues and autocorrelation: of four parameters' 95 % intervals about 95 in 100 do."""
     rng = np.random.default_rng(20261121)
@@ -110,7 +112,6 @@ def test_without_noise_the_parameters_come_back() -> None:
 
 def test_on_clean_noise_it_is_least_squares() -> None:
     """Within a fraction of its error of scipy's relative least squares, and with errors like the textbook's."""
-    optimize = pytest.importorskip("scipy.optimize")
     tokens, batch, ms = spread_out(np.random.default_rng(2), 1, 4096, steps=2000)
     fitted = fit_steps(tokens, batch, ms)
 
@@ -349,3 +350,8 @@ def test_a_real_profile_of_35_steps_is_too_short(warehouse: Builder, shared_data
 
     (model,) = fit(warehouse)  # type: ignore[arg-type]
     assert (model.status, model.steps, model.floor_ms) == ("too-few-steps", 35, None)
+
+
+def test_the_quantile_of_t_is_that_of_scipy() -> None:
+    """For as many stretches as there are."""
+    assert pytest.approx(special.stdtrit(STRETCHES - 1, 0.975), abs=5e-5) == T975

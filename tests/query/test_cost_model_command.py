@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from bench import sql
 from bench.cli import cli
-from bench.query.cost_model import CostModel, Estimate
-from bench.query.cost_model_command import told
+from bench.query.cost.command import told
+from bench.query.cost.model import CostModel, FittedParameter
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
@@ -149,13 +149,13 @@ def test_what_is_recorded_can_be_selected_and_has_history(store: Store, bench: B
 @pytest.mark.parametrize(
     ("estimate", "text"),
     [
-        (Estimate(7.3748, 7.3373, 7.4126), "7.375 ms (95 % 7.337–7.413)"),
-        (Estimate(343.2, 280, 410), "343 ms (95 % 280–410)"),
-        (Estimate(5.0, 5.0, 5.0), "5.000 ms (95 % 5.000–5.000)"),
+        (FittedParameter(7.3748, 7.3373, 7.4126), "7.375 ms (95 % 7.337–7.413)"),
+        (FittedParameter(343.2, 280, 410), "343 ms (95 % 280–410)"),
+        (FittedParameter(5.0, 5.0, 5.0), "5.000 ms (95 % 5.000–5.000)"),
         (None, None),
     ],
 )
-def test_an_estimate_is_told_to_two_digits_of_its_doubt(estimate: Estimate | None, text: str | None) -> None:
+def test_an_estimate_is_told_to_two_digits_of_its_doubt(estimate: FittedParameter | None, text: str | None) -> None:
     """No more digits than it deserves."""
     assert told(estimate, "ms") == text
 

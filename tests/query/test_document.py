@@ -4,7 +4,7 @@ import datetime
 import math
 
 import pytest
-from bench.query.document import Column, Document, Section, Table, plain
+from bench.query.document import Document, Section, Table, TableColumn, plain
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ def document(*sections: Section, **fields: object) -> Document:
 
 def listing(rows: int, key: str = "list", **fields: object) -> Section:
     """A section with a table of so many rows."""
-    table = Table([Column("name"), Column("n", "count")], [[f"case {i}", i] for i in range(rows)])
+    table = Table([TableColumn("name"), TableColumn("n", "count")], [[f"case {i}", i] for i in range(rows)])
     return Section(**{"key": key, "title": key, "tables": [table], **fields})  # type: ignore[arg-type]
 
 
@@ -39,7 +39,7 @@ def listing(rows: int, key: str = "list", **fields: object) -> Section:
 )
 def test_a_value_is_shown_by_its_kind(kind: str, value: object, shown: str) -> None:
     """Nothing stands for what is not there."""
-    assert shown == Column("c", kind).shown(value)
+    assert shown == TableColumn("c", kind).shown(value)
 
 
 def test_markdown_holds_verdict_facts_and_sections_in_order() -> None:
@@ -81,7 +81,9 @@ def test_no_comment_is_longer_than_its_limit(first: int, second: int, limit: int
 def test_a_name_is_no_markup(name: str) -> None:
     """No tag, no fence, no new line, no mention: nothing of a name is more than text, and a table keeps its columns."""
     text = plain(name)
-    table = document(Section(key="k", title="k", tables=[Table([Column("a"), Column("b")], [[name, name]])])).markdown()
+    table = document(
+        Section(key="k", title="k", tables=[Table([TableColumn("a"), TableColumn("b")], [[name, name]])])
+    ).markdown()
 
     assert "\n" not in text
     assert not any(f"\\{c}" not in text and c in text for c in "`*_[]|#~")
@@ -92,6 +94,6 @@ def test_a_name_is_no_markup(name: str) -> None:
 
 def test_columns_in_which_nothing_stands_are_left_out() -> None:
     """A column of NULLs says nothing; zeros and empty texts stand."""
-    table = Table([Column("a"), Column("b"), Column("c", "count")], [["", None, 0], [None, None, 1]])
+    table = Table([TableColumn("a"), TableColumn("b"), TableColumn("c", "count")], [["", None, 0], [None, None, 1]])
 
     assert [column.name for column in table.without_empty().columns] == ["a", "c"]

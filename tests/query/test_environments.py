@@ -5,7 +5,7 @@ import io
 import json
 from typing import Any
 
-from bench.query.environments import differences, facts, sentence
+from bench.query.comparison.environments import differences, facts, sentence
 from bench.warehouse import events
 
 from ..builders import Builder, run
@@ -94,8 +94,8 @@ def test_a_mistaken_side_names_the_nearest(bench: Bench) -> None:
 
 def test_hostile_values_cannot_steer_a_terminal() -> None:
     """Escape sequences are shown, not sent; quotes and keys of any kind are harmless."""
-    from bench.query.environments import render
-    from bench.warehouse.output import escape
+    from bench.query.comparison.environments import render
+    from bench.warehouse.console.tables import escape
 
     nasty = {"a'; DROP TABLE runs; --": "\x1b[31m", '"': "\n", "": "x"}
     warehouse: Any = Builder().add(

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 from bench.cli import cli
-from bench.query.explain import explain_case, explain_geomean
-from bench.query.statements import fill, paste
+from bench.query.explain.explain import explain_case, explain_geomean
+from bench.query.explain.pasteable_sql import fill, paste
 from bench.warehouse import events
+from bench.warehouse.console.numbers import amount, ratio
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.recorder import run as record
 from bench.warehouse.store import Store
-from bench.warehouse.words import amount, ratio
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st

@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 import pytest
-from bench.query.explain import explain_comparison
-from bench.query.sides import Side
+from bench.query.comparison.sides import Side
+from bench.query.explain.explain import explain_comparison
 from bench.warehouse import events
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.events import Event

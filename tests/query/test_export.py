@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from bench.ingest.format import find_format
 from bench.ingest.formats import bench_table
-from bench.ingest.load import ingest
-from bench.query.export import Exported, Left, label, read_run
-from bench.query.export_command import COLUMNS
-from bench.query.export_targets import TARGETS, text
+from bench.ingest.run import ingest
+from bench.query.export.command import COLUMNS
+from bench.query.export.runs import Exported, Left, label, read_run
+from bench.query.export.targets import TARGETS, text
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
-from bench.warehouse.events import Case, Environment, Event, Instant, Metric, Outcome
+from bench.warehouse.events import CaseRecord, Environment, Event, Instant, Metric, Outcome
 from bench.warehouse.store import Store
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -68,7 +68,7 @@ FULL = case(
 )  # fmt: skip
 
 
-def latencies(of: Case, *durations: int, **fields: Any) -> list[Event]:
+def latencies(of: CaseRecord, *durations: int, **fields: Any) -> list[Event]:
     """Samples of a case that ended well, unless it is said otherwise."""
     return [
         outcome(of, line=1),
@@ -212,7 +212,7 @@ def test_github_action_benchmark_draws_it() -> None:
 def test_test_infra_has_a_place_for_most_axes(tmp_path: Path) -> None:
     """Those it has come back as they were, the others as parameters with its prefix."""
     found = back("test-infra", written("test-infra", warehouse(FULL, *latencies(FULL, 1000, 2000)))[2], tmp_path)
-    (one,) = found.of(Case)
+    (one,) = found.of(CaseRecord)
     assert (one.name, one.suite, one.mode, one.device, one.dtype, one.backend) == (
         "resnet50", "torch", "inference", "cuda", "float32", "inductor",
     )  # fmt: skip
@@ -272,7 +272,7 @@ def test_samples_come_back(
         found = back(target, written(target, built)[2], tmp_path_factory.mktemp("x"))
 
         assert found.rejects() == []
-        names = {case.case_id: case.name for case in found.of(Case)}
+        names = {case.case_id: case.name for case in found.of(CaseRecord)}
         if target == "test-infra":
             assert sorted(names.values()) == sorted(name for name, _, _ in cases)
             names = dict(zip(names, (each.label for each in _in_order(run, found)), strict=True))
@@ -303,7 +303,7 @@ def _in_order(run: Exported, found: Read) -> list[Any]:
     by = {(each.name, each.axes.get("backend"), each.axes.get("batch_size")): each for each in run.cases}
     return [
         by[one.name, one.backend, json.loads(one.parameters or "{}").get("benchmark.batch_size")]
-        for one in found.of(Case)
+        for one in found.of(CaseRecord)
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.query.history import Run, Series, choose, false_discovery_rates, find, read, values
+from bench.query.change.history import Series, SeriesRun, choose, false_discovery_rates, find, read, values
 from bench.warehouse.errors import UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,14 +43,14 @@ def series(numbers: list[float | None], **labels: Any) -> Series:
     )  # fmt: skip
     given = {**dict.fromkeys(names), **known, **labels}
     start = datetime.datetime(2026, 1, 1)
-    days = [Run(f"r{day}", start + datetime.timedelta(day), f"c{day}", "h", "e") for day in range(len(numbers))]
+    days = [SeriesRun(f"r{day}", start + datetime.timedelta(day), f"c{day}", "h", "e") for day in range(len(numbers))]
     return Series({name: given[name] for name in order}, days, numbers)
 
 
 def found(warehouse: Any, **rules: Any) -> list[dict[str, Any]]:
     """Rows of all series of model m."""
     choose(warehouse, {"name": ["m"]})
-    return list(find(warehouse, read(warehouse), **rules).rows)
+    return list(find(read(warehouse), **rules).rows)
 
 
 def test_a_series_begins_with_its_first_value_and_has_gaps() -> None:
@@ -106,7 +106,7 @@ def test_the_interval_of_a_step_is_that_of_two_means() -> None:
     """Welch's, of their ratio; by scipy where the change is small."""
     rng = np.random.default_rng(0)
     before, after = rng.uniform(99, 101, 30), rng.uniform(104, 107, 20)
-    ((row,),) = [find(Builder(), [series([*before, *after])]).rows]  # type: ignore[arg-type]
+    ((row,),) = [find([series([*before, *after])]).rows]
     welch = stats.ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
 
     assert (row["before"] * row["low"], row["before"] * row["high"]) == pytest.approx((welch.low, welch.high), abs=0.1)
@@ -114,7 +114,7 @@ def test_the_interval_of_a_step_is_that_of_two_means() -> None:
 
 def test_levels_that_do_not_move_have_an_interval_without_width() -> None:
     """A count that went from 3 to 5 did so by exactly two thirds."""
-    ((row,),) = [find(Builder(), [series([3.0] * 20 + [5.0] * 20, unit="count")]).rows]  # type: ignore[arg-type]
+    ((row,),) = [find([series([3.0] * 20 + [5.0] * 20, unit="count")]).rows]  # type: ignore[arg-type]
 
     assert (row["verdict"], row["before"], row["after"]) == ("WORSE", 3.0, 5.0)
     assert row["low"] == row["high"] == pytest.approx(2 / 3)
@@ -124,7 +124,7 @@ def test_a_drift_has_a_first_and_a_last_run() -> None:
     """And no interval, for its levels are ends of a line."""
     noise = np.random.default_rng(1).normal(0, 0.5, 90)
     drifting = 100 + noise + 12 * np.clip((np.arange(90) - 30) / 30, 0, 1)
-    ((row,),) = [find(Builder(), [series(list(drifting))]).rows]  # type: ignore[arg-type]
+    ((row,),) = [find([series(list(drifting))]).rows]
 
     assert row["kind"] == "drift"
     assert datetime.datetime(2026, 1, 28) < row["since_at"] < datetime.datetime(2026, 2, 4)
@@ -144,7 +144,7 @@ def test_the_verdict_is_in_the_words_of_compare(unit: str, better: str | None, v
     """Times and rates are faster or slower, the rest better or worse, what has no direction neither."""
     one = series([*(10 * value for value in QUIET), *(12 * value for value in QUIET)], unit=unit, better=better)
 
-    assert [row["verdict"] for row in find(Builder(), [one]).rows] == [verdict]  # type: ignore[arg-type]
+    assert [row["verdict"] for row in find([one]).rows] == [verdict]
 
 
 def test_what_else_changed_is_said() -> None:
@@ -165,14 +165,14 @@ def test_the_newest_change_comes_first_and_of_a_run_the_largest() -> None:
         for name, (at, factor) in jumps.items()
     ]
 
-    assert [row["name"] for row in find(Builder(), many).rows] == ["c", "b", "a"]  # type: ignore[arg-type]
-    since = find(Builder(), many, since=datetime.datetime(2026, 1, 15))  # type: ignore[arg-type]
+    assert [row["name"] for row in find(many).rows] == ["c", "b", "a"]
+    since = find(many, since=datetime.datetime(2026, 1, 15))
     assert [row["name"] for row in since.rows] == ["c"]
 
 
 def test_short_series_are_counted_and_not_judged() -> None:
     """Nine runs are enough to judge, and gaps are no runs."""
-    history = find(Builder(), [series([1.0, None, *QUIET[:7]]), series(list(QUIET[:9]))])  # type: ignore[arg-type]
+    history = find([series([1.0, None, *QUIET[:7]]), series(list(QUIET[:9]))])
 
     assert (len(history.series), history.judged, history.least, list(history.rows)) == (2, 1, 9, [])
 
@@ -181,8 +181,8 @@ def test_a_small_change_can_be_passed_over() -> None:
     """Though it is sure."""
     one = series([*QUIET, *(1.05 * value for value in QUIET)])
 
-    assert len(find(Builder(), [one]).rows) == 1  # type: ignore[arg-type]
-    assert not find(Builder(), [one], min_magnitude=0.1).rows  # type: ignore[arg-type]
+    assert len(find([one]).rows) == 1
+    assert not find([one], min_magnitude=0.1).rows
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
@@ -197,15 +197,15 @@ def test_many_quiet_series_raise_no_alarm() -> None:
     quiet = [series(list(100 + rng.standard_normal(40)), case_id=str(i)) for i in range(200)]
     loud = series([*(100 + rng.standard_normal(25)), *(106 + rng.standard_normal(15))], case_id="loud")
 
-    assert {row["case_id"] for row in find(Builder(), [*quiet, loud]).rows} == {"loud"}  # type: ignore[arg-type]
+    assert {row["case_id"] for row in find([*quiet, loud]).rows} == {"loud"}
 
 
 def test_the_more_are_judged_at_once_the_more_runs_one_alone_needs() -> None:
     """A share of 5 % of the smallest p that so many runs can have, beside the 2 % that one series needs."""
     many = [series(list(QUIET), case_id=str(i)) for i in range(100)]
 
-    assert find(Builder(), many[:1]).alone == 9  # type: ignore[arg-type]
-    assert find(Builder(), many).alone == next(n for n in range(99) if 2 / math.comb(n, n // 2) <= 0.05 / 100)  # type: ignore[arg-type]
+    assert find(many[:1]).alone == 9
+    assert find(many).alone == next(n for n in range(99) if 2 / math.comb(n, n // 2) <= 0.05 / 100)
 
 
 def test_models_are_chosen_by_a_part_of_the_name_or_a_pattern() -> None:
@@ -249,4 +249,4 @@ def test_an_empty_store_has_no_series(warehouse: Any) -> None:
     choose(warehouse, {})
 
     assert read(warehouse) == []
-    assert not find(warehouse, []).rows
+    assert not find([]).rows

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from bench.cli import cli
-from bench.query.history import COLUMNS
-from bench.query.history_render import confidence, sparkline
+from bench.query.change.history import COLUMNS
+from bench.query.change.render import confidence, sparkline
 from bench.warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from bench.warehouse.events import Event
 from bench.warehouse.log import EventLog
@@ -115,6 +115,22 @@ def test_changes_are_told(bench: Bench) -> None:
     assert result.stdout == TABLE
     assert result.stderr == SAID
     assert result.return_value == Exit.OK
+
+
+def test_changes_can_be_selected(bench: Bench, store: Store) -> None:
+    """`bench sql` has what `bench history` prints as a table, and `bench views` lists and describes it."""
+
+    def asked(*words: str) -> Result:
+        return CliRunner().invoke(cli, [*words, "--store", str(store.root)], standalone_mode=False)
+
+    query = "SELECT * FROM change_points WHERE verdict = 'SLOWER'"
+    slower = [row for row in json.loads(bench("--format", "json").stdout) if row["verdict"] == "SLOWER"]
+    assert json.loads(asked("sql", query, "--format", "json").stdout) == slower != []
+    listed = asked("views", "--format", "json").stdout
+    assert {row["name"]: row["kind"] for row in json.loads(listed)}["change_points"] == "computed"
+    assert ["since_commit", "VARCHAR", "Commit it measured."] in [
+        list(row.values()) for row in json.loads(asked("views", "change_points", "--format", "json").stdout)
+    ]
 
 
 def test_one_series_is_drawn(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.query.power import Plan, effects, percent, render, sentences, span
+from bench.query.explain.run_count import DetectionGoal, effects, percent, render, sentences, span
 from bench.warehouse import events
 from bench.warehouse.errors import BenchError, Exit, UnknownName
 from bench.warehouse.events import Event
@@ -81,7 +81,7 @@ def test_the_runs_that_are_asked_for_show_the_change_as_often_as_promised() -> N
     """Simulated as `comparisons` judges: medians of normal runs over their error, as well known as the weight says."""
     rng = np.random.default_rng(7)
     warehouse: Any = Builder().add(*history(noisy(cases=8, runs=8, noise=0.02, seed=1)))
-    for row in effects(warehouse, Plan(effect=0.05, power=0.8)):
+    for row in effects(warehouse, DetectionGoal(effect=0.05, power=0.8)):
         n, noise, degrees = row["runs_needed"], row["noise"], row["runs_needed"] - 1 + row["weight"]
         sides = np.median(rng.normal(0, noise, (2, 4000, n)), axis=2)
         error = noise * math.sqrt(math.pi / (n + math.pi / 2 - 1)) * np.sqrt(rng.chisquare(degrees, 4000) / degrees)
@@ -101,7 +101,7 @@ def test_a_plan_is_kept_by_compare() -> None:
         return history({f"m{i:02}": [round(1e9 * math.exp(x)) for x in row] for i, row in enumerate(logs)}, config)
 
     warehouse: Any = Builder().add(*runs("main", 10))
-    promised = float(np.median([row["detectable"] for row in effects(warehouse, Plan(runs=3))]))
+    promised = float(np.median([row["detectable"] for row in effects(warehouse, DetectionGoal(runs=3))]))
     warehouse.add(*runs("base", 3), *runs("same", 3), *runs("slower", 3, math.log1p(promised)))
 
     sides = "['base-0', 'base-1', 'base-2'], ['{0}-0', '{0}-1', '{0}-2']"
@@ -119,10 +119,12 @@ def test_a_plan_is_kept_by_compare() -> None:
 def test_fewer_runs_would_not_do(effect: float) -> None:
     """One run less sees less, and so many see it."""
     warehouse: Any = Builder().add(*history(noisy(noise=0.03)))
-    for row in effects(warehouse, Plan(effect=effect)):
+    for row in effects(warehouse, DetectionGoal(effect=effect)):
         n = row["runs_needed"]
         seen = [
-            warehouse.rows(f"SELECT detectable FROM {Plan(runs=runs).sql} WHERE case_id = ?", [row["case_id"]])[0][0]
+            warehouse.rows(
+                f"SELECT detectable FROM {DetectionGoal(runs=runs).sql} WHERE case_id = ?", [row["case_id"]]
+            )[0][0]
             for runs in (n - 1, n)
         ]
         assert seen[1] <= effect
@@ -134,7 +136,7 @@ def test_more_doubt_costs_more_runs() -> None:
     warehouse: Any = Builder().add(*history(noisy(cases=5)))
 
     def needed(**changes: Any) -> int:
-        return int(sum(row["runs_needed"] for row in effects(warehouse, Plan(effect=0.02, **changes))))
+        return int(sum(row["runs_needed"] for row in effects(warehouse, DetectionGoal(effect=0.02, **changes))))
 
     usual = needed()
     assert needed(power=0.9) > usual and needed(alpha=0.01) > usual
@@ -149,7 +151,7 @@ def test_noise_within_a_run_is_a_floor() -> None:
     samples = [timing(case("m", run=it.run_id), 1000 + 40 * i, sample=i) for it in runs for i in range(20)]
     warehouse: Any = Builder().add(*runs, *(case("m", run=it.run_id) for it in runs), *samples)
 
-    (row,) = effects(warehouse, Plan(runs=5))
+    (row,) = effects(warehouse, DetectionGoal(runs=5))
     assert row["noise"] == 0 and row["sampling_noise"] > 0.05
     assert row["detectable"] > 0.05
 
@@ -157,47 +159,49 @@ def test_noise_within_a_run_is_a_floor() -> None:
 def test_a_run_takes_as_long_as_its_work() -> None:
     """From the end of the work before to its own last outcome; equal shares where no case noted its end."""
     shares: Any = Builder().add(*history(noisy(cases=3)))
-    assert [row["workload_seconds"] for row in effects(shares, Plan())] == [10.0] * 3
+    assert [row["workload_seconds"] for row in effects(shares, DetectionGoal())] == [10.0] * 3
 
     ended = [outcome(case(name, run=f"main-{i}"), recorded_at=(i + 1) * MINUTE + at * 10**6) for i in range(6)
              for name, at in (("m1", 9), ("m0", 4))]  # fmt: skip
     noted: Any = Builder().add(*history(noisy(cases=2)), *ended)
-    assert {row["name"]: row["workload_seconds"] for row in effects(noted, Plan())} == {"m0": 4.0, "m1": 5.0}
+    assert {row["name"]: row["workload_seconds"] for row in effects(noted, DetectionGoal())} == {"m0": 4.0, "m1": 5.0}
 
 
 def test_one_run_tells_no_noise() -> None:
     """Exit code 4, with the command that measures again; a store without anything gets one, too."""
     warehouse: Any = Builder().add(*history(noisy(runs=1)))
     with pytest.raises(BenchError, match=r"holds 4 cases of one run each.* again with: measure main") as stopped:
-        effects(warehouse, Plan())
+        effects(warehouse, DetectionGoal())
     assert stopped.value.exit_code == Exit.TOO_LITTLE
 
     empty: Any = Builder()
     with pytest.raises(BenchError, match=r"holds nothing.* bench measure models"):
-        effects(empty, Plan())
+        effects(empty, DetectionGoal())
 
 
 def test_latency_is_planned_for_unless_there_is_none() -> None:
     """Other metrics are asked for by name; a failure is no value."""
     others = [metric(case("m0", run=f"main-{i}"), "graph_breaks", 1.0 + i % 2) for i in range(6)]
     warehouse: Any = Builder().add(*history(noisy(cases=1)), *others)
-    assert {row["metric"] for row in effects(warehouse, Plan())} == {"latency"}
-    assert {row["metric"] for row in effects(warehouse, Plan(), {"metric": ["graph_breaks"]})} == {"graph_breaks"}
+    assert {row["metric"] for row in effects(warehouse, DetectionGoal())} == {"latency"}
+    assert {row["metric"] for row in effects(warehouse, DetectionGoal(), {"metric": ["graph_breaks"]})} == {
+        "graph_breaks"
+    }
 
     runs = [run(f"r{i}", "c", started_at=i + 1) for i in range(3)]
     imported: Any = Builder().add(*runs, *(case("m", run=it.run_id) for it in runs))
     imported.add(*(metric(case("m", run=it.run_id), "speedup", 1.5 + i / 100) for i, it in enumerate(runs)))
-    assert {row["metric"] for row in effects(imported, Plan())} == {"speedup"}
+    assert {row["metric"] for row in effects(imported, DetectionGoal())} == {"speedup"}
     with pytest.raises(UnknownName, match="'speedup'"):
-        effects(imported, Plan(), {"metric": ["speeedup"]})
+        effects(imported, DetectionGoal(), {"metric": ["speeedup"]})
 
 
 def test_the_plan_in_words() -> None:
     """What half of the cases and nine of ten need and show, the time it takes, the false alarms, and what is left out."""
     warehouse: Any = Builder().add(*history(noisy(cases=10)), *history({"x": [10**9]}, "fresh"))
-    found, strict = (effects(warehouse, Plan(effect=0.02, correction=name)) for name in ("none", "bonferroni"))
+    found, strict = (effects(warehouse, DetectionGoal(effect=0.02, correction=name)) for name in ("none", "bonferroni"))
 
-    assert list(sentences(found, strict, Plan(effect=0.02))) == [
+    assert list(sentences(found, strict, DetectionGoal(effect=0.02))) == [
         "main on vm, latency: to see 2 % (power 80 %, alpha 5 %) takes 3 runs on each side for half of 10 cases, 5 runs for"
         " nine of ten",
         "  a run takes 30 s, so both sides take 3 min, or 5 min",
@@ -205,7 +209,7 @@ def test_the_plan_in_words() -> None:
         "  of 10 cases that did not change, 0.5 will look changed; --correct bonferroni rules that out with 6 runs, or 9 runs",
         "left out: 1 case of fresh, measured by one run only; another run tells their noise",
     ]
-    columns, table = render(found, Plan(effect=0.02))
+    columns, table = render(found, DetectionGoal(effect=0.02))
     assert columns == ["config", "host", "name", "metric", "seen", "noise", "within run", "runs for 2 %", "3 runs see"]
     assert table[0] == ["main", "vm", "m0", "latency", 6, "0.67 %", None, 3, "1.9 %"]
 
@@ -213,7 +217,7 @@ def test_the_plan_in_words() -> None:
 def test_a_plan_that_nothing_fulfils_says_so() -> None:
     """Too little history for so few runs, and an effect that no number of runs shows, are no numbers."""
     warehouse: Any = Builder().add(*history(noisy(cases=1, runs=2), host=None))
-    plan = Plan(effect=1e-6, runs=1)
+    plan = DetectionGoal(effect=1e-6, runs=1)
     found = effects(warehouse, plan)
 
     assert [(row["runs_needed"], row["detectable"]) for row in found] == [(None, None)]

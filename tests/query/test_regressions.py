@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from bench.query.regressions import Limits, Rule, choose, doubtful, exit_code, judge, judged_runs
+from bench.query.regression.regressions import Limits, RegressionRule, choose, doubtful, exit_code, judge, judged_runs
 from bench.warehouse.errors import UnknownName
 from bench.warehouse.events import Event, Json
 
@@ -78,7 +78,7 @@ def measured(run_id: str, speedups: dict[str, float], *, slow: float = 1.0, **st
 def told(warehouse: Any, runs: Sequence[str], **limits: float) -> list[tuple[Any, ...]]:
     """Verdict, name, metric and reason of what would be shown."""
     warehouse.rows("SELECT 1")  # derives what was added
-    rows = judge(warehouse, runs, Rule(), Limits(**limits))
+    rows = judge(warehouse, runs, RegressionRule(), Limits(**limits))
     return [
         (row["verdict"], row["name"], row["metric"], row["reason"])
         for row in rows
@@ -93,7 +93,7 @@ def test_a_speedup_that_falls_below_its_limit_is_flagged(warehouse: Builder) -> 
 
     assert told(warehouse, ["r2"]) == [("FLAGGED", "falls", "speedup", "speedup 0.900 is below 0.95")]
     assert told(warehouse, ["r2"], min_speedup=0.85) == []
-    (row,) = (row for row in judge(store, ["r2"], Rule(), Limits()) if row["verdict"] == "FLAGGED")
+    (row,) = (row for row in judge(store, ["r2"], RegressionRule(), Limits()) if row["verdict"] == "FLAGGED")
     assert (row["finding"], row["baseline"], row["value"], row["better"]) == (
         "limit",
         1.2,
@@ -109,7 +109,7 @@ def test_what_noise_takes_across_a_limit_fails_nobody(warehouse: Builder) -> Non
         store.add(*measured(f"r{number}", {"m": speedup}))
     store.rows("SELECT 1")
 
-    rows = [row for row in judge(store, ["r7"], Rule(), Limits()) if row["finding"] == "limit"]
+    rows = [row for row in judge(store, ["r7"], RegressionRule(), Limits()) if row["finding"] == "limit"]
     assert [(row["verdict"], row["name"]) for row in rows] == [("BORDERLINE", "m")]
     assert exit_code([{**rows[0], "p": 0.5}]) == 0
 

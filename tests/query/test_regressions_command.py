@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -179,7 +180,7 @@ def confirmed_by(store: Store, monkeypatch: pytest.MonkeyPatch, *factors: float)
         commands.append(words)
         return type("Done", (), {"returncode": 0})
 
-    monkeypatch.setattr("bench.query.remeasure.subprocess.run", fake)
+    monkeypatch.setattr(subprocess, "run", fake)
     return commands
 
 

@@ -2,18 +2,19 @@
 
 import json
 import socket
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from bench.cli import cli
-from bench.measure import plan
-from bench.query import remeasure
-from bench.query.remeasure import command_for, commands_for, measure_again, obstacle
+from bench.cli import _measure_again, cli
+from bench.measure.engine import workload
+from bench.query.regression import remeasure
+from bench.query.regression.remeasure import command_for, commands_for, measure_again, obstacle
 from bench.warehouse import environment
+from bench.warehouse.console.options import Command, Values
 from bench.warehouse.errors import BenchError
-from bench.warehouse.options import Command, Values
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
@@ -70,7 +71,7 @@ def test_settings_of_a_plan_file_and_knobs_are_in_the_command(warehouse: Builder
 
 def test_every_parameter_has_its_option() -> None:
     """As many here as there are; the floors may not know of each other."""
-    assert sorted(remeasure.PARAMETERS) == sorted(plan.PARAMETERS)
+    assert sorted(remeasure.PARAMETERS) == sorted(workload.PARAMETERS)
 
 
 def test_bench_measure_understands_the_command(measured: Any) -> None:
@@ -171,7 +172,7 @@ def test_a_run_is_repeated_only_where_it_would_be_the_same(
     assert found is None if reason is None else found is not None and reason in found
 
 
-def test_measuring_again_runs_no_shell_and_says_whom_it_confirms(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measuring_again_runs_no_shell_and_names_the_run_it_confirms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words stay words; what it prints goes to stderr; a failed case is no error, a wrong command is."""
     calls: list[Any] = []
 
@@ -179,11 +180,11 @@ def test_measuring_again_runs_no_shell_and_says_whom_it_confirms(monkeypatch: py
         calls.append((words, options))
         return type("Done", (), {"returncode": 2 if "wrong" in words else 1})
 
-    monkeypatch.setattr("bench.query.remeasure.subprocess.run", fake)
-    measure_again(["bench", "measure", "models", "--models", "a b; c"], "run-1")
+    monkeypatch.setattr(subprocess, "run", fake)
+    measure_again(["bench", "measure", "models", "--models", "a b; c"], "run-1", _measure_again)
 
     ((words, options),) = calls
     assert words[-8:] == ["-m", "bench", "measure", "models", "--models", "a b; c", "--tag", "confirms=run-1"]
     assert options == {"stdout": 2}
     with pytest.raises(BenchError, match="exit code 2: bench measure wrong"):
-        measure_again(["bench", "measure", "wrong"], "run-1")
+        measure_again(["bench", "measure", "wrong"], "run-1", _measure_again)

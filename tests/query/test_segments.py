@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from bench.query import segments
+from bench.query.change import segments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray

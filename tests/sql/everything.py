@@ -40,9 +40,11 @@ def _run(rng: random.Random, config: str, number: int, host: str | None, slower:
     run_id, began = f"{config}-{number}", BEGAN + dt.timedelta(days=number)
     yield run(
         run_id, config, "measure", suite="builtin", started_at=None if (config, number) == ("other", 1) else began,
-        git_commit=f"c{number}", git_dirty=bool(number % 2), host="two" if number == 3 else host,
+        git_commit=f"c{4 if number == 6 else number}", git_dirty=bool(number % 2), host="two" if number == 3 else host,
         environment_id=f"env{1 + number % 2}",
-        tags=_json({"confirms": "x"} if (config, number) == ("fuse", 5) else {"n": number}),
+        tags=_json(
+            {"confirms": "x"} if (config, number) == ("fuse", 5) else {"n": number, "fleet": "f" if number in (4, 6) else None}
+        ),
     )  # fmt: skip
     if number == 2:  # described in two parts
         yield run(run_id, config, "measure", git_branch="main")
@@ -74,7 +76,9 @@ def _run(rng: random.Random, config: str, number: int, host: str | None, slower:
         yield events.Outcome(run_id=run_id, status="interrupted" if number == 6 else "ok", **ended)
 
 
-def _measured(rng: random.Random, of: events.Case, number: int, began: dt.datetime, each_ns: float) -> Iterator[Event]:
+def _measured(
+    rng: random.Random, of: events.CaseRecord, number: int, began: dt.datetime, each_ns: float
+) -> Iterator[Event]:
     for block in range(3 if number == 1 else 7):
         for position in range(2):
             yield timing(

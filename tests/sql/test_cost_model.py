@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from bench.query.cost_fit import bend
+from bench.query.cost.fit import bend
 
 from ..builders import Builder, case, metric, outcome, run
 

@@ -1,4 +1,4 @@
-"""The views as other engines' SQL: all of them, or a reason."""
+"""The views as SQL text for DuckDB and Spark."""
 
 import functools
 import re
@@ -6,7 +6,7 @@ import sys
 import types
 from collections.abc import Iterable
 
-import bench.warehouse
+import bench.query.engines
 import duckdb
 import pytest
 from bench import sql
@@ -17,25 +17,13 @@ from click.testing import CliRunner
 
 sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: pip install -e '.[spark]'")
 
-from bench.query.dialects import statements  # noqa: E402
-from bench.query.spark_session import _cause, session  # noqa: E402
-from bench.warehouse.translate import Untranslatable, reads, translate  # noqa: E402
+from bench.query.engines import functions  # noqa: E402
+from bench.query.engines.dialects import statements  # noqa: E402
+from bench.query.engines.spark_session import _cause, session  # noqa: E402
+from bench.query.engines.translate import Untranslatable, reads, translate  # noqa: E402
 from sqlglot import exp  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("spark")  # what is translated for both is translated once
-
 PUBLIC = {name for name in (*sql.tables(), *sql.views()) if not name.startswith("_")}
-# Plain enough for every engine; whoever makes one of them less plain shall know it.
-EVERYWHERE = {
-    "case_outcomes",
-    "compile_times",
-    "geomean_speedups",
-    "history",
-    "pass_rates",
-    "run_details",
-    "samples",
-    "speedups",
-}
 
 
 @functools.cache
@@ -44,42 +32,33 @@ def everything(dialect: str) -> list[str]:
     return list(statements(dialect, ()))
 
 
-def untranslated(dialect: str) -> set[str]:
-    """Names of the views there is only a comment for."""
-    return {re.findall(r"^-- (\w+):", text)[0] for text in everything(dialect) if "-- Not translated" in text}
-
-
 def code(texts: Iterable[str]) -> list[str]:
     """The statements without comments."""
     return list(filter(None, (re.sub(r"(?m)^--.*\n?", "", text).strip() for text in texts)))
 
 
-@pytest.mark.parametrize("dialect", ["spark", "trino", "bigquery", "snowflake"])
-def test_what_is_printed_is_sql_there(dialect: str) -> None:
-    """Every statement parses in its own dialect, and reads nothing that comes after it."""
-    ours, seen = sql.tables().keys() | sql.views().keys(), untranslated(dialect)
-    for text in code(everything(dialect)):
-        (statement,) = sqlglot.parse(text, dialect=dialect)
+def test_what_is_printed_is_sql_in_spark() -> None:
+    """Every statement parses there and reads only what comes before it; no view is left out."""
+    ours, seen = sql.tables().keys() | sql.views().keys(), set[str]()
+    for text in code(everything("spark")):
+        (statement,) = sqlglot.parse(text, dialect="spark")
         made = statement.this.name if isinstance(statement, exp.Create) else ""
         steps = {step.alias for step in statement.find_all(exp.CTE)}
         read = {table.name for table in statement.find_all(exp.Table)} - steps - {made}
         assert not read & ours - seen
         seen.add(made)
 
-    assert seen - untranslated(dialect) >= EVERYWHERE
+    assert not any("-- Not translated" in text for text in everything("spark"))
+    assert seen >= {view.name for view in sql.views().values() if view.arguments is None}
 
 
-def test_spark_has_all_of_them() -> None:
-    """A view that Spark has nothing for fails."""
-    assert untranslated("spark") == set()
+def test_what_has_no_counterpart_says_why_and_what_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rather than SQL that Spark cannot run, or that means something else there."""
+    monkeypatch.delitem(functions.FUNCTIONS, "divide")
 
+    (cells,) = (text for text in statements("spark", ["cells"]) if text.startswith("-- cells:"))
 
-@pytest.mark.parametrize("dialect", ["trino", "bigquery", "snowflake"])
-def test_what_has_no_counterpart_says_why_and_what_else(dialect: str) -> None:
-    """Rather than SQL that is broken, or that means another thing."""
-    (cells,) = (text for text in everything(dialect) if text.startswith("-- cells:"))
-
-    assert re.search(rf"(?s)Not translated: {dialect} has nothing .*bench sql\s(-- )?\"FROM", cells)
+    assert re.search(r"(?s)Not translated: Spark has no counterpart of divide.*bench sql\s(-- )?\"FROM", cells)
     assert "CREATE" not in cells
 
 
@@ -120,41 +99,39 @@ def test_a_macro_comes_with_its_defaults_or_as_a_query_with_parameters() -> None
 
 def test_the_command_prints_it() -> None:
     """Without a store."""
-    result = CliRunner().invoke(cli, ["views", "speedups", "--dialect", "trino"])
+    result = CliRunner().invoke(cli, ["views", "speedups", "--dialect", "spark"])
 
     assert result.exit_code == 0
-    assert 'CREATE OR REPLACE VIEW "speedups" AS' in result.stdout
+    assert "CREATE OR REPLACE TEMPORARY VIEW `speedups` AS" in result.stdout
 
 
 def test_wrong_names_and_arguments_are_said() -> None:
     """As everywhere."""
     with pytest.raises(UnknownName, match="speedups"):
-        list(statements("trino", ["speedup"]))
+        list(statements("spark", ["speedup"]))
     with pytest.raises(BenchError, match=r"flags takes other arguments: flags\(min_speedup := 0.95"):
-        translate("FROM flags(least := 1)", "spark")
+        translate("FROM flags(least := 1)")
     with pytest.raises(BenchError, match="cannot read the query"):
-        translate("SELECT (", "spark")
-    with pytest.raises(Untranslatable, match="trino has nothing for list_avg"):
-        translate("SELECT list_avg([1])", "trino")
+        translate("SELECT (")
+    with pytest.raises(Untranslatable, match="sort it the other way"):
+        translate("SELECT list(line ORDER BY line DESC) FROM runs")
 
 
 def test_without_sqlglot_the_cure_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is an extra."""
-    monkeypatch.delitem(sys.modules, "bench.warehouse.translate")
-    monkeypatch.delattr(bench.warehouse, "translate")
+    monkeypatch.delitem(sys.modules, "bench.query.engines.translate")
+    monkeypatch.delattr(bench.query.engines, "translate")
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     with pytest.raises(MissingExtra, match=r"needs sqlglot.*\[spark\]"):
         list(statements("spark", []))
 
 
 def test_a_column_without_a_name_is_called_what_was_written() -> None:
-    """As near to DuckDB as names go; not for BigQuery, whose names are of letters and digits."""
+    """As near to DuckDB as names go."""
     query = "SELECT config, max(line) + 1, 'it''s' || config, r.* FROM runs AS r GROUP BY ALL ORDER BY max(line)"
 
-    for dialect in ("spark", "trino", "snowflake", "bigquery"):
-        names = sqlglot.parse_one(translate(query, dialect), dialect=dialect).named_selects
-        said = ["_col_1", "_col_2"] if dialect == "bigquery" else ["max(line) + 1", "'it''s' || config"]
-        assert names[:3] == ["config", *said]
+    names = sqlglot.parse_one(translate(query), dialect="spark").named_selects
+    assert names[:3] == ["config", "max(line) + 1", "'it''s' || config"]
 
 
 def test_what_a_query_reads_is_found_through_views_and_macros() -> None:

@@ -4,8 +4,8 @@ import re
 
 import pytest
 from bench import sql
-from bench.warehouse.database import DERIVING
 from bench.warehouse.events import TABLES
+from bench.warehouse.load import DERIVING
 
 from ..builders import Builder
 
@@ -28,10 +28,10 @@ def relation(view: sql.View) -> str:
 
 @pytest.mark.parametrize("view", [*VIEWS, *DERIVED], ids=lambda view: view.name)
 def test_documented_columns_are_the_columns(view: sql.View, built: Builder) -> None:
-    """The header names every column, in order, and nothing else."""
-    built.rows(f"SELECT * FROM {relation(view)}")
+    """The header names every column, in order, with its type, and nothing else."""
+    found = built.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {relation(view)})")
 
-    assert list(view.columns) == [column[0] for column in built.connection.description or ()]
+    assert [(name, column.type) for name, column in view.columns.items()] == found
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
@@ -48,7 +48,7 @@ def test_meanings_are_in_the_catalog(view: sql.View, built: Builder) -> None:
     if view.arguments is None:
         doc = built.rows("SELECT comment FROM duckdb_views() WHERE view_name = ?", [view.name])
         found = built.rows("SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [view.name])
-        assert dict(found) == view.columns
+        assert dict(found) == {name: column.meaning for name, column in view.columns.items()}
     else:
         doc = built.rows("SELECT comment FROM duckdb_functions() WHERE function_name = ?", [view.name])
 
@@ -92,8 +92,29 @@ def test_the_digest_is_stable() -> None:
     assert first == sql.digest()
 
 
-@pytest.mark.parametrize("text", ["SELECT 1", "-- Rows.\nSELECT 1", "-- One row per x.\n--\n-- a\nSELECT 1 AS a"])
+def test_a_group_of_axes_stands_for_its_columns() -> None:
+    """Some may be left out; one that the header describes has the meaning given there, at its place in the group."""
+    groups = "-- axes: run without config, value without phase better\n-- unit  VARCHAR  ns or\n--   bytes."
+
+    found = sql.parse("x", f"-- One row per case.\n--\n{groups}\n-- n  BIGINT  Samples.\nSELECT 1").columns
+
+    assert list(found) == ["run_id", "metric", "unit", "n"]
+    assert found["unit"] == sql.ViewColumn("VARCHAR", "ns or bytes.")
+    assert found["run_id"] == sql.axes()["run"]["run_id"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1",
+        "-- Rows.\nSELECT 1",
+        "-- One row per x.\n--\n-- a\nSELECT 1 AS a",
+        "-- One row per x.\n--\n-- a  Without a type.\nSELECT 1 AS a",
+        "-- One row per x.\n--\n-- axes: nothing\nSELECT 1 AS a",
+        "-- One row per x.\n--\n-- axes: run without suite\nSELECT 1 AS a",
+    ],
+)
 def test_a_file_without_a_proper_header_is_refused(text: str) -> None:
-    """No grain, or a column without a meaning, is an error that names the file."""
+    """No grain, a column without type or meaning, or an unknown group is an error that names the file."""
     with pytest.raises(ValueError, match=r"broken\.sql"):
         sql.parse("broken", text)

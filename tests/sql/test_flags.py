@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from bench.warehouse.events import Case, Event
+from bench.warehouse.events import CaseRecord, Event
 
 from ..builders import Builder, case, metric, outcome, run
 
@@ -19,7 +19,7 @@ def result(name: str = "m", run: str = "run", **metrics: float) -> list[Event]:
     return [it, outcome(it), *(metric(it, key, value, unit=units.get(key, "ratio")) for key, value in metrics.items())]
 
 
-def imported(name: str, run: str = "run", **fields: Any) -> Case:
+def imported(name: str, run: str = "run", **fields: Any) -> CaseRecord:
     return case(name, run=run, source_id="file", **AXES, **fields)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from bench import sql
 from bench.cli import cli
-from bench.query.spark_session import answer, session
+from bench.query.engines.spark_session import answer, session
 from bench.spark import ask, register
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
@@ -31,8 +31,6 @@ pytest.importorskip("sqlglot", reason="sqlglot is not installed: pip install -e 
 if shutil.which("java") is None:
     pytest.skip("Spark needs Java: apt install openjdk-17-jre-headless", allow_module_level=True)
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 # Nothing is compiled for plans that run once: a third of the time.
 SMALL = {
     "spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false",
@@ -41,9 +39,12 @@ SMALL = {
 }  # fmt: skip
 
 ARGUMENTS = {
+    "comparison_means": "['main-6', 'main-5'], ['fuse-6', 'fuse-7']",
     "comparisons": "['main-6', 'main-5'], ['fuse-6', 'fuse-7']",
     "environment_differences": "['main-6', 'main-5'], ['fuse-4', 'main-2']",
+    "regression_findings": "['main-8', 'main-7']",
     "regressions": "['main-8', 'main-7']",
+    "run_repeats": "'main-8'",
 }
 DERIVED = [view for view in (sql.tables() | sql.views()).values() if view.columns]
 NAMES = [*TABLES, *(view.name for view in DERIVED if view.arguments is None or not view.name.startswith("_"))]
@@ -191,7 +192,7 @@ def test_executors_elsewhere_read_the_log_by_its_address(spark: "SparkSession", 
 def bench(monkeypatch: pytest.MonkeyPatch, spark: "SparkSession", store: Store) -> Any:
     """The command line, on the session there is."""
     mine = spark.newSession()
-    monkeypatch.setattr("bench.query.spark_session.session", lambda master: nullcontext(mine))
+    monkeypatch.setattr("bench.query.engines.spark_session.session", lambda master: nullcontext(mine))
     return lambda *words: CliRunner().invoke(cli, [*words, "--store", str(store.root)])
 
 

@@ -5,15 +5,15 @@ import random
 from typing import Any
 
 import pytest
-from bench.measure.estimate import ratio_of
-from bench.warehouse.events import Case, Event
+from bench.measure.engine.estimate import ratio_of
+from bench.warehouse.events import CaseRecord, Event
 
 from ..builders import Builder, case, memory, metric, outcome, run, timing
 
 AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32"}
 
 
-def pair(name: str = "m", **fields: Any) -> tuple[Case, Case]:
+def pair(name: str = "m", **fields: Any) -> tuple[CaseRecord, CaseRecord]:
     """The same work by eager and by inductor."""
     return case(name, backend="eager", **AXES, **fields), case(name, backend="inductor", **AXES, **fields)
 
@@ -34,7 +34,7 @@ def test_without_blocks_the_speedup_is_the_ratio_of_medians(warehouse: Builder) 
 
 @pytest.mark.parametrize("blocks", [5, 14, 40])
 def test_with_blocks_the_interval_is_the_one_the_measuring_stopped_by(warehouse: Builder, blocks: int) -> None:
-    """SQL and `measure.estimate` agree on the estimate, and on its interval within their roundings of Student's t."""
+    """SQL and `measure.engine.estimate` agree on the estimate, and on its interval within their roundings of Student's t."""
     generator = random.Random(blocks)
     eager, inductor = pair()
     samples, logs = [], []

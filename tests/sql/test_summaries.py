@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.warehouse.events import Case, Event
+from bench.warehouse.events import CaseRecord, Event
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gmean
@@ -24,7 +24,7 @@ def reported(
     return [it, outcome(it, status), metric(it, "speedup", speedup, unit="ratio")]
 
 
-def pair(name: str, run: str = "run") -> tuple[Case, Case]:
+def pair(name: str, run: str = "run") -> tuple[CaseRecord, CaseRecord]:
     return case(name, run=run, backend="eager", **AXES), case(name, run=run, backend="inductor", **AXES)
 
 
@@ -166,7 +166,7 @@ def test_a_single_run_stands_alone(warehouse: Builder) -> None:
     assert (row["speedup"], row["n"], row["passing"]) == (2.0, 1, 1)
 
 
-def breaks(it: Case, reasons: Iterable[tuple[str, float, str | None]]) -> list[Event]:
+def breaks(it: CaseRecord, reasons: Iterable[tuple[str, float, str | None]]) -> list[Event]:
     return [
         metric(it, f"graph_break:{why}", count, unit="count", better="lower", original_value=stack)
         for why, count, stack in reasons

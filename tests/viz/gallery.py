@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-from bench.viz.commands import CHARTS, viz
+from bench.viz.command import CHARTS, viz
 from bench.warehouse.database import Warehouse
-from bench.warehouse.events import Case, Event, MemoryLine
+from bench.warehouse.events import CaseRecord, Event, MemoryLine
 from click.testing import CliRunner
 
 from ..builders import Builder, case, memory, metric, outcome, run, source, timing
@@ -104,7 +104,7 @@ def _night(generator: random.Random, config: str, night: int) -> Iterator[Event]
                 yield metric(one, "compile_latency", seconds * drift * 1e9, unit="ns", better="lower")
 
 
-def _reading(one: Case, k: int) -> Event:
+def _reading(one: CaseRecord, k: int) -> Event:
     """Memory a quarter of a second after the one before: it fills up, then swings."""
     of_backend = {"eager": 1.0, "inductor": 0.8}.get(one.backend or "", 0.7)
     size = 300 + 378 * min(1, k / 12) * (0.9 + 0.1 * math.sin(k)) * of_backend

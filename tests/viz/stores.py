@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from bench.warehouse.database import Warehouse
-from bench.warehouse.events import Case, Event, MemoryLine, ScheduleChunk
+from bench.warehouse.events import CaseRecord, Event, MemoryLine, ScheduleChunk
 
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 from .steps import opened
@@ -65,7 +65,7 @@ def results(
     return Builder().add(*made)
 
 
-def _measured(generator: random.Random, one: Case, each_ns: float, blocks: int) -> list[Event]:
+def _measured(generator: random.Random, one: CaseRecord, each_ns: float, blocks: int) -> list[Event]:
     """Samples, memory and compile time of a case."""
     noise = [math.exp(generator.gauss(0, 0.02)) for _ in range(blocks)]
     made: list[Event] = [timing(one, round(each_ns * n), block=k, process=0) for k, n in enumerate(noise)]

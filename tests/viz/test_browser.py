@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench.viz import files, query
-from bench.viz.commands import CHARTS
-from bench.viz.figure import Figure
-from bench.viz.runtime_vs_tokens import draw
+from bench.viz.charts import query
+from bench.viz.charts.runtime_vs_tokens import draw
+from bench.viz.command import CHARTS
+from bench.viz.output import files
+from bench.viz.output.figure import Figure
 
 from ..builders import Builder
 from .browser import PROGRAM, Page

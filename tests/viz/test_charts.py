@@ -11,19 +11,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import bench.viz
 import numpy as np
 import pytest
-from bench.viz import files, provenance, render
-from bench.viz.commands import CHARTS, viz
-from bench.viz.figure import Figure
+from bench.viz.command import CHARTS, viz
+from bench.viz.output import files, provenance, render
+from bench.viz.output.figure import Figure
+from bench.warehouse.console.tables import write_rows
 from bench.warehouse.errors import NothingToShow, UnknownName
-from bench.warehouse.output import write_rows
 from click.testing import CliRunner
 from pyarrow import parquet
 
+from ..exhaustive import sampled
 from .stores import STATES, state
 
-pytestmark = pytest.mark.xdist_group("charts")  # what many tests look at is drawn once
 GOLDEN = Path(__file__).parent / "golden"
 ARGUMENTS: dict[str, dict[str, Any]] = {  # what a chart must be told to draw any store
     "distribution": {"sides": ["run-0-0", "run-0-1"]},
@@ -36,11 +37,11 @@ ARGUMENTS: dict[str, dict[str, Any]] = {  # what a chart must be told to draw an
 }  # fmt: skip
 
 every_chart = pytest.mark.parametrize("name", CHARTS)
-every_state = pytest.mark.parametrize("of", STATES)
+every_state = pytest.mark.parametrize("of", sampled(STATES, "few", "hostile"))
 
 
 def module(name: str) -> Any:
-    return importlib.import_module(f"bench.viz.{name.replace('-', '_')}")
+    return importlib.import_module(f"bench.viz.charts.{name.replace('-', '_')}")
 
 
 def drawn(name: str, of: str, **options: Any) -> Figure:
@@ -92,7 +93,7 @@ def test_the_public_function_returns_an_altair_chart(name: str, monkeypatch: pyt
     unchecked = functools.partial(altair.Chart.from_dict, validate=False)  # specs are valid, as shown above
     monkeypatch.setattr(altair.Chart, "from_dict", unchecked)
 
-    chart = getattr(module(name), name.replace("-", "_"))(state("few"), **ARGUMENTS.get(name, {}))
+    chart = getattr(bench.viz, name.replace("-", "_"))(state("few"), **ARGUMENTS.get(name, {}))
 
     assert isinstance(chart, altair.TopLevelMixin)
 
@@ -112,7 +113,7 @@ def test_the_text_is_the_one_looked_at(name: str) -> None:
 @every_state
 def test_the_text_fits_and_cannot_steer_a_terminal(name: str, of: str) -> None:
     """No line is much wider than asked for, none holds a control character."""
-    from bench.warehouse.output import width
+    from bench.warehouse.console.tables import width
 
     text = figure_of(name, of).text(90, 12, False)
 
@@ -217,21 +218,20 @@ def test_the_data_come_as_a_table_in_every_format(tmp_path: Path, name: str, of:
 
 
 @pytest.fixture(scope="module")
-def images() -> Iterator[dict[tuple[str, str], bytes]]:
-    """Every chart in every state as PNG at 72 dots per inch, by one renderer."""
+def renderer() -> Iterator[render.Renderer]:
+    """One renderer for all images and files."""
     pytest.importorskip("vl_convert")
-    wanted = [(name, of) for name in CHARTS for of in STATES]
     with render.Renderer() as renderer:
-        jobs = (render.Job("png", figure_of(name, of).still("sans-serif"), 72) for name, of in wanted)
-        yield dict(zip(wanted, renderer.render(jobs), strict=True))
+        yield renderer
 
 
 @every_chart
 @every_state
-def test_the_image_has_its_size_and_is_not_blank(images: dict[tuple[str, str], bytes], name: str, of: str) -> None:
+def test_the_image_has_its_size_and_is_not_blank(renderer: render.Renderer, name: str, of: str) -> None:
     """The inches asked for, with coloured marks in them."""
     pillow = pytest.importorskip("PIL.Image")
-    picture = np.asarray(pillow.open(io.BytesIO(images[name, of])).convert("RGB"))
+    (png,) = renderer.render([render.RenderRequest("png", figure_of(name, of).still("sans-serif"), 72)])
+    picture = np.asarray(pillow.open(io.BytesIO(png)).convert("RGB"))
 
     width, height = figure_of(name, of).size
     assert abs(picture.shape[1] - width * 72) <= 1 and abs(picture.shape[0] - height * 72) <= 1
@@ -244,16 +244,8 @@ def again() -> Iterator[dict[tuple[str, str], bytes]]:
     pytest.importorskip("vl_convert")
     wanted = [(name, kind) for name in CHARTS for kind in ("png", "svg")]
     with render.Renderer() as renderer:
-        jobs = (render.Job(kind, figure_of(name, "few").still("sans-serif"), 72) for name, kind in wanted)
+        jobs = (render.RenderRequest(kind, figure_of(name, "few").still("sans-serif"), 72) for name, kind in wanted)
         yield dict(zip(wanted, renderer.render(jobs), strict=True))
-
-
-@pytest.fixture(scope="module")
-def renderer() -> Iterator[render.Renderer]:
-    """One renderer for all files."""
-    pytest.importorskip("vl_convert")
-    with render.Renderer() as renderer:
-        yield renderer
 
 
 @every_chart

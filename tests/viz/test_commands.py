@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.viz.commands import CHARTS, viz
+from bench.viz.command import CHARTS, viz
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
 from click.testing import CliRunner, Result

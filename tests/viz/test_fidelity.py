@@ -3,9 +3,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.viz import reduce, render
-from bench.viz.figure import Figure
-from bench.viz.runtime_vs_tokens import draw
+from bench.viz import downsample
+from bench.viz.charts.runtime_vs_tokens import draw
+from bench.viz.output import render
+from bench.viz.output.figure import Figure
 
 from .steps import many, opened
 
@@ -17,9 +18,9 @@ def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -
     """100,000 steps reduced against all of them drawn: 40 dB or better, at 300 dots per inch."""
     builder = many(100_000)
     reduced = pixels(draw(opened(builder)))
-    monkeypatch.setattr(reduce, "DRAW_ALL_BELOW", 10**9)
+    monkeypatch.setattr(downsample, "DRAW_ALL_BELOW", 10**9)
     whole = draw(opened(builder))
-    monkeypatch.setattr("bench.viz.scatter._area", lambda rows: 7)
+    monkeypatch.setattr("bench.viz.marks.scatter._area", lambda rows: 7)
 
     assert len(whole.rows) > 99_000
     assert psnr(reduced, pixels(whole)) >= 40
@@ -28,7 +29,7 @@ def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -
 def pixels(figure: Figure) -> Any:
     """The plot as drawn, without the title, which says how many points there are."""
     with render.Renderer() as renderer:
-        (content,) = renderer.render([render.Job("png", figure.still("sans-serif"), 300)])
+        (content,) = renderer.render([render.RenderRequest("png", figure.still("sans-serif"), 300)])
     return np.asarray(image.open(io.BytesIO(content)).convert("RGB"), dtype=float)[150:]
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.viz import files, provenance, render
-from bench.viz.figure import Figure
-from bench.viz.runtime_vs_tokens import draw
+from bench.viz.charts.runtime_vs_tokens import draw
+from bench.viz.output import files, provenance, render
+from bench.viz.output.figure import Figure
 from bench.warehouse.errors import BenchError, MissingExtra
 
 from .steps import add_few, few, opened
@@ -97,7 +97,7 @@ def test_embedding_leaves_every_pixel_alone(tmp_path: Path) -> None:
     pillow = pytest.importorskip("PIL.Image")
     figure, (path,) = drawn(tmp_path, "png")
     with render.Renderer() as renderer:
-        (bare,) = renderer.render([render.Job("png", figure.still("sans-serif"), 300)])
+        (bare,) = renderer.render([render.RenderRequest("png", figure.still("sans-serif"), 300)])
     (tmp_path / "bare.png").write_bytes(bare)
 
     assert pillow.open(path).tobytes() == pillow.open(tmp_path / "bare.png").tobytes()
@@ -164,7 +164,7 @@ def test_a_renderer_that_is_killed_is_an_error_with_a_name(tmp_path: Path, monke
         worker(tmp_path, monkeypatch, program) as renderer,
         pytest.raises(render.RenderError, match=r"SIGTRAP.*memory"),
     ):
-        renderer.render([render.Job("png", {})])
+        renderer.render([render.RenderRequest("png", {})])
 
 
 def test_a_renderer_that_is_dead_already_is_an_error_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +174,7 @@ def test_a_renderer_that_is_dead_already_is_an_error_too(tmp_path: Path, monkeyp
         pytest.raises(render.RenderError, match="code 3"),
     ):
         renderer._process.wait()
-        renderer.render([render.Job("png", {"data": {"values": ["x" * 1_000_000]}})])
+        renderer.render([render.RenderRequest("png", {"data": {"values": ["x" * 1_000_000]}})])
 
 
 def test_a_renderer_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,13 +184,13 @@ def test_a_renderer_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.Mo
         worker(tmp_path, monkeypatch, "import time; time.sleep(60)") as renderer,
         pytest.raises(render.RenderError, match="stopped"),
     ):
-        renderer.render([render.Job("png", {})])
+        renderer.render([render.RenderRequest("png", {})])
 
 
 def test_a_spec_the_renderer_refuses_is_told() -> None:
     """Its own words, not a traceback."""
     with render.Renderer() as renderer, pytest.raises(render.RenderError, match="refused"):
-        renderer.render([render.Job("png", {"mark": "no such mark", "data": {"values": []}})])
+        renderer.render([render.RenderRequest("png", {"mark": "no such mark", "data": {"values": []}})])
 
 
 def test_without_vl_convert_the_install_line_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,10 @@ def test_drawing_imports_neither_altair_nor_arrow() -> None:
     """They would cost half a second and 100 MB on every chart."""
     import subprocess
 
-    program = "import sys, bench.viz.runtime_vs_tokens, bench.viz.html; print({'altair', 'pyarrow', 'duckdb'} & set(sys.modules))"
+    program = (
+        "import sys, bench.viz.charts.runtime_vs_tokens, bench.viz.output.html\n"
+        "print({'altair', 'pyarrow', 'duckdb'} & set(sys.modules))"
+    )
 
     assert (
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -3,8 +3,8 @@
 import shlex
 
 import pytest
-from bench.viz import provenance
-from bench.viz.commands import CHARTS
+from bench.viz.command import CHARTS
+from bench.viz.output import provenance
 
 from .gallery import COMMANDS, FOLDER, page
 from .test_charts import every_chart

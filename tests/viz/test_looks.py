@@ -3,11 +3,11 @@ import random
 
 import numpy as np
 import pytest
-from bench.viz import fonts, labels, palette, text, theme
-from bench.viz.data import known_configs
-from bench.viz.legend import Legend
-from bench.viz.text import Series
-from bench.warehouse.output import width
+from bench.viz.data import all_configs
+from bench.viz.marks.legend import Legend
+from bench.viz.style import fonts, labels, palette, terminal, theme
+from bench.viz.style.terminal import TextSeries
+from bench.warehouse.console.tables import width
 
 from ..builders import Builder, run, source
 from .colours import CONES, ciede2000, contrast, lab, linear
@@ -101,7 +101,7 @@ def test_of_imports_that_say_no_time_the_one_loaded_first_is_the_oldest() -> Non
     """Scheduler profiles do not say when they began; one whose name sorts first takes no colour from those before."""
     early, late = (source(name, run=name, recorded_at=at) for name, at in (("z", 1), ("a", 2)))
 
-    assert known_configs(opened(Builder().add(run("z"), run("a"), early, late))) == ("z", "a")
+    assert all_configs(opened(Builder().add(run("z"), run("a"), early, late))) == ("z", "a")
 
 
 def test_of_many_configs_no_two_of_a_chart_have_one_colour() -> None:
@@ -184,14 +184,19 @@ def test_a_legend_below_ends_where_the_figure_does(length: int) -> None:
     assert 8 + legend.columns * (4 + max(map(len, legend.labels.values()))) <= 6 * 15
 
 
-def draw(series: list[Series], colour: bool = False) -> str:
-    axes = text.Axis("x", 0, max(max(one.x) for one in series)), text.Axis("y", 0, max(max(one.y) for one in series))
-    return "\n".join(text.plot(series, *axes, columns=60, rows=10, colour=colour) + text.legend(series, 60, colour))
+def draw(series: list[TextSeries], colour: bool = False) -> str:
+    axes = (
+        terminal.Axis("x", 0, max(max(one.x) for one in series)),
+        terminal.Axis("y", 0, max(max(one.y) for one in series)),
+    )
+    return "\n".join(
+        terminal.plot(series, *axes, columns=60, rows=10, colour=colour) + terminal.legend(series, 60, colour)
+    )
 
 
 def test_one_series_is_drawn_in_braille() -> None:
     """Its dots are finer than characters; both ends of the axes are named."""
-    picture = draw([Series("A", [0, 1024, 2048], [0, 50, 100])])
+    picture = draw([TextSeries("A", [0, 1024, 2048], [0, 50, 100])])
 
     assert any(0x2800 < ord(char) < 0x2900 for char in picture)
     assert "2,048" in picture
@@ -200,7 +205,7 @@ def test_one_series_is_drawn_in_braille() -> None:
 
 def test_several_series_without_colour_are_told_apart_by_letters() -> None:
     """A legend whose marks all look alike says nothing."""
-    picture = draw([Series("A", [1], [1]), Series("B", [2], [2])])
+    picture = draw([TextSeries("A", [1], [1]), TextSeries("B", [2], [2])])
 
     assert "  o A" in picture
     assert "  x B" in picture
@@ -208,7 +213,7 @@ def test_several_series_without_colour_are_told_apart_by_letters() -> None:
 
 def test_with_colour_every_series_has_its_own() -> None:
     """Escape sequences appear only when asked for."""
-    picture = draw([Series("A", [1], [1]), Series("B", [2], [2])], colour=True)
+    picture = draw([TextSeries("A", [1], [1]), TextSeries("B", [2], [2])], colour=True)
 
     assert "\x1b[34m⣿\x1b[0m A" in picture
     assert "\x1b[31m⣿\x1b[0m B" in picture
@@ -216,7 +221,7 @@ def test_with_colour_every_series_has_its_own() -> None:
 
 def test_a_line_with_a_mark_of_its_own_lies_over_the_points() -> None:
     """And leaves them in dots, as if it were not there."""
-    picture = draw([Series("A", [0, 5, 10], [0, 9, 10]), Series("fit", [0, 10], [0, 10], mark="━")])
+    picture = draw([TextSeries("A", [0, 5, 10], [0, 9, 10]), TextSeries("fit", [0, 10], [0, 10], mark="━")])
 
     assert any(0x2800 < ord(char) < 0x2900 for char in picture)
     assert picture.count("━") > 40

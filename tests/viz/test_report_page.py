@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from bench.query.document import Column, Document, Section, Table
-from bench.viz import files, report_page
-from bench.viz.runtime_vs_tokens import draw
+from bench.query.document import Document, Section, Table, TableColumn
+from bench.viz.charts.runtime_vs_tokens import draw
+from bench.viz.output import files, report_page
 
 from ..builders import Builder
 from .browser import PROGRAM, Page
@@ -31,7 +31,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 def written(folder: Path, names: Sequence[str]) -> Path:
     """A report whose every text is one of these names."""
     rows = [[name, 10.0 - i if i else None, 1e6 * (i + 1)] for i, name in enumerate(names)]
-    table = Table([Column(names[0]), Column("ratio", "ratio"), Column("latency", "duration")], rows)
+    table = Table([TableColumn(names[0]), TableColumn("ratio", "ratio"), TableColumn("latency", "duration")], rows)
     sections = [
         Section(key="charted", title=names[0], sentences=names, tables=[table]),
         Section(key="folded", title="folded", tables=[table], folded=True),

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from bench.viz import labels, render, theme
-from bench.viz.commands import CHARTS
-from bench.viz.heading import Heading
-from bench.viz.legend import Legend
-from bench.viz.options import Size
-from bench.viz.room import Room
+from bench.viz.command import CHARTS
+from bench.viz.marks.legend import Legend
+from bench.viz.options import Inches
+from bench.viz.output import render
+from bench.viz.style import labels, theme
+from bench.viz.style.heading import Heading
+from bench.viz.style.plot_area import PlotArea
 from bench.warehouse.errors import BenchError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +30,7 @@ def images() -> Iterator[dict[str, bytes]]:
     pytest.importorskip("vl_convert")
     with render.Renderer() as renderer:
         figures = (drawn(name, "long", size=NARROW if name in PANELS else COLUMN) for name in CHARTS)
-        jobs = (render.Job("png", figure.still("sans-serif"), 72) for figure in figures)
+        jobs = (render.RenderRequest("png", figure.still("sans-serif"), 72) for figure in figures)
         yield dict(zip(CHARTS, renderer.render(jobs), strict=True))
 
 
@@ -96,7 +97,7 @@ def test_axes_of_crowded_panels_have_their_titles_above() -> None:
 
 def test_a_short_logarithmic_axis_has_few_ticks() -> None:
     """Those a person would choose, rather than every second of more."""
-    low, high = Room(160, 42, 0.85), Room(300, 200, 1.0)
+    low, high = PlotArea(160, 42, 0.85), PlotArea(300, 200, 1.0)
 
     assert low.ticks(0.47, 3.1, across=False) == [0.5, 1, 2]
     assert high.ticks(0.47, 3.1, across=False) == [0.5, 0.7, 1, 1.2, 1.5, 2, 2.5, 3]
@@ -105,7 +106,7 @@ def test_a_short_logarithmic_axis_has_few_ticks() -> None:
 @pytest.mark.parametrize("typed", ["3x4", "3X4", "3 x 4", "3.0×4"])
 def test_a_size_is_read_as_people_write_it(typed: str) -> None:
     """Width first, in inches."""
-    assert Size().convert(typed, None, None) == (3.0, 4.0)
+    assert Inches().convert(typed, None, None) == (3.0, 4.0)
 
 
 @pytest.mark.parametrize("count", [3, 12, 40])
@@ -139,7 +140,7 @@ def test_names_of_crowded_rows_are_smaller_then_fewer_and_told() -> None:
 @given(st.lists(st.text("ab WM…模", min_size=1, max_size=30), max_size=6), st.floats(3, 40))
 def test_wrapped_lines_fit_their_room(parts: list[str], room: float) -> None:
     """Whatever the words; and where all of them fit, none is lost."""
-    lines = labels.wrapped(parts, room, " · ", labels.ems)
+    lines = labels.wrap(parts, room, " · ", labels.ems)
 
     assert max(map(labels.ems, lines)) <= room
     if all(labels.ems(part) <= room for part in parts):

@@ -5,9 +5,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from bench.warehouse import database, objects, remote
+from bench.warehouse import load
 from bench.warehouse.log import EventLog
-from bench.warehouse.remote import pull, push
+from bench.warehouse.remote import mirror, object_store
+from bench.warehouse.remote.mirror import pull, push
 from bench.warehouse.store import Store
 
 from ..object_server import ObjectServer
@@ -18,7 +19,7 @@ SECRET = "planted/Secret+Key"
 @pytest.fixture
 def nothing_derived(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loads compute no table from the events: half of their time, and nothing to a test of where events are."""
-    monkeypatch.setattr(database, "compute_derived", lambda connection, run_ids: None)
+    monkeypatch.setattr(load, "compute_derived", lambda connection, run_ids: None)
 
 
 @pytest.fixture(scope="session")
@@ -40,10 +41,10 @@ def server(object_server: ObjectServer, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("BENCH_MIRRORS", str(tmp_path / "mirrors"))
     monkeypatch.delenv("BENCH_STORE", raising=False)
     monkeypatch.setitem(
-        objects.RETRY, "backoff", {**objects.RETRY["backoff"], "init_backoff": timedelta(milliseconds=5)}
+        object_store.RETRY, "backoff", {**object_store.RETRY["backoff"], "init_backoff": timedelta(milliseconds=5)}
     )
-    monkeypatch.setattr(remote, "_away", {})
-    monkeypatch.setattr(remote, "_said", set())
+    monkeypatch.setattr(mirror, "_away", {})
+    monkeypatch.setattr(mirror, "_said", set())
     yield object_server
     object_server.fault = None
 

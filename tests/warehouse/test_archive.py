@@ -9,23 +9,24 @@ from typing import Any
 import bench
 import pytest
 from bench.ingest.format import Options
-from bench.ingest.load import ingest
-from bench.query.names import archived, check_values, resolve_runs
-from bench.warehouse import archive as room
-from bench.warehouse import database
-from bench.warehouse.archive import Archived, archive
-from bench.warehouse.compaction import _drop_parts, compact
-from bench.warehouse.database import Warehouse, load, rebuild
+from bench.ingest.run import ingest
+from bench.query.resolve import archived, check_values, resolve_runs
+from bench.warehouse import load as loading
+from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import Environment, Event, Instant, Outcome, Run, ScheduleChunk, Timing
+from bench.warehouse.events import Environment, Event, Instant, Outcome, RunRecord, ScheduleChunk, Timing
+from bench.warehouse.load import load, rebuild
 from bench.warehouse.log import EventLog, LogFile, splits
+from bench.warehouse.remote.copying import copy_events
+from bench.warehouse.remote.sync import sync
 from bench.warehouse.store import Store
-from bench.warehouse.sync import copy_events, sync
-from bench.warehouse.verify import verify
+from bench.warehouse.upkeep import archive as room
+from bench.warehouse.upkeep.archive import Archived, archive
+from bench.warehouse.upkeep.compaction import _drop_parts, compact
+from bench.warehouse.upkeep.verify import verify
 
 from ..builders import run, source
 
-pytestmark = pytest.mark.xdist_group("archive")  # what they begin with is made once
 MB = 1 << 20
 OCTOBER, NOVEMBER = Instant(1_760_000_000_000_000), Instant(1_762_500_000_000_000)
 FIRST = datetime(2025, 11, 1)
@@ -41,7 +42,7 @@ def write(store: Store, run_id: str, began: Instant | None) -> None:
     machine = f"machine {run_id[-1]}"
     rows: dict[type[Event], list[Any]] = {
         Environment: [Environment(environment_id=machine)],
-        Run: [run(run_id, run_id[:3], started_at=began, environment_id=machine)],
+        RunRecord: [run(run_id, run_id[:3], started_at=began, environment_id=machine)],
         Timing: [Timing(run_id=run_id, case_id="c", duration_ns=n, sample=n) for n in range(3)],
         Outcome: [Outcome(run_id=run_id, status="ok")],
     }
@@ -248,7 +249,7 @@ def killed_at(count: int, function: Callable[..., Any]) -> Callable[..., Any]:
 
 STEPS: list[tuple[Any, str, int]] = [
     (room, "_split", 1), (room, "copy_events", 1), (room, "_check", 0), (EventLog, "write", 0), (room, "sync", 0),
-    (Path, "unlink", 3), (database, "_publish", 0),
+    (Path, "unlink", 3), (loading, "_publish", 0),
 ]  # fmt: skip
 
 
@@ -353,7 +354,7 @@ def test_a_damaged_file_keeps_everything_here(store: Store, target: Store) -> No
 def test_a_run_with_a_hostile_name_takes_nothing_along(store: Store, target: Store) -> None:
     """Its name is no way out of the folder of what runs left."""
     write(store, "x", OCTOBER)
-    EventLog(store).write(Run, [run("../events", "evil", started_at=OCTOBER)], "evil")
+    EventLog(store).write(RunRecord, [run("../events", "evil", started_at=OCTOBER)], "evil")
     (store.artefacts / "x").mkdir(parents=True)
     (store.artefacts / "x" / "note").touch()
     archive(store, target, FIRST)

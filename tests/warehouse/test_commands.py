@@ -12,9 +12,9 @@ import bench
 import click
 import pytest
 from bench import cli
-from bench.warehouse.database import load
+from bench.warehouse.console.options import Command, Values
+from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
-from bench.warehouse.options import Command, Values
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
@@ -165,12 +165,12 @@ def test_an_internal_error_is_a_sentence_too(
     store: Store, tell: Callable[..., Told], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A bug says that it is one, and how to see where, with exit code 70."""
-    import bench.warehouse.verify
+    import bench.warehouse.upkeep.verify
 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("oh")
 
-    monkeypatch.setattr(bench.warehouse.verify, "verify", broken)
+    monkeypatch.setattr(bench.warehouse.upkeep.verify, "verify", broken)
     monkeypatch.delenv("BENCH_DEBUG", raising=False)
     code, out, err = tell("verify")
     assert (code, out) == (70, "")
@@ -179,12 +179,12 @@ def test_an_internal_error_is_a_sentence_too(
 
 def test_a_full_disk_is_no_bug(store: Store, tell: Callable[..., Told], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs out of room says so in words of its own; the cure is the same."""
-    import bench.warehouse.verify
+    import bench.warehouse.upkeep.verify
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(bench.warehouse.verify, "verify", full)
+    monkeypatch.setattr(bench.warehouse.upkeep.verify, "verify", full)
     monkeypatch.delenv("BENCH_DEBUG", raising=False)
     code, out, err = tell("verify")
     assert (code, out) == (70, "")

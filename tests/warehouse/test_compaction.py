@@ -9,13 +9,14 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from bench.warehouse.compaction import compact, merge
-from bench.warehouse.database import Warehouse, load, rebuild
-from bench.warehouse.events import Environment, Instant, Run, ScheduleChunk, Timing
+from bench.warehouse.database import Warehouse
+from bench.warehouse.events import Environment, Instant, RunRecord, ScheduleChunk, Timing
+from bench.warehouse.load import load, rebuild
 from bench.warehouse.log import EventLog, LogFile, metadata, replaced
 from bench.warehouse.schema import arrow_schema
 from bench.warehouse.store import Store
-from bench.warehouse.verify import verify
+from bench.warehouse.upkeep.compaction import compact, merge
+from bench.warehouse.upkeep.verify import verify
 
 from ..builders import run
 
@@ -35,7 +36,7 @@ def timings(run_id: str, count: int, case_id: str = "c") -> list[Timing]:
 def write(store: Store, run_id: str, count: int = 3, began: Instant = NOVEMBER) -> None:
     """The files of one run, as if sealed."""
     log = EventLog(store)
-    log.write(Run, [run(run_id, started_at=began)], run_id)
+    log.write(RunRecord, [run(run_id, started_at=began)], run_id)
     log.write(Timing, timings(run_id, count), run_id)
 
 

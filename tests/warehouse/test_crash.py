@@ -17,11 +17,13 @@ from typing import Any
 
 import bench
 import pytest
-from bench.warehouse import database
-from bench.warehouse.compaction import compact, merge
-from bench.warehouse.database import Warehouse, load
+from bench.warehouse import load as loading
+from bench.warehouse import snapshot
+from bench.warehouse.database import Warehouse
+from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
+from bench.warehouse.upkeep.compaction import compact, merge
 
 KILLS = int(os.environ.get("BENCH_KILLS", "8"))
 THREADS = 2
@@ -56,9 +58,9 @@ for thread in range({THREADS}):
 LOADER = f"""
 import sys
 import bench
-from bench.warehouse import database
-from bench.warehouse.compaction import compact
-from bench.warehouse.events import Run, ScheduleChunk, Source
+from bench.warehouse import load
+from bench.warehouse.upkeep.compaction import compact
+from bench.warehouse.events import RunRecord, ScheduleChunk, Source
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 store, first = Store.find(sys.argv[1]), int(sys.argv[2])
@@ -71,12 +73,12 @@ for number in range(first, first + 1000):
     with store.lock():
         name = f"file {{number}}"
         with EventLog(store).batch(name) as batch:
-            batch.add(Run(run_id=name, config="imported", source="test"))
+            batch.add(RunRecord(run_id=name, config="imported", source="test"))
             for line in range({ROWS}):
                 batch.add(ScheduleChunk(run_id=name, source_id=name, line=line + 1, chunk_sizes=[number]))
             batch.add(Source(source_id=name, run_id=name, config="imported", path=name, name=name, format="test",
                 end_byte=1, sha256=name, head_sha256=name, lines={ROWS}, loaded={ROWS}))
-        database.load_locked(store)
+        load.load_locked(store)
     if number % 5 == 4:
         compact(store, below_bytes=1 << 20, target_bytes=1 << 24)
 """
@@ -159,7 +161,7 @@ def test_a_killed_load_leaves_the_old_version_and_the_next_one_is_right(store: S
         time.sleep(chance.random() * 0.3)
         kill(process)
         process.stdout.close()
-        with database._connect(store.database) as connection:
+        with snapshot.connect(store.database) as connection:
             assert whole(connection.execute(imports).fetchall())
             before = {name for (name,) in connection.execute("SELECT source_id FROM sources").fetchall()}
 
@@ -260,7 +262,7 @@ def test_killed_within_a_compaction_counts_nothing_twice(
         raise Killed
 
     if step == "merge published":
-        monkeypatch.setattr(database, "_publish", killed)
+        monkeypatch.setattr(loading, "_publish", killed)
     else:
         monkeypatch.setattr(Path, "unlink", _only_parquet(killed))
     with pytest.raises(Killed):

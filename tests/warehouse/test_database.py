@@ -14,14 +14,15 @@ import bench
 import duckdb
 import pytest
 from bench import sql
-from bench.warehouse import database
-from bench.warehouse.compaction import compact, merge
-from bench.warehouse.database import Warehouse, load, rebuild
+from bench.warehouse import snapshot
+from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import Reject, ScheduleChunk, Timing
+from bench.warehouse.load import load, rebuild
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
-from bench.warehouse.verify import verify
+from bench.warehouse.upkeep.compaction import compact, merge
+from bench.warehouse.upkeep.verify import verify
 
 from ..builders import run, source
 
@@ -166,7 +167,7 @@ def test_a_warehouse_of_another_shape_is_derived_anew(store: Store, monkeypatch:
     """After an update that changed tables or views, the first load builds anew."""
     record(store, "a", 1)
     load(store)
-    monkeypatch.setattr(database, "_made_by", lambda: "a newer bench")
+    monkeypatch.setattr(snapshot, "_made_by", lambda: "a newer bench")
 
     assert load(store).rebuilt
     assert not load(store).rebuilt
@@ -411,7 +412,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
         recorder.close()
     with pytest.raises(BenchError, match="No space left on device"):
         load(store)
-    with database._connect(store.database) as old:
+    with snapshot.connect(store.database) as old:
         assert old.execute("SELECT duration_ns FROM timings").fetchall() == [(1,)]
     ballast.unlink()
     load(store)
@@ -433,7 +434,7 @@ def test_a_disk_that_fills_up_while_publishing_keeps_the_old_version(small_disk:
         if room <= 1 << 16:
             with pytest.raises(BenchError, match=r"(?i)no space left|disk"):
                 rebuild(store)
-            with database._connect(store.database) as old:
+            with snapshot.connect(store.database) as old:
                 assert old.execute("SELECT count(*) FROM timings").fetchall()[0][0] >= 1
             assert not list(store.root.glob(".warehouse*"))
         else:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from bench.warehouse.database import Warehouse, load
+from bench.warehouse.database import Warehouse
 from bench.warehouse.events import EVENTS, TABLES, Event, Instant
+from bench.warehouse.load import load
 from bench.warehouse.schema import SQL_TYPES, arrow_schema, create_tables
 from bench.warehouse.store import Store
 

@@ -12,14 +12,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bench.measure.claims import Claims
-from bench.measure.plan import Settings, Workload
-from bench.warehouse.compaction import compact
-from bench.warehouse.database import Warehouse, load
+from bench.measure.engine.workload import Settings, Workload
+from bench.measure.models.fleet import Claims
+from bench.warehouse.database import Warehouse
+from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
-from bench.warehouse.places import place
+from bench.warehouse.remote.places import place
 from bench.warehouse.store import Store
-from bench.warehouse.verify import verify
+from bench.warehouse.upkeep.compaction import compact
+from bench.warehouse.upkeep.verify import verify
 
 WRITERS, KILLED = 16, 9
 

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from bench.warehouse.journal import Closed, Journal, NeverBegun, StoreFull, Unre
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..exhaustive import in_parts
 from .strategies import any_events, as_dict, events_of, plain, rows_of
 
 RUN = "0198a000-0000-7000-8000-000000000001"
@@ -81,8 +83,9 @@ def test_text_larger_than_a_page_and_than_the_file(tmp_path: Path) -> None:
     assert expected([event, timing(1)]) == read_rows(written(tmp_path, event, timing(1)))
 
 
+@pytest.mark.parametrize("cuts", in_parts(range(4097), every=16))
 @pytest.mark.parametrize("writer", ["gone", "killed"])
-def test_a_journal_cut_at_any_byte_keeps_every_whole_record(writer: str, tmp_path: Path) -> None:
+def test_a_journal_cut_at_any_byte_keeps_every_whole_record(writer: str, cuts: Sequence[int], tmp_path: Path) -> None:
     """Cut at each byte of its last 4 KB, it yields exactly the events that ended before the cut."""
     opened = Journal(tmp_path / "a.journal", HEADER)
     begins = opened.limit if writer == "gone" else opened.end  # where the records are: behind the window, or in it
@@ -101,7 +104,7 @@ def test_a_journal_cut_at_any_byte_keeps_every_whole_record(writer: str, tmp_pat
 
     assert len(data) == ends[-1] > begins + 4096
     path.write_bytes(data)
-    for cut in range(len(data), len(data) - 4097, -1):
+    for cut in (len(data) - lost for lost in cuts):
         os.truncate(path, cut)
         whole = sum(end <= cut for end in ends)
         assert whole == sum(len(rows) for rows in rows_of(read(path)).values()), cut

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bench.warehouse import log as log_module
-from bench.warehouse.compaction import merge
-from bench.warehouse.database import Warehouse, load
+from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import EVENTS, Event, Run, ScheduleChunk, Source, Timing
+from bench.warehouse.events import EVENTS, Event, RunRecord, ScheduleChunk, Source, Timing
+from bench.warehouse.load import load
 from bench.warehouse.log import EventLog, replaced, sha256
 from bench.warehouse.store import Store
+from bench.warehouse.upkeep.compaction import merge
 
 from ..builders import run, source
 
@@ -61,9 +62,11 @@ def test_a_file_carries_its_checksum_and_its_meaning(kind: type[Event], store: S
 
 def test_a_missing_value_that_must_be_there_is_an_error(store: Store) -> None:
     """NULL in a column declared without it is refused, and no file appears."""
-    rows = pa.table({f.name: pa.nulls(1, pa.string()) if f.name == "run_id" else pa.nulls(1) for f in Run.fields()})
+    rows = pa.table(
+        {f.name: pa.nulls(1, pa.string()) if f.name == "run_id" else pa.nulls(1) for f in RunRecord.fields()}
+    )
     with pytest.raises(BenchError, match="runs"):
-        EventLog(store).write(Run, rows, "stem")
+        EventLog(store).write(RunRecord, rows, "stem")
 
     assert names(store) == []
 

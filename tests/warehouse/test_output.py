@@ -10,10 +10,10 @@ from typing import Any
 
 import duckdb
 import pytest
-from bench.warehouse import output
+from bench.warehouse.console import tables
+from bench.warehouse.console.options import FORMATS
+from bench.warehouse.console.tables import escape, width, write_rows
 from bench.warehouse.errors import BenchError
-from bench.warehouse.options import FORMATS
-from bench.warehouse.output import escape, width, write_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,7 +101,7 @@ def test_parquet_reads_back_equal(tmp_path: Path) -> None:
 
 def test_parquet_joins_chunks_of_different_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A first chunk of NULLs does not decide the type."""
-    monkeypatch.setattr(output, "CHUNK", 1)
+    monkeypatch.setattr(tables, "CHUNK", 1)
     write_rows(["x"], [(None,), (1,), (1.5,)], "parquet", tmp_path / "x")
 
     assert duckdb.execute(f"SELECT x FROM read_parquet('{tmp_path / 'x'}')").fetchall() == [(None,), (1.0,), (1.5,)]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from bench.warehouse.errors import BenchError, Missing, MissingExtra, PlaceError
-from bench.warehouse.objects import clean_url
-from bench.warehouse.places import Bucket, Damaged, Folder, Place, digest_of
+from bench.warehouse.remote.object_store import clean_url
+from bench.warehouse.remote.places import Bucket, Damaged, Folder, Place, digest_of
 
 from ..object_server import ObjectServer
 from .conftest import SECRET

@@ -14,9 +14,10 @@ from typing import Any
 import bench
 import pytest
 from bench.warehouse import events, recorder
-from bench.warehouse.database import Warehouse, load
+from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import Event, Metric, Run
+from bench.warehouse.events import Event, Metric, RunRecord
+from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.recorder import case_ids, join
 from bench.warehouse.store import Store
@@ -49,7 +50,7 @@ def test_every_event_reaches_the_warehouse_as_it_was(
         fixed = {"run_id": run.run_id, "writer": run._writer}
         emitted = data.draw(st.lists(any_events(**fixed), min_size=1, max_size=30))
         emitted = list({(e.TABLE, getattr(e, "environment_id", n)): e for n, e in enumerate(emitted)}.values())
-        emitted = [event for event in emitted if not isinstance(event, Run)]  # parts of a run become one row
+        emitted = [event for event in emitted if not isinstance(event, RunRecord)]  # parts of a run become one row
         for event in emitted:
             run.emit(event)
     own = {"environments", "outcomes"}  # the run's own rows are there too
@@ -455,7 +456,7 @@ def test_names_that_are_no_unicode_are_kept_readable(store: Store) -> None:
 def test_every_declared_event_can_be_emitted(store: Store) -> None:
     """No table is forgotten by the journal: each declared kind has a way in and out."""
     fill: dict[Any, Any] = {str: "x", int: 1, float: 1.0}
-    kinds: list[type[Event]] = [kind for kind in events.EVENTS if kind not in (events.Run, events.Environment)]
+    kinds: list[type[Event]] = [kind for kind in events.EVENTS if kind not in (events.RunRecord, events.Environment)]
     with bench.run("a", store=store) as run:
         for kind in kinds:
             values = {f.name: fill.get(f.type) for f in kind.fields() if not f.nullable or f.name == "value"}

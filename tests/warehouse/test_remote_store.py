@@ -13,17 +13,18 @@ from pathlib import Path
 
 import bench
 import pytest
-from bench.warehouse import holdings, remote
-from bench.warehouse.compaction import compact, merge
-from bench.warehouse.database import Warehouse, load, load_locked, rebuild
+from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import Run, ScheduleChunk, Source
+from bench.warehouse.events import RunRecord, ScheduleChunk, Source
+from bench.warehouse.load import load, load_locked, rebuild
 from bench.warehouse.log import EventLog
-from bench.warehouse.places import Bucket
 from bench.warehouse.recorder import join
-from bench.warehouse.remote import push
+from bench.warehouse.remote import inventory, mirror
+from bench.warehouse.remote.mirror import push
+from bench.warehouse.remote.places import Bucket
 from bench.warehouse.store import Store
-from bench.warehouse.verify import verify
+from bench.warehouse.upkeep.compaction import compact, merge
+from bench.warehouse.upkeep.verify import verify
 
 from ..object_server import ObjectServer
 from .conftest import SECRET, held
@@ -126,7 +127,7 @@ def test_recording_does_not_need_the_bucket(
     assert "cannot be reached. Check the network" in said and f"safe in {a.root}; the next command uploads it" in said
 
     server.fault = None
-    monkeypatch.setattr(remote, "_away", {})  # as in the next process
+    monkeypatch.setattr(mirror, "_away", {})  # as in the next process
     held(a)
     assert held(machine("b")) == [1, 2]
 
@@ -183,9 +184,9 @@ def test_a_kill_between_upload_and_marker_loses_nothing(machine: Machine, url: s
     record(b, "x", 1)
     held(b)
     script = (
-        "import os, signal, sys; from pathlib import Path; import bench; from bench.warehouse import remote\n"
+        "import os, signal, sys; from pathlib import Path; import bench; from bench.warehouse.remote import mirror\n"
         "from bench.warehouse.store import Store\n"
-        "remote.mark = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "mirror.mark = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "with bench.run('y', store=Store(Path(sys.argv[1]), sys.argv[2])) as run: run.case('c').timing(2)\n"
     )
     killed = subprocess.run([sys.executable, "-c", script, str(a.root), url], check=False)
@@ -303,7 +304,7 @@ def test_an_import_counts_when_its_sources_are_uploaded(
     server.fault = lambda method, path, number: "refuse" if method == "PUT" and "/sources/" in path else None
     with a.lock():
         with EventLog(a).batch("f") as batch:
-            batch.add(Run(run_id="f", config="x", source="test"))
+            batch.add(RunRecord(run_id="f", config="x", source="test"))
             batch.add(ScheduleChunk(run_id="f", source_id="f", line=1, chunk_sizes=[1]))
             batch.add(Source(source_id="f", run_id="f", config="x", path="f", name="f", format="t", end_byte=1,
                              sha256="f", head_sha256="f", lines=1, loaded=1))  # fmt: skip
@@ -312,7 +313,7 @@ def test_an_import_counts_when_its_sources_are_uploaded(
     assert chunks(b) == [(0,)]
 
     server.fault = None
-    monkeypatch.setattr(remote, "_away", {})
+    monkeypatch.setattr(mirror, "_away", {})
     load(a)
     assert chunks(b) == [(1,)]
 
@@ -395,7 +396,7 @@ def test_a_compaction_killed_before_it_counts_is_settled_by_the_next_load(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(remote, "commit", kill)
+        patch.setattr(mirror, "commit", kill)
         compact(a, below_bytes=MB, target_bytes=MB)
     assert samples(machine("b")) == [0, 1]
 
@@ -505,7 +506,7 @@ def test_workers_of_a_run_leave_the_upload_to_its_owner(machine: Machine, server
 def test_records_of_merges_are_numbered(url: str, server: ObjectServer) -> None:
     """Two who add at once: the second sees what the first one added."""
     first, second = Bucket(url), Bucket(url)
-    newest = holdings.newest_record
-    assert holdings.commit(first, {"events/timings/merged-a-1.parquet": frozenset({"a", "b"})}) == {}
+    newest = inventory.newest_record
+    assert inventory.commit(first, {"events/timings/merged-a-1.parquet": frozenset({"a", "b"})}) == {}
     assert newest(second) == (1, {"events/timings/merged-a-1.parquet"})
     assert newest(Bucket(url + "/other")) == (0, set())

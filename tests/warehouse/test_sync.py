@@ -7,15 +7,15 @@ from pathlib import Path
 import bench
 import pytest
 from bench import cli
-from bench.warehouse.compaction import compact, merge
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.holdings import holding
 from bench.warehouse.log import EventLog
-from bench.warehouse.places import place
+from bench.warehouse.remote.inventory import holding
+from bench.warehouse.remote.places import place
+from bench.warehouse.remote.sync import sync
 from bench.warehouse.store import Store
-from bench.warehouse.sync import sync
-from bench.warehouse.verify import verify
+from bench.warehouse.upkeep.compaction import compact, merge
+from bench.warehouse.upkeep.verify import verify
 
 from ..object_server import ObjectServer
 from .conftest import held

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from bench.warehouse.words import amount, counted, duration, number, ratio, size, times
+from bench.warehouse.console.numbers import amount, counted, duration, number, ratio, size, times
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.ingest.document import MAX_DEPTH
-from bench.ingest.files import describe, read_head
 from bench.ingest.format import Format, formats
-from bench.ingest.load import ingest
+from bench.ingest.readers.document import MAX_DEPTH
+from bench.ingest.readers.files import describe, read_head
+from bench.ingest.run import ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Metric, Timing
 from bench.warehouse.log import table_of

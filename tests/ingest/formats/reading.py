@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
-from bench.ingest.files import read_head
 from bench.ingest.format import Format, Options, Part, Tally, formats
-from bench.warehouse.events import Case, Environment, Event, Metric, Outcome, Reject, Run, Timing
+from bench.ingest.readers.files import read_head
+from bench.warehouse.events import CaseRecord, Environment, Event, Metric, Outcome, Reject, RunRecord, Timing
 
 Kind = TypeVar("Kind", bound=Event)
 
@@ -53,7 +53,7 @@ class Read:
         return [event for event in self.events if isinstance(event, kind)]
 
     @property
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[RunRecord]:
         """The runs described."""
         return self.tally.runs
 
@@ -78,7 +78,7 @@ class Read:
     @property
     def names(self) -> list[str]:
         """Of the cases, in order."""
-        return [case.name for case in self.of(Case)]
+        return [case.name for case in self.of(CaseRecord)]
 
     def samples(self, metric: str = "latency", phase: str = "steady") -> list[tuple[int, int]]:
         """Duration and loops of each timing."""

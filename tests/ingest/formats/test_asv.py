@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.files import find_files
 from bench.ingest.format import find_format
-from bench.warehouse.events import Case, Timing
+from bench.ingest.readers.files import find_files
+from bench.warehouse.events import CaseRecord, Timing
 
 from .reading import Read, lay, read, read_file, recognised
 
@@ -43,7 +43,7 @@ def load(content: object, **beside: object) -> Read:
 
 def parameters(got: Read) -> list[dict[str, Any]]:
     """Of each case."""
-    return [json.loads(case.parameters or "{}") for case in got.of(Case)]
+    return [json.loads(case.parameters or "{}") for case in got.of(CaseRecord)]
 
 
 def test_a_file_is_a_run_of_its_commit() -> None:

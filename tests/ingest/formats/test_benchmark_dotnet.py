@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bench.warehouse.events import Case, Metric
+from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import read
 
@@ -105,7 +105,7 @@ def test_parameters_and_job_are_axes() -> None:
     ))  # fmt: skip
 
     assert got.names == ["A.B.M"] * 3
-    assert [json.loads(case.parameters or "") for case in got.of(Case)] == [
+    assert [json.loads(case.parameters or "") for case in got.of(CaseRecord)] == [
         {"N": "10", "Mode": "Fast", "job": "Runtime=.NET 8.0, Server=True"}, {"job": "Dry"}, {"parameters": "odd"},
     ]  # fmt: skip
 

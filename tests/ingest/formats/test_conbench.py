@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from bench.warehouse.events import Case, Environment, Metric
+from bench.warehouse.events import CaseRecord, Environment, Metric
 
 from .reading import Read, read
 
@@ -53,7 +53,7 @@ def test_tags_are_axes_and_the_rest_is_kept() -> None:
     """But the database's id of the case."""
     got = load([result()])
 
-    assert got.of(Case)[0].parameters == '{"compression": "snappy"}'
+    assert got.of(CaseRecord)[0].parameters == '{"compression": "snappy"}'
     assert got.metrics()["latency_stddev"] == (1e8, "ns")
     assert "latency" not in got.metrics()
 

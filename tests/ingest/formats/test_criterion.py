@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from bench.ingest.format import find_format
-from bench.warehouse.events import Case, Metric
+from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import Read, lay, read_file, recognised
 
@@ -52,7 +52,7 @@ def test_samples_are_timings_of_their_iterations(tmp_path: Path) -> None:
     """The folder says what the benchmark is."""
     got = load(tmp_path)
 
-    (case,) = got.of(Case)
+    (case,) = got.of(CaseRecord)
     assert (case.name, case.suite, case.parameters) == ("Fib/fast/20", "Fib", '{"value": "20"}')
     assert got.samples() == [(100, 10), (180, 20)]
     assert got.metrics()["work"] == (64.0, "bytes")

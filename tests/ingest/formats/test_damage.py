@@ -1,13 +1,15 @@
 """Damage of every kind, to every format: nothing is raised, and every record is accounted for."""
 
 import gzip
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from bench.ingest import document
 from bench.ingest.format import find_format, formats
+from bench.ingest.readers import document
 from bench.warehouse.events import Reject
 
+from ...exhaustive import exhaustive, in_parts
 from . import fuzz
 from .reading import lay, read_file, recognised
 from .samples import BINARY, SAMPLES
@@ -43,20 +45,23 @@ def test_a_sample_is_of_one_format_and_loads_whole(tmp_path: Path, kind: str) ->
     assert len(accounting) == 1
 
 
+@pytest.mark.parametrize("places", in_parts(range(80), every=10))
 @pytest.mark.parametrize("kind", SAMPLES)
-def test_a_file_cut_anywhere(tmp_path: Path, kind: str) -> None:
-    """At about eighty places of each sample, the last bytes among them; the fuzz cuts at every byte."""
+def test_a_file_cut_anywhere(tmp_path: Path, kind: str, places: Sequence[int]) -> None:
+    """At eighty places of each sample, the last twenty bytes among them; the fuzz cuts at every byte."""
     lay(tmp_path, SAMPLES[kind])
     name = next(iter(SAMPLES[kind]))
     data = SAMPLES[kind][name]
-    for end in {*range(1, len(data), max(1, len(data) // 60)), *range(len(data) - 20, len(data))}:
+    ends = [*(1 + place * (len(data) - 21) // 60 for place in range(60)), *range(len(data) - 20, len(data))]
+    for end in map(ends.__getitem__, places):
         (tmp_path / name).write_bytes(data[:end])
         fuzz.check(find_format(kind), tmp_path / name, name)
 
 
-def test_damaged_files() -> None:
+@pytest.mark.parametrize("inputs", [150, pytest.param(600, marks=exhaustive)])
+def test_damaged_files(inputs: int) -> None:
     """A few hundred of what `python -m tests.ingest.formats.fuzz` does; some go through a store."""
-    counts = fuzz.run(600, seed=2, stored=300)
+    counts = fuzz.run(inputs, seed=2, stored=300)
 
     assert all(counts[f"{kind} rejected"] for kind in SAMPLES | BINARY)
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bench.ingest.document import Object
 from bench.ingest.format import FILE, formats
-from bench.ingest.jsonformat import JsonFormat
-from bench.ingest.results import Results
+from bench.ingest.readers.document import Object
+from bench.ingest.readers.json_format import JsonFormat
+from bench.ingest.readers.results import Results
 
 from .reading import lay, read_file
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.load import ingest
+from bench.ingest.run import ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 

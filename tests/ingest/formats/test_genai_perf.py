@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from bench.ingest.format import find_format
-from bench.ingest.load import Report
-from bench.warehouse.events import Case, Metric
+from bench.ingest.run import IngestReport
+from bench.warehouse.events import CaseRecord, Metric
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,7 +100,7 @@ def test_a_json_is_a_case_of_its_model_and_load() -> None:
     """Settings that do not change the work are kept, but are no axes."""
     got = read("genai-perf", summary())
 
-    (case,) = got.of(Case)
+    (case,) = got.of(CaseRecord)
     assert case.name == "llama"
     assert json.loads(case.parameters or "") == {"concurrency": 10, "output_tokens_mean": 128, "streaming": True}
     assert got.metrics()["latency_p99"] == (9.5e6, "ns")
@@ -117,8 +117,8 @@ def test_nested_settings_are_the_same_axes() -> None:
     }  # fmt: skip
 
     assert (
-        read("genai-perf", summary(input_config=config)).of(Case)[0].case_id
-        == read("genai-perf", summary()).of(Case)[0].case_id
+        read("genai-perf", summary(input_config=config)).of(CaseRecord)[0].case_id
+        == read("genai-perf", summary()).of(CaseRecord)[0].case_id
     )
 
 
@@ -140,7 +140,7 @@ def test_responses_without_text_are_no_tokens() -> None:
         [(1_000_000, 1)],
         [(1_000_000, 1)],
     )
-    assert (got.names, got.of(Case)[0].parameters) == (["llama"], '{"concurrency": 10}')
+    assert (got.names, got.of(CaseRecord)[0].parameters) == (["llama"], '{"concurrency": 10}')
     assert (got.runs[0].started_at, got.tags) == (1_700_000_000_000_000, {"version": "2.59"})
     assert (got.metrics()["fields"], got.outcomes()) == ('{"window_boundaries": [1, 9]}', [("ok", None)])
 
@@ -169,7 +169,7 @@ def test_an_export_without_requests_measured_nothing(tmp_path: Path, said: Any) 
     assert read_file(find_format("genai-perf"), tmp_path / "x.json").tally.loaded == 0
 
 
-def test_files_of_one_benchmark_are_one_case(tmp_path: Path, load: Callable[..., Report], rows: Rows) -> None:
+def test_files_of_one_benchmark_are_one_case(tmp_path: Path, load: Callable[..., IngestReport], rows: Rows) -> None:
     """Requests and summary meet; the rounded CSV is left out."""
     lay(tmp_path, {
         "a/profile_export.json": export(request("a", "b")), "a/profile_export_genai_perf.json": summary(),

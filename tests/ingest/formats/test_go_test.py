@@ -2,7 +2,7 @@
 
 import json
 
-from bench.warehouse.events import Case
+from bench.warehouse.events import CaseRecord
 
 from .reading import Read, read
 
@@ -47,7 +47,7 @@ def test_other_units_are_metrics() -> None:
 
 def test_packages_are_suites_and_pairs_parameters() -> None:
     """The number of processors at the end belongs to no parameter."""
-    cases = load(TEXT).of(Case)
+    cases = load(TEXT).of(CaseRecord)
 
     assert [case.suite for case in cases] == ["example.com/a", "example.com/b"]
     assert json.loads(cases[0].parameters or "") == {"n": "10", "kind": "fast"}

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from bench.warehouse.events import Case, Metric
+from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import Read, read
 
@@ -65,7 +65,7 @@ def test_a_benchmark_is_a_case_of_its_model_and_strategy() -> None:
     """The file is a run with its time and software."""
     got = report(benchmark())
 
-    (case,) = got.of(Case)
+    (case,) = got.of(CaseRecord)
     assert (case.name, json.loads(case.parameters or "")) == (
         "llama", {"strategy": "concurrent", "streams": 8, "data": "prompt_tokens=8"},
     )  # fmt: skip
@@ -125,7 +125,7 @@ def test_a_sweep_finds_its_rates_itself() -> None:
         "profile": {"type_": "sweep"},
         "backend": {"model": "m"},
     }
-    first, second = report(benchmark(config=config), benchmark(config=config)).of(Case)
+    first, second = report(benchmark(config=config), benchmark(config=config)).of(CaseRecord)
 
     assert [json.loads(case.parameters or "")["step"] for case in (first, second)] == [0, 1]
     assert "rate" not in json.loads(first.parameters or "")
@@ -159,7 +159,7 @@ def test_no_key_is_stored() -> None:
 )
 def test_models_and_strategies_of_all_versions(said: dict[str, Any]) -> None:
     """Where they stand changed."""
-    (case,) = report(benchmark(**said)).of(Case)
+    (case,) = report(benchmark(**said)).of(CaseRecord)
 
     assert (case.name, json.loads(case.parameters or "")) == ("llama", {"strategy": "constant", "rate": 2.0})
 

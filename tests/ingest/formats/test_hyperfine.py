@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bench.warehouse.events import Case, MemorySample, Outcome
+from bench.warehouse.events import CaseRecord, MemorySample, Outcome
 
 from .reading import read
 
@@ -29,7 +29,7 @@ def test_parameters_are_axes() -> None:
     """As `--parameter-scan` made them."""
     got = read("hyperfine", {"results": [result("sleep 1", parameters={"n": "1"}), result(parameters={"n": "2"})]})
 
-    assert [case.parameters for case in got.of(Case)] == ['{"n": "1"}', '{"n": "2"}']
+    assert [case.parameters for case in got.of(CaseRecord)] == ['{"n": "1"}', '{"n": "2"}']
 
 
 def test_a_command_that_failed_says_so() -> None:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from bench.warehouse.events import Case, Metric
+from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import read
 
@@ -29,7 +29,7 @@ def test_parameters_mode_and_threads_are_axes() -> None:
     """The same method measured in two ways is two cases of one name."""
     got = read("jmh", [benchmark("avgt"), benchmark("thrpt", metric("ops/s"))])
 
-    assert [json.loads(case.parameters or "") for case in got.of(Case)] == [
+    assert [json.loads(case.parameters or "") for case in got.of(CaseRecord)] == [
         {"jmh.mode": "avgt", "jmh.threads": 2, "n": "10"}, {"jmh.mode": "thrpt", "jmh.threads": 2, "n": "10"},
     ]  # fmt: skip
     assert set(got.names) == {"a.B.c"}

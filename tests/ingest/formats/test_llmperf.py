@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.ingest.load import Report
-from bench.warehouse.events import Case, Metric
+from bench.ingest.run import IngestReport
+from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import lay, read
 
@@ -40,7 +40,7 @@ def test_a_summary_is_a_case_of_its_model_and_load() -> None:
     """What the user said of it is an axis; numbers may be texts."""
     got = read("llmperf", summary())
 
-    (case,) = got.of(Case)
+    (case,) = got.of(CaseRecord)
     assert (case.name, json.loads(case.parameters or "")) == ("llama", {
         "mean_input_tokens": 550, "stddev_input_tokens": 0, "mean_output_tokens": 150, "stddev_output_tokens": 0,
         "num_concurrent_requests": 5, "framework": "x",
@@ -83,7 +83,7 @@ def test_a_broken_response_is_a_reject() -> None:
     assert (got.accounting, [at for at, _ in got.rejects()]) == ((4, 3, 1), [3])
 
 
-def test_both_files_are_of_one_case(tmp_path: Path, load: Callable[..., Report], rows: Rows) -> None:
+def test_both_files_are_of_one_case(tmp_path: Path, load: Callable[..., IngestReport], rows: Rows) -> None:
     """The summary says what was asked of the model."""
     lay(tmp_path, {"a/x_summary.json": summary(), "a/x_individual_responses.json": [response()]})
 

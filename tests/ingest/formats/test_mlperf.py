@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.load import Report
-from bench.warehouse.events import Case, Metric
+from bench.ingest.run import IngestReport
+from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import Read, lay, read
 
@@ -80,10 +80,10 @@ def test_either_file_says_the_same() -> None:
     """One case, its results under the same names, in the same units."""
     summary, detail = both()
 
-    assert [(case.case_id, case.name) for case in summary.of(Case)] == [
-        (case.case_id, case.name) for case in detail.of(Case)
+    assert [(case.case_id, case.name) for case in summary.of(CaseRecord)] == [
+        (case.case_id, case.name) for case in detail.of(CaseRecord)
     ]
-    assert summary.of(Case)[0].parameters == '{"mode": "PerformanceOnly", "scenario": "Server"}'
+    assert summary.of(CaseRecord)[0].parameters == '{"mode": "PerformanceOnly", "scenario": "Server"}'
     left, right = summary.metrics(), detail.metrics()
     same = {
         "throughput": (74.96, "samples/s"), "scheduled_throughput": (76.17, "samples/s"), "latency_min": (1000.0, "ns"),
@@ -167,7 +167,7 @@ def test_a_broken_line_is_a_reject() -> None:
     assert got.tally.loaded == 17
 
 
-def test_a_folder_is_said_once(tmp_path: Path, load: Callable[..., Report], rows: Rows) -> None:
+def test_a_folder_is_said_once(tmp_path: Path, load: Callable[..., IngestReport], rows: Rows) -> None:
     """The summary is left out; what was submitted is tags and type of numbers; numbers of runs are no configs."""
     about = {"starting_weights_filename": "w", "retraining": "no", "weight_data_types": "fp16"}
     for number in (1, 2):
@@ -204,7 +204,7 @@ def test_a_folder_is_said_once(tmp_path: Path, load: Callable[..., Report], rows
     ],
 )
 def test_what_is_left_out_says_why(
-    tmp_path: Path, load: Callable[..., Report], name: str, content: object, why: str
+    tmp_path: Path, load: Callable[..., IngestReport], name: str, content: object, why: str
 ) -> None:
     """In the notes of the load."""
     lay(tmp_path, {"a/mlperf_log_detail.txt": log(**RESULT), f"a/{name}": content})

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from bench.warehouse.database import rebuild
+from bench.warehouse.load import rebuild
 from bench.warehouse.store import Store
 
 from ..conftest import Load, Rows

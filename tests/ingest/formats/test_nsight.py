@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from bench.ingest.format import find_format
 from bench.ingest.formats import nsight
-from bench.warehouse.events import Case, Metric, Timing
+from bench.warehouse.events import CaseRecord, Metric, Timing
 
 from .reading import Read, lay, read, read_file, recognised
 from .samples import NSYS, database
@@ -28,15 +28,15 @@ def test_spans_are_timings() -> None:
     """Kernels, copies, calls and ranges, under the names that torch.profiler has for their kinds."""
     found = load(NSYS)
 
-    cases = {case.case_id: case for case in found.of(Case)}
+    cases = {case.case_id: case for case in found.of(CaseRecord)}
     spans = [(cases[t.case_id].suite, cases[t.case_id].name, t.duration_ns) for t in found.of(Timing)]
     assert spans == [
         ("kernel", "add(int, float *)", 250), ("kernel", "add(int, float *)", 300), ("gpu_memcpy", "memcpy HtoD", 50),
         ("cuda_runtime", "cudaFree_v3020", 4), ("nvtx", "step", 800),
     ]  # fmt: skip
-    assert found.of(Case)[0].parameters == '{"block": [256, 1, 1], "grid": [24, 1, 1]}'
-    assert found.of(Case)[1].parameters == '{"bytes": 4096, "copyKind": 1}'
-    assert {case.suite: case.device for case in found.of(Case)} == {
+    assert found.of(CaseRecord)[0].parameters == '{"block": [256, 1, 1], "grid": [24, 1, 1]}'
+    assert found.of(CaseRecord)[1].parameters == '{"bytes": 4096, "copyKind": 1}'
+    assert {case.suite: case.device for case in found.of(CaseRecord)} == {
         "kernel": "cuda", "gpu_memcpy": "cuda", "cuda_runtime": None, "nvtx": None,
     }  # fmt: skip
     assert found.accounting == (6, 6, 0)

@@ -5,7 +5,7 @@ import struct
 from typing import Any
 
 import pytest
-from bench.warehouse.events import Case
+from bench.warehouse.events import CaseRecord
 
 from .reading import Read, read
 
@@ -48,15 +48,15 @@ def samples(file: str = "x.json-bin/a.bin", size: int = 2) -> dict[str, Any]:
 def test_axes_and_gpu_are_parameters() -> None:
     """Two devices are two cases, by name; twins by number."""
     got = load(state(), state(device=1))
-    assert [json.loads(case.parameters or "") for case in got.of(Case)] == [
+    assert [json.loads(case.parameters or "") for case in got.of(CaseRecord)] == [
         {"N": "64", "gpu": "A GPU"}, {"N": "64", "gpu": "B GPU"},
     ]  # fmt: skip
-    assert {case.device for case in got.of(Case)} == {"cuda"}
+    assert {case.device for case in got.of(CaseRecord)} == {"cuda"}
     assert got.environment.gpus == ["A GPU", "B GPU"]
     assert got.runs[0].command == "bin/bench --json x.json"
 
     twins = load(state(device=1), devices=[{"id": 0, "name": "G"}, {"id": 1, "name": "G"}])
-    assert json.loads(twins.of(Case)[0].parameters or "")["gpu"] == "G #1"
+    assert json.loads(twins.of(CaseRecord)[0].parameters or "")["gpu"] == "G #1"
 
 
 def test_summaries_are_aggregates_by_what_they_measure() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.load import Report
-from bench.warehouse.events import Case, MemorySample
+from bench.ingest.run import IngestReport
+from bench.warehouse.events import CaseRecord, MemorySample
 
 from .reading import lay, read, recognised
 
@@ -50,7 +50,7 @@ def test_a_target_is_a_case_of_the_model() -> None:
     got = read("optimum-benchmark", REPORT, "benchmark_report.json", beside={"benchmark_config.json": CONFIG})
 
     assert (got.names, got.accounting) == (["llama", "llama"], (2, 2, 0))
-    first, second = got.of(Case)
+    first, second = got.of(CaseRecord)
     assert (first.mode, first.device, first.dtype, first.backend) == ("inference", "cuda", "float16", "pytorch")
     assert (first.batch_size, first.sequence_length) == (2, 64)
     assert json.loads(second.parameters or "") == {
@@ -95,7 +95,7 @@ def test_a_config_without_report_failed() -> None:
     assert (got.names, got.outcomes()) == (["llama"], [("fail_to_run", "there is a config, but no report: it failed")])
 
 
-def test_a_folder_says_it_once(tmp_path: Path, load: Callable[..., Report], rows: Rows) -> None:
+def test_a_folder_says_it_once(tmp_path: Path, load: Callable[..., IngestReport], rows: Rows) -> None:
     """Though three files hold it; experiments below are of the same run."""
     lay(tmp_path, {
         "sweep/0/benchmark_config.json": CONFIG, "sweep/0/benchmark_report.json": REPORT,
@@ -131,7 +131,7 @@ def test_a_table_says_the_same_as_the_document() -> None:
     left = read("optimum-benchmark", document, "benchmark.json")
     right = read("optimum-benchmark", table(document), "benchmark.csv")
 
-    assert [case.case_id for case in left.of(Case)] == [case.case_id for case in right.of(Case)]
+    assert [case.case_id for case in left.of(CaseRecord)] == [case.case_id for case in right.of(CaseRecord)]
     assert left.samples() == right.samples()
     assert [peak.size_bytes for peak in left.of(MemorySample)] == [peak.size_bytes for peak in right.of(MemorySample)]
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bench.warehouse.events import Case, Metric
+from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import read
 
@@ -58,7 +58,7 @@ def test_parameters_are_axes_and_hold_no_address() -> None:
     """An object's place in memory is no part of a case's identity."""
     got = read("pytest-benchmark", document(benchmark(group="g", params={"n": 3, "f": "<f at 0x7f0011223344>"})))
 
-    (case,) = got.of(Case)
+    (case,) = got.of(CaseRecord)
     assert (case.name, case.suite) == ("t.py::test_a", "g")
     assert json.loads(case.parameters or "") == {"n": 3, "f": "<f at 0x…>"}
 

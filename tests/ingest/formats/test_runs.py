@@ -163,7 +163,7 @@ def test_a_thousand_files_of_one_first_line_are_not_compared_with_each_other(
     load: Load, store: Store, tmp_path: Path
 ) -> None:
     """Only what may have grown is looked up by its beginning."""
-    from bench.ingest.known import read_log
+    from bench.ingest.source_index import read_log
 
     lay(tmp_path, {f"p/{index}.json": b"{\n" + saved(str(index), "2024-05-06")[1:] for index in range(20)})
     load(tmp_path / "p")

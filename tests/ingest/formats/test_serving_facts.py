@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from bench.ingest.load import ingest
+from bench.ingest.run import ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 

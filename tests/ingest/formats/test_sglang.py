@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from bench.ingest.format import find_format
-from bench.ingest.load import Report
-from bench.warehouse.events import Case, Metric, Reject
+from bench.ingest.run import IngestReport
+from bench.warehouse.events import CaseRecord, Metric, Reject
 
 from .reading import lay, read, recognised
 
@@ -35,7 +35,7 @@ def test_a_line_is_a_case_with_its_load() -> None:
     got = read("sglang", lines(line(), line(request_rate=float("inf"))), "llama.jsonl")
 
     assert (got.names, got.accounting) == (["llama", "llama"], (2, 2, 0))
-    first, second = (json.loads(case.parameters or "") for case in got.of(Case))
+    first, second = (json.loads(case.parameters or "") for case in got.of(CaseRecord))
     assert first == {
         "dataset_name": "random", "request_rate": 4.0, "random_input_len": 1024, "random_output_len": 512,
         "random_range_ratio": 0.0,
@@ -69,7 +69,7 @@ def test_what_the_server_says_of_itself() -> None:
         "sglang", lines(line(tag="v2", server_info={"model_path": "m", "tp_size": 2, "version": "0.5", "api_key": "k"}))
     )
 
-    (case,) = got.of(Case)
+    (case,) = got.of(CaseRecord)
     assert case.backend == "v2"
     assert json.loads(case.parameters or "")["tp_size"] == 2
     assert json.loads(got.metrics()["fields"]) == {"server_info": {"version": "0.5"}}
@@ -117,7 +117,7 @@ def test_a_sweep_of_vllm_is_none_of_sglang(tmp_path: Path) -> None:
     assert recognised(tmp_path / "x.json") == ["vllm"]
 
 
-def test_a_file_that_grew_is_read_on(tmp_path: Path, load: Callable[..., Report], rows: Rows) -> None:
+def test_a_file_that_grew_is_read_on(tmp_path: Path, load: Callable[..., IngestReport], rows: Rows) -> None:
     """New lines join the run; a line that is being written waits."""
     path = tmp_path / "a" / "x.jsonl"
     lay(tmp_path, {"a/x.jsonl": lines(line())})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from bench.ingest.format import find_format
-from bench.warehouse.events import Case, Environment, Metric
+from bench.warehouse.events import CaseRecord, Environment, Metric
 
 from .reading import Read, lay, read, read_file
 
@@ -37,7 +37,7 @@ def test_a_record_is_a_metric_of_a_model() -> None:
     """The unit in its name is a unit; axes go to their columns, else to the parameters."""
     got = load([record()])
 
-    (case,) = got.of(Case)
+    (case,) = got.of(CaseRecord)
     assert (case.name, case.suite, case.mode, case.dtype, case.device, case.backend) == (
         "llama", "suite", "inference", "bfloat16", "cuda", "inductor",
     )  # fmt: skip

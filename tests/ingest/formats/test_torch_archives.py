@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from bench.warehouse.events import Case
+from bench.warehouse.events import CaseRecord
 
 from ..conftest import Load, Rows
 from .reading import lay, read, recognised
@@ -76,7 +76,7 @@ def test_the_layout_of_2022() -> None:
     """No kind in the name, and nothing but a speedup."""
     found = read("torch-compile", f"{HEAD}cuda,a,4,1.1702\n", "ts_nvfuser_huggingface_float32_training_cuda.csv")
 
-    (case,) = found.of(Case)
+    (case,) = found.of(CaseRecord)
     assert (case.backend, case.suite, case.dtype, case.mode) == ("ts_nvfuser", "huggingface", "float32", "training")
     assert found.metrics() == {"speedup": (1.1702, "ratio")}
 
@@ -101,14 +101,14 @@ def test_coverage() -> None:
     assert [status for status, _ in found.outcomes()] == ["ok", "fail_to_run", "ok"]
     assert found.metrics()["captured_ops_share"] == (0.0, "ratio")
     assert found.metrics()["start_latency"] == (1e9, "ns")
-    assert {case.backend for case in found.of(Case)} == {"dynamo_eager"}
+    assert {case.backend for case in found.of(CaseRecord)} == {"dynamo_eager"}
 
 
 def test_expected_performance() -> None:
     """The name says compiler and suite."""
     found = read("torch-compile", f"{HEAD}cuda,a,4,1.5\n", "expected_ci_perf_inductor_torchbench.csv")
 
-    assert [(case.backend, case.suite) for case in found.of(Case)] == [("inductor", "torchbench")]
+    assert [(case.backend, case.suite) for case in found.of(CaseRecord)] == [("inductor", "torchbench")]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_packed_file(tmp_path: Path) -> None:
     """Its name says the axes all the same; one that is cut short is a reject."""
     name = "inductor_torchbench_float32_training_cuda_performance.csv.gz"
     packed = gzip.compress(f"{HEAD}cuda,a,4,1.5\n".encode() + b"#" * 5000)
-    assert read("torch-compile", packed, name).of(Case)[0].backend == "inductor"
+    assert read("torch-compile", packed, name).of(CaseRecord)[0].backend == "inductor"
 
     lay(tmp_path, {name: packed[:-12]})
     assert recognised(tmp_path / name) == ["torch-compile"]

@@ -1,7 +1,7 @@
 """What PyTorch's CI expects: in three layouts, of a compiler and suite that the name says."""
 
 import pytest
-from bench.warehouse.events import Case, Outcome
+from bench.warehouse.events import CaseRecord, Outcome
 
 from .reading import read
 
@@ -17,7 +17,7 @@ def test_accuracy_and_graph_breaks() -> None:
     assert found.accounting == (2, 2, 0)
     assert found.outcomes() == [("pass", None), ("fail_accuracy", None)]
     assert found.metrics()["graph_breaks"] == (23.0, "count")
-    assert {(c.backend, c.suite, c.mode, c.device) for c in found.of(Case)} == {
+    assert {(c.backend, c.suite, c.mode, c.device) for c in found.of(CaseRecord)} == {
         ("inductor_amp_freezing", "timm_models", "inference", "cpu")
     }
     assert found.tags == {"expected": True}
@@ -30,7 +30,7 @@ def test_accuracy_by_dtype() -> None:
         KIND, "name,float32,amp_bf16\nbert,pass,eager_fail_to_run\n", "rolling__inductor_huggingface_training.csv"
     )
 
-    cases = {case.case_id: case.dtype for case in found.of(Case)}
+    cases = {case.case_id: case.dtype for case in found.of(CaseRecord)}
     assert [(cases[o.case_id or ""], o.kind, o.status) for o in found.of(Outcome)] == [
         ("amp_bf16", "accuracy", "eager_fail_to_run"),
         ("float32", "accuracy", "pass"),
@@ -44,7 +44,7 @@ def test_speedups_to_reach() -> None:
     found = read(KIND, text, "expected_ci_speedup_inductor_torchbench_cpu.csv")
 
     assert found.rejects() == [(2, "disabled with #")]
-    (case,) = found.of(Case)
+    (case,) = found.of(CaseRecord)
     assert (case.name, case.dtype, case.backend, case.suite, case.device) == (
         "vgg16", "amp", "inductor", "torchbench", "cpu",
     )  # fmt: skip
@@ -58,7 +58,7 @@ def test_graph_breaks_alone() -> None:
 
     assert found.metrics() == {"graph_breaks": (41.0, "count")}
     assert found.outcomes() == [("ok", None)]
-    assert found.of(Case)[0].parameters == '{"dynamic_shapes": true}'
+    assert found.of(CaseRecord)[0].parameters == '{"dynamic_shapes": true}'
 
 
 @pytest.mark.parametrize(

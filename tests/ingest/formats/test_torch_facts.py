@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.load import ingest
+from bench.ingest.run import ingest
+from bench.warehouse.console.numbers import counted
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
-from bench.warehouse.words import counted
 
 from .test_facts import FILE, Ask, Facts, facts, of, one
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest import jsonarray
 from bench.ingest.format import formats
 from bench.ingest.formats import torch_trace
-from bench.ingest.load import ingest
+from bench.ingest.readers import json_stream
+from bench.ingest.run import ingest
 from bench.warehouse.database import Warehouse
-from bench.warehouse.events import Case, MemorySample, Metric, Timing
+from bench.warehouse.events import CaseRecord, MemorySample, Metric, Timing
 from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -46,7 +46,7 @@ def test_a_span_is_a_timing() -> None:
     )
 
     assert found.samples() == [(1760, 1), (2000, 1)]
-    (case,) = found.of(Case)
+    (case,) = found.of(CaseRecord)
     assert (case.name, case.suite, case.device) == ("k", "kernel", "cuda")
     assert case.parameters == '{"block": [128, 1, 1], "grid": [2, 1, 1]}'
     assert fields(found)[1] == {"ts": 1000.25, "pid": 0, "tid": 7, "args": args | {"External id": 6}}
@@ -64,11 +64,11 @@ def test_shapes_tell_operators_apart() -> None:
 
     found = read(KIND, trace(*events))
 
-    assert [case.parameters for case in found.of(Case)] == [
+    assert [case.parameters for case in found.of(CaseRecord)] == [
         '{"Input Dims": [[2, 4], []]}',
         '{"Input Dims": [[3, 4], []]}',
     ]
-    assert {case.device for case in found.of(Case)} == {None}
+    assert {case.device for case in found.of(CaseRecord)} == {None}
 
 
 def test_steps_of_the_profiler_are_one_case() -> None:
@@ -121,7 +121,7 @@ def test_other_events_are_kept_whole() -> None:
     found = read(KIND, trace(flow, {"ph": "M", "name": "process_name", "pid": "Spans", "args": {"name": "python"}}))
 
     assert fields(found) == [flow, {"ph": "M", "name": "process_name", "pid": "Spans", "args": {"name": "python"}}]
-    assert found.of(Case) == []
+    assert found.of(CaseRecord) == []
 
 
 def test_the_document_is_environment_and_tags() -> None:
@@ -228,11 +228,11 @@ def test_blocks_cut_anywhere_lose_nothing(
     path = tmp_path / "t.json"
     path.write_text(json.dumps(document, indent=indent))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jsonarray, "BLOCK_BYTES", size)
-        patch.setattr(jsonarray, "PIECE_BYTES", 64)
+        patch.setattr(json_stream, "BLOCK_BYTES", size)
+        patch.setattr(json_stream, "PIECE_BYTES", 64)
         found = read_file(formats()[KIND], path)
 
-    named = {case.case_id: case.name for case in found.of(Case)}
+    named = {case.case_id: case.name for case in found.of(CaseRecord)}
     timings = sorted(found.of(Timing), key=lambda timing: timing.line or 0)
     assert [named[timing.case_id] for timing in timings] == names
     assert found.accounting == (len(names), len(names), 0)

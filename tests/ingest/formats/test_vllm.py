@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.load import Report
-from bench.warehouse.events import Case, Metric, Outcome, Timing
+from bench.ingest.run import IngestReport
+from bench.warehouse.events import CaseRecord, Metric, Outcome, Timing
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,7 +35,7 @@ DETAILS = {
 
 def case_of(got: Read) -> tuple[str | None, Any]:
     """Backend and parameters of the only case."""
-    (case,) = got.of(Case)
+    (case,) = got.of(CaseRecord)
     return case.backend, json.loads(case.parameters or "{}")
 
 
@@ -43,7 +43,7 @@ def test_a_serving_benchmark_is_a_case_of_its_model_and_load() -> None:
     """Aggregates are no samples; throughputs are better when higher, latencies when lower."""
     got = read("vllm", serving())
 
-    assert (got.names, got.of(Case)[0].suite, got.outcomes()) == (["llama"], "serving", [("ok", None)])
+    assert (got.names, got.of(CaseRecord)[0].suite, got.outcomes()) == (["llama"], "serving", [("ok", None)])
     assert case_of(got) == ("vllm", {"burstiness": 1.0, "num_prompts": 2, "request_rate": "inf"})
     metrics = got.metrics()
     assert metrics["ttft_mean"] == (15e6, "ns")
@@ -154,7 +154,7 @@ def test_lists_of_different_lengths_are_rejected() -> None:
     assert got.rejects() == [(1, "its lists are of 1 and 2 requests")]
 
 
-def test_a_folder_of_a_sweep_is_one_run(tmp_path: Path, load: Callable[..., Report], rows: Rows) -> None:
+def test_a_folder_of_a_sweep_is_one_run(tmp_path: Path, load: Callable[..., IngestReport], rows: Rows) -> None:
     """Its files are cases; the summary that repeats them is left out, and what failed is an outcome."""
     one, two = serving(run_number=0, max_num_seqs=1), serving(run_number=0, max_num_seqs=2)
     failure = {

@@ -1,0 +1,205 @@
+"""`bench ingest`."""
+
+import sys
+import time
+
+import click
+
+from ..warehouse.console.numbers import counted
+from ..warehouse.console.options import Command, store_option
+from ..warehouse.console.tables import obeys, write_rows
+from ..warehouse.errors import BenchError
+from ..warehouse.store import Store
+from .format import Format, Options
+from .plan import IngestPlan, NewPart, Said
+from .run import IngestProgress, IngestReport
+from .run import ingest as ingest_files
+from .user_formats.mapped import Mapped
+from .user_formats.mapping import fields_for_people, parse_mapping
+from .user_formats.pattern import Pattern
+
+SHOWN_NOTES = 20
+
+
+@click.command(cls=Command, epilog=f"\b\nFields of --map:\n{fields_for_people()}")
+@click.argument("paths", nargs=-1, metavar="[PATH | NAME:PATH]...")
+@click.option("--format", "format_name", metavar="NAME", help="Read as this format, whatever the files look like.")
+@click.option("--map", "maps", multiple=True, metavar="FIELD=COLUMN,…", help="Read any table: what its columns are.")
+@click.option(
+    "--pattern", metavar="REGEX", help="Read any text: a line that matches is a row, its named groups are columns."
+)
+@click.option("--config", metavar="LABEL", help="Config to load as; else NAME of NAME:PATH, else the folder's name.")
+@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Label the new runs; may be repeated.")
+@click.option(
+    "--metric", type=click.Choice(["time", "memory"]), help="What the results of a CSV are that does not say so."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be loaded, and write nothing.")
+@click.option("--no-wait", is_flag=True, help="Give up (exit code 75) if another process is loading.")
+@store_option
+def ingest(
+    paths: tuple[str, ...],
+    format_name: str | None,
+    maps: tuple[str, ...],
+    pattern: str | None,
+    config: str | None,
+    tags: tuple[str, ...],
+    metric: str | None,
+    dry_run: bool,
+    no_wait: bool,
+    store: Store,
+) -> None:
+    """Load results into the store: files, or folders of files, whose format is recognised from their content.
+
+    What is there already is known by content and not loaded again; of a JSONL file that grew only the new lines are.
+    Without PATH, journals of processes that died are sealed and loaded.
+
+    \b
+        bench ingest A:profiles/a B:profiles/b
+
+    Any table (CSV, JSON, JSON lines, Parquet) is read by a mapping of its columns. FIELD=COLUMN is what a column says,
+    FIELD:=TEXT a text for all rows; words that can be nothing else (ms, lower, mean) need no colon. What describes a
+    value follows it, or comes before the first and is said of all. @FILE holds the same in TOML.
+
+    \b
+        bench ingest results.csv --map name=model,value=result,unit=ms
+        bench ingest r.csv --map "name=op,unit=us,value=mean,statistic=mean,value=p99,statistic=p99,value=peak,unit=MB"
+        bench ingest nightly.jsonl --map name=test,value=seconds,unit=s,commit=sha,time=date,status=result,reason=error
+        bench ingest any.parquet --map @mapping.toml --map suite:=nightly
+
+    So is any text, by a regular expression (RE2's syntax): the named groups of a line that matches are its columns; one
+    that has the name of a field is that field. Other lines are counted. Of a log that grew only the new lines are read.
+
+    \b
+        bench ingest train.log --pattern '(?P<name>\\w+) took (?P<value>[\\d.]+) ?(?P<unit>ms|s)'
+        bench ingest train.log --pattern 'loss=(?P<loss>\\S+)' --map name:=train,value=loss,better=lower
+    """
+    report = ingest_files(
+        store,
+        list(paths),
+        said=Said(format=format_name, config=config, own=_own(maps, pattern, format_name, paths)),
+        options=Options(metric=metric),
+        tags=dict(_pair(tag) for tag in tags),
+        dry_run=dry_run,
+        wait=not no_wait,
+        say=_say,
+        progress=_Bar() if obeys(sys.stderr) else None,
+    )
+    if dry_run:
+        _show_plan(report)
+    else:
+        _show(report, store)
+
+
+def ingest_path(store: Store, path: str) -> None:
+    """Load `PATH` or `NAME:PATH` without options, for a command that compares folders; notes go to stderr.
+
+    Raises:
+        BenchError: Nothing at this path can be loaded.
+    """
+    _show_notes(ingest_files(store, [path], say=_say, progress=_Bar() if obeys(sys.stderr) else None))
+
+
+def _own(
+    maps: tuple[str, ...], pattern: str | None, format_name: str | None, paths: tuple[str, ...]
+) -> Format | None:  # fmt: skip
+    """The format that the user's own words make."""
+    if not maps and pattern is None:
+        return None
+    if format_name or not paths:
+        what = "--map" if pattern is None else "--pattern"
+        raise BenchError(
+            f"{what} {'says what --format says' if format_name else 'is about a file'}. Give FILE {what} …"
+        )
+    return Mapped(parse_mapping(maps)) if pattern is None else Pattern(pattern, maps)
+
+
+def _pair(tag: str) -> tuple[str, str]:
+    key, equals, value = tag.partition("=")
+    if not (key and equals):
+        raise BenchError(f"--tag {tag!r} is no KEY=VALUE, such as --tag gpu=h200")
+    return key, value
+
+
+def _show(report: IngestReport, store: Store) -> None:
+    """The accounting, one row a config and format; then what else there is to say."""
+    sums: dict[tuple[str, str], list[int]] = {}
+    for line in report.lines:
+        row = sums.setdefault((line.config, line.format), [0, 0, 0, 0, 0])
+        for index, value in enumerate((1, line.lines, line.loaded, line.rejected, line.known)):
+            row[index] += value
+    rows: list[tuple[object, ...]] = [(*key, *row) for key, row in sums.items()]
+    if len(rows) > 1:
+        rows.append(("total", "", *(sum(column) for column in zip(*sums.values(), strict=True))))
+    if rows:
+        write_rows(["config", "format", "files", "lines", "loaded", "rejected", "known"], rows, "table")
+    _show_notes(report)
+    if report.recovered:
+        _say(
+            f"sealed and loaded {counted(report.recovered, 'journal')} of processes that ended without closing their run"
+        )
+    if any(line.rejected for line in report.lines):
+        _say("Rejected records are kept with file, line and reason; see them with: bench rejects")
+    if not rows and not report.recovered and not report.copied:
+        _say(f"nothing new for {store}")
+
+
+def _show_plan(report: IngestReport) -> None:
+    rows: list[tuple[object, ...]] = []
+    for item in report.plan.items:
+        new = item.new
+        if new is None:
+            action = "a copy of another" if item.twin else "known"
+        elif new.start_byte:
+            action = f"load what was added after line {new.first_line - 1}"
+        else:
+            action = "load"
+        rows.append((item.config, item.format, str(item.path), action, new.end_byte - new.start_byte if new else 0))
+    rows += [("", "bench", str(path), "copy what is new", None) for path in report.plan.stores]
+    write_rows(["config", "format", "path", "action", "bytes"], rows, "table")
+    _show_notes(report)
+
+
+def _show_notes(report: IngestReport) -> None:
+    for note in report.notes[:SHOWN_NOTES]:
+        _say(f"note: {note}")
+    if len(report.notes) > SHOWN_NOTES:
+        _say(f"note: … and {len(report.notes) - SHOWN_NOTES} more")
+
+
+def _say(sentence: str) -> None:
+    click.echo(sentence, err=True)
+
+
+class _Bar(IngestProgress):
+    """One line on the terminal, rewritten at most ten times a second."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+        self._hashed = self._files = self._done = self._bytes = self._total = 0
+
+    def hashed(self, size_bytes: int) -> None:
+        """Show the bytes looked at."""
+        self._hashed += size_bytes
+        self._show(f"looking at files: {self._hashed >> 20} MiB")
+
+    def reading(self, plan: IngestPlan) -> None:
+        """Know how much there is to read."""
+        parts = [item.new for item in plan.items if item.new is not None]
+        self._files, self._total = len(parts), sum(part.end_byte - part.start_byte for part in parts)
+
+    def read(self, part: NewPart) -> None:
+        """Show the files read."""
+        self._done += 1
+        self._bytes += part.end_byte - part.start_byte
+        self._show(f"reading: {self._done} of {self._files} files, {self._bytes >> 20} of {self._total >> 20} MiB")
+
+    def publishing(self) -> None:
+        """Show that the warehouse is next, and leave the line empty for what follows."""
+        self._next = 0.0
+        self._show("")
+
+    def _show(self, text: str) -> None:
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + 0.1
+            click.echo(f"\r\x1b[K{text}", nl=False, err=True)

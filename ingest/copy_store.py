@@ -1,0 +1,87 @@
+"""Other stores of bench: their events are copied into this one, file by file, as they are."""
+
+import os
+from pathlib import Path
+
+from ..warehouse.console.numbers import counted
+from ..warehouse.errors import BenchError
+from ..warehouse.events import TABLES
+from ..warehouse.log import IMPORT, EventLog, replaced
+from ..warehouse.remote.copying import Copied, copy_events
+from ..warehouse.remote.inventory import Holding, holding, is_event_file, is_merged, missing
+from ..warehouse.remote.places import Damaged, Entry, Folder
+from ..warehouse.store import Store
+
+
+def copy(path: Path, store: Store, notes: list[str]) -> int:
+    """Copy what another store has and this one has not.
+
+    Journals of dead processes are sealed there first, if that store may be written to.
+
+    Args:
+        path: Folder of the other store, or one Parquet file of its log.
+        store: The store to copy into; the caller holds its lock.
+        notes: What there is to say.
+
+    Returns:
+        How many files were copied.
+
+    Raises:
+        BenchError: The path is this very store, or no file of a log, or renamed.
+    """
+    here, copied = Folder(store.root), Copied()
+    if path.is_dir():
+        other = Store(path.absolute())
+        if other.root.resolve() == store.root.resolve():
+            raise BenchError(f"{path} is the store itself. Its own journals are loaded by: bench ingest")
+        if os.access(other.root, os.W_OK):
+            with other.lock():
+                EventLog(other).recover()
+        alive = EventLog(other).journals()
+        if alive:
+            notes.append(
+                f"{path}: {counted(len(alive), 'journal', 'is', 'are')} still written to; "
+                "ingest again when their processes are done"
+            )
+        copy_events(Folder(other.root), here, copied)
+        files = len(EventLog(other).files())
+    else:
+        _copy_file(path, here, copied)
+        files = 1
+    notes += [f"{problem} It is left out." for problem in copied.problems.values()]
+    left = files - len(copied.entries) - len(copied.problems)
+    notes.append(f"{path}: {counted(len(copied.entries), 'event file')} copied, {left} here already")
+    return len(copied.entries)
+
+
+def _copy_file(path: Path, here: Folder, copied: Copied) -> None:
+    name = f"events/{_table(path)}/{path.name}"
+    if not is_event_file(name):  # it is known by its name, and would count again
+        raise BenchError(f"{path} has another name than the log gave it. Give a file of events/, or a store's folder.")
+    stands_for = {name: frozenset(replaced(path))} if is_merged(name) else {}
+    wanted, clashes = missing(Holding({name: Entry(name, path.stat().st_size, 0)}, stands_for), holding(here))
+    copied.problems |= clashes
+    for entry in wanted:
+        try:
+            here.put(path, name)
+        except Damaged as error:
+            copied.problems[name] = str(error)
+        else:
+            copied.entries.append(entry)
+
+
+def _table(path: Path) -> str:
+    """The table that a file of a log is of, by what it says of itself."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        said = pq.read_metadata(path).metadata or {}
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BenchError(f"{path} cannot be read as Parquet: {error}") from error
+    table: str = said.get(b"bench.table", b"").decode()
+    if table not in TABLES:
+        raise BenchError(f"{path} is Parquet, but not of an event log. Give a file of events/, or a store's folder.")
+    if path.name.startswith(IMPORT):
+        raise BenchError(f"{path} is one file of an import, which counts only whole. Give the store's folder.")
+    return table

@@ -1,0 +1,254 @@
+"""What benchmarks of LLM servers measure, under one name whatever tool says it.
+
+- latency: from sending a request to its last token; ttft: to its first token; ttst: from its first to its second.
+- itl: between two tokens (chunks) of a response; tpot: its mean over a response; time_per_output_token: latency over the
+  number of tokens, the first included.
+- request_throughput, input_throughput, output_throughput, total_throughput: of the whole benchmark, a second.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...warehouse.events import Instant
+from ..format import Part
+from ..readers.document import BadRecord, Object, decode, lines_of, numbered_lines, repeated_key
+from ..readers.json_format import Broken
+from ..readers.lazy_lists import count_in, records_in
+from ..readers.results import Results, Subject, number
+
+METRICS = {
+    "e2el": "latency", "e2e_latency": "latency", "request_latency": "latency", "end_to_end_latency": "latency",
+    "time_to_first_token": "ttft", "time_to_second_token": "ttst",
+    "inter_token_latency": "itl", "total_token_throughput": "total_throughput", "requests_per_second": "request_throughput",
+    "tokens_per_second": "total_throughput", "output_tokens_per_second": "output_throughput",
+    "output_token_throughput": "output_throughput",
+    "input_sequence_length": "input_tokens", "output_sequence_length": "output_tokens",
+    "number_input_tokens": "input_tokens", "number_output_tokens": "output_tokens",
+    "prompt_tokens_per_second": "input_throughput", "request_concurrency": "concurrency", "prompt_tokens": "input_tokens",
+    "prompt_token_count": "input_tokens", "output_token_count": "output_tokens", "total_token_count": "total_tokens",
+}  # fmt: skip
+STATISTICS = {"avg": "mean", "average": "mean", "std": "stddev", "std_dev": "stddev", "stdev": "stddev"}
+AGGREGATE = re.compile(r"(mean|median|std|min|max|p\d+(?:\.\d+)?)_(\w+?)_(ms|s)")  # p99_ttft_ms
+PLAIN: dict[str, tuple[str, str | None, str | None]] = {  # metric, unit, statistic
+    "duration": ("benchmark_duration", "s", None),
+    "elapsed_time": ("benchmark_duration", "s", None),
+    "request_throughput": ("request_throughput", "requests/s", None),
+    "requests_per_second": ("request_throughput", "requests/s", None),
+    "request_goodput": ("request_goodput", "requests/s", None),
+    "input_throughput": ("input_throughput", "tokens/s", None),
+    "output_throughput": ("output_throughput", "tokens/s", None),
+    "output_throughput_retokenized": ("output_throughput_retokenized", "tokens/s", None),
+    "total_throughput": ("total_throughput", "tokens/s", None),
+    "total_throughput_retokenized": ("total_throughput_retokenized", "tokens/s", None),
+    "total_token_throughput": ("total_throughput", "tokens/s", None),
+    "tokens_per_second": ("total_throughput", "tokens/s", None),
+    "max_output_tokens_per_s": ("output_throughput", "tokens/s", "max"),
+    "max_concurrent_requests": ("concurrency", "count", "max"),
+    "concurrency": ("concurrency", "count", "mean"),
+    "total_input_tokens": ("total_input_tokens", "tokens", None),
+    "total_output_tokens": ("total_output_tokens", "tokens", None),
+    "total_num_tokens": ("total_tokens", "tokens", None),
+    "completed": ("completed", "count", None),
+    "failed": ("failed", "count", None),
+    "num_requests": ("completed", "count", None),
+}
+REQUESTS = {  # lists with an entry a request: metric, unit, and whether a request that failed has one
+    "ttfts": ("ttft", "s", False), "latencies": ("latency", "s", False), "queue_times": ("client_queue_time", "s", True),
+    "input_lens": ("input_tokens", "tokens", True), "output_lens": ("output_tokens", "tokens", False),
+}  # fmt: skip
+SECRETS = {"api_key", "admin_api_key", "authorization", "header", "headers", "password", "hf_token"}
+SECRET = re.compile(r'("\w*(?:api_key|password|hf_token)"\s*:\s*)"[^"]*"?')
+TOGETHER = 10_000  # gaps between tokens that are samples of one kind: one too short to be whole ns makes metrics of all
+MOST_REASONS = 3
+
+
+def statistic(name: str) -> str:
+    """An aggregate by the name it has in our tables."""
+    return STATISTICS.get(name, name)
+
+
+def records_of(text: str) -> list[Any]:
+    """The records of a text: one document, a list of them, or one a line, of which some may be broken.
+
+    Raises:
+        BadRecord: It is one document that cannot be read.
+    """
+    try:
+        document = decode(text)
+    except BadRecord:
+        lines = lines_of(text)
+        if len(lines) < 2:
+            raise
+        return [_line(line) for line in lines]
+    return document if isinstance(document, list) else [document]
+
+
+def _line(line: str) -> Any:
+    try:
+        return decode(line)
+    except BadRecord as error:
+        return Broken(line, error)
+
+
+def lines(part: Part) -> Iterator[tuple[int, str]]:
+    """The lines of a part as text, with their numbers; bytes that are no UTF-8 stand as \\xNN.
+
+    Raises:
+        BadRecord: As `numbered_lines` does.
+    """
+    for at, line in numbered_lines(part):
+        text = line.removesuffix(b"\r").decode("utf-8", "backslashreplace")
+        yield at, text.removeprefix("\ufeff") if at == 1 else text
+
+
+def object_of(line: str) -> Object:
+    """The JSON object a line is.
+
+    Raises:
+        BadRecord: It is none, or repeats a key, so that nobody can say which value was meant.
+    """
+    record = decode(line)
+    if not isinstance(record, Object):
+        raise BadRecord("not an object")
+    if (key := repeated_key(record)) is not None:
+        raise BadRecord(f"repeats the key {key!r}")
+    return record
+
+
+def aggregates(case: Subject, record: Object) -> None:
+    """Add every field that is an aggregate by its name, such as p99_ttft_ms, or a number of the benchmark as a whole.
+
+    Where no request completed, a tool that says 0 ms has measured nothing: such fields are left.
+    """
+    for field in list(record):
+        match = AGGREGATE.fullmatch(field) if len(field) < 100 else None
+        if is_void(record, field):
+            continue
+        if field in PLAIN:
+            metric, unit, kind = PLAIN[field]
+            case.metric(metric, record.take(field), unit, statistic=kind, **_direction(unit, metric))
+        elif match is not None and number(record[field]) is not None:
+            kind, metric = statistic(match[1]), METRICS.get(match[2], match[2])
+            case.metric(metric, record.take(field), match[3], statistic=kind)
+
+
+def is_void(record: Object, field: str) -> bool:
+    """Whether a field is about requests that completed, of which there is none."""
+    return record.get("completed") == 0 and ("throughput" in field or AGGREGATE.fullmatch(field[:100]) is not None)
+
+
+def _direction(unit: str | None, metric: str) -> dict[str, Any]:
+    """What the unit alone does not say: how long a benchmark took is neither good nor bad."""
+    return {"better": "lower" if metric == "failed" else None} if unit in ("s", "count", "tokens") else {}
+
+
+def counters(case: Subject, record: Object) -> None:
+    """Add the numbers that nobody asked for, each as a metric of its name."""
+    for field in list(record.left()):
+        if type(record[field]) in (int, float) and not is_void(record, field):
+            case.metric(field, record.take(field), better=None)
+
+
+def requests(results: Results, case: Subject, record: Object, moment: Instant | None) -> None:
+    """Add what a record says of each request: samples in the order of requests, NULL where one failed; and the outcome.
+
+    What one that failed measured before it did stands apart, as ttft_errored.
+
+    Raises:
+        BadRecord: Some list has another length than others, or holds no lists where it should.
+    """
+    errors = record.array("errors")
+    failed = {index for index, error in enumerate(errors) if error}
+    fields = [field for field in (*REQUESTS, "itls", "errors") if _is_list(record, field)]
+    if len(sizes := {length for field in fields if (length := count_in(record[field]))}) > 1:
+        raise BadRecord(f"its lists are of {' and '.join(map(str, sorted(sizes)))} requests")
+    outcome(case, record, [error for error in errors if error], len(errors))
+    for field, (metric, unit, always) in REQUESTS.items():
+        if _is_list(record, field):
+            said, better = record.array(field), "lower" if unit == "s" else None
+            failures = set() if always else failed
+            values = [None if index in failures else value for index, value in enumerate(said)]
+            case.samples(values, unit, metric=metric, recorded_at=moment, better=better)
+            cut = [value for index, value in enumerate(said) if index in failures and value]
+            case.samples(cut, unit, metric=f"{metric}_errored", recorded_at=moment, better=None)
+    case.samples(record.array("start_times"), "s", loops=None, metric="start_time", better=None)
+    _gaps(case, record.array("itls"), failed, moment)
+    if texts := count_in(record.array("generated_texts")):
+        results.note(f"{texts} generated texts are left out")
+    for field in (*REQUESTS, "itls", "start_times", "generated_texts", "errors"):
+        if _is_list(record, field):
+            del record[field]  # which are long, and done with
+
+
+def _gaps(case: Subject, itls: list[Any], failed: set[int], moment: Instant | None) -> None:
+    """Gaps between tokens, of all requests after each other, and how many each has, which says whose they are."""
+    first, together, counts = 0, list[Any](), list[int]()
+    for index, each in enumerate(records_in(itls)):
+        if not isinstance(each, list):
+            raise BadRecord("itls is no list of lists")
+        counts.append(len(each))
+        if index in failed:
+            case.samples(each, "s", metric="itl_errored", recorded_at=moment, better=None)
+        else:
+            together += each
+        if len(together) >= TOGETHER or index == count_in(itls) - 1:
+            case.samples(together, "s", metric="itl", recorded_at=moment, sample=first)
+            first, together = first + len(together), []
+    case.samples(counts, "count", metric="itl_count")
+
+
+def _is_list(record: Object, field: str) -> bool:
+    return isinstance(record.get(field), list)
+
+
+def outcome(case: Subject, record: Object, errors: list[Any], total: int, *, said: str = "") -> None:
+    """Add how a benchmark ended some of whose requests failed: ok with the reason, unless none completed.
+
+    Args:
+        case: Which.
+        record: Says how many requests are `completed` and `failed`.
+        errors: What those that failed said.
+        total: Requests in all; 0 where nobody knows.
+        said: Why they failed, where there are no single errors.
+    """
+    for error in errors:
+        case.text("error", error)
+    completed, failed = record.whole("completed"), record.whole("failed") or len(errors)
+    if not failed and completed != 0:
+        return
+    total = total or (completed or 0) + failed
+    said = said or "; ".join(list(dict.fromkeys(str(error).strip()[-200:] for error in errors))[:MOST_REASONS])
+    reason = f"{failed or 'none'} of {total} requests {'failed' if failed else 'completed'}"
+    none = completed == 0 or (completed is None and failed == total)
+    case.outcome("fail_to_run" if none else "ok", reason + (f": {said}" if said else ""))
+
+
+def after(record: Object, key: str) -> Iterator[str]:
+    """The fields that follow one in the text: where tools append what a sweep set."""
+    found = False
+    for field in record:
+        if found:
+            yield field
+        found |= field == key
+
+
+def plain(value: Any) -> Any:
+    """The value of an axis: a number JSON has no word for as the tools write it as text."""
+    return "inf" if value == float("inf") else value
+
+
+def public(said: Any) -> Any:
+    """A document, rid of what must not be in a store, nor in its rejects: keys of servers."""
+    if isinstance(said, dict):
+        for key in [key for key in said if key.lower() in SECRETS]:
+            del said[key]
+    for inner in said.values() if isinstance(said, dict) else said if isinstance(said, list) else ():
+        if isinstance(inner, dict | list):
+            public(inner)
+    return said
+
+
+def masked(text: str) -> str:
+    """A record as its reject keeps it: without the keys of servers."""
+    return SECRET.sub(r'\1"…"', text)

@@ -1,0 +1,105 @@
+"""What the events of a trace become, in SQL: `RECORDS` looks at each, `ROWS` are the tables' rows made of them."""
+
+from ...warehouse.events import Event, MemorySample, Metric, Timing
+from ...warehouse.schema import literal, quote
+from ..format import MAX_TEXT
+from ..readers.bulk import LONGEST_NAME
+
+OTHER = (  # what the format defines beside the usual
+    "id", "bp", "s", "tts", "tdur", "stack", "sf", "cname", "scope", "bind_id", "flow_in", "flow_out", "id2", "estack", "esf",
+)  # fmt: skip
+TEXTS, JSONS = ("ph", "cat", "name", "ts", "dur"), ("pid", "tid", "args", *OTHER)
+AXES = (  # arguments that tell what was computed, the same whenever it is computed again
+    "Input Dims", "Input type", "grid", "block", "bytes", "Collective name", "In msg nelems", "Out msg nelems", "Group size",
+    "dtype",
+)  # fmt: skip
+LONGEST_US = 2**63 / 1000
+FIRST_US, LAST_US = 10**14, 10**17  # times that are since 1970 by themselves: 1973 to 5138
+
+
+def _fields() -> str:
+    """What a record says beyond its other columns, as JSON, in SQL."""
+    place = [
+        "'\"ts\":' || CASE WHEN isfinite(us) THEN ts ELSE to_json(ts) END",
+        *(f"'\"{key}\":' || {quote(key)}" for key in ("pid", "tid", "args")),
+    ]
+    whole = [
+        *(f"'\"{key}\":' || to_json({quote(key)})" for key in ("ph", "cat", "dur")), "'\"name\":' || to_json(called)",
+        *place, *(f"'\"{key}\":' || {quote(key)}" for key in OTHER),
+    ]  # fmt: skip
+    short = f"kind = 'span' AND name = called AND coalesce({', '.join(OTHER)}) IS NULL"  # as nearly all are
+    said = f"CASE WHEN {short} THEN concat_ws(',', {', '.join(place)}) ELSE concat_ws(',', {', '.join(whole)}) END"
+    return f"'{{' || {said} || '}}'"
+
+
+_PATHS = ", ".join(literal(f'$."{key}"') for key in AXES)
+RECORDS = f"""
+CREATE OR REPLACE TEMP TABLE records AS
+WITH numbers AS (
+    SELECT *, try_cast(ts AS DOUBLE) AS us, try_cast(dur AS DOUBLE) AS took, "name" AS called,
+        CASE
+            WHEN ph = 'X' AND length("name") BETWEEN 1 AND {MAX_TEXT} AND took >= 0 AND took < {LONGEST_US} THEN 'span'
+            WHEN ph = 'X' OR ph IS NULL THEN 'bad'
+            WHEN ph = 'C' AND length("name") BETWEEN 1 AND {MAX_TEXT} THEN 'counter'
+            WHEN ph = 'i' AND "name" = '[memory]' THEN 'memory'
+            ELSE 'other'
+        END AS kind
+    FROM {{events}} WHERE line BETWEEN $first AND $last
+), named AS (
+    SELECT * REPLACE (CASE
+        WHEN kind NOT IN ('span', 'counter') THEN NULL
+        WHEN starts_with("name", 'ProfilerStep#') THEN 'ProfilerStep' ELSE "name"
+    END AS "name")
+    FROM numbers
+)
+SELECT
+    line, kind, coalesce(cat, CASE kind WHEN 'counter' THEN 'counter' ELSE '' END) AS suite, "name", args,
+    CASE WHEN kind = 'span' THEN coalesce(to_json(json_extract(args, [{_PATHS}]))::VARCHAR, '') ELSE '' END AS axes,
+    CASE WHEN kind = 'span' THEN CAST(round(took * 1000) AS BIGINT) END AS duration_ns,
+    CASE
+        WHEN $base > 0 AND us + $base >= 0 AND us + $base < {LAST_US} THEN CAST(floor(us + $base) AS BIGINT)
+        WHEN us >= {FIRST_US} AND us < {LAST_US} THEN CAST(floor(us) AS BIGINT)
+    END AS recorded_at,
+    CASE WHEN kind = 'bad' THEN CASE
+        WHEN ph IS NULL THEN 'no ph'
+        WHEN "called" IS NULL OR "called" = '' THEN 'no name'
+        WHEN length("called") > {MAX_TEXT} THEN 'name has ' || length("called") || ' characters'
+        ELSE 'dur is ' || coalesce(left(dur, 60), 'missing') || ', no duration'
+    END END AS reason,
+    left({_fields()}, {MAX_TEXT}) AS fields
+FROM named
+"""
+BAD = "SELECT {place}, reason, fields AS text FROM records WHERE kind = 'bad' ORDER BY line"
+_CASES = "records JOIN cases USING (suite, name, axes)"
+ROWS: dict[type[Event], str] = {
+    Timing: (
+        f"SELECT {{place}}, case_id, 'latency' AS metric, 'steady' AS phase, 1 AS loops, duration_ns, recorded_at FROM {_CASES} "
+        "WHERE kind = 'span'"
+    ),
+    MemorySample: """
+        SELECT {place}, source, size_bytes, 'reading' AS statistic, device_index, recorded_at FROM (
+            SELECT line, recorded_at, CASE WHEN index >= 0 THEN index END AS device_index, unnest([
+                {'source': device || '_allocated', 'size_bytes': try_cast(args ->> 'Total Allocated' AS BIGINT)},
+                {'source': device || '_reserved', 'size_bytes': try_cast(args ->> 'Total Reserved' AS BIGINT)}
+            ], recursive := true) FROM (
+                SELECT *, try_cast(args ->> 'Device Id' AS BIGINT) AS index,
+                    CASE args ->> 'Device Type' WHEN '0' THEN 'cpu' WHEN '1' THEN 'cuda' ELSE 'device' END AS device
+                FROM records WHERE kind = 'memory'
+            )
+        ) WHERE size_bytes >= 0
+    """,
+    Metric: f"""
+        SELECT {{place}}, case_id, left(entry.key, {LONGEST_NAME}) AS metric,
+            CASE WHEN isfinite(number) THEN number END AS value,
+            CASE WHEN isfinite(number) THEN NULL ELSE left(entry.value ->> '$', {MAX_TEXT}) END AS original_value, recorded_at
+        FROM (
+            SELECT *, try_cast(entry.value ->> '$' AS DOUBLE) AS number FROM (
+                SELECT line, case_id, recorded_at, unnest(map_entries(try_cast(args AS MAP(VARCHAR, JSON)))) AS entry
+                FROM {_CASES} WHERE kind = 'counter'
+            )
+        )
+        UNION ALL
+        SELECT {{place}}, case_id, 'fields', NULL, fields, recorded_at FROM records LEFT JOIN cases USING (suite, name, axes)
+        WHERE kind <> 'bad'
+    """,
+}

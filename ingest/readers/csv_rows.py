@@ -1,0 +1,106 @@
+"""CSV as benchmark scripts write it: records with the line they begin on, and what is wrong with those that are broken."""
+
+import csv
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ...warehouse.events import Reject
+from ...warehouse.log import Batch
+from ..format import Part, Tally, as_text
+from .document import BadRecord, read_lines
+
+LONGEST_RECORD = 100  # lines; an unclosed quote must not swallow the rest of a file
+
+
+class BadRow(Exception):
+    """A record that cannot be read; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRow:
+    """One record."""
+
+    line: int  # where it begins
+    cells: list[str]  # stripped of blanks
+    text: str
+    problem: str | None = None  # why there are no cells
+
+    def is_blank(self) -> bool:
+        """Whether the line holds nothing."""
+        return not self.text.strip()
+
+
+def rows(lines: Iterable[tuple[int, bytes]], separator: str = ",") -> Iterator[CsvRow]:
+    """The records of numbered lines; a quoted cell may span several."""
+    first, pending = 0, b""
+    held = 0
+    for number, line in lines:
+        if not held:
+            first, pending = number, line
+        else:
+            pending += b"\n" + line
+        held += 1
+        if pending.count(b'"') % 2 and held < LONGEST_RECORD:
+            continue
+        yield _row(first, pending, separator)
+        held = 0
+    if held:
+        yield _row(first, pending, separator)
+
+
+def _row(line: int, data: bytes, separator: str) -> CsvRow:
+    text = as_text(data).removeprefix("\ufeff") if line == 1 else as_text(data)
+    try:
+        if not data.isascii():
+            data.decode("utf-8-sig")
+        plain = text and '"' not in text and "\r" not in text  # most are, and need no parser
+        cells = text.split(separator) if plain else next(csv.reader([text], delimiter=separator, strict=True), [])
+    except UnicodeDecodeError:
+        return CsvRow(line, [], text, "not UTF-8")
+    except csv.Error as error:
+        return CsvRow(line, [], text, f"not valid CSV: {error}")
+    return CsvRow(line, [cell.strip() for cell in cells], text)
+
+
+def read_rows(part: Part, batch: Batch, tally: Tally) -> list[CsvRow] | None:
+    """The records of a whole file; None, and a reject for all of it, where it cannot be read at all."""
+    try:
+        return list(rows(read_lines(part)))
+    except BadRecord as error:
+        tally.lines += 1
+        reject(part, batch, tally, CsvRow(1, [], "", ""), str(error))
+        return None
+
+
+def reject(part: Part, batch: Batch, tally: Tally, row: CsvRow, reason: str) -> None:
+    """Keep a record that could not be read."""
+    batch.add(Reject(source_id=part.source_id, run_id=part.run_id, line=row.line, reason=reason, text=row.text))
+    tally.rejected += 1
+
+
+def number(name: str, text: str) -> float:
+    """A finite number.
+
+    Raises:
+        BadRow: The text is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or "_" in text:
+        raise BadRow(f"{name} is {text!r}, not a finite number")
+    return value
+
+
+def whole(name: str, text: str) -> int:
+    """A whole number from 0 on.
+
+    Raises:
+        BadRow: The text is none.
+    """
+    value = number(name, text)
+    if not value.is_integer() or not 0 <= value < 2**63:
+        raise BadRow(f"{name} is {text!r}, not a whole number")
+    return int(value)

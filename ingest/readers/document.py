@@ -1,0 +1,336 @@
+"""Documents of results, read with care: text of any encoding, packed or not; JSON that says where it is broken.
+
+A document is held in memory as a whole, so its size is bounded: unpacked, and in the number of its lists and objects.
+"""
+
+import gzip
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from ...warehouse.events import Instant, Json, as_json
+from ..format import GZIP, MAX_TEXT, Part, encoding, split_lines
+
+MAX_BYTES = 128 << 20  # of a document, unpacked
+MAX_CONTAINERS = 4_000_000  # lists and objects of a document: each takes a hundred bytes, however short its text
+MAX_DEPTH = 64
+MOMENT = re.compile(
+    r"(\d{4})[-./](\d{1,2})[-./](\d{1,2})(?:(?:T|\s+)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?)?"
+    r"\s*(Z|UTC|[+-]\d{2}(?::?\d{2})?)?",
+    re.ASCII,
+)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = 10**17  # µs since 1970, in the year 5138: databases differ in what they can say of later ones
+CLOCKS = (
+    (1e8, 1e11, 1e6),
+    (1e11, 1e14, 1e3),
+    (1e14, 1e17, 1.0),
+    (1e17, 1e20, 1e-3),
+)  # unix s, ms, µs, ns: 1973 to 5138
+
+
+class BadRecord(Exception):
+    """A record that cannot be read; the message is the reason."""
+
+
+class Object(dict[str, Any]):
+    """A JSON object whose fields are asked for by name; it remembers which were, so that none is lost (`left`)."""
+
+    __slots__ = ("asked", "repeated")
+
+    def __init__(self, pairs: list[tuple[str, Any]] | None = None) -> None:
+        super().__init__(pairs or ())
+        self.asked: set[str] | None = None
+        self.repeated: str | None = None
+        if pairs and len(self) < len(pairs):
+            keys = [key for key, _ in pairs]
+            self.repeated = next(key for key in keys if keys.count(key) > 1)
+
+    def take(self, key: str) -> Any:
+        """A field, whatever it is; None if it is absent."""
+        if self.asked is None:
+            self.asked = set()
+        self.asked.add(key)
+        return self.get(key)
+
+    def text(self, key: str) -> str | None:
+        """A text; None if it is absent or null.
+
+        Raises:
+            BadRecord: It is something else.
+        """
+        value = self.take(key)
+        if value is not None and not isinstance(value, str):
+            raise BadRecord(f"{key} is {show(value)}, not a text")
+        return value
+
+    def name(self, key: str) -> str:
+        """A text that names something: there, not empty, and no longer than 64 Ki characters."""
+        value = self.text(key)
+        if not value or len(value) > MAX_TEXT:
+            raise BadRecord(f"no {key}" if not value else f"{key} has {len(value)} characters")
+        return value
+
+    def whole(self, key: str) -> int | None:
+        """A whole number of 64 bits; None if it is absent or null."""
+        value = self.take(key)
+        if type(value) is float and value.is_integer():
+            value = int(value)
+        if value is not None and (type(value) is not int or not -(2**63) <= value < 2**63):
+            raise BadRecord(f"{key} is {show(value)}, not a whole number of 64 bits")
+        return value
+
+    def count(self, key: str) -> int | None:
+        """A number of things, also as a text; what is none counts as not asked for."""
+        value = self.get(key)
+        text = str(value) if type(value) in (int, str) else ""
+        if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text)):
+            return None
+        self.take(key)
+        return int(text)
+
+    def moment(self, key: str) -> Instant | None:
+        """A time; what cannot be read as one counts as not asked for."""
+        moment = instant(self.get(key))
+        if moment is not None:
+            self.take(key)
+        return moment
+
+    def section(self, key: str) -> "Object":
+        """An object, an empty one if it is absent or null."""
+        value = self.take(key)
+        if value is not None and not isinstance(value, Object):
+            raise BadRecord(f"{key} is {show(value)}, not an object")
+        return Object() if value is None else value
+
+    def array(self, key: str) -> list[Any]:
+        """A list, an empty one if it is absent or null."""
+        value = self.take(key)
+        if value is not None and not isinstance(value, list):
+            raise BadRecord(f"{key} is {show(value)}, not a list")
+        return value or []
+
+    def records(self, key: str) -> "list[Object]":
+        """A list of objects."""
+        values = self.array(key)
+        if any(not isinstance(value, Object) for value in values):
+            raise BadRecord(f"{key} is a list of more than objects")
+        return values
+
+    def left(self) -> dict[str, Any]:
+        """The fields nobody asked for, here and in the objects within."""
+        rest = {}
+        for key, value in self.items():
+            remains = _left(value) if self.asked and key in self.asked else value
+            if remains is not None:
+                rest[key] = remains
+        return rest
+
+
+CONTAINERS = {Object, dict, list}
+
+
+def _left(value: Any) -> Any:
+    if isinstance(value, Object) and value.asked:
+        return value.left() or None
+    if isinstance(value, list):
+        return [rest for each in _inside(value) if (rest := _left(each)) is not None] or None
+    return None
+
+
+def read_bytes(part: Part) -> bytes:
+    """A whole file, unpacked.
+
+    Raises:
+        BadRecord: It is larger than a document may be, or cannot be unpacked.
+    """
+    if part.end_byte > MAX_BYTES:
+        raise _too_large("the file is larger than")
+    with part.path.open("rb") as file:
+        data = file.read(part.end_byte)
+        if not data.startswith(GZIP):
+            return data
+        file.seek(0)
+        try:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                data = unpacked.read(MAX_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise BadRecord(f"cannot be unpacked: {error}") from None
+    if len(data) > MAX_BYTES:
+        raise _too_large("unpacks to more than")
+    return data
+
+
+def _too_large(said: str) -> BadRecord:
+    return BadRecord(f"{said} {MAX_BYTES >> 20} MiB, and is read as a whole: split it into files of fewer records")
+
+
+def read_text(part: Part) -> str:
+    """A whole file as text: UTF-8, or UTF-16 by its byte order mark, without that mark."""
+    data = read_bytes(part)
+    try:
+        return data.decode(encoding(data))
+    except UnicodeDecodeError as error:
+        raise BadRecord(f"not {error.encoding} at byte {error.start + 1}") from None
+
+
+def read_lines(part: Part) -> list[tuple[int, bytes]]:
+    """The lines of a whole file in UTF-8, with their numbers; a line that is no UTF-8 is given as it is.
+
+    Raises:
+        BadRecord: It cannot be unpacked, or is UTF-16 and broken.
+    """
+    data = read_bytes(part)
+    if encoding(data) == "utf-16":
+        data = read_text(part).encode("utf-8", "surrogatepass")
+    return list(enumerate(split_lines(data), 1))
+
+
+def numbered_lines(part: Part) -> Iterator[tuple[int, bytes]]:
+    """The lines of a part as they are read, whatever their number; a file that is packed or UTF-16 is read whole.
+
+    Raises:
+        BadRecord: As `read_lines` does.
+    """
+    with part.path.open("rb") as file:
+        start = file.read(2)
+    if start == GZIP or encoding(start) == "utf-16":
+        yield from read_lines(part)[part.first_line - 1 :]
+    else:
+        yield from part.lines()
+
+
+def lines_of(text: str) -> list[str]:
+    """Its lines as an editor counts them, without their ends."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def decode(text: str) -> Any:
+    """A JSON value. NaN and Infinity are taken as they are, for many tools write them; what holds numbers must look.
+
+    Raises:
+        BadRecord: It is not JSON, nested too deeply, or too much.
+    """
+    if text.count("[") + text.count("{") > MAX_CONTAINERS:
+        raise BadRecord(f"more than {MAX_CONTAINERS:,} lists and objects")
+    try:
+        value = _decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise BadRecord(f"not valid JSON: {error.msg} at line {error.lineno}, character {error.colno}") from None
+    except RecursionError:
+        raise BadRecord("nested too deeply") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise BadRecord(f"not valid JSON: {error}") from None
+    if _is_deep(value):
+        raise BadRecord(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=Object)
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> list[Any]:
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if CONTAINERS.isdisjoint(map(type, values)):  # as of lists of numbers, which may be long
+        return []
+    return [inner for inner in values if isinstance(inner, dict | list)]
+
+
+def repeated_key(value: Any) -> str | None:
+    """A key that some object within repeats, so that one of its values is gone; None if all is well."""
+    if isinstance(value, Object) and value.repeated is not None:
+        return value.repeated
+    return next((key for inner in _inside(value) if (key := repeated_key(inner)) is not None), None)
+
+
+def show(value: Any) -> str:
+    """A value as a reason quotes it."""
+    text = as_json(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def labels(said: Mapping[str, Any]) -> Json | None:
+    """What is said, as a JSON object: null and empty values left out; None if nothing is."""
+    kept = {key: value for key, value in said.items() if value is not None and value not in ({}, [], "")}
+    return as_json(kept) if kept else None
+
+
+def instant(value: Any) -> Instant | None:
+    """A moment: ISO 8601 or the like, in UTC unless it says a zone, or a unix time of any unit; None if it is none."""
+    if type(value) in (int, float):
+        scale = next((scale for low, high, scale in CLOCKS if low <= value < high), None)
+        return None if scale is None else Instant(math.floor(value * scale))
+    match = MOMENT.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 100 else None
+    if match is None:
+        return None
+    fraction, zone = (match[7] or "").ljust(6, "0")[:6], match[8] or "Z"
+    hours, minutes = ("0", "0") if zone[0] in "ZU" else (zone[:3], f"{zone[0]}{zone[3:].strip(':') or 0}")
+    try:
+        offset = timezone(timedelta(hours=int(hours), minutes=int(minutes)))
+        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+        since = datetime(year, month, day, hour, minute, second, int(fraction), tzinfo=offset) - EPOCH
+    except (ValueError, OverflowError):
+        return None
+    microseconds = since // timedelta(microseconds=1)
+    return Instant(microseconds) if 0 <= microseconds < LAST else None
+
+
+def companion(folder: Path, relative: str) -> Path | None:
+    """A regular file that belongs to a document; None if there is none, or it leads out of that folder."""
+    try:
+        inside = folder.resolve()
+        target = (inside / relative).resolve()
+        return target if target.is_relative_to(inside) and target.is_file() else None
+    except (OSError, ValueError, RuntimeError):  # a name too long, a NUL, a loop of links
+        return None
+
+
+def read_companion(folder: Path, relative: str) -> bytes | None:
+    """What a file that belongs to a document holds; None if there is none.
+
+    Raises:
+        BadRecord: It cannot be read.
+    """
+    path = companion(folder, relative)
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise BadRecord(f"{relative} cannot be read: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise _too_large(f"{relative} is larger than")
+    return data
+
+
+def decode_companion(folder: Path, relative: str) -> Any:
+    """The JSON of a file that belongs to a document; None if there is none.
+
+    Raises:
+        BadRecord: It cannot be read.
+    """
+    data = read_companion(folder, relative)
+    try:
+        return None if data is None else decode(data.decode(encoding(data)))
+    except UnicodeDecodeError as error:
+        raise BadRecord(f"{relative} is not {error.encoding}") from None
+    except BadRecord as error:
+        raise BadRecord(f"{relative}: {error}") from None

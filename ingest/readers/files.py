@@ -1,0 +1,112 @@
+"""Which files there are at a path, where formats look for theirs below it, and how a file begins."""
+
+import contextlib
+import os
+import shlex
+import stat
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...warehouse.errors import BenchError
+from ..format import GZIP, MAX_LINE_BYTES, Format, Head, encoding
+
+HEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class FileLocation:
+    """Where a file lies."""
+
+    path: Path
+    name: str  # its path below the folder given
+    below: Format | None = None  # the format whose places it is one of, if it does not lie in that folder itself
+
+
+def find_files(path: Path, kinds: Callable[[], Iterable[Format]], notes: list[str]) -> list[FileLocation]:
+    """The regular files of a path, and those in the places below it that the formats name; what else lies there is noted.
+
+    Raises:
+        BenchError: It is a special file, or a folder without files.
+    """
+    if not path.is_dir():
+        if not path.is_file():
+            raise BenchError(f"{path} is neither a file nor a folder.")
+        return [FileLocation(path, path.name)]
+    inside = path.resolve()
+    found: list[FileLocation] = []
+    folders = []
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+        target = Path(entry.path)
+        if entry.is_symlink() and (way := _astray(target, inside, deep=False)):
+            notes.append(f"{target} leads {way}; not followed")
+        elif entry.is_file():
+            found.append(FileLocation(target, entry.name))
+        elif entry.is_dir():
+            folders.append(entry.name)
+        else:
+            notes.append(f"{target} is a special file ({stat.filemode(entry.stat().st_mode)[0]}); left out")
+    if folders:
+        found += _below(path, inside, kinds(), notes)
+    if not found:
+        each = f"{shlex.quote(os.fspath(path))}/*"
+        hint = f" Load its folders: bench ingest {each} (as runs of one config, with --config NAME)." if folders else ""
+        raise BenchError(f"the folder {path} holds no files.{hint}")
+    return found
+
+
+def _below(path: Path, inside: Path, kinds: Iterable[Format], notes: list[str]) -> Iterator[FileLocation]:
+    """The files below a folder where a format's may lie, if they are of it; links that lead out are not followed."""
+    for kind in kinds:
+        targets = sorted({target for pattern in kind.places for target in path.glob(pattern)})
+        for target in targets:
+            if way := _astray(target, inside, deep=True):
+                if (note := f"{target} leads {way}; not followed") not in notes:
+                    notes.append(note)
+            elif target.is_file() and _is(kind, target):
+                yield FileLocation(target, target.relative_to(path).as_posix(), kind)
+
+
+def _astray(path: Path, inside: Path, *, deep: bool) -> str | None:
+    """Where a path leads that does not end in the folder, or below it; None if it does."""
+    try:
+        end = path.resolve()
+    except (OSError, RuntimeError):
+        return "round in a circle"
+    return None if end.parent == inside or (deep and end.is_relative_to(inside)) else "out of its folder"
+
+
+def _is(kind: Format, path: Path) -> bool:
+    try:
+        head = read_head(path)
+    except OSError:
+        return False
+    return (kind.unpacks or not head.packed) and kind.recognise(head) and kind.left_out(head) is None
+
+
+def read_head(path: Path) -> Head:
+    """The beginning of a file: 64 KiB, or more where the first line is longer; of one that gzip packed, unpacked."""
+    with path.open("rb") as file:
+        data = file.read(HEAD_BYTES)
+        while b"\n" not in data and len(data) < MAX_LINE_BYTES and (more := file.read(1 << 20)):
+            data += more
+    if data.startswith(GZIP):
+        with contextlib.suppress(zlib.error):
+            return Head(path, zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, HEAD_BYTES), packed=True)
+    cut = data.rfind(b"\n") + 1
+    return Head(path, data[:cut] if cut and len(data) >= HEAD_BYTES else data)
+
+
+def describe(head: Head) -> str:
+    """What a file looks like, for a person who wonders why it is not recognised."""
+    if b"\0" in head.data[:4096] and encoding(head.data) != "utf-16":
+        return "is binary"
+    line = next((line.strip() for line in head.lines() if line.strip()), "")
+    line = "".join(character if character.isprintable() else "�" for character in line)
+    shown = line if len(line) <= 80 else f"{line[:80]}…"
+    if line.startswith(("{", "[")):
+        return f"looks like JSON: {shown}"
+    if "," in line:
+        return f"looks like CSV: {shown}"
+    return f"begins with: {shown!r}" if line else "holds only blank lines"

@@ -1,0 +1,197 @@
+"""A JSON document that is one long list, or holds one under a key, in blocks of whole elements: gigabytes in little memory.
+
+Where a block ends is guessed: at the last `}` that a comma and a `{` follow. Within a text or a nested list such a guess is
+wrong, and then the block is no list of whole elements. Its reader finds that out by parsing it, and has it split exactly
+(`elements`); what was torn goes before the next block. So nothing depends on the guess but time.
+"""
+
+import codecs
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from ..format import GZIP, MAX_LINE_BYTES, Part, encoding
+from .document import BadRecord
+
+BLOCK_BYTES = 32 << 20
+PIECE_BYTES = 1 << 20
+UNPACKED_BYTES = 64 << 30  # of a packed document
+BETWEEN = re.compile(rb"\}\s*,\s*\{")
+BETWEEN_TEXT = re.compile(BETWEEN.pattern.decode())
+BLANK = re.compile(r"[\s,]*")
+LOOK_BACK = 1 << 16  # bytes in which the end of a block is looked for first
+
+
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """What stands where an element should."""
+
+    text: str
+    reason: str
+
+
+class JsonArray:
+    """The list of a document, and the document around it."""
+
+    def __init__(self, part: Part, key: str) -> None:
+        """Read up to the list.
+
+        Raises:
+            BadRecord: There is none within the first 16 MiB.
+        """
+        self.problem: str | None = None  # why there was no more to read
+        self._pieces = pieces(part)
+        self._rest = b""  # read, and not given to anybody yet
+        self._at_end = self._is_closed = self._is_torn = False
+        begin = re.compile(rb'\A\s*\[|"%b"\s*:\s*\[' % re.escape(key.encode()))
+        while (found := begin.search(self._rest)) is None:
+            if self._at_end or len(self._rest) > MAX_LINE_BYTES:
+                raise BadRecord(self.problem or f"has no list {key!r}")
+            self._fill(len(self._rest) + 1)
+        self._around = [self._rest[: found.end()]]
+        self._rest = self._rest[found.end() :]
+
+    def blocks(self) -> Iterator[bytes]:
+        """Elements, most likely whole ones, with what separates them, also before the first; not the brackets around."""
+        while not self._is_closed:
+            self._fill(BLOCK_BYTES + len(self._rest) * self._is_torn)
+            block = self._rest
+            if not block:
+                return
+            end = None if self._is_torn and self._at_end else _last_end(block)
+            self._is_torn = False
+            self._rest = b"" if end is None else block[end:]
+            yield block[:end]
+
+    def elements(self, block: bytes) -> Iterator[Any]:
+        """The elements of a block, exactly; what is none is Torn."""
+        text, at = block.decode("utf-8", "surrogateescape"), 0
+        decoder = json.JSONDecoder()
+        while (at := past(BLANK, text, at)) < len(text):
+            if text[at] == "]":
+                self._is_closed = True
+                self._around.append(_encode(text[at:]) + self._rest)
+                return
+            try:
+                value, at = decoder.raw_decode(text, at)
+            except (ValueError, RecursionError) as error:
+                following = BETWEEN_TEXT.search(text, at)
+                more_to_come = self._rest or not self._at_end
+                if (
+                    (following is None or _wants_more(error, text))
+                    and more_to_come
+                    and len(text) - at <= MAX_LINE_BYTES
+                ):
+                    self._rest, self._is_torn = _encode(text[at:]) + self._rest, True
+                    return
+                end = following.start() + 1 if following else len(text)
+                deep = isinstance(error, RecursionError)
+                yield Torn(text[at:end], "nested too deeply" if deep else f"not valid JSON: {error}")
+                at = end
+            else:
+                yield value
+
+    def around(self) -> str:
+        """The document with the list empty.
+
+        Raises:
+            BadRecord: The list does not end, or much comes after it, or what is around is no text.
+        """
+        if not self._is_closed:
+            raise BadRecord(self.problem or "ends within the list")
+        self._rest = b""
+        self._fill(MAX_LINE_BYTES)
+        if len(self._rest) >= MAX_LINE_BYTES:
+            raise BadRecord("goes on for more than 16 MiB after the list")
+        try:
+            return b"".join((*self._around, self._rest)).decode()
+        except UnicodeDecodeError:
+            raise BadRecord("not UTF-8 around the list") from None
+
+    def _fill(self, size: int) -> None:
+        """Read until so many bytes are at hand, or no more come."""
+        read, have = [self._rest], len(self._rest)
+        try:
+            while have < size and not self._at_end:
+                piece = next(self._pieces, b"")
+                self._at_end = not piece
+                read.append(piece)
+                have += len(piece)
+        except BadRecord as error:
+            self.problem, self._at_end = str(error), True
+        self._rest = b"".join(read)
+
+
+def _last_end(block: bytes) -> int | None:
+    """Where the last element that another follows seems to end; None if there is none such."""
+    back = LOOK_BACK
+    while True:
+        ends = [match.start() + 1 for match in BETWEEN.finditer(block, max(0, len(block) - back))]
+        if ends or back >= len(block):
+            return ends[-1] if ends else None
+        back *= 16
+
+
+def _wants_more(error: Exception, text: str) -> bool:
+    """Whether what cannot be parsed may be good, and go on after this text."""
+    at_end = isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip())
+    return at_end or str(error).startswith("Unterminated")
+
+
+def past(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Behind what matches at a place of a text; that place if nothing does."""
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def pieces(part: Part) -> Iterator[bytes]:
+    """What a file holds, unpacked, in UTF-8 without a mark, a piece at a time.
+
+    Raises:
+        BadRecord: It cannot be unpacked, or is no UTF-16 though its mark says so, or unpacks to more than 64 GiB.
+    """
+    with part.path.open("rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+        file.seek(0)
+        read = _unpacked(file) if packed else _read(file, part.end_byte)
+        first = next(read, b"")
+        coding = encoding(first)
+        if coding != "utf-16":
+            yield first.removeprefix(codecs.BOM_UTF8)
+            yield from read
+            return
+        decoder = codecs.getincrementaldecoder(coding)()
+        try:
+            yield decoder.decode(first).encode("utf-8", "surrogatepass")
+            for piece in read:
+                yield decoder.decode(piece).encode("utf-8", "surrogatepass")
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            raise BadRecord("not utf-16") from None
+
+
+def _read(file: IO[bytes], end: int) -> Iterator[bytes]:
+    while end > 0 and (piece := file.read(min(PIECE_BYTES, end))):
+        end -= len(piece)
+        yield piece
+
+
+def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
+    size = 0
+    try:
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            while piece := unpacked.read1(PIECE_BYTES):  # what there is, also of a file cut short
+                size += len(piece)
+                if size > UNPACKED_BYTES:
+                    raise BadRecord(f"unpacks to more than {UNPACKED_BYTES >> 30} GiB")
+                yield piece
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadRecord(f"cannot be unpacked: {error}") from None

@@ -1,0 +1,328 @@
+"""What a file of results says, on its way into a batch: runs, cases, samples and aggregates, every record accounted for.
+
+The rules that all formats keep are here: what a sample and an aggregate become, how units are converted, what happens to
+a value that is no number, and to a field nobody asked for.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...warehouse.environment import identified
+from ...warehouse.events import (
+    CaseRecord,
+    Environment,
+    Event,
+    Instant,
+    MemorySample,
+    Metric,
+    Outcome,
+    Reject,
+    RunRecord,
+    Timing,
+    as_json,
+)
+from ...warehouse.log import Batch
+from ...warehouse.recorder import case_ids
+from ..format import MAX_TEXT, Part, Tally
+from ..source_index import content_uuid
+from .bulk import LONGEST_NAME as LONGEST_NAME
+from .bulk import LONGEST_NS, Rows, is_whole, rows_of
+from .document import BadRecord, labels
+from .units import SPREADS, Unit, unit_of
+
+Chosen = tuple[str, bool]  # a run, and whether it is in the store already
+
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")  # of an object in memory, which differs in every run
+LONGEST_NUMBER = 400  # characters
+NOWHERE = Environment(environment_id="")
+AS_THE_UNIT_SAYS = "as the unit says"
+
+
+class Results:
+    """The results of one file."""
+
+    def __init__(self, part: Part, batch: Batch) -> None:
+        """Nothing read yet; results belong to the part's own run until `run` names another."""
+        self.part = part
+        self.tally = Tally()
+        self.run_id = part.run_id
+        self.context: Any = None  # what the head of a document says that its records need
+        self._batch = batch
+        self._known = False
+        self._announced: set[tuple[str, str]] = set()
+        self._pending: list[Iterable[Event] | Rows] = []  # of the record being read
+        self._subjects: dict[str, Subject] = {}  # cases of the record being read
+        self._homeless: list[Reject] = []  # that came before any run was described
+
+    def run(
+        self,
+        *,
+        content: str | None = None,
+        environment: Environment | None = None,
+        tags: Mapping[str, Any] | None = None,
+        **columns: Any,
+    ) -> Chosen:
+        """Describe the run that the following records belong to.
+
+        Args:
+            content: What makes it the run it is, where a file holds several: if it is in the store already, its records
+                are known. Without, it is the part's own run.
+            environment: Its machine and software, without an id.
+            tags: What else is known of it; absent and null ones are left out.
+            columns: Further columns of `runs`.
+
+        Returns:
+            What to `resume` when records of other runs came in between.
+        """
+        if content is not None:
+            self.run_id = content_uuid(self.part.format, self.part.config, content)
+            self._known = not self.part.claim(self.run_id)
+        if environment is not None and environment != NOWHERE:
+            environment = identified(environment)
+            columns["environment_id"] = environment.environment_id
+            self._batch.add(environment)
+        self.tally.shares.setdefault(self.run_id, Tally())
+        if not self._known:
+            source, config = self.part.format, self.part.config
+            run = RunRecord(run_id=self.run_id, config=config, source=source, tags=labels(tags or {}), **columns)
+            self.tally.runs.append(run)
+        return self.run_id, self._known
+
+    def resume(self, chosen: Chosen) -> None:
+        """Go on with a run that was described before."""
+        self.run_id, self._known = chosen
+
+    def record(self, read: Callable[[], None], text: str | Callable[[], str], line: int | None = None) -> None:
+        """Account for one record: `read` gives its events, or raises BadRecord, and then none of them count."""
+        if self._known:
+            self._count(known=1)
+            return
+        self._line = self.tally.lines + 1 if line is None else line
+        self._pending, self._subjects = [], {}
+        try:
+            read()
+        except BadRecord as error:
+            self.reject(error, text if isinstance(text, str) else text(), line)
+            return
+        for events in self._pending:
+            if isinstance(events, Rows):
+                self._batch.add_rows(events.event, events.columns, events.count)
+                continue
+            for event in events:
+                self._batch.add(event)
+        for subject in self._subjects.values():
+            self._announced.add((self.run_id, subject.case_id))
+            if subject.is_measured and not subject.has_outcome:
+                self._batch.add(Outcome(status="ok", **subject.place()))
+        self._count(loaded=1)
+
+    def _count(self, *, loaded: int = 0, rejected: int = 0, known: int = 0) -> None:
+        for tally in (self.tally, self.tally.shares.get(self.run_id)):
+            if tally is not None:
+                tally.lines += loaded + rejected + known
+                tally.loaded += loaded
+                tally.rejected += rejected
+
+    def reject(self, error: BadRecord, text: str, line: int | None = None) -> None:
+        """Account for a record that cannot be read, and keep the beginning of its text."""
+        self._count(rejected=1)
+        rejected = Reject(
+            source_id=self.part.source_id, run_id=self.run_id, line=self.tally.lines if line is None else line,
+            reason=str(error), text=text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…",
+        )  # fmt: skip
+        if self.tally.shares:
+            self._batch.add(rejected)
+        else:
+            self._homeless.append(rejected)
+
+    def note(self, sentence: str) -> None:
+        """Say something of the file, once."""
+        if (said := f"{self.part.name}: {sentence}") not in self.tally.notes:
+            self.tally.notes.append(said)
+
+    def close(self) -> Tally:
+        """The accounting."""
+        home = next(iter(self.tally.shares), self.part.run_id)
+        for rejected in self._homeless:
+            self._batch.add(replace(rejected, run_id=home))
+        if share := self.tally.shares.get(home):
+            share.lines += len(self._homeless)
+            share.rejected += len(self._homeless)
+        return self.tally
+
+    def case(self, name: str, *, parameters: Mapping[str, Any] | None = None, **axes: Any) -> "Subject":
+        """A case of the record being read, announced once a run.
+
+        Args:
+            name: What is measured.
+            parameters: Further axes; nothing that varies from run to run.
+            axes: Columns of `cases`.
+        """
+        parameters = (
+            {key: ADDRESS.sub("0x…", value) if isinstance(value, str) else value for key, value in parameters.items()}
+            if parameters
+            else None
+        )
+        case_id, work_hash = case_ids(name=name, parameters=parameters, **axes)
+        subject = self._subjects.setdefault(case_id, Subject(self, case_id, self._line))
+        if not subject.is_announced and (self.run_id, case_id) not in self._announced:
+            said = as_json(parameters) if parameters else None
+            self._pending.append(
+                [CaseRecord(work_hash=work_hash, name=name, parameters=said, **axes, **subject.place())]
+            )
+        subject.is_announced = True
+        return subject
+
+    def add(self, events: Iterable[Event] | Rows) -> None:
+        """Add events of the record being read; they are made when it turns out whole."""
+        self._pending.append(events)
+
+
+class Subject:
+    """A case, and what one record says of it."""
+
+    def __init__(self, results: Results, case_id: str, line: int) -> None:
+        self.case_id = case_id
+        self.is_announced = self.is_measured = self.has_outcome = False
+        self._results = results
+        self._line = line
+
+    def place(self) -> dict[str, Any]:
+        """The columns that say where an event belongs and where it came from."""
+        part = self._results.part
+        run_id = self._results.run_id
+        return {"run_id": run_id, "case_id": self.case_id, "source_id": part.source_id, "line": self._line}
+
+    def samples(
+        self,
+        values: Sequence[Any],
+        unit: str | None,
+        *,
+        loops: int | None = 1,
+        together: bool = False,
+        metric: str = "latency",
+        phase: str = "steady",
+        recorded_at: Instant | None = None,
+        better: str | None = AS_THE_UNIT_SAYS,
+        **columns: Any,
+    ) -> None:
+        """Add raw samples.
+
+        Args:
+            values: One number a sample.
+            unit: What they are in.
+            loops: Calls in each sample; None if nobody knows.
+            together: Whether a duration is that of all calls together, not of one.
+            metric: What was measured.
+            phase: warmup or steady.
+            recorded_at: When.
+            better: Direction, where the unit does not say it.
+            columns: Further columns of `timings`; `sample` is where counting begins.
+
+        Durations become timings if their calls are known and whole ns are exact enough, else metrics without a
+        statistic: in `cells` both are samples of the same.
+        """
+        kind = unit_of(unit)
+        better = kind.better if better == AS_THE_UNIT_SAYS else better
+        first = columns.pop("sample", 0) or 0
+        place = self.place() | {"metric": metric[:LONGEST_NAME], "phase": phase, "recorded_at": recorded_at}
+        calls = loops if loops is not None and 0 < loops < LONGEST_NS else 0
+        many = rows_of(
+            values, unit, kind, better, calls=calls, together=together, first=first, place=place, columns=columns
+        )
+        if many is not None:
+            self.is_measured = True
+            self._results.add(many)
+            return
+        read = [number(value, kind.factor) for value in values]
+        self.is_measured |= any(value is not None for value in read)
+        times = 1 if together else calls
+        timed = kind.name == "ns" and calls > 0 and all(is_whole(one * times) for one in read if one is not None)
+
+        def events() -> Iterator[Event]:
+            for index, (value, one) in enumerate(zip(values, read, strict=True), first):
+                if timed and one is not None:
+                    yield Timing(duration_ns=round(one * times), loops=calls, sample=index, **columns, **place)
+                else:
+                    original = _original(value, one, unit, kind)
+                    each = one / calls if together and calls and one is not None else one
+                    yield Metric(value=each, unit=kind.name, better=better, **original, **place)
+
+        self._results.add(events())
+
+    def metric(
+        self,
+        name: str,
+        value: Any,
+        unit: str | None = None,
+        *,
+        statistic: str | None = None,
+        phase: str | None = None,
+        better: str | None = AS_THE_UNIT_SAYS,
+    ) -> None:
+        """Add one number that is no sample: an aggregate with its statistic, a counter, a size; None adds nothing."""
+        if value is None:
+            return
+        kind = unit_of(unit)
+        if better == AS_THE_UNIT_SAYS:
+            better = None if statistic in SPREADS else kind.better
+        read = number(value, kind.factor)
+        self.is_measured |= read is not None
+        self._results.add([Metric(
+            metric=name[:LONGEST_NAME], value=read, unit=kind.name, better=better, statistic=statistic, phase=phase,
+            **_original(value, read, unit, kind), **self.place(),
+        )])  # fmt: skip
+
+    def memory(self, values: Iterable[Any], unit: str = "bytes", *, source: str = "rss") -> None:
+        """Add peaks of memory, one a sample."""
+        for value in values:
+            size = number(value, unit_of(unit).factor)
+            if size is None or not 0 <= size < LONGEST_NS:
+                self.text(f"{source}_peak", value)
+            else:
+                self._results.add([MemorySample(source=source, size_bytes=round(size), **self.place())])
+
+    def text(self, name: str, value: Any) -> None:
+        """Add what is no number: a metric without a value, whose text is its `original_value`; None adds nothing."""
+        if value is not None:
+            self._results.add(
+                [Metric(metric=name[:LONGEST_NAME], value=None, original_value=_text(value), **self.place())]
+            )
+
+    def fields(self, left: Mapping[str, Any]) -> None:
+        """Add the fields of a record that nothing else was made of, as one text in JSON."""
+        if said := {key: value for key, value in left.items() if value is not None}:
+            self.text("fields", said)
+
+    def outcome(self, status: str, reason: str | None = None, **columns: Any) -> None:
+        """Add how it ended; a case that was measured is ok without being said so."""
+        self.has_outcome = True
+        self._results.add([Outcome(status=status, reason=reason, **columns, **self.place())])
+
+
+def number(value: Any, factor: float = 1.0) -> float | None:
+    """A number, also one in a text, times a factor; None for what is no finite one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str) and (len(value) > LONGEST_NUMBER or "_" in value):
+        return None
+    try:
+        read = float(value) * factor
+    except (ValueError, OverflowError):
+        return None
+    return read if math.isfinite(read) else None
+
+
+def _original(value: Any, read: float | None, unit: str | None, kind: Unit) -> dict[str, Any]:
+    """The text and unit a value was read from, where they say more than value and unit do."""
+    converted = read is None or kind.factor != 1 or kind.name != unit
+    return {"original_value": _text(value), "original_unit": unit and unit[:LONGEST_NAME]} if converted else {}
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else as_json(value) if isinstance(value, dict | list) else json.dumps(value)
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"

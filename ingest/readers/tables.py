@@ -1,0 +1,245 @@
+"""Tables of any kind, read row by row: CSV with any separator, JSON, JSON lines, Parquet; packed or not."""
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.events import as_json
+from ..format import Part, as_text, encoding
+from . import csv_rows
+from .csv_rows import CsvRow
+from .document import BadRecord, Object, decode, numbered_lines, read_text, repeated_key, show
+from .files import read_head
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARQUET = b"PAR1"
+SEPARATORS = ",;\t|"
+BATCH = 4096  # rows of Parquet read at a time
+PEEK = 1000  # rows of JSON whose fields are the columns, unless one is looked for that they have not
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row of a table."""
+
+    line: int  # line of the file, or number of the record where lines mean nothing
+    cells: dict[str, Any]  # column -> what it holds, nothing where it is empty
+    text: Callable[[], str]
+    problem: str | None = None  # why there are no cells
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A file as a table."""
+
+    kind: str  # csv, json, json lines or parquet
+    columns: list[str]
+    complete: bool  # whether every column there is is among them; rows of JSON have fields of their own
+    rows: Callable[[], Iterator[Record]]
+
+
+def open_table(part: Part, records: str | None) -> TableFile:
+    """A file as a table, judged by how it begins.
+
+    Args:
+        part: What is to be read of it.
+        records: Where the rows of a JSON document are.
+
+    Raises:
+        BadRecord: It is none.
+    """
+    head = read_head(part.path).data
+    if head.startswith(PARQUET):
+        return _parquet(part)
+    first = head.decode(encoding(head), "replace").removeprefix("\ufeff").lstrip().partition("\n")[0].rstrip()
+    if not first.startswith(("{", "[")):
+        return _csv(part)
+    if records is None and first.startswith("{") and _is_object(first):
+        rows = functools.partial(_json_lines, part)
+        return TableFile("json lines", _fields(rows()), False, rows)
+    return _json(part, records)
+
+
+def lookup(cells: dict[str, Any], path: str) -> Any:
+    """A cell by its column, or by the way through objects that dots part; None if there is none."""
+    if path in cells:
+        return cells[path]
+    value: Any = cells
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def spare(cells: dict[str, Any], used: Iterable[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The cells that are not used, also of objects within, by their ways."""
+    for key, value in cells.items():
+        path = f"{prefix}{key}"
+        if path not in used:
+            if isinstance(value, dict) and value:
+                yield from spare(value, used, f"{path}.")
+            else:
+                yield path, value
+
+
+def _csv(part: Part) -> TableFile:
+    """The first row that is neither blank nor a comment names the columns."""
+    header, separator = None, ","
+    for number, line in numbered_lines(part):
+        text = as_text(line).removeprefix("\ufeff")
+        if text.strip() and not text.startswith("#"):
+            separator = max(SEPARATORS, key=text.count)
+            header = next(csv_rows.rows([(number, line)], separator))
+            break
+    if header is None or header.problem:
+        raise BadRecord(f"has no header: {header.problem}" if header else "has no header")
+    twice = [name for name, count in Counter(header.cells).items() if count > 1 and name]
+    if twice:
+        raise BadRecord(f"has the column {twice[0]!r} twice")
+    names, first = header.cells, header.line
+
+    def rows() -> Iterator[Record]:
+        lines = (line for line in numbered_lines(part) if line[0] > first)
+        return (_of_csv(row, names) for row in csv_rows.rows(lines, separator))
+
+    return TableFile("csv", [name for name in names if name], True, rows)
+
+
+def _of_csv(row: CsvRow, names: list[str]) -> Record:
+    problem = row.problem or ("blank line" if row.is_blank() else None)
+    if problem is None and len(row.cells) != len(names):
+        problem = f"{counted(len(row.cells), 'column')} under a header of {len(names)}"
+    cells = {} if problem else {name: cell for name, cell in zip(names, row.cells, strict=True) if cell and name}
+    return Record(row.line, cells, lambda: row.text, problem)
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(decode(line), Object)
+    except BadRecord:
+        return False
+
+
+def _json_lines(part: Part) -> Iterator[Record]:
+    for number, line in numbered_lines(part):
+        text = functools.partial(as_text, line)
+        try:
+            value = decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except UnicodeDecodeError:
+            yield Record(number, {}, text, "not UTF-8")
+        except BadRecord as error:
+            yield Record(number, {}, text, "blank line" if not line.strip() else str(error))
+        else:
+            yield _of_json(number, value, text)
+
+
+def _of_json(number: int, value: Any, text: Callable[[], str]) -> Record:
+    if not isinstance(value, Object):
+        return Record(number, {}, text, f"not an object, but {show(value)}")
+    key = repeated_key(value)
+    problem = None if key is None else f"repeats the key {key!r}"
+    return Record(number, {name: inner for name, inner in value.items() if inner is not None}, text, problem)
+
+
+def _json(part: Part, records: str | None) -> TableFile:
+    """A document: a list of objects, or one that holds such a list somewhere."""
+    document = decode(read_text(part))
+    there = list(_lists(document))
+    if isinstance(document, Object) and records is None and not there:
+        document = [document]
+    found = document if records is None else lookup(document, records) if isinstance(document, dict) else None
+    if not isinstance(found, list):
+        cure = f"Say where with records=PATH: {', '.join(there)}" if there else "It holds no list of objects."
+        raise BadRecord(f"is an object whose rows are in a list within, but not {records or 'itself one'}. {cure}")
+
+    def rows() -> Iterator[Record]:
+        return (_of_json(number, value, functools.partial(as_json, value)) for number, value in enumerate(found, 1))
+
+    return TableFile("json", _fields(rows()), False, rows)
+
+
+def _lists(value: Any, prefix: str = "") -> Iterator[str]:
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        if isinstance(inner, list) and inner and isinstance(inner[0], dict):
+            yield f"{prefix}{key}"
+        yield from _lists(inner, f"{prefix}{key}.")
+
+
+def _fields(rows: Iterable[Record]) -> list[str]:
+    """The columns of the first rows, those of objects within by their ways."""
+    found: dict[str, None] = {}
+    for record, _ in zip(rows, range(PEEK), strict=False):
+        found |= dict.fromkeys(path for path, _ in spare(record.cells, ()))
+    return list(found)
+
+
+def _parquet(part: Part) -> TableFile:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names = pq.read_schema(part.path).names
+    except (pa.ArrowException, OSError) as error:
+        raise BadRecord(f"cannot be read as Parquet: {error}") from None
+
+    def rows() -> Iterator[Record]:
+        number = 0
+        try:
+            with pq.ParquetFile(part.path) as file:
+                for batch in file.iter_batches(batch_size=BATCH):
+                    for cells in _microseconds(batch).to_pylist():
+                        number += 1
+                        kept = {key: _plain(value) for key, value in cells.items() if value is not None}
+                        yield Record(number, kept, functools.partial(as_json, kept))
+        except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+            text = f"after row {number}"
+            yield Record(number + 1, {}, lambda: text, f"the rest cannot be read as Parquet: {error}")
+
+    return TableFile("parquet", names, True, rows)
+
+
+def _microseconds(batch: "pa.RecordBatch") -> "pa.RecordBatch":
+    """Moments of ns, which Python has none of, in µs."""
+    import pyarrow as pa
+
+    for index, field in enumerate(batch.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            moments = batch.column(index).cast(pa.timestamp("us", field.type.tz), safe=False)
+            batch = batch.set_column(index, field.name, moments)
+    return batch
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON would have it."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, Decimal):
+        return float(value) if value != value.to_integral_value() else int(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    return value if isinstance(value, str | bool | int | float | None) else str(value)
+
+
+def check_columns(table: TableFile, wanted: dict[str, str]) -> str | None:
+    """The first column that is wanted and not there, where that can only be a mistake; None if all is well."""
+    missing = {column for column in wanted if not _has(table.columns, column)}
+    if not table.complete:  # rows have fields of their own: a failure's may be in none of these, others far down
+        missing = {column for column in missing if wanted[column] not in ("status", "reason")}
+        rows = table.rows() if missing else iter(())
+        while missing and (record := next(rows, None)) is not None:
+            missing = {column for column in missing if lookup(record.cells, column) is None}
+    return min(missing, default=None)
+
+
+def _has(columns: list[str], column: str) -> bool:
+    return column in columns or any(name.startswith(f"{column}.") for name in columns)

@@ -1,0 +1,358 @@
+"""Carrying out a plan: files into the event log, a batch at a time, then the log into the warehouse."""
+
+import contextlib
+import gc
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .._version import __version__
+from ..warehouse.store import Say, Store
+from .format import Options, Part, Tally
+from .plan import IngestPlan, Item, NewPart, Said, make_plan, parse
+from .source_index import read_index, read_log, write_index
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from ..warehouse.events import RunRecord, Source
+
+THREADS = 2  # files read side by side, each by one thread: its lines are numbered in order
+MEMORY_LIMIT = "500MB"
+ELSEWHERE = (
+    "says another environment than the file that its run was described by; give it a config of its own with NAME:PATH"
+)
+OBJECTS = 1_000_000  # new ones between two looks of the garbage collector, which took a quarter of the time
+BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has its own
+
+
+@dataclass(slots=True)
+class Line:
+    """What became of one file."""
+
+    path: Path
+    config: str
+    format: str
+    loaded: int = 0
+    rejected: int = 0
+    known: int = 0
+
+    @property
+    def lines(self) -> int:
+        """Lines (or records) of the file: every one of them is in exactly one of the counts."""
+        return self.loaded + self.rejected + self.known
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What an ingest did, or would do."""
+
+    lines: list[Line] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    plan: IngestPlan = field(default_factory=IngestPlan)
+    recovered: int = 0  # journals of processes that died
+    copied: int = 0  # files of other stores
+
+
+class IngestProgress:
+    """How far an ingest is; the command line shows it, others need not look."""
+
+    def hashed(self, size_bytes: int) -> None:
+        """So many more bytes were looked at."""
+
+    def reading(self, plan: IngestPlan) -> None:
+        """The plan is made; reading begins."""
+
+    def read(self, part: NewPart) -> None:
+        """One more file is in the log."""
+
+    def publishing(self) -> None:
+        """The log is complete; the warehouse is brought up to date."""
+
+
+def ingest(
+    store: Store,
+    paths: list[str],
+    *,
+    said: Said | None = None,
+    options: Options | None = None,
+    tags: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+    wait: bool = True,
+    say: Say | None = None,
+    progress: IngestProgress | None = None,
+) -> IngestReport:
+    """Load files into a store, only what is new of them, and publish the warehouse.
+
+    Without paths, journals of processes that died are sealed and loaded.
+
+    Args:
+        store: The store; created if missing, except in a dry run.
+        paths: PATH or NAME:PATH each; a file or a folder, whose files are one result set.
+        said: Format and config for all of them.
+        options: What else the formats must be told.
+        tags: Labels for the runs that are new.
+        dry_run: Only make the plan.
+        wait: Wait for another loader rather than raise.
+        say: Told once, in a sentence, whom it waits for.
+        progress: Told how far it is.
+
+    Raises:
+        BenchError: A path does not exist, or nothing in it is recognised.
+        StoreBusy: Another process is loading and `wait` is False.
+    """
+    said, progress = said or Said(), progress or IngestProgress()
+    wanted = [parse(text, said) for text in paths]
+    if dry_run:
+        plan = make_plan(wanted, said, read_index(store) or read_log(store), progress.hashed)
+        return IngestReport(lines=[_line(item) for item in plan.items], notes=plan.notes, plan=plan)
+    with store.lock(wait=wait, say=say):
+        known = read_index(store)
+        behind = known is None or not paths or any(store.journals.iterdir())
+        plan = make_plan(wanted, said, known or read_log(store), progress.hashed)
+        report = IngestReport(plan=plan, notes=plan.notes)
+        parts = [item.new for item in plan.items if item.new is not None]
+        progress.reading(plan)
+        tallies: dict[str, Tally] = {}
+        if behind or parts or plan.stores:
+            with _publishing(store, report, progress):
+                report.copied = sum(_copy_store(path, store, report) for path in plan.stores)
+                loader = _Loader(store, options or Options(), tags or {}, progress, tallies)
+                loader.load(parts)
+                report.notes += loader.conflicts
+        report.lines = [_line(item, tallies) for item in plan.items]
+        report.notes += _notes(parts, tallies)
+        return report
+
+
+def _copy_store(path: Path, store: Store, report: IngestReport) -> int:
+    from . import copy_store
+
+    return copy_store.copy(path, store, report.notes)
+
+
+@contextlib.contextmanager
+def _publishing(store: Store, report: IngestReport, progress: IngestProgress) -> Iterator[None]:
+    """Bring the warehouse up to date afterwards, also with what came before an error or Ctrl-C."""
+    from ..warehouse.load import load_locked
+
+    try:
+        yield
+    finally:
+        progress.publishing()
+        loaded = load_locked(store)
+        report.recovered = len(loaded.recovered)
+        report.notes += [f"{name} {why}" for name, why in loaded.left_out.items()]
+        write_index(store, read_log(store))
+
+
+def _line(item: Item, tallies: Mapping[str, Tally] | None = None) -> Line:
+    line = Line(item.path, item.config, item.format, known=item.known_lines)
+    if tallies and item.new is not None:
+        tally = tallies[item.new.source_id]
+        line.loaded, line.rejected = tally.loaded, tally.rejected
+        line.known += tally.known
+    elif tallies and item.twin is not None:
+        line.known = tallies[item.twin].lines
+    return line
+
+
+def _notes(parts: Iterable[NewPart], tallies: Mapping[str, Tally]) -> Iterator[str]:
+    """What the readers had to say: a sentence once, with the files it is about."""
+    about: dict[str, list[str]] = {}
+    for part in parts:
+        for note in tallies[part.source_id].notes:
+            sentence = note.removeprefix(f"{part.name}: ")
+            about.setdefault(sentence, []).extend([part.name] if sentence != note else [])
+    for sentence, names in about.items():
+        more = f" and {len(names) - 3} more" if names[3:] else ""
+        yield f"{', '.join(names[:3])}{more}: {sentence}" if names else sentence
+
+
+class _Loader:
+    """Reads parts into the log, on two threads where that helps."""
+
+    def __init__(
+        self,
+        store: Store,
+        options: Options,
+        tags: Mapping[str, str],
+        progress: IngestProgress,
+        tallies: dict[str, Tally],
+    ) -> None:
+        from ..warehouse.log import EventLog
+
+        self.store = store
+        self.log = EventLog(store)
+        self.options = options
+        self.tags = tags
+        self.progress = progress
+        self.tallies = tallies
+        self.conflicts: list[str] = []
+        self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
+        self._claimed: set[str] = set()  # runs of the store, and those named by content since
+        self._loaded_at: dict[str, int] = {}  # of each part, in the order given, whichever thread is the faster
+        self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
+        self._database: duckdb.DuckDBPyConnection | None = None
+
+    def load(self, parts: list[NewPart]) -> None:
+        """Read every part; each is wholly in the log afterwards, or an error says why."""
+        with _seldom_collecting():
+            self._load(parts)
+
+    def _load(self, parts: list[NewPart]) -> None:
+        new = {part.run_id for part in parts if part.new_run}
+        known = {part.run_id for part in parts} - new
+        self._loaded_at = {part.source_id: instant for instant, part in enumerate(parts, time.time_ns() // 1000)}
+        if known or any(part.format.histories for part in parts):
+            there = self._runs_there()
+            self._written = {run_id: there.get(run_id) for run_id in known}
+            self._claimed = set(there)
+        batches = list(_batches(parts))
+        if len(batches) < 2:
+            for batch in batches:
+                self._load_batch(batch)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="ingest") as pool:
+            try:
+                for _ in pool.map(self._load_batch, batches):
+                    pass
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)  # those that run finish; nothing is half in
+                raise
+
+    def _load_batch(self, parts: list[NewPart]) -> None:
+        from ..warehouse.recorder import uuid7
+
+        done: dict[str, Tally] = {}
+        with contextlib.ExitStack() as stack:
+            with self.log.batch(uuid7()) as batch:
+                for part in parts:
+                    tally = part.format.read(self._part(part), batch)
+                    for source in _sources(part, tally, self._loaded_at[part.source_id]):
+                        batch.add(source)
+                    done[part.source_id] = tally
+                batch.finish()
+                stack.enter_context(self._lock)
+                for run in self._runs(parts, done):
+                    batch.add(run)
+            self.tallies |= done
+        for part in parts:
+            self.progress.read(part)
+
+    def _part(self, part: NewPart) -> Part:
+        return Part(
+            path=part.path, run_id=part.run_id, source_id=part.source_id, start_byte=part.start_byte,
+            end_byte=part.end_byte, first_line=part.first_line, options=self.options, cursor=self._cursor,
+            config=part.config, format=part.format.name, name=part.name, claim=self._claim,
+        )  # fmt: skip
+
+    def _cursor(self) -> "duckdb.DuckDBPyConnection":
+        import duckdb
+
+        with self._lock:
+            if self._database is None:
+                self._database = duckdb.connect(config={"threads": 1, "memory_limit": MEMORY_LIMIT})
+        return self._database.cursor()
+
+    def _runs_there(self) -> dict[str, str | None]:
+        """The runs of the store, and the environment that each says."""
+        from ..warehouse.database import Warehouse
+        from ..warehouse.load import load_locked
+
+        load_locked(self.store)
+        with Warehouse.open(self.store) as warehouse:
+            return dict(warehouse.rows("SELECT run_id, environment_id FROM runs"))
+
+    def _claim(self, run_id: str) -> bool:
+        """Whether a run is neither in the store nor being read by now; from here on it is."""
+        with self._lock:
+            new = run_id not in self._claimed
+            self._claimed.add(run_id)
+            return new
+
+    def _runs(self, parts: Iterable[NewPart], done: Mapping[str, Tally]) -> "list[RunRecord]":
+        """The rows of the runs of some parts that have none yet: as a part describes them, else plain."""
+        from ..warehouse.events import RunRecord, as_json
+
+        described = [(part.name, run) for part in parts for run in done[part.source_id].runs]
+        plain = [
+            (part.name, RunRecord(run_id=part.run_id, config=part.config, source=part.format.name))
+            for part in parts
+            if not done[part.source_id].shares
+        ]
+        rows = []
+        for name, run in described + plain:
+            if run.run_id not in self._written:
+                self._written[run.run_id] = run.environment_id
+                tags = {**json.loads(run.tags or "{}"), **self.tags}
+                said = as_json(tags) if tags else None
+                rows.append(replace(run, tags=said, bench_version=__version__))
+            elif self._written[run.run_id] is None and run.environment_id is not None:
+                # a file about the machine that came after the results; the warehouse puts both rows together
+                self._written[run.run_id] = run.environment_id
+                rows.append(run)
+            elif run.environment_id not in (None, self._written[run.run_id]):
+                self.conflicts.append(f"{name}: {ELSEWHERE}")
+        return rows
+
+
+@contextlib.contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Let the garbage collector look at a batch of events once, not every 700 of them: they are no garbage."""
+    before = gc.get_threshold()
+    gc.set_threshold(OBJECTS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _sources(part: NewPart, tally: Tally, loaded_at: int) -> "Iterator[Source]":
+    """The accounting of a part: one row, or one for each run that it describes."""
+    from ..warehouse.events import Instant, Source, as_json
+
+    first_line = part.first_line
+    for index, (run_id, share) in enumerate(tally.shares.items() or [(part.run_id, tally)]):
+        yield Source(
+            source_id=part.source_id,
+            part=part.part + index,
+            run_id=run_id,
+            config=part.config,
+            path=os.fspath(part.path),
+            name=part.name,
+            format=part.format.name,
+            start_byte=part.start_byte,
+            end_byte=part.end_byte,
+            sha256=part.sha256,
+            head_sha256=part.head_sha256,
+            first_line=first_line,
+            lines=share.lines,
+            loaded=share.loaded,
+            rejected=share.rejected,
+            notes=as_json(tally.notes) if tally.notes else None,
+            recorded_at=Instant(loaded_at),
+        )
+        first_line += share.lines
+
+
+def _batches(parts: list[NewPart]) -> Iterator[list[NewPart]]:
+    """Parts in order, small ones together."""
+    batch: list[NewPart] = []
+    size = 0
+    for part in parts:
+        length = part.end_byte - part.start_byte
+        if batch and size + length > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(part)
+        size += length
+    if batch:
+        yield batch

@@ -1,0 +1,175 @@
+"""Which files are in the store already: by content, never by name or date."""
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..warehouse.errors import BenchError
+from ..warehouse.store import Store
+from .format import MAX_LINE_BYTES
+
+INDEX = "sources.json"  # in the store; derived, and only trusted while it says the log's state
+COLUMNS = "source_id, part, run_id, config, name, format, end_byte, sha256, head_sha256, first_line + lines"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedSource:
+    """One part of an imported file, as the `sources` table has it."""
+
+    source_id: str
+    part: int
+    run_id: str
+    config: str
+    name: str
+    format: str
+    end_byte: int
+    sha256: str
+    head_sha256: str
+    next_line: int
+    archive: str | None = None  # the store that it was moved to, and is no longer here
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a file's bytes are known by."""
+
+    size_bytes: int
+    sha256: str
+    head_sha256: str  # of its first line, without the line end
+    prefixes: dict[int, str]  # bytes from the beginning -> their SHA-256, where something of that length is known
+
+
+@dataclass(slots=True)
+class KnownSources:
+    """Every imported file of a store."""
+
+    by_sha256: dict[str, list[IndexedSource]] = field(default_factory=dict)
+    by_head: dict[str, list[IndexedSource]] = field(default_factory=dict)  # those that may have grown since
+    runs: dict[str, dict[str, str]] = field(default_factory=dict)  # run_id -> file name -> SHA-256 of its first line
+
+    @classmethod
+    def of(cls, rows: Iterable[IndexedSource]) -> "KnownSources":
+        """Those of some rows."""
+        known = cls()
+        for row in rows:
+            known.add(row)
+        return known
+
+    def add(self, row: IndexedSource) -> None:
+        """Know one more."""
+        self.by_sha256.setdefault(row.sha256, []).append(row)
+        if row.head_sha256:
+            self.by_head.setdefault(row.head_sha256, []).append(row)
+        if row.archive is None:
+            self.runs.setdefault(row.run_id, {})[row.name] = row.head_sha256
+
+    def rows(self) -> list[IndexedSource]:
+        """All of them."""
+        return [row for rows in self.by_sha256.values() for row in rows]
+
+
+def read_index(store: Store) -> KnownSources | None:
+    """What is known, at the price of a look at the folder; None if the log has changed since it was written."""
+    try:
+        said = json.loads((store.root / INDEX).read_text())
+        if said["log"] != _log_state(store) or not store.database.exists():
+            return None
+        return KnownSources.of(IndexedSource(*row) for row in said["sources"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def read_log(store: Store) -> KnownSources:
+    """What is known to the log.
+
+    Raises:
+        BenchError: One of its files is damaged.
+    """
+    import duckdb
+
+    from ..warehouse.events import ArchivedRun, Source
+    from ..warehouse.log import EventLog
+
+    files = EventLog(store).files()
+    queries = {  # DISTINCT, for a merged file repeats those it stands for
+        Source.TABLE: f"SELECT DISTINCT {COLUMNS} FROM read_parquet(?, union_by_name = true)",
+        ArchivedRun.TABLE: "SELECT imported, archive FROM read_parquet(?) WHERE imported IS NOT NULL ORDER BY archived_at",
+    }
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    try:
+        with duckdb.connect() as connection:
+            for table, query in queries.items():
+                paths = [str(file.path) for file in files if file.table == table]
+                found[table] = connection.execute(query, [paths]).fetchall() if paths else []
+    except duckdb.Error as error:
+        raise BenchError(
+            f"cannot read what {store.root} has imported: {error}. Find the damage with: bench verify"
+        ) from error
+    parts = {
+        (source_id, int(part)): IndexedSource(
+            source_id, int(part), run_id, config, name, kind, int(end), sha256, head, int(next_line), archive
+        )
+        for imported, archive in found[ArchivedRun.TABLE]
+        for source_id, part, run_id, config, name, kind, end, sha256, head, next_line in json.loads(imported)
+    }
+    parts |= {(row[0], row[1]): IndexedSource(*row) for row in found[Source.TABLE]}  # what came back is here
+    return KnownSources.of(parts.values())
+
+
+def write_index(store: Store, known: KnownSources) -> None:
+    """Remember what is known for the next `read_index`."""
+    temporary = store.root / f".{INDEX}"
+    temporary.write_text(json.dumps({"log": _log_state(store), "sources": [astuple(row) for row in known.rows()]}))
+    os.replace(temporary, store.root / INDEX)
+
+
+def _log_state(store: Store) -> str:
+    """A hash of the names of the log's files, which are never written to again once they are there."""
+    paths = (
+        os.path.join(table, name) for table in os.scandir(store.events) if table.is_dir() for name in os.listdir(table)
+    )
+    return hashlib.sha256("\n".join(sorted(paths)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def fingerprint(path: Path, known: KnownSources, tell: Callable[[int], None] | None = None) -> Fingerprint:
+    """Hash a file in one pass, with its beginnings that are as long as something known that begins with the same line.
+
+    Args:
+        path: The file.
+        known: What may be its beginning.
+        tell: Called with the bytes hashed, block by block.
+    """
+    with path.open("rb", buffering=0) as file:
+        block = file.read(1 << 16)
+        start = block
+        while b"\n" not in start and len(start) < MAX_LINE_BYTES and (more := file.read(1 << 20)):
+            start += more
+        head = hashlib.sha256(start.partition(b"\n")[0][:MAX_LINE_BYTES].removesuffix(b"\r")).hexdigest()
+        ends = sorted({row.end_byte for row in known.by_head.get(head, ())})
+        whole, done = hashlib.sha256(), 0
+        prefixes: dict[int, str] = {}
+        block = start
+        while block:
+            while ends and ends[0] <= done + len(block):
+                cut = ends.pop(0) - done
+                whole.update(block[:cut])
+                block, done = block[cut:], done + cut
+                prefixes[done] = whole.hexdigest()
+            whole.update(block)
+            done += len(block)
+            if tell is not None:
+                tell(len(block))
+            block = file.read(1 << 20)
+    return Fingerprint(done, whole.hexdigest(), head, prefixes)
+
+
+def content_uuid(*content: str) -> str:
+    """A UUID made of content (RFC 9562, version 8)."""
+    digest = hashlib.sha256("\n".join(content).encode("utf-8", "surrogateescape")).digest()
+    number = int.from_bytes(digest[:16]) & ~(0xF << 76) & ~(0b11 << 62) | 0x8 << 76 | 0b10 << 62
+    return str(uuid.UUID(int=number))

@@ -1,0 +1,244 @@
+"""Mappings: what the columns of a table nobody knows are, in words such as `name=model,value=result,unit=ms`.
+
+    FIELD=COLUMN     the field is what the column says, row by row
+    FIELD:=TEXT      the field is this text in every row
+    FIELD=WORD       the same, for words that can be nothing else: unit=ms, better=lower, statistic=mean, phase=warmup
+
+What describes a value (metric, unit, better, statistic, phase, loops) belongs to the `value` it follows; before the first,
+to all.
+"""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...warehouse.errors import BenchError, UnknownName
+from ..readers.units import unit_of
+
+AXES = ("name", "suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
+OF_VALUE = ("metric", "unit", "better", "statistic", "phase", "loops")
+OF_ROW = ("time", "status", "reason")
+OF_RUN = ("run", "commit", "branch", "host")
+FIELDS = {
+    "name": "what is measured: model, function, command",
+    **dict.fromkeys(AXES[1:], "are the axes of a case"),
+    "parameters": "further axis; may be repeated; an object's keys are axes each",
+    "value": "a number, or a list of numbers, which are samples; may be repeated",
+    "metric": "what the value is; else latency, throughput or the column's name",
+    "unit": "of the value: ms, s, MB, GB/s, tokens/s …",
+    "better": "lower or higher, where the unit does not say it",
+    "statistic": "mean, median, p99 …: the value is an aggregate, no sample",
+    "phase": "cold, compile, warmup or steady",
+    "loops": "calls that were timed together, where the value is the time of one",
+    "time": "when the row was measured: ISO 8601 or a unix time",
+    "status": "ok, failed, OOM, timeout, skipped …",
+    "reason": "why it failed",
+    "run": "rows that differ in it, or in one of the next three, are runs of their own",
+    "commit": "commit that was measured",
+    "branch": "its branch",
+    "host": "machine that measured",
+    "records": "where the rows are in a JSON document: a path such as results.items",
+    "rest": "what becomes of other columns: parameters (if nothing is said) or out",
+}
+REPEATED = ("value", "parameters")
+RESTS = ("parameters", "out")
+STATISTIC = re.compile(
+    r"min|max|mean|median|sum|mode|q1|q3|std|stddev|stderr|variance|cv|iqr|mad|low|high|p\d+(\.\d+)?"
+)
+WORDS = {"unit": {"ratio", "count"}, "better": {"lower", "higher"}, "phase": {"cold", "compile", "warmup", "steady"}}
+PAIR = re.compile(r"\s*(\w+)\s*(:?=)\s*(.*?)\s*", re.DOTALL)
+Pair = tuple[str, bool, str]  # field, whether its text stands for itself, column or text
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Where a field is found: in a column, or in the mapping itself."""
+
+    text: str
+    fixed: bool = False
+
+    def __str__(self) -> str:
+        return f"{':=' if self.fixed else '='}{self.text.replace(',', chr(92) + ',')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A column of numbers, and what is said of them."""
+
+    column: str
+    about: dict[str, Term]
+    metric: str | None = None  # what it is where nothing says it; None: what its unit makes of it
+
+    def __str__(self) -> str:
+        return ",".join([f"value{Term(self.column)}", *(f"{key}{self.about[key]}" for key in sorted(self.about))])
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """What the columns of a table are."""
+
+    fields: dict[str, Term] = field(default_factory=dict)
+    values: tuple[Value, ...] = ()
+    parameters: tuple[str, ...] = ()
+    records: str | None = None
+    rest: str = RESTS[0]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Every column that is named, and the field it is."""
+        terms = [(name, term) for name, term in self.fields.items()]
+        for value in self.values:
+            terms += [("value", Term(value.column)), *value.about.items()]
+        terms += [("parameters", Term(column)) for column in self.parameters]
+        return {term.text: name for name, term in reversed(terms) if not term.fixed}
+
+    @property
+    def parts_runs(self) -> bool:
+        """Whether rows say which run they belong to."""
+        return any(name in self.fields and not self.fields[name].fixed for name in OF_RUN)
+
+    @property
+    def digest(self) -> str:
+        """Eight digits that two mappings share only if they mean the same."""
+        return hashlib.sha256(str(self).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+    def __str__(self) -> str:
+        said = [f"{name}{self.fields[name]}" for name in FIELDS if name in self.fields]
+        said += [f"parameters{Term(column)}" for column in sorted(self.parameters)]
+        said += [f"records={self.records}"] if self.records else []
+        said += [f"rest={self.rest}"] if self.rest != RESTS[0] else []
+        return ",".join([*said, *map(str, self.values)])
+
+
+def parse_mapping(texts: Iterable[str], groups: Sequence[str] = ()) -> Mapping:
+    """The mapping that some arguments of `--map` say together.
+
+    Args:
+        texts: FIELD=COLUMN pairs parted by commas (one that belongs to a name is written `\\,`), or @FILE of TOML.
+        groups: Columns there are that were named for their fields, as the groups of a pattern are.
+
+    Raises:
+        BenchError: They say nothing that can be understood, or leave out what is measured or its value.
+    """
+    pairs = [pair for text in texts for pair in (_of_file(text[1:]) if text.startswith("@") else _of_text(text))]
+    mapping = _build([*pairs, *_of_groups(groups, pairs)])
+    if "name" not in mapping.fields:
+        group = ", or a group (?P<name>…)" if groups else ""
+        raise BenchError(f"nothing says what is measured. Map name=COLUMN, or name:=TEXT for all rows{group}")
+    if not mapping.values and "status" not in mapping.fields:
+        raise BenchError("nothing is measured. Map value=COLUMN, or at least status=COLUMN")
+    return mapping
+
+
+def with_columns(mapping: Mapping, columns: Iterable[str]) -> Mapping:
+    """The mapping for a table: a column that has the name of an axis of cases is that axis, unless it is something else."""
+    free = set(columns) - set(mapping.columns) - {name for name in AXES if name in mapping.fields}
+    found = {name: Term(name) for name in AXES if name in free}
+    return Mapping({**found, **mapping.fields}, mapping.values, mapping.parameters, mapping.records, mapping.rest)
+
+
+def _of_text(text: str) -> Iterator[Pair]:
+    for part in re.split(r"(?<!\\),", text):
+        if part.strip():
+            match = PAIR.fullmatch(part.replace("\\,", ","))
+            if match is None or not match[3]:
+                raise BenchError(
+                    f"--map {part.strip()!r} is no FIELD=COLUMN or FIELD:=TEXT, such as name=model,value=result,unit=ms"
+                )
+            yield match[1], match[2] == ":=", match[3]
+
+
+def _of_file(name: str) -> Iterator[Pair]:
+    """The same in TOML: a string is a column, {text = "…"} a text, a list several, [[value]] a value with what it is."""
+    try:
+        said = tomllib.loads(Path(name).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise BenchError(f"cannot read the mapping {name}: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BenchError(f"the mapping {name} is not valid TOML: {error}") from None
+    for key in sorted(said, key=lambda key: key in REPEATED):  # what is said of all values comes before them
+        for value in said[key] if isinstance(said[key], list) else [said[key]]:
+            if key == "value" and isinstance(value, dict):
+                about = dict(value)
+                yield _pair(name, "value", about.pop("column", None))
+                yield from (_pair(name, inner, about[inner]) for inner in about)
+            else:
+                yield _pair(name, key, value)
+
+
+def _pair(name: str, key: str, value: Any) -> Pair:
+    fixed = isinstance(value, dict) and list(value) == ["text"]
+    text = value["text"] if fixed else value
+    if not isinstance(text, str) or not text:
+        raise BenchError(f'the mapping {name}: {key} is neither a column, such as "model", nor {{text = "…"}}')
+    return key, fixed, text
+
+
+def _of_groups(groups: Sequence[str], pairs: Sequence[Pair]) -> Iterator[Pair]:
+    """The groups that have the name of a field and are nothing else yet; of those that describe, the value comes first."""
+    taken = {text for _, fixed, text in pairs if not fixed} | {name for name, _, _ in pairs if name not in REPEATED}
+    for name in sorted(set(groups) - taken, key=lambda name: (name in OF_VALUE, name)):
+        if name in FIELDS and name not in ("records", "rest"):
+            yield name, False, name
+
+
+def _build(pairs: Iterable[Pair]) -> Mapping:
+    said: dict[str, str] = {}
+    fields: dict[str, Term] = {}
+    parameters: list[str] = []
+    values: list[Value] = []
+    of_all: dict[str, Term] = {}
+    for name, fixed, text in pairs:
+        if name not in FIELDS:
+            raise UnknownName("field", name, FIELDS, where="the mapping", cure=f"Fields: {', '.join(FIELDS)}")
+        target = fields if name not in OF_VALUE else values[-1].about if values else of_all
+        if name in target or name in said:
+            raise BenchError(f"the mapping says {name} twice")
+        if name in REPEATED and fixed:
+            raise BenchError(f"{name} is a column, not a text: {name}={text}")
+        if name == "value":
+            values.append(Value(text, {}))
+        elif name == "parameters":
+            parameters.append(text)
+        elif name in ("records", "rest"):
+            said[name] = text
+        else:
+            target[name] = Term(text, fixed or _is_word(name, text))
+    if said.get("rest", RESTS[0]) not in RESTS:
+        raise UnknownName("rest", said["rest"], RESTS, where="the mapping")
+    for name, term in of_all.items():
+        for value in values:
+            value.about.setdefault(name, term)
+    named = tuple(Value(value.column, value.about, _metric(value, values)) for value in values)
+    return Mapping(fields, named, tuple(parameters), said.get("records"), said.get("rest", RESTS[0]))
+
+
+def _is_word(name: str, text: str) -> bool:
+    """Whether a text can only stand for itself."""
+    if name == "unit" and (unit_of(text).better is not None or unit_of(text).name == "bytes"):
+        return True
+    return bool(STATISTIC.fullmatch(text)) if name == "statistic" else text in WORDS.get(name, ())
+
+
+def _metric(value: Value, values: Sequence[Value]) -> str | None:
+    """The column's name where another value could not be told from this one without it."""
+    kinds = [_kind(other) for other in values]
+    return value.column if kinds.count(_kind(value)) > 1 else None
+
+
+def _kind(value: Value) -> tuple[object, ...]:
+    unit = value.about.get("unit")
+    name = unit_of(unit.text).name if unit and unit.fixed else unit
+    return (name, *(value.about.get(key) for key in ("metric", "statistic", "phase")))
+
+
+def fields_for_people() -> str:
+    """The fields and what they are, one a line; those that are the same kind of thing on one."""
+    lines: dict[str, list[str]] = {}
+    for name, doc in FIELDS.items():
+        lines.setdefault(doc, []).append(name)
+    return "\n".join(f"  {' '.join(names):<11} {doc}" for doc, names in lines.items())

@@ -1,0 +1,186 @@
+"""Text logs by a regular expression: a line that it matches is a row, and its named groups are the columns of a mapping.
+
+The engine is RE2, which comes with pyarrow: its time is linear in the length of a line whatever the expression, so none can
+hang bench. What that costs are look-around and back references, which it refuses with a sentence.
+"""
+
+import codecs
+import functools
+import hashlib
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import BenchError
+from ...warehouse.log import Batch
+from ..format import FILE, GZIP, Format, Head, Part, Tally, encoding
+from ..readers.document import BadRecord, read_text, show
+from ..readers.json_format import reject_file
+from ..readers.results import Results
+from ..readers.tables import Record, TableFile
+from .mapped import read_table
+from .mapping import parse_mapping
+
+LONGEST = 1 << 20  # bytes of a line that is looked at
+LINES = 8192  # matched at a time
+CHARACTERS = 4 << 20  # of lines matched at a time, at most
+
+
+class Pattern(Format):
+    """Text whose lines the user describes."""
+
+    doc = "any text whose lines --pattern describes"
+    unpacks = True
+    runs = FILE
+
+    def __init__(self, pattern: str, maps: Sequence[str]) -> None:
+        """A format of its own for each pattern and mapping.
+
+        Raises:
+            BenchError: RE2 refuses the pattern, its groups have no names, or the mapping cannot be understood.
+        """
+        self.pattern = pattern
+        self.groups = _groups(pattern)
+        self.mapping = parse_mapping(maps, self.groups)
+        said = f"{pattern}\n{self.mapping}".encode("utf-8", "surrogateescape")
+        self.name = f"pattern-{hashlib.sha256(said).hexdigest()[:8]}"
+        self.histories = self.mapping.parts_runs
+        self.grows = not self.histories
+
+    def recognise(self, head: Head) -> bool:
+        """Never: it is what the user says."""
+        return False
+
+    def unfit(self, path: Path) -> str | None:
+        """Why there is nothing in it: no line matches, or the mapping names a group that the pattern has not."""
+        missing = [name for name in self.mapping.columns if name not in self.groups]
+        if missing:
+            return f"cannot have a column {missing[0]!r}: the groups of the pattern are {', '.join(self.groups)}"
+        try:
+            matches = _Matches(Part.alone(path), self.pattern)
+            if next(iter(matches), None) is not None:
+                return None
+        except BadRecord as error:
+            return str(error)
+        return f"has no line that the pattern matches; it begins with: {show(matches.first)}"
+
+    def whole(self, line: bytes) -> bool:
+        """Never of text, whose writer may be in the middle of a number; what is no text is packed, or UTF-16."""
+        try:
+            codecs.getincrementaldecoder("utf-8")().decode(line)  # a character may be cut at the end
+        except UnicodeDecodeError:
+            return True
+        return b"\0" in line
+
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """One record a line that matches."""
+        results = Results(part, batch)
+        results.note(f"read with --pattern {shlex.quote(self.pattern)} --map {shlex.quote(str(self.mapping))}")
+        matches = _Matches(part, self.pattern)
+        try:
+            read_table(TableFile("log", self.groups, True, lambda: iter(matches)), self.mapping, results)
+        except BadRecord as error:
+            reject_file(results, error)
+            return results.close()
+        if matches.others:
+            results.note(f"{counted(matches.others, 'line', 'does', 'do')} not match the pattern")
+        if matches.long:
+            results.note(f"{counted(matches.long, 'line', 'is', 'are')} longer than 1 MiB and not looked at")
+        return results.close()
+
+
+def _groups(pattern: str) -> list[str]:
+    """The names of its groups."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        kind = pc.extract_regex(pa.array([""]), pattern).type
+    except pa.ArrowInvalid as error:
+        if "unnamed groups" in str(error):
+            raise BenchError("--pattern has a group without a name. Name it (?P<name>…), or write (?:…)") from None
+        raise BenchError(
+            f"--pattern is refused: {str(error).removeprefix('Invalid regular expression: ')}. The syntax is RE2's, which has"
+            " no look-around and no back references."
+        ) from None
+    names = [kind.field(index).name for index in range(kind.num_fields)]
+    if not names or len(set(names)) < len(names):
+        raise BenchError(
+            "--pattern names one group twice" if names else "--pattern has no named group, such as (?P<value>[0-9.]+)"
+        )
+    return names
+
+
+@dataclass(slots=True)
+class _Matches:
+    """The lines of a file that match, each time it is gone through; and how many others there were."""
+
+    part: Part
+    pattern: str
+    others: int = 0
+    long: int = 0
+    first: str = ""
+
+    def __iter__(self) -> Iterator[Record]:
+        """One row a line that matches: the groups that took part in the match and are not empty.
+
+        Raises:
+            BadRecord: The file cannot be unpacked, or decoded as UTF-16.
+        """
+        self.others = self.long = 0
+        batch: list[tuple[int, str]] = []
+        size = 0
+        for number, line in _lines(self.part):
+            if line is None:
+                self.long += 1
+                continue
+            self.first = self.first or line
+            batch.append((number, line))
+            size += len(line)
+            if len(batch) >= LINES or size >= CHARACTERS:
+                yield from self._match(batch)
+                batch, size = [], 0
+        yield from self._match(batch)
+
+    def _match(self, lines: list[tuple[int, str]]) -> Iterator[Record]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = pc.extract_regex(pa.array([line for _, line in lines], pa.string()), self.pattern)
+        hits = found.is_valid().to_numpy(zero_copy_only=False).nonzero()[0]
+        self.others += len(lines) - len(hits)
+        for hit, groups in zip(hits, found.take(pa.array(hits)).to_pylist(), strict=True):
+            number, line = lines[hit]
+            yield Record(number, {name: text for name, text in groups.items() if text}, functools.partial(str, line))
+
+
+def _lines(part: Part) -> Iterator[tuple[int, str | None]]:
+    """The lines of a part with their numbers in the file; None for one that is too long. Bytes that are no UTF-8 are \\xNN."""
+    with part.path.open("rb") as file:
+        mark = file.read(4)
+        if mark.startswith(GZIP) or encoding(mark) == "utf-16":
+            for number, text in enumerate(read_text(part).removesuffix("\n").split("\n"), 1):
+                yield (
+                    number,
+                    text.removesuffix("\r").encode("utf-8", "replace").decode() if len(text) < LONGEST else None,
+                )
+            return
+        file.seek(0)
+        number = sum(file.read(size).count(b"\n") for size in _blocks(part.start_byte))
+        while file.tell() < part.end_byte and (line := file.readline(LONGEST)):
+            number += 1
+            if len(line) == LONGEST and not line.endswith(b"\n"):
+                while (more := file.readline(LONGEST)) and not more.endswith(b"\n"):
+                    pass
+                yield number, None
+            else:
+                text = line.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
+                yield number, text.removeprefix("\ufeff") if number == 1 else text
+
+
+def _blocks(size: int) -> Iterator[int]:
+    """Sizes of at most a MiB that add up."""
+    yield from [1 << 20] * (size >> 20)
+    yield size & ((1 << 20) - 1)

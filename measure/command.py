@@ -1,0 +1,55 @@
+"""`bench measure`: one command for each thing to measure."""
+
+import importlib
+
+import click
+
+from ..warehouse.errors import UnknownName
+
+# name -> (folder whose command.py has `command`, short help). Static, so that help imports none.
+COMMANDS = {
+    "models": ("models", "Every backend of every model against eager, with intervals."),
+    "command": ("commands", "How long commands take, what they need, and which is faster."),
+    "function": ("functions", "How long functions take, and which is faster."),
+    "memory": ("line_memory", "Where a program's memory goes, line by line."),
+    "attach": ("system", "Memory, CPU and GPU use of a running process over time."),
+}
+
+
+class Measures(click.Group):
+    """The group of what can be measured: knows it by name, and imports a command when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the docs."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f".{COMMANDS[cmd_name][0]}.command", __package__).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command when there is none by that name."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UnknownName("thing to measure", args[0], COMMANDS, cure="List them with: bench measure --help")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the static one-line helps."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
+
+
+@click.group(cls=Measures)
+def measure() -> None:
+    """Measure, and record every sample.
+
+    \b
+        bench measure memory train.py
+        bench measure attach 4711
+        bench measure models --backends eager inductor
+    """

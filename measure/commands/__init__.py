@@ -1,0 +1,1 @@
+"""`bench measure command`: how long commands take, what they need, and which is faster."""

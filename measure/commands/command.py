@@ -1,0 +1,176 @@
+"""`bench measure command`: how long commands take, what they need, and which is faster."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.console.options import share_option
+from ...warehouse.errors import BenchError, Exit
+from ...warehouse.store import Store
+from ..options import SECONDS, progress, recorded, run_options, talk, write
+from ..system.machine_lock import alone, lock_option
+from .plan import Hooks, PlannedCommand, Template, parameter_of, plan, program_is_there, template_of
+
+if TYPE_CHECKING:
+    from .measurement import CommandResult
+
+
+WORDS = f"{__name__}.words"
+
+
+class _Command(click.Command):
+    """A command whose arguments after `--` are the words of one command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what follows `--` apart."""
+        if "--" in args:
+            place = args.index("--")
+            args, ctx.meta[WORDS] = args[:place], args[place + 1 :]
+        return super().parse_args(ctx, args)
+
+
+def _exit_codes(ctx: click.Context, param: click.Parameter, text: str | None) -> frozenset[int] | None:
+    """The exit codes that are no failure; None for all."""
+    if text == "all":
+        return None
+    codes = [part.strip() for part in (text or "").split(",") if part.strip()]
+    if not all(code.isdecimal() for code in codes):
+        raise BenchError(f"{text!r} are no exit codes. Write them as 1,2 or all.")
+    return frozenset([0, *map(int, codes)])
+
+
+def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[Any]:
+    return [parameter_of(text) for text in texts]
+
+
+@click.command("command", cls=_Command)
+@click.argument("commands", nargs=-1, metavar="'CMD…' … | -- CMD ARG…")
+@click.option("--name", "names", multiple=True, help="What to call the command; once for each, in their order.")
+@click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUES", callback=_parameters,
+              help="Values for {NAME} in a command: 1,10,100 or a scan, 1..10 or 1..10..3; may be repeated.")  # fmt: skip
+@click.option("--warmup", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Runs of each command before those that count.")  # fmt: skip
+@share_option("--precision", default="1%",
+              help="Half-width of the 95 % interval of the ratio (or of a lone command's time) at which to stop.")  # fmt: skip
+@click.option("--budget", "budget_s", type=SECONDS, metavar="SECONDS",
+              help="Most time for one comparison. [default: 10, or what five runs of each take]")  # fmt: skip
+@click.option("--repeat", type=click.IntRange(min=1), help="Take exactly so many runs of each instead.")
+@click.option("--timeout", "timeout_s", type=SECONDS, metavar="SECONDS",
+              help="Most time for one run; then it is killed, and counts as failed.")  # fmt: skip
+@click.option("--setup", "setups", multiple=True, metavar="CMD",
+              help="Command to run once before each command's first run; once for all, or once for each.")  # fmt: skip
+@click.option("--prepare", "prepares", multiple=True, metavar="CMD",
+              help="Command to run before every run; once for all, or once for each.")  # fmt: skip
+@click.option("--conclude", "concludes", multiple=True, metavar="CMD",
+              help="Command to run after every run, failed ones too; once for all, or once for each.")  # fmt: skip
+@click.option("--cleanup", "cleanups", multiple=True, metavar="CMD",
+              help="Command to run once after each command's last run; once for all, or once for each.")  # fmt: skip
+@click.option("--shell", is_flag=True, help="Let /bin/sh run the commands, for pipes and the like.")
+@click.option("--input", "stdin", type=click.Path(exists=True, dir_okay=False), default=os.devnull,
+              help="File that commands read from stdin. [default: nothing]")  # fmt: skip
+@click.option("--show-output", is_flag=True, help="Let commands write to the terminal; their stdout goes to stderr.")
+@click.option("--ignore-exit-codes", "fine", metavar="CODES", callback=_exit_codes,
+              help="Exit codes beside 0 that are no failure, 1,2 or all.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the order of runs.")
+@lock_option
+@run_options()
+def command(
+    commands: tuple[str, ...],
+    names: tuple[str, ...],
+    parameters: list[Any],
+    setups: tuple[str, ...],
+    prepares: tuple[str, ...],
+    concludes: tuple[str, ...],
+    cleanups: tuple[str, ...],
+    shell: bool,
+    stdin: str,
+    show_output: bool,
+    lock: str,
+    sample: float | None,
+    config: str | None,
+    tags: dict[str, str],
+    fmt: str,
+    store: Store,
+    **settings: Any,
+) -> int:
+    """Measure commands: time, processor time, memory; several against the first.
+
+    A command of several words is quoted, or follows --. Several take turns in random order, until their ratio is known
+    as precisely as asked. Ends with 1 if a run failed; failed runs are kept, apart from the others.
+
+    \b
+        bench measure command --warmup 1 'sort big.txt' 'sort --parallel=1 big.txt'
+        bench measure command --parameter n=1,10,100 -- python work.py {n}
+    """
+    templates = [Template(text) for text in commands]
+    templates += [template_of(words)] if (words := click.get_current_context().meta.get(WORDS)) else []
+    if not templates:
+        raise BenchError("no command given. Write it as: bench measure command -- CMD ARG…")
+    given = {"--setup": setups, "--prepare": prepares, "--conclude": concludes, "--cleanup": cleanups}
+    around = (_each(option, texts, len(templates)) for option, texts in given.items())
+    hooks = [Hooks(*each) for each in zip(*around, strict=True)]
+    comparisons = plan(templates, names=names, parameters=parameters, hooks=hooks, shell=shell)
+    if not (setups or prepares or shell):
+        _check_programs(comparisons)
+
+    from .process import launcher
+
+    with launcher(stdin=stdin, shown=show_output) as starter:
+        from ...warehouse import recorder  # while the launcher starts
+        from .measurement import CommandMeasurement, CommandSettings
+
+        with alone(lock), recorder.run(config, suite="command", store=store, source="measure", tags=tags) as run:
+            measurement = CommandMeasurement(run, starter, CommandSettings(sample_hz=sample, **settings), say=_say)
+            measured = measurement.measure(comparisons)
+            empty_ns = None if measurement.interrupted else measurement.empty_ns(measured)
+            if measurement.interrupted:
+                run.close("interrupted", "Ctrl-C", seal=False)
+            run.close(seal=False)  # whoever opens the store next does that; it takes longer than many a command
+        progress("")
+        _show(measured, fmt, settings["warmup"], empty_ns)
+    recorded(run)
+    failed = any(result.status != "ok" for results in measured for result in results)
+    return Exit.FAILED if failed else Exit.OK
+
+
+def _each(option: str, texts: tuple[str, ...], commands: int) -> list[Template | None]:
+    """One for each command."""
+    if len(texts) not in (0, 1, commands):
+        raise BenchError(
+            f"{option} was given {len(texts)} times for {counted(commands, 'command')}: {', '.join(texts)}. "
+            "Give one for all, or one each."
+        )
+    return [Template(text) for text in (texts if len(texts) == commands else texts * commands)] or [None] * commands
+
+
+def _check_programs(comparisons: list[list[PlannedCommand]]) -> None:
+    for side in (side for sides in comparisons for side in sides):
+        if not program_is_there(side.words):
+            hint = " A command of several words is quoted, or follows --." if len(side.words) == 1 else ""
+            raise BenchError(f"there is no program {side.words[0]!r}.{hint} What the shell knows itself needs --shell.")
+
+
+def _say(text: str) -> None:
+    """Progress is for terminals: there may be thousands of runs."""
+    from ...warehouse.console.tables import obeys
+
+    if obeys(sys.stderr):
+        progress(text)
+
+
+def _show(comparisons: "Sequence[Sequence[CommandResult]]", fmt: str, warmup: int, empty_ns: float | None) -> None:
+    """Write a row for each case to stdout, and what it cannot say to stderr."""
+    from .report import COLUMNS, HEADINGS, cells, notes, values
+
+    rows = [(result, results[0]) for results in comparisons for result in results]
+    alone = all(len(results) == 1 for results in comparisons)
+    shown = (cells(*row, alone=alone) for row in rows)
+    exact = (values(*row) for row in rows)
+    write(fmt, shown=(HEADINGS[:-2] if alone else HEADINGS, shown), exact=(COLUMNS, exact))
+    for row in rows:
+        for note in notes(*row, warmup=warmup, empty_ns=empty_ns):
+            talk(note)

@@ -1,0 +1,261 @@
+"""Commands compared: their runs interleaved in random blocks, each recorded as it ends, until enough is known.
+
+A failed run is kept, apart from the others: its time is `latency_errored`, and it has an outcome of its own before that
+of its case. A command that failed three times running is given up, and the others go on.
+"""
+
+import contextlib
+import itertools
+import random
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.events import Metric
+from ...warehouse.recorder import Case, Run
+from ..engine.estimate import Estimate, level_of, paired
+from ..engine.sampling import StoppingRule, Verdict, balanced_orders
+from .plan import PlannedCommand, Template
+from .process import COUNTERS, Launcher, NotStarted, Ran
+
+BUDGET_S = 10.0
+LEAST_BLOCKS = 5  # fewer say nothing; taken even beyond the usual budget, not beyond one that was asked for
+FAILURES_RUNNING = 3
+SHORT_NS = 10e6  # below this the start of a process may matter
+EMPTY_RUNS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSettings:
+    """How to measure. `budget_s` None is the usual one; `fine` are the exit codes that are no failure, None if all."""
+
+    warmup: int = 0
+    precision: float = 0.01
+    budget_s: float | None = None
+    repeat: int | None = None
+    timeout_s: float | None = None
+    fine: frozenset[int] | None = frozenset([0])
+    seed: int = 0
+    sample_hz: float | None = None
+
+
+@dataclass(slots=True)
+class CommandResult:
+    """What is known of a side so far."""
+
+    side: PlannedCommand
+    case: Case
+    runs: dict[int, Ran] = field(default_factory=dict)  # that succeeded, without warm-ups, by block
+    count: int = 0  # runs, warm-ups and failed ones included
+    failures: int = 0
+    running: int = 0  # failures since the last success
+    begun: bool = False  # what it set up is to be cleaned up
+    given_up: bool = False
+    status: str = "ok"
+    reason: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def level(self) -> Estimate:
+        """How precisely its own time is known, as a ratio to itself."""
+        return level_of(ran.duration_ns for ran in self.runs.values())
+
+    def against(self, reference: "CommandResult") -> Estimate:
+        """The ratio of the reference's time to its time, over the blocks in which both succeeded."""
+        both = ((reference.runs[block], ran) for block, ran in self.runs.items() if block in reference.runs)
+        return paired((base.duration_ns, ran.duration_ns) for base, ran in both)
+
+
+class CommandMeasurement:
+    """Measures comparisons into a run, one after the other."""
+
+    def __init__(
+        self, run: Run, launcher: Launcher, settings: CommandSettings, *,
+        say: Callable[[str], None] = lambda text: None, now: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        """Prepare to measure.
+
+        Args:
+            run: Run to record into; open, and closed by the caller.
+            launcher: Starts the commands.
+            settings: How to measure.
+            say: Takes a line of progress for a person.
+            now: Seconds, for the budget.
+        """
+        self._run = run
+        self._launcher = launcher
+        self._settings = settings
+        self._say = say
+        self._now = now
+        self.interrupted = False
+        self._metric("seed", settings.seed)
+
+    def measure(self, comparisons: Sequence[Sequence[PlannedCommand]]) -> list[list[CommandResult]]:
+        """Measure them all. Ctrl-C ends it, `interrupted` says so, and every case has an outcome in any case."""
+        plan = [
+            [
+                CommandResult(side, self._run.case(side.name, suite="command", parameters=side.parameters or None))
+                for side in sides
+            ]
+            for sides in comparisons
+        ]
+        self._metric("launcher_peak", self._launcher.floor_bytes, "bytes")  # the kernel tells no peak below it
+        for results in plan:
+            if self.interrupted:
+                for result in results:
+                    self._end(result, "interrupted", "Ctrl-C before its turn")
+            else:
+                self._compare(results)
+        return plan
+
+    def empty_ns(self, measured: Sequence[Sequence[CommandResult]]) -> float | None:
+        """What starting a process takes that does nothing (a shell, if one runs the commands).
+
+        None where no command is so short that it matters, or there is no such program.
+        """
+        sides = [result for results in measured for result in results if result.runs]
+        if not any(min(ran.duration_ns for ran in result.runs.values()) < SHORT_NS for result in sides):
+            return None
+        shell = sides[0].side.shell
+        words = Template(":" if shell else "true").fill({}, shell=shell)
+        try:
+            found = statistics.median(self._launcher.run(words).duration_ns for _ in range(EMPTY_RUNS))
+        except NotStarted:
+            return None
+        self._metric("empty_process", found, "ns")
+        return found
+
+    def _compare(self, results: Sequence[CommandResult]) -> None:
+        stopped = "interrupted"
+        try:
+            for result in results:
+                result.begun = True
+                self._hook(result, "setup")
+            stopped = self._sample(results)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        finally:
+            for result in results:
+                if result.begun:
+                    self._hook(result, "cleanup")
+        for result in results:
+            self._conclude(result, results[0], stopped)
+
+    def _sample(self, results: Sequence[CommandResult]) -> str:
+        """Take blocks until a rule says stop; its name."""
+        settings = self._settings
+        budget_s, least = (BUDGET_S, LEAST_BLOCKS) if settings.budget_s is None else (settings.budget_s, 1)
+        rule = StoppingRule(
+            precision=settings.precision, budget_s=budget_s, repeat=settings.repeat, least=least, now=self._now
+        )
+        orders = balanced_orders(len(results), random.Random(settings.seed))
+        for block in range(settings.warmup):
+            self._block(results, "warmup", block, next(orders))
+        for taken in itertools.count(1):
+            self._block(results, "steady", settings.warmup + taken - 1, next(orders))
+            left = [result for result in results if not result.given_up]
+            others = [result for result in left if result is not results[0]] or left
+            stopped = rule.stopped(taken, lambda: [_estimate(result, results[0]) for result in others])  # noqa: B023
+            if stopped or not left:
+                break
+        return stopped or "failed"
+
+    def _block(self, results: Sequence[CommandResult], phase: str, block: int, order: Sequence[int]) -> None:
+        """Run every side that is left once."""
+        for position, result in enumerate(results[index] for index in order if not results[index].given_up):
+            if self._hook(result, "prepare"):
+                self._once(result, phase, block, position)
+                self._hook(result, "conclude")
+
+    def _once(self, result: CommandResult, phase: str, block: int, position: int) -> None:
+        """Run a side, and record what it took or how it failed."""
+        settings, case, number = self._settings, result.case, result.count
+        result.count += 1
+        self._say(f"{result.side}: run {number + 1}")
+        try:
+            ran = self._launcher.run(result.side.words, timeout_s=settings.timeout_s, beside=self._sampled(case))
+        except NotStarted as error:
+            self._failed(result, phase, "fail_to_run", str(error))
+            result.given_up = True  # it will not start the next time either
+            return
+        failed = ran.failed(settings.fine)
+
+        def timing(metric: str, duration_ns: int, **details: int) -> None:
+            name = f"{metric}_errored" if failed else metric
+            case.timing(duration_ns, metric=name, phase=phase, sample=number, details={"block": block, **details})
+
+        timing("latency", ran.duration_ns, position=position, **{name: getattr(ran, name) for name in COUNTERS})
+        timing("user_time", ran.user_ns)
+        timing("system_time", ran.system_ns)
+        if failed:
+            status, reason, details = ran.ending(settings.timeout_s)
+            self._failed(result, phase, status, reason, **details)
+            return
+        result.running = 0
+        case.memory(ran.seen_bytes, phase=phase, error_bound_bytes=ran.peak_bytes - ran.seen_bytes or None)
+        if ran.tree_bytes is not None:
+            case.memory(ran.tree_bytes, source="rss_tree_sampled", phase=phase)
+        if ran.code:
+            case.metric("exit_code", ran.code, phase=phase)
+        if phase == "steady":
+            result.runs[block] = ran
+
+    def _failed(self, result: CommandResult, phase: str, status: str, reason: str, **details: Any) -> None:
+        result.failures += 1
+        result.running += 1
+        result.given_up = result.running == FAILURES_RUNNING
+        result.status, result.reason, result.details = status, reason, {**details, "phase": phase}
+        result.case.outcome(status, reason=f"run {result.count}: {reason}", **result.details)
+
+    def _hook(self, result: CommandResult, name: str) -> bool:
+        """Run the command that prepares a side, or tidies up after it; whether all is well."""
+        template = getattr(result.side.hooks, name)
+        if template is None or (result.given_up and name in ("setup", "prepare")):
+            return not result.given_up
+        words = template.fill(result.side.parameters, shell=result.side.shell)
+        try:
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=2, check=False)
+            problem = f"ended with {done.returncode}" if done.returncode else None
+        except OSError as error:
+            problem = f"could not be run: {words[0]}: {error.strerror}"
+        if problem is None:
+            return True
+        result.status, result.reason, result.details = "fail_to_run", f"the {name} command {problem}", {"phase": "load"}
+        result.given_up = True  # what comes would not be what was asked for
+        return False
+
+    def _conclude(self, result: CommandResult, reference: CommandResult, stopped: str) -> None:
+        """Give the case its last outcome: ok, or how it failed last."""
+        runs = result.count
+        if result.status != "ok":
+            of_a_run = runs > 1 and result.details["phase"] != "load"
+            times = f"{result.failures} of {runs} runs failed, the last: " if of_a_run else ""
+            self._end(result, result.status, times + result.reason, **result.details)
+        elif stopped == "interrupted":
+            self._end(result, stopped, f"Ctrl-C after {counted(runs, 'run')}")
+        else:
+            verdict = Verdict(stopped, True, len(result.runs), (_estimate(result, reference),))
+            self._end(result, "ok", str(verdict), phase="steady")
+
+    def _end(self, result: CommandResult, status: str, reason: str, **details: Any) -> None:
+        result.status, result.reason = status, reason
+        result.case.outcome(status, reason=reason, **details)
+
+    def _sampled(self, case: Case) -> Callable[[int], contextlib.AbstractContextManager[None]] | None:
+        if self._settings.sample_hz is None:
+            return None
+        from ..system.process_sampler import sampled
+
+        return lambda pid: sampled(self._run, pid, self._settings.sample_hz, case)
+
+    def _metric(self, name: str, value: float, unit: str | None = None) -> None:
+        self._run.emit(Metric(run_id=self._run.run_id, metric=name, value=float(value), unit=unit))
+
+
+def _estimate(result: CommandResult, reference: CommandResult) -> Estimate:
+    """What is to become precise: the ratio to the reference; the time itself of a lone side, or where there is none."""
+    return result.level if result is reference or reference.given_up else result.against(reference)

@@ -1,0 +1,157 @@
+"""Runs of commands: one process from its start to its end, and what it took."""
+
+import contextlib
+import marshal
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...warehouse.errors import BenchError
+
+FLOOR_SLACK = 1.05  # the launcher grows a little while it works
+COUNTERS = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")  # columns of `timings`
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run. Times in ns; counters and memory are of the process and of the descendants it waited for.
+
+    `code` is the exit code, negative for the signal that ended it. `peak_bytes` is the most one process held, by the
+    kernel's own mark; of a process smaller than the launcher that mark is the launcher's, and `seen_bytes` says what it was
+    seen to have held: the peak lies between the two, which are one elsewhere. `tree_bytes` is the most that several held
+    together when looked at, None where none had children.
+    """
+
+    duration_ns: int
+    timed_out: bool
+    code: int
+    user_ns: int
+    system_ns: int
+    peak_bytes: int
+    seen_bytes: int
+    tree_bytes: int | None
+    minor_faults: int
+    major_faults: int
+    voluntary_switches: int
+    involuntary_switches: int
+    stderr: bytes
+
+    def failed(self, fine: frozenset[int] | None) -> bool:
+        """Whether it counts as failed; `fine` are the exit codes that do not, None if none does."""
+        return self.timed_out or self.code < 0 or (fine is not None and self.code not in fine)
+
+    def ending(self, timeout_s: float | None) -> tuple[str, str, dict[str, Any]]:
+        """Status, reason and details of the outcome of a failed run."""
+        from ..engine.messages import clean
+        from ..engine.runner import End  # imports much, and is seldom needed
+
+        tail = clean(self.stderr.decode("utf-8", "replace"))
+        end = End(
+            exit_code=self.code if self.code >= 0 and not self.timed_out else None,
+            signal=-self.code if self.code < 0 and not self.timed_out else None,
+            timed_out=self.timed_out, stderr_tail=tail,
+        )  # fmt: skip
+        status, reason = end.details(timeout_s or 0.0)
+        details = {"exit_code": end.exit_code, "signal": end.signal, "stderr_tail": tail or None}
+        return status, reason.replace("worker ended", "ended"), details
+
+
+class NotStarted(Exception):
+    """There is no such program, or it cannot be run; the message says which."""
+
+
+class Launcher:
+    """The process that starts commands; see command_launcher."""
+
+    def __init__(self, *, stdin: str = os.devnull, shown: bool = False) -> None:
+        """Start it; that it has started is not waited for.
+
+        Args:
+            stdin: File that commands read.
+            shown: Let them write to stderr, instead of nowhere.
+        """
+        self._stdin = stdin
+        self._shown = shown
+        script = str(Path(__file__).with_name("launcher.py"))
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._floor: int | None = None
+        self._paths: dict[str, str] = {}  # of programs that were found
+
+    @property
+    def floor_bytes(self) -> int:
+        """The least peak that the kernel tells of a command: what the launcher itself held."""
+        if self._floor is None:
+            self._floor = int(self._answer())
+        return self._floor
+
+    def run(self, arguments: Sequence[str], *, timeout_s: float | None = None, beside: Any = None) -> Ran:
+        """Run a command to its end.
+
+        Args:
+            arguments: Its words, the program first.
+            timeout_s: Most time it may take; then it is killed, with what it started.
+            beside: Gives a context to hold while it runs, from its process id, such as a sampler's.
+
+        Raises:
+            NotStarted: There is no such program, or it cannot be run.
+            KeyboardInterrupt: Ctrl-C; it is killed, and the launcher is gone.
+        """
+        path = self._paths.get(arguments[0]) or shutil.which(arguments[0])
+        if path is None:
+            raise NotStarted(f"no program {arguments[0]!r}")
+        self._paths[arguments[0]] = path
+        assert self.floor_bytes  # the launcher's first answer is read
+        try:
+            self._ask({"path": path, "arguments": list(arguments), "stdin": self._stdin, "shown": self._shown,
+                       "timeout_s": timeout_s, "tell": beside is not None})  # fmt: skip
+            answer = self._answer()
+            with contextlib.nullcontext() if beside is None or isinstance(answer, dict) else beside(answer):
+                ran = answer if isinstance(answer, dict) else self._answer()
+        except KeyboardInterrupt:
+            self.close()
+            raise
+        if "error" in ran:
+            raise NotStarted(f"{arguments[0]}: {ran['error']}")
+        if ran["peak_bytes"] > FLOOR_SLACK * self.floor_bytes:
+            ran["seen_bytes"] = ran["peak_bytes"]
+        return Ran(**ran)
+
+    def close(self) -> None:
+        """End it, and with it a command that still runs."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait()
+
+    def _ask(self, what: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # the answer will be missing
+            marshal.dump(what, self._process.stdin)
+            self._process.stdin.flush()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        try:
+            return marshal.load(self._process.stdout)
+        except EOFError:
+            code = self._process.wait()
+            how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            raise BenchError(f"the process that starts commands ended by {how}; what was recorded is kept") from None
+
+
+@contextlib.contextmanager
+def launcher(*, stdin: str = os.devnull, shown: bool = False) -> Iterator[Launcher]:
+    """A launcher for as long as a `with` block lasts."""
+    made = Launcher(stdin=stdin, shown=shown)
+    try:
+        yield made
+    finally:
+        made.close()

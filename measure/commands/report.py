@@ -1,0 +1,169 @@
+"""What `bench measure command` says at its end: a row per case, and what to know and do about it.
+
+Computed from the runs themselves, not from the views: to open the warehouse takes longer than many a command.
+"""
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+
+from ...warehouse.console.numbers import ratio, scale, size, untelling
+from ...warehouse.console.tables import escape
+from ..engine.estimate import doubt
+from .measurement import CommandResult
+
+HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
+COLUMNS = (
+    "name", "parameters", "status", "reason", "runs", "failed", "mean_ns", "stdev_ns", "median_ns", "min_ns", "max_ns",
+    "user_ns", "system_ns", "peak_bytes", "error_bound_bytes", "ratio", "low", "high", "blocks", "difference_ns",
+    "difference_low_ns", "difference_high_ns",
+)  # fmt: skip
+OUTLIER = 14.826  # median absolute deviations: ten standard deviations of a normal distribution
+FAR = 0.1  # of the median; nearer ones are no outliers, however steady the others
+SLOW_FIRST = 1.1  # times the slowest of the others
+START_SHARE = 0.1  # of a run, from which on the start of its process is worth a word
+
+
+def values(result: CommandResult, reference: CommandResult) -> tuple[object, ...]:
+    """The row of COLUMNS: times in ns, sizes in bytes; None where nothing is known.
+
+    The difference is what the ratio makes of the reference's mean; its interval, too. The peak may be higher by the error
+    bound, None where the kernel tells it.
+    """
+    head = (
+        result.side.name,
+        dict(result.side.parameters) or None,
+        result.status,
+        result.reason,
+        len(result.runs),
+        result.failures,
+    )
+    runs, times = list(result.runs.values()), _times(result)
+    if not runs:
+        return (*head, *[None] * (len(COLUMNS) - len(head)))
+    spread = statistics.stdev(times) if len(times) > 1 else None
+    own = (statistics.fmean(times), spread, statistics.median(times), min(times), max(times))
+    least, most = peak_bytes(result)
+    used = (
+        statistics.fmean(ran.user_ns for ran in runs),
+        statistics.fmean(ran.system_ns for ran in runs),
+        least,
+        most - least or None,
+    )
+    return (*head, *own, *used, *_against(result, reference))
+
+
+def _against(result: CommandResult, reference: CommandResult) -> tuple[float | None, ...]:
+    """Ratio, its interval and blocks, difference and its interval; Nones for the reference, or without one."""
+    if result is reference or not reference.runs:
+        return (None,) * 7
+    found = result.against(reference)
+    base = statistics.fmean(_times(reference))
+    low, high = (found.low, found.high) if math.isfinite(found.high) else (None, None)
+    differences = (base * (1 / ratio - 1) if ratio else None for ratio in (found.ratio, high, low))
+    return (found.ratio, low, high, found.n, *differences)
+
+
+def cells(result: CommandResult, reference: CommandResult, *, alone: bool) -> tuple[str, ...]:
+    """The row of HEADINGS; of a lone side without the last two."""
+    count = f"{len(result.runs)}" + (f" + {result.failures} failed" if result.failures else "")
+    if not result.runs:
+        nothing = (str(result.side), "–", "–", "–", "–", "–", count, "–", "–")
+        return nothing[:-2] if alone else nothing
+    known: dict[str, float | None] = dict(zip(COLUMNS[6:], values(result, reference)[6:], strict=True))  # type: ignore[arg-type]
+    shown = (
+        str(result.side), together(known["mean_ns"], known["stdev_ns"], by=" ± "),
+        together(known["min_ns"], known["max_ns"], by=" … "), together(known["user_ns"]), together(known["system_ns"]),
+        _peak(*peak_bytes(result)), count,
+    )  # fmt: skip
+    if alone:
+        return shown
+    if result is reference:
+        return (*shown, "reference", "")
+    faster, low, high, blocks = (known[name] for name in ("ratio", "low", "high", "blocks"))
+    told = high is not None and low is not None and not untelling(low, high)
+    interval = together(known["difference_low_ns"], known["difference_high_ns"], by=" … ", sign="+") if told else ""
+    return (
+        *shown,
+        ratio(faster, low, high, int(blocks or 0)) or "–",
+        together(known["difference_ns"], sign="+") + (f" ({interval})" if interval else ""),
+    )
+
+
+def together(*nanoseconds: float | None, by: str = "", sign: str = "") -> str:
+    """Times in one unit, that of the largest: `102.3 ± 0.4 ms`."""
+    found = [value for value in nanoseconds if value is not None]
+    if not found:
+        return "–"
+    largest = max(map(abs, found)) or 1e6
+    divisor, unit = scale(largest, "ns")
+    places = 2 if largest < 10 * divisor else 1
+    return f"{by.join(f'{value / divisor:{sign}.{places}f}' for value in found)} {unit}"
+
+
+def notes(result: CommandResult, reference: CommandResult, *, warmup: int, empty_ns: float | None) -> Iterator[str]:
+    """What the row cannot say, each with the next step."""
+    title, times = escape(str(result.side)), _times(result)
+    if result.status != "ok":
+        yield f"{title}: {result.status}: {escape(result.reason)}"
+    else:
+        yield f"{title}: {result.reason}{_unseen(result, reference)}"
+    if not times:
+        return
+    median = statistics.median(times)
+    if len(times) < 5:
+        yield f"{title}: fewer than five runs give no interval. Take more with --repeat 10, or a longer --budget"
+    elif times[0] > SLOW_FIRST * max(times[1:]) and warmup == 0:
+        yield (
+            f"{title}: the first run took {times[0] / median:.2g} times the median: caches were cold. Leave it out with "
+            "--warmup 3, or make every run cold with --prepare"
+        )
+    strange = _outliers(times[1:])
+    if strange:
+        yield (
+            f"{title}: {strange} of {len(times)} runs {'is' if strange == 1 else 'are'} far from the rest, up to "
+            f"{together(max(times))}: something else ran. Try again when the machine is quiet, or take more with --budget"
+        )
+    if empty_ns is not None and empty_ns > START_SHARE * median:
+        yield (
+            f"{title}: a process that does nothing takes {together(empty_ns)} here, this one {together(median)}. To see what "
+            "it does beyond that, let it do it many times, or use: bench measure function"
+        )
+
+
+def _peak(least: int, most: int) -> str:
+    """Known from both sides; of a command that ended before it was looked at, from above."""
+    if least == most:
+        return size(most)
+    if not least:
+        return f"≤ {size(most)}"
+    low, high = size(least), size(most)
+    return f"{low.removesuffix(high[-4:])} … {high}"
+
+
+def peak_bytes(result: CommandResult) -> tuple[int, int]:
+    """Between what the most lies that it held in any run: one process, or several together where they were seen to hold more."""
+    together = max(ran.tree_bytes or 0 for ran in result.runs.values())
+    least, most = (max(getattr(ran, name) for ran in result.runs.values()) for name in ("seen_bytes", "peak_bytes"))
+    return max(least, together), max(most, together)
+
+
+def _times(result: CommandResult) -> list[int]:
+    return [ran.duration_ns for ran in result.runs.values()]
+
+
+def _unseen(result: CommandResult, reference: CommandResult) -> str:
+    if result is reference or not reference.runs:
+        return ""
+    found = result.against(reference)
+    said = doubt(found.ratio, found.low, found.high) if math.isfinite(found.high) else None
+    return f"; {said}" if said else ""
+
+
+def _outliers(times: Sequence[int]) -> int:
+    """How many lie far out (Iglewicz and Hoaglin 1993: by the median absolute deviation)."""
+    if len(times) < 5:
+        return 0
+    median = statistics.median(times)
+    deviation = statistics.median(abs(time - median) for time in times)
+    return sum(abs(time - median) > max(OUTLIER * deviation, FAR * median) for time in times)

@@ -1,0 +1,1 @@
+"""`bench doctor`: what would disturb a measurement on this machine, and its noise floor."""

@@ -1,0 +1,174 @@
+"""The live table: a terminal sees the last cases of a plan and how far it is.
+
+It is drawn when something happens, and never on a timer: nothing of it runs while samples are taken. When all is done it is
+wiped, as the whole table follows.
+"""
+
+import contextlib
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from ...warehouse.console.numbers import ratio, size, times, untelling
+from ...warehouse.console.tables import escape, obeys, shorten, width
+from .progress import ProgressLines, ProgressListener
+from .workload import FINE, Workload
+
+HEADINGS = ("model", "backend", "status", "speedup", "memory")
+LEAST_LINES = 8  # of a terminal; a smaller one gets lines
+LEAST_TITLE = 10  # columns of a model's; where the others leave less, lines are cut at their end
+
+
+@dataclass(slots=True)
+class LiveRow:
+    """One case, by what is known of it."""
+
+    title: str
+    backend: str
+    status: str = ""
+    speedup: Sequence[Any] = ()  # ratio, low, high, n
+    memory: str = ""
+
+    def texts(self, speedup: Callable[..., str | None]) -> list[str]:
+        """Its cells."""
+        gained = (speedup(*self.speedup) or "–") if self.speedup else ""
+        return [escape(text) for text in (self.title, self.backend, self.status, gained, self.memory)]
+
+
+def _interval(ratio: float, low: float, high: float, n: int) -> str | None:
+    return None if untelling(low, high) else f"{times(low)[:-1]}–{times(high)}"
+
+
+# How a speedup is written where there is room, and where there is less.
+SPEEDUPS: tuple[Callable[..., str | None], ...] = (ratio, lambda *gained: ratio(*gained[:3]), _interval)
+
+
+class LiveTable(ProgressListener):
+    """Draws on a terminal, over what it drew before."""
+
+    def __init__(self, out: IO[str], now: Callable[[], float] = time.monotonic) -> None:
+        """Draw on `out`; `now` gives seconds."""
+        self._out = out
+        self._now = now
+        self._lock = threading.Lock()
+        self._rows: list[LiveRow] = []
+        self._current: dict[str, LiveRow] = {}  # rows of the workload at its turn, by backend
+        self._all = self._done = self._drawn = 0
+        self._began = self._ended = now()  # the first workload, the last that is done
+
+    def plan(self, workloads: int) -> None:
+        """So many more workloads are to come."""
+        self._all += workloads
+
+    def begin(self, workload: Workload) -> None:
+        """A row for each of its backends."""
+        with self._lock:
+            self._current = {name: LiveRow(self.title(workload), name) for name in workload.backends}
+            self._rows += self._current.values()
+            self._draw()
+
+    def enter(self, phase: str, backend: str | None) -> None:
+        """Say so in the rows that are not done."""
+        with self._lock:
+            for name, row in self._current.items():
+                if backend in (None, name) and row.status in ("", "load", "reference", "cold", "warmup", "steady"):
+                    row.status = phase
+            self._draw()
+
+    def found(self, backend: str, numbers: Mapping[str, Any]) -> None:
+        """Fill in what is known."""
+        with self._lock:
+            row = self._current[backend]
+            row.status = numbers.get("status", row.status)
+            row.speedup = numbers.get("speedup", row.speedup)
+            if "peak_bytes" in numbers:
+                row.memory = size(numbers["peak_bytes"])
+            self._draw()
+
+    def end(self, statuses: Mapping[str, str]) -> None:
+        """The worst status of each backend stands; what is wrong is compared with nothing."""
+        with self._lock:
+            for name, status in statuses.items():
+                row = self._current[name]
+                row.status = status
+                if status not in FINE:
+                    row.speedup = ()
+            self._done, self._ended = self._done + 1, self._now()
+            self._draw()
+
+    def close(self) -> None:
+        """Wipe it."""
+        with self._lock:
+            self._wipe()
+            self._out.flush()
+
+    def _draw(self) -> None:
+        columns, lines = _size(self._out)
+        shown = [*_fitted(self._rows[-(lines - 3) :], columns - 1), self._progress()]
+        with contextlib.suppress(OSError):  # the terminal is gone: no reason to lose the measurement
+            self._wipe()
+            self._out.write("".join(_cut(line, columns - 1) + "\n" for line in shown))
+            self._out.flush()
+            self._drawn = len(shown)
+
+    def _wipe(self) -> None:
+        if self._drawn:
+            self._out.write(f"\x1b[{self._drawn}F\x1b[J")
+        self._drawn = 0
+
+    def _progress(self) -> str:
+        """How many of how many, for how long, and for how long yet if the rest takes as long as those before."""
+        now = self._now()
+        said = f"{self._done} of {self._all} workloads in {clock(now - self._began)}"
+        if not self._done:
+            return said
+        each = (self._ended - self._began) / self._done
+        left = max(each * (self._all - self._done) - (now - self._ended), 0.0)
+        return f"{said}, about {clock(left)} left"
+
+
+def _fitted(rows: Sequence[LiveRow], room: int) -> Iterator[str]:
+    """A line for the headings and for each row: speedups as long as there is room for, then titles without their middle."""
+    for speedup in SPEEDUPS:
+        texts = [[*HEADINGS], *(row.texts(speedup) for row in rows)]
+        widths = [max(map(width, column)) for column in zip(*texts, strict=True)]
+        spare = room - sum(widths) - 2 * (len(widths) - 1)
+        if spare >= 0:
+            break
+    widths[0] = min(widths[0], max(widths[0] + spare, LEAST_TITLE))
+    for title, *cells in texts:
+        row = zip((shorten(title, widths[0]), *cells), widths, strict=True)
+        yield "  ".join(text + " " * (space - width(text)) for text, space in row)
+
+
+def _cut(line: str, room: int) -> str:
+    while width(line) > room:
+        line = line[:-1]
+    return line.rstrip()
+
+
+def clock(seconds: float) -> str:
+    """`42 s`, `3:07 min` or `2:03 h`."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
+
+
+def watch(out: IO[str] | None = None) -> ProgressListener:
+    """The table where `out`, stderr if left out, is a terminal that can be drawn on, else lines."""
+    out = out or sys.stderr
+    return LiveTable(out) if obeys(out) and _size(out)[1] >= LEAST_LINES else ProgressLines()
+
+
+def _size(out: IO[str]) -> tuple[int, int]:
+    """Columns and lines of the terminal; stdout, which shutil asks, may be a file."""
+    try:
+        return os.get_terminal_size(out.fileno())
+    except (OSError, ValueError):
+        return shutil.get_terminal_size()

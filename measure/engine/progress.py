@@ -1,0 +1,64 @@
+"""Watches: what is told of a plan while it is measured. Here one that is silent, and one that writes lines."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...warehouse.console.tables import escape
+from ..options import progress
+from .workload import FINE, Workload
+
+
+class ProgressListener:
+    """Told how a plan goes, from two threads; does nothing."""
+
+    revision = ""  # of the code that is measured next, where there are several
+
+    def title(self, workload: Workload) -> str:
+        """A workload in words, with its revision."""
+        return f"{workload} @{self.revision}" if self.revision else str(workload)
+
+    def plan(self, workloads: int) -> None:
+        """So many more workloads are to come."""
+
+    def begin(self, workload: Workload) -> None:
+        """The next workload is at its turn."""
+
+    def enter(self, phase: str, backend: str | None) -> None:
+        """Its worker is in this phase, of one backend or of all."""
+
+    def found(self, backend: str, numbers: Mapping[str, Any]) -> None:
+        """What is known of a backend: status, peak_bytes, speedup with low, high and n."""
+
+    def end(self, statuses: Mapping[str, str]) -> None:
+        """The workload is done, and its backends ended so."""
+
+    def close(self) -> None:
+        """Nothing more comes; clear the place for what is written next."""
+
+
+class ProgressLines(ProgressListener):
+    """A line for each workload, `3 of 12 mlp inference b8`, and for each failure."""
+
+    def __init__(self) -> None:
+        self._all = self._begun = 0
+        self._workload = ""
+
+    def plan(self, workloads: int) -> None:
+        """So many more workloads are to come."""
+        self._all += workloads
+
+    def begin(self, workload: Workload) -> None:
+        """Say which, and how many of how many."""
+        self._begun += 1
+        self._workload = escape(self.title(workload))
+        progress(f"{self._begun} of {self._all} {self._workload}")
+
+    def end(self, statuses: Mapping[str, str]) -> None:
+        """Say what failed."""
+        for backend, status in statuses.items():
+            if status not in FINE:
+                progress(f"{self._workload} {backend}: {status}")
+
+    def close(self) -> None:
+        """Wipe the line."""
+        progress("")

@@ -1,0 +1,288 @@
+"""The runner: gives every workload a fresh worker, and every case an outcome however that worker ends.
+
+All cases of the plan are announced before the first worker starts, so that even a killed runner leaves them in the
+log. The runner sleeps while a worker works: threads of its own block on the worker's pipes and on its end. When a
+worker dies within one backend's phase, that backend gets the blame and the others get another worker. When it dies of the
+float64 reference nobody gets the blame: all get another worker, which judges without one.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...warehouse.events import Metric
+from ...warehouse.recorder import Case, Run
+from ..pytorch.compiler_stats import caches
+from ..system.process_sampler import sampled
+from .messages import TAIL_BYTES, clean, first_line
+from .program import REFERENCE
+from .progress import ProgressListener
+from .runner_overhead import OwnCost
+from .workload import FINE, Job, Settings, Workload
+
+TORCH_PROGRAM = f"{__package__.rpartition('.')[0]}.pytorch.program:TorchProgram"
+SAMPLED = ("warmup", "steady")
+UNJUDGED = ("load", "cold")  # phases in which a model's output is still to be judged
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a worker said it got."""
+
+    phase: str = "load"
+    backend: str | None = None  # at work; None where the phase concerns all
+    ended: dict[str, str] = field(default_factory=dict)  # backend -> status of its performance outcome
+    accuracy: dict[str, str] = field(default_factory=dict)  # backend -> status of its accuracy outcome
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a worker process ended; `signal` and `exit_code` exclude each other."""
+
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    stderr_tail: str
+
+    def details(self, timeout_s: float) -> tuple[str, str]:
+        """Status and reason of the cases it left without an outcome."""
+        if self.timed_out:
+            return "timeout", f"longer than the {timeout_s:g} s allowed"
+        if self.signal is not None:
+            name = signal.Signals(self.signal).name if self.signal in set(signal.Signals) else f"signal {self.signal}"
+            hint = ", which is what the kernel sends when memory runs out" if self.signal == signal.SIGKILL else ""
+            return "killed" if self.signal in (
+                signal.SIGKILL,
+                signal.SIGTERM,
+            ) else "crashed", f"worker ended by {name}{hint}"
+        last = self.last_words
+        return "fail_to_run", f"worker ended with exit code {self.exit_code}{': ' + last if last else ''}"
+
+    @property
+    def last_words(self) -> str:
+        """The last line on stderr that says something."""
+        return first_line("\n".join(reversed(self.stderr_tail.splitlines())))
+
+
+Heard = Callable[[Progress, dict[str, Any]], None]
+
+
+class Runner:
+    """Measures a plan, workload by workload."""
+
+    def __init__(
+        self, run: Run, settings: Settings, *, program: str = TORCH_PROGRAM, watch: ProgressListener | None = None
+    ) -> None:
+        """Prepare to measure into `run`.
+
+        Args:
+            run: Run to record into; open, and closed by the caller.
+            settings: How to measure.
+            program: What makes a workload runnable, as `module:callable`; see program.MakeProgram.
+            watch: Is told how it goes.
+        """
+        self._run = run
+        self._settings = settings
+        self._program = program
+        self._watch = watch or ProgressListener()
+        self._workers = 0
+        self._cost = OwnCost()
+
+    def measure(self, plan: Iterable[Workload]) -> int:
+        """Measure every workload.
+
+        Returns:
+            How many cases failed, skipped ones not counted.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C; the cases left have an outcome then, too.
+        """
+        if isinstance(plan, Sequence):
+            self._watch.plan(len(plan))
+        return sum(self.turns(plan))
+
+    def turns(self, plan: Iterable[Workload]) -> Iterator[int]:
+        """Announce the whole plan now, and measure one workload whenever asked for the next; gives how many cases failed.
+
+        Of a plan that is not known yet, as it is claimed bit by bit, each workload is announced when its turn comes, to
+        the watch, too; of others the caller has told it how many there are.
+        """
+        self._run.emit(Metric(run_id=self._run.run_id, metric="seed", value=float(self._settings.seed)))
+        known = plan if isinstance(plan, Sequence) else ()
+        return self._turns(plan, [self._announce(workload) for workload in known])
+
+    def _announce(self, workload: Workload) -> dict[str, Case]:
+        return {name: self._run.case(**workload.axes(name)) for name in workload.backends}
+
+    def _turns(self, plan: Iterable[Workload], announced: Sequence[dict[str, Case]]) -> Iterator[int]:
+        try:
+            for number, workload in enumerate(plan):
+                if not announced:
+                    self._watch.plan(1)
+                self._watch.begin(workload)
+                try:
+                    ended = self._workload(workload, announced[number] if announced else self._announce(workload))
+                except KeyboardInterrupt:
+                    for left in announced[number + 1 :]:
+                        _end(left.values(), "interrupted", reason="Ctrl-C before its turn")
+                    raise
+                self._watch.end(ended)
+                yield sum(status not in FINE for status in ended.values())
+        finally:
+            if (share := self._cost.share) is not None:
+                self._run.emit(Metric(run_id=self._run.run_id, metric="runner_cpu", value=share, unit="ratio"))
+
+    def _workload(self, workload: Workload, cases: dict[str, Case]) -> dict[str, str]:
+        """Measure one workload, in as many workers as it takes; the worst status of each backend."""
+        ended: dict[str, str] = {}
+        for name in cases.keys() & workload.skips.keys():
+            _end([cases[name]], "skipped", reason=workload.skips[name])
+            ended[name] = "skipped"
+        wrong: dict[str, str] = {}
+        while left := tuple(name for name in workload.backends if name not in ended):
+            progress = Progress()
+            try:
+                end = self._worker(replace(workload, backends=left), progress)
+            except KeyboardInterrupt:
+                unfinished = [cases[name] for name in left if name not in progress.ended]
+                _end(unfinished, "interrupted", reason="Ctrl-C", phase=progress.phase)
+                raise
+            status, reason = end.details(self._settings.timeout_s)
+            if progress.phase == REFERENCE:
+                workload = replace(workload, no_reference=f"float64 failed: {reason}")
+                continue
+            ended |= progress.ended
+            wrong |= {name: status for name, status in progress.accuracy.items() if status not in FINE}
+            missing = [name for name in left if name not in ended]
+            guilty = [progress.backend] if progress.backend in missing else missing
+            _end(
+                [cases[name] for name in guilty], status, reason=reason, phase=progress.phase,
+                exit_code=end.exit_code, signal=end.signal, stderr_tail=end.stderr_tail or None,
+            )  # fmt: skip
+            if workload.mode and progress.phase in UNJUDGED:
+                judged = "timeout" if end.timed_out else "infra_error"
+                _end(
+                    [cases[name] for name in guilty if name not in progress.accuracy],
+                    judged,
+                    kind="accuracy",
+                    reason=reason,
+                )
+            ended |= dict.fromkeys(guilty, status)
+        return {name: wrong.get(name, status) if status in FINE else status for name, status in ended.items()}
+
+    def tried(self, workload: Workload) -> tuple[str, str]:
+        """Have a worker take a few steps of the baseline: the status that ends with, and why."""
+        progress = Progress()
+        end = self._worker(replace(workload, backends=(workload.baseline,)), progress, trial=True)
+        if status := progress.ended.get(workload.baseline):
+            return status, end.last_words
+        return end.details(self._settings.timeout_s)
+
+    def _worker(self, workload: Workload, progress: Progress, *, trial: bool = False) -> End:
+        """Run one worker to its end, and nothing of it outlives this call."""
+        job = Job(
+            run_id=self._run.run_id, store=str(self._run.store.root), process=self._workers, workload=workload,
+            settings=self._settings, program=self._program, trial=trial,
+        )  # fmt: skip
+        self._workers += not trial
+        cache = tempfile.mkdtemp(prefix="bench-inductor-")  # empty, so that the cold compile is cold
+        reports, reporting = os.pipe()
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-m", f"{__package__}.worker", str(reporting)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(reporting,),
+                start_new_session=True, env={**os.environ, **caches(cache)},
+            )  # fmt: skip
+            os.close(reporting)
+            with sampled(self._run, process.pid, self._settings.sample_hz):
+                return _attend(process, job, reports, progress, _noted if trial else self._heard)
+        finally:
+            self._cost.end()
+            shutil.rmtree(cache, ignore_errors=True)
+
+    def _heard(self, progress: Progress, said: dict[str, Any]) -> None:
+        """Take what a worker says; called from the thread that listens to it."""
+        _noted(progress, said)
+        if "phase" in said:
+            if progress.phase in SAMPLED:
+                self._cost.begin()
+            self._watch.enter(progress.phase, progress.backend)
+        elif "found" in said:
+            self._watch.found(said["found"], said["numbers"])
+        elif said["kind"] == "performance":
+            self._watch.found(said["ended"], {"status": said["status"]})
+
+
+def _noted(progress: Progress, said: dict[str, Any]) -> None:
+    """Keep how far a worker got."""
+    if "phase" in said:
+        progress.phase, progress.backend = said["phase"], said["backend"]
+    elif "ended" in said:
+        (progress.accuracy if said["kind"] == "accuracy" else progress.ended)[said["ended"]] = said["status"]
+
+
+def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, heard: Heard) -> End:
+    """Wait for the worker without polling; on timeout, interruption and at its end its whole group is killed."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    tail = bytearray()
+    over: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def listen() -> None:
+        with open(reports, "rb") as lines:
+            for line in lines:
+                heard(progress, json.loads(line))
+
+    def read() -> None:
+        while chunk := process.stdout.read1(1 << 16):  # type: ignore[union-attr]
+            tail.extend(chunk)
+            del tail[:-TAIL_BYTES]
+
+    def wait() -> None:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # not reaped, so that its group cannot be another's
+        over.put(None)
+
+    listener, reader, waiter = threads = [
+        threading.Thread(target=target, daemon=True) for target in (listen, read, wait)
+    ]
+    for thread in threads:
+        thread.start()
+    timed_out = False
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(job.to_dict()).encode() + b"\n")
+            process.stdin.flush()
+        try:
+            over.get(timeout=job.settings.timeout_s)
+        except queue.Empty:
+            timed_out = True
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        waiter.join()
+        code = process.wait()
+        for thread in (listener, reader):
+            thread.join(timeout=1.0)  # a grandchild that left the group may hold a pipe open: not our concern
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+    return End(
+        exit_code=code if code >= 0 and not timed_out else None,
+        signal=-code if code < 0 and not timed_out else None,
+        timed_out=timed_out,
+        stderr_tail=clean(bytes(tail).decode("utf-8", "replace")),
+    )
+
+
+def _end(cases: Iterable[Case], status: str, **details: Any) -> None:
+    for case in cases:
+        case.outcome(status, **details)

@@ -1,0 +1,242 @@
+"""Sampling: when to time which side, how often, and when to stop. Knows nothing of models.
+
+A *side* is one of the things compared; a *block* times every side once, in random order, with every side equally often
+in every place. All samples are handed on with their phase; nothing is thrown away here.
+
+Warm-up: a side is warm once the medians of its last quarter (five samples at least) and of the quarter before differ by
+less than 1 %, or by less than those samples scatter (half their interquartile range). Quarters, since what settles slowly
+looks level to a short window. Blocks go on until every side is warm, within a fifth of the budget.
+
+Stopping: after 14 blocks, and then at counts half as large again (14, 21, 32, 48 …, so that looking often does not
+make the interval lie), sampling stops if the 95 % interval of every side's ratio to the baseline is as narrow as asked.
+"""
+
+import itertools
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .estimate import Estimate, level_of, paired
+
+FIRST_CHECK = 14
+CHECK_GROWTH = 1.5
+CLOCK_NS = 100  # two readings of perf_counter_ns, generously
+MIN_SAMPLE_NS = CLOCK_NS * 10_000  # the clock is then at most 0.01 % of a sample
+WARM_WINDOW = 5
+WARM_TOLERANCE = 0.01
+WARM_SHARE = 0.2  # of the budget
+UNTELLING = 10.0  # a precision beyond it, ±1000 %, is not written out
+MAX_LOOPS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`loops` calls together, and what disturbed them; `gauges` are metrics read right after, with their units."""
+
+    duration_ns: int
+    loops: int = 1
+    device_ns: int | None = None
+    disturbance: Mapping[str, int] = field(default_factory=dict)  # columns of `timings`
+    gauges: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+
+    @property
+    def each_ns(self) -> float:
+        """Time of one call."""
+        return max(self.duration_ns, 1) / self.loops
+
+
+Clock = Callable[[int], Reading]  # runs one side the given number of times and says how long that took
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One reading and where it stands: the side's index, its phase, its block and its position there, both from 0."""
+
+    side: int
+    phase: str  # warmup or steady
+    block: int
+    position: int
+    reading: Reading
+
+
+class SideFailed(Exception):
+    """A side raised while it was sampled; the error is its cause."""
+
+    def __init__(self, side: int) -> None:
+        super().__init__(f"side {side} failed")
+        self.side = side
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why sampling stopped, and what is known then.
+
+    `stopped` is precision, budget or repeat; `estimates` holds, for every side but the baseline, the ratio of the
+    baseline's time to its time (for a lone side, of its time to its own mean).
+    """
+
+    stopped: str
+    warm: bool
+    blocks: int
+    estimates: tuple[Estimate, ...]
+
+    @property
+    def precision(self) -> float:
+        """Half-width of the widest interval, as a fraction."""
+        return max((estimate.precision for estimate in self.estimates), default=math.inf)
+
+    def __str__(self) -> str:
+        reached = f"±{self.precision:.2%}" if self.precision < UNTELLING else "no telling interval yet"
+        why = {"precision": "precision reached", "budget": "budget spent", "repeat": "as many as asked"}[self.stopped]
+        return f"{why}: {reached} after {self.blocks} blocks{'' if self.warm else ', never settled'}"
+
+
+def balanced_orders(sides: int, rng: random.Random) -> Iterator[tuple[int, ...]]:
+    """Orders of the sides for ever; in every `sides` blocks each side stands once in each place.
+
+    Each group is a random permutation, all its rotations, shuffled: a Latin square.
+    """
+    while True:
+        row = rng.sample(range(sides), sides)
+        square = [tuple(row[shift:] + row[:shift]) for shift in range(sides)]
+        rng.shuffle(square)
+        yield from square
+
+
+def loops_for(each_ns: float) -> int:
+    """Calls that one sample needs for the clock to be negligible."""
+    return min(max(1, math.ceil(MIN_SAMPLE_NS / max(each_ns, 1.0))), MAX_LOOPS)
+
+
+def is_warm(times: Sequence[float]) -> bool:
+    """Whether the last quarter of the times is neither better nor worse than the quarter before."""
+    window = max(WARM_WINDOW, len(times) // 4)
+    if len(times) < 2 * window:
+        return False
+    recent = times[-2 * window :]
+    before, after = statistics.median(recent[:window]), statistics.median(recent[window:])
+    q1, _, q3 = statistics.quantiles(recent, n=4)
+    return abs(after - before) <= max(WARM_TOLERANCE * before, (q3 - q1) / 2)
+
+
+def check_counts() -> Iterator[int]:
+    """Numbers of blocks at which to look."""
+    count = FIRST_CHECK
+    while True:
+        yield count
+        count = math.floor(count * CHECK_GROWTH)
+
+
+class StoppingRule:
+    """When to stop; its clock starts when it is made."""
+
+    def __init__(
+        self, *, precision: float, budget_s: float, repeat: int | None = None, least: int = 1,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        """Take what was asked for.
+
+        Args:
+            precision: Half-width of the 95 % interval of every ratio at which to stop, as a fraction.
+            budget_s: Seconds for warm-up and samples together.
+            repeat: Take exactly so many blocks instead.
+            least: Blocks to take even beyond the budget.
+            now: Seconds.
+        """
+        self._precision, self._repeat, self._least, self._now = precision, repeat, least, now
+        self._deadline = now() + budget_s
+        self._checks = check_counts()
+        self._check = next(self._checks)
+
+    def stopped(self, blocks: int, known: Callable[[], Sequence[Estimate]]) -> str | None:
+        """Why to stop after so many blocks: precision, budget or repeat; None if it is to go on.
+
+        `known` is asked for what is to become precise, and only when it is time to look.
+        """
+        if self._repeat is not None:
+            return "repeat" if blocks >= self._repeat else None
+        if blocks == self._check:
+            self._check = next(self._checks)
+            if all(estimate.precision <= self._precision for estimate in known()):
+                return "precision"
+        return "budget" if blocks >= self._least and self._now() >= self._deadline else None
+
+
+class Sampler:
+    """Samples sides against the first of them, the baseline."""
+
+    def __init__(
+        self,
+        clocks: Sequence[Clock],
+        emit: Callable[[Sample], None],
+        *,
+        seed: int,
+        first_block: int = 0,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare to sample.
+
+        Args:
+            clocks: One for each side, baseline first.
+            emit: Takes every sample, at once.
+            seed: Of the order within blocks.
+            first_block: Number of the first block.
+            now: Seconds, for the budget.
+        """
+        self._clocks = clocks
+        self._emit = emit
+        self._now = now
+        self._orders = balanced_orders(len(clocks), random.Random(seed))
+        self._blocks = itertools.count(first_block)
+        self._loops = [1] * len(clocks)
+
+    def run(self, *, precision: float, budget_s: float, repeat: int | None = None) -> Verdict:
+        """Warm up, then sample until it is precise enough or the budget is spent.
+
+        Args:
+            precision: Half-width of the 95 % interval of every ratio at which to stop, as a fraction.
+            budget_s: Seconds for warm-up and samples together.
+            repeat: Take exactly so many blocks instead.
+
+        Raises:
+            SideFailed: A side raised.
+        """
+        rule = StoppingRule(precision=precision, budget_s=budget_s, repeat=repeat, now=self._now)
+        warm = self._warm_up(self._now() + WARM_SHARE * budget_s)
+        times: list[list[float]] = [[] for _ in self._clocks]
+        blocks, stopped = 0, None
+        while stopped is None:
+            self._block("steady", times)
+            blocks += 1
+            stopped = rule.stopped(blocks, lambda: estimates(times))
+        return Verdict(stopped, warm, blocks, estimates(times))
+
+    def _warm_up(self, deadline: float) -> bool:
+        """Blocks until every side is warm; whether they all became so in time."""
+        times: list[list[float]] = [[] for _ in self._clocks]
+        while True:
+            self._block("warmup", times)
+            self._loops = [loops_for(statistics.median(side[-WARM_WINDOW:])) for side in times]
+            if all(map(is_warm, times)):
+                return True
+            if self._now() >= deadline:
+                return False
+
+    def _block(self, phase: str, times: list[list[float]]) -> None:
+        block = next(self._blocks)
+        for position, side in enumerate(next(self._orders)):
+            try:
+                reading = self._clocks[side](self._loops[side])
+            except Exception as error:
+                raise SideFailed(side) from error
+            self._emit(Sample(side, phase, block, position, reading))
+            times[side].append(reading.each_ns)
+
+
+def estimates(times: Sequence[Sequence[float]]) -> tuple[Estimate, ...]:
+    """The ratio of the first side's times to each other side's, block by block; of a lone side to its own level."""
+    baseline, *others = times
+    return tuple(paired(zip(baseline, side, strict=True)) for side in others) or (level_of(baseline),)

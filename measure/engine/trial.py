@@ -1,0 +1,28 @@
+"""A trial: a worker takes a few steps of the baseline, so that the runner learns whether a batch size fits."""
+
+import traceback
+from dataclasses import replace
+
+from .messages import Reporter
+from .program import MakeProgram, ModelFailed, status_of
+from .workload import Job
+
+STEPS = 2  # the second holds what the first leaves: gradients, the optimizer's state
+
+
+def take_steps(job: Job, make: MakeProgram, reporter: Reporter) -> None:
+    """In a worker: take a few steps of the baseline, and tell how that ended; the last line on stderr says why."""
+    backend, status = job.workload.baseline, "ok"
+    workload = replace(job.workload, no_reference="nothing is judged")  # float64 is not what has to fit
+    try:
+        program = make(workload, job.settings, reporter.enter)
+        if program.missing(backend) is None:
+            step = program.prepare(backend)
+            for _ in range(STEPS):
+                step()
+            program.device.synchronize()
+    except Exception as error:
+        cause = error.__cause__ if isinstance(error, ModelFailed) and error.__cause__ else error
+        status = status_of(cause)
+        traceback.print_exception(cause)
+    reporter.ended(backend, "performance", status)

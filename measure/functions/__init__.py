@@ -1,0 +1,1 @@
+"""`bench measure function`: how long functions take, and which is faster."""

@@ -1,0 +1,188 @@
+"""`bench measure function`: how long functions take, and which is faster."""
+
+import ast
+import itertools
+import json
+import math
+from typing import Any
+
+import click
+
+from ...warehouse.console.options import share_option
+from ...warehouse.errors import BenchError, Exit, UnknownName
+from ...warehouse.store import Store
+from ..commands.plan import by_name, parameter_of
+from ..engine.workload import Settings, Workload
+from ..options import SECONDS, no_file, recorded, run_options, talk, write
+from ..system.machine_lock import alone, lock_option
+from .discovery import Group, find
+
+PROGRAMS = f"{__package__}.program"
+
+
+def argument_of(text: str) -> tuple[str, Any]:
+    """Read `NAME=VALUE`: JSON, a Python literal, or else text.
+
+    Raises:
+        BenchError: It is no such thing.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise BenchError(f"argument {text!r} has no name or no value. Write it as NAME=VALUE.")
+    for read in (json.loads, ast.literal_eval):
+        try:
+            found = read(value)
+            return name, json.loads(json.dumps(found))
+        except (ValueError, TypeError, SyntaxError):
+            continue
+    return name, value
+
+
+def _targets(ctx: click.Context, param: click.Parameter, targets: tuple[str, ...]) -> tuple[str, ...]:
+    for target in targets:
+        no_file(target)
+        module, colon, name = target.partition(":")
+        if not all(part.isidentifier() for part in [*module.split("."), *(name.split(".") if colon else ())]):
+            raise BenchError(f"{target!r} names no function and no module. Write it as module:function, or module.")
+    if len({":" in target for target in targets}) > 1:
+        raise BenchError(
+            "functions are measured as module:function, or modules with all their benchmarks: not both at once"
+        )
+    if len(set(targets)) != len(targets):
+        raise BenchError("a function was given twice: a comparison of it with itself needs another name for it")
+    return targets
+
+
+def _setup(ctx: click.Context, param: click.Parameter, target: str | None) -> str:
+    if target and ":" not in target:
+        raise BenchError(f"{target!r} names no function. Write it as module:function.")
+    return "".join(_targets(ctx, param, (target,) if target else ()))
+
+
+def _arguments(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
+    return by_name(list(map(argument_of, texts)))
+
+
+def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
+    return by_name(list(map(parameter_of, texts)))
+
+
+@click.command("function")
+@click.argument("functions", nargs=-1, required=True, metavar="MODULE:FUNCTION… | MODULE…", callback=_targets)
+@click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", callback=_arguments,
+              help="Keyword argument, as JSON, a Python literal or text; may be repeated.")  # fmt: skip
+@click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUES",
+              callback=_parameters,
+              help="Keyword argument with several values: 1,10,100 or a scan, 1..10 or 1..10..3; may be repeated.")  # fmt: skip
+@click.option("--setup", metavar="MODULE:FUNCTION", callback=_setup,
+              help="Function that makes the arguments, outside the timing, once for each function and process.")  # fmt: skip
+@click.option("--check", is_flag=True, help="Check that all return what the first returns.")
+@click.option("--name", help="What to call what they compute. [default: the first function]")
+@click.option("--filter", "text", default="", metavar="TEXT", help="Of a module, only benchmarks with this in a name.")
+@click.option("--processes", type=click.IntRange(min=1), default=3, show_default=True,
+              help="Fresh processes to measure in, one after the other.")  # fmt: skip
+@share_option("--precision", default="1%",
+              help="Half-width of the 95 % interval of the ratio (or of a lone function's time) at which to stop.")  # fmt: skip
+@click.option("--budget", "budget_s", type=SECONDS, default=10.0, show_default=True,
+              metavar="SECONDS", help="Most time to sample a comparison, all processes together.")  # fmt: skip
+@click.option(
+    "--repeat", type=click.IntRange(min=1), help="Take exactly so many samples of each in each process instead."
+)
+@click.option("--timeout", "timeout_s", type=SECONDS, default=600.0, show_default=True,
+              metavar="SECONDS", help="Most time for one process.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the order of samples.")
+@lock_option
+@run_options()
+def command(
+    functions: tuple[str, ...],
+    arguments: dict[str, Any],
+    parameters: dict[str, list[Any]],
+    setup: str,
+    check: bool,
+    name: str | None,
+    text: str,
+    processes: int,
+    precision: float,
+    budget_s: float,
+    repeat: int | None,
+    timeout_s: float,
+    seed: int,
+    lock: str,
+    sample: float | None,
+    config: str | None,
+    tags: dict[str, str],
+    fmt: str,
+    store: Store,
+) -> int:
+    """Measure functions: time and memory of a call; several against the first.
+
+    Modules are found from the present folder; of a module, all that it marks with @bench.benchmark is measured. Several
+    functions of the same arguments take turns in random order, in fresh processes, until their ratio is known as
+    precisely as asked; async ones are awaited, generators run to their end. Ends with 1 if one failed.
+
+    \b
+        bench measure function json:dumps --arg obj='{"a": [1, 2, 3]}'
+        bench measure function work:old work:new --parameter n=10,100,1000 --check
+        bench measure function benchmarks
+    """
+    from ...warehouse import recorder
+    from ..engine.progress import ProgressLines
+    from ..engine.runner import Runner
+
+    if any(":" in target for target in functions):
+        if text:
+            raise BenchError("--filter chooses among the benchmarks of modules: leave it out, or name the module alone")
+        if twice := sorted(arguments.keys() & parameters.keys()):
+            raise BenchError(f"{', '.join(twice)} has both an --arg and a --parameter: give one of them")
+        said = {key: [value] for key, value in arguments.items()} | parameters
+        groups = [Group(name or functions[0], functions, said, setup)]
+    else:
+        if arguments or parameters or setup or name:
+            raise BenchError(
+                "--arg, --parameter, --setup and --name go with module:function: benchmarks say that themselves"
+            )
+        groups = _chosen(find(functions), text)
+    plan = [
+        Workload(
+            suite="function", name=group.name, target=group.setup, mode="", device="", dtype="", batch_size=0,
+            sequence_length=None, backends=group.functions, baseline=group.functions[0],
+            parameters=dict(zip(group.parameters, values, strict=True)),
+        )
+        for _ in range(processes)
+        for group in groups
+        for values in itertools.product(*group.parameters.values())
+    ]  # fmt: skip
+    settings = Settings(
+        precision=min(precision * math.sqrt(processes), 0.99), budget_s=budget_s / processes, timeout_s=timeout_s,
+        repeat=repeat, seed=seed, sample_hz=sample,
+    )  # fmt: skip
+    with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
+        program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
+        failed, watch = 0, ProgressLines()
+        try:
+            failed = Runner(run, settings, program=program, watch=watch).measure(plan)
+        except KeyboardInterrupt:
+            run.close("interrupted", "Ctrl-C")
+    watch.close()
+    _show(store, run.run_id, fmt, precision, "--repeat" if repeat else "--budget")
+    recorded(run)
+    return Exit.FAILED if failed else Exit.OK
+
+
+def _chosen(groups: list[Group], text: str) -> list[Group]:
+    """The benchmarks with this text in their name or in one of their functions'."""
+    found = [group for group in groups if any(text in name for name in (group.name, *group.functions))]
+    if not found:
+        raise UnknownName("benchmark", text, [group.name for group in groups], where="these modules")
+    return found
+
+
+def _show(store: Store, run_id: str, fmt: str, precision: float, limit: str) -> None:
+    from ...warehouse.database import Warehouse
+    from .report import COLUMNS, HEADINGS, results
+
+    with Warehouse.open(store) as warehouse:
+        found = results(warehouse, run_id)
+    write(fmt, shown=(HEADINGS, (one.cells() for one in found)), exact=(COLUMNS, (one.values() for one in found)))
+    for note in (note for result in found for note in result.notes(precision, limit)):
+        talk(note)

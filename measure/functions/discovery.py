@@ -1,0 +1,117 @@
+"""Which benchmarks modules hold: found in a process of its own, `python -m bench.measure.functions.discovery MODULE…`."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from types import ModuleType
+from typing import Any
+
+from ...warehouse.errors import BenchError
+from .benchmarks import MARK, Benchmark
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Functions that compute the same, the reference first, as `module:function`; the setup likewise, if there is one."""
+
+    name: str
+    functions: tuple[str, ...]
+    parameters: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    setup: str = ""
+
+
+def find(modules: Sequence[str]) -> list[Group]:
+    """The benchmarks of modules, in the order written.
+
+    Raises:
+        BenchError: A module cannot be imported or holds none, or one of them cannot be measured.
+    """
+    done = subprocess.run([sys.executable, "-m", __name__, *modules], capture_output=True, text=True)
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+        raise BenchError(f"the benchmarks of {', '.join(modules)} cannot be found: {said[-1]}")
+    groups = [Group(**{**group, "functions": tuple(group["functions"])}) for group in json.loads(done.stdout)]
+    names = [group.name for group in groups]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise BenchError(
+            f"two benchmarks are called {twice!r}. If they compute the same, mark one with against= the other."
+        )
+    return groups
+
+
+def groups_of(modules: Sequence[ModuleType]) -> list[Group]:
+    """The benchmarks that modules define themselves, each with those compared with it.
+
+    Raises:
+        BenchError: A module has none, or a parameter is no list of plain values.
+    """
+    sides: dict[str, list[str]] = {}
+    references: dict[str, Any] = {}
+    targets: dict[int, str] = {}  # by identity: what a module calls a function need not be what that calls itself
+    for module in modules:
+        own = _marked(module)
+        if not own:
+            raise BenchError(
+                f"{module.__name__} marks no function with @bench.benchmark. To measure one as it is: "
+                f"bench measure function {module.__name__}:FUNCTION"
+            )
+        targets.update((id(function), target) for target, function in own.items())
+        for target, function in own.items():
+            reference = getattr(function, MARK).reference or function
+            its = targets.get(id(reference), f"{reference.__module__}:{reference.__qualname__}")
+            references[its] = reference
+            sides.setdefault(its, []).append(target)
+    return [
+        Group(
+            name=said.name or target,
+            functions=tuple(dict.fromkeys([target, *sides[target]])),
+            parameters={key: _plain(target, key, values) for key, values in said.parameters.items()},
+            setup=f"{target}.{MARK}.setup" if said.setup else "",
+        )
+        for target, said in ((target, getattr(reference, MARK)) for target, reference in references.items())
+    ]
+
+
+def _marked(module: ModuleType) -> dict[str, Any]:
+    """What a module marks itself, there or in one of its classes, by where it is found; once each."""
+    members = dict(vars(module))
+    for name, value in vars(module).items():
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            members |= {f"{name}.{inner}": getattr(value, inner) for inner in vars(value)}
+    marked = {name: value for name, value in members.items() if isinstance(getattr(value, MARK, None), Benchmark)}
+    own = {name: value for name, value in marked.items() if value.__module__ == module.__name__}
+    names = {id(value): name for name, value in reversed(own.items())}
+    return {f"{module.__name__}:{name}": value for name, value in own.items() if names[id(value)] == name}
+
+
+def _plain(target: str, key: str, values: Any) -> list[Any]:
+    try:
+        if isinstance(values, str | bytes | Mapping):
+            raise TypeError
+        found = list(json.loads(json.dumps(list(values))))
+    except (TypeError, ValueError):
+        raise BenchError(
+            f"{target}: parameter {key!r} is no list of plain values; setup= makes others of them"
+        ) from None
+    if not found:
+        raise BenchError(f"{target}: parameter {key!r} has no values, so that nothing would be measured")
+    return found
+
+
+def main() -> None:
+    """Write the groups of the modules named, as JSON; what the modules print goes to stderr."""
+    with open(os.dup(1), "w") as out:
+        os.dup2(2, 1)
+        try:
+            groups = groups_of([importlib.import_module(name) for name in sys.argv[1:]])
+        except BenchError as error:
+            sys.exit(str(error))
+        json.dump([asdict(group) for group in groups], out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""One call, measured in the process that it is made in, such as a test's."""
+
+import asyncio
+import contextlib
+import gc
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...warehouse.recorder import Case
+from ..engine.sampling import Reading, Sample, Sampler, SideFailed
+from .program import Calls, Here
+
+
+@dataclass(slots=True)
+class CallMeasurement:
+    """What is known of a call: what the first one gave, ns of one by sample, and the half-width of their interval."""
+
+    result: Any
+    times: list[float] = field(default_factory=list)
+    precision: float = math.inf  # as a fraction
+
+
+def measure_call(
+    case: Case, function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any], *,
+    precision: float, budget_s: float,
+) -> CallMeasurement:  # fmt: skip
+    """Record the first call, the peak memory of one, and samples until the time is known well enough.
+
+    The arguments are the same objects at every call, which is brought to its end (see finishing).
+
+    Args:
+        case: Case to record into; it has an outcome afterwards.
+        function: What to call.
+        positional: Its arguments by position.
+        named: Its arguments by name.
+        precision: Half-width of the 95 % interval of the time at which to stop, as a fraction.
+        budget_s: Most seconds to sample.
+    """
+    device = Here()
+
+    def record(reading: Reading, phase: str, **where: int) -> None:
+        case.timing(reading.duration_ns, phase=phase, loops=reading.loops, details={**where, **reading.disturbance})
+
+    def emit(sample: Sample) -> None:
+        record(sample.reading, sample.phase, block=sample.block, position=sample.position)
+        if sample.phase == "steady":
+            measured.times.append(sample.reading.each_ns)
+
+    with contextlib.closing(asyncio.new_event_loop()) as loop, _failing_as_outcome(case):
+        call = Calls(function, positional, named, loop, keep=True)
+        results: list[Any] = []
+        record(device.time(lambda: results.append(call()), 1), "cold")
+        measured = CallMeasurement(results.pop())
+        with device.peaks() as peaks:
+            call()
+        for peak in peaks:
+            case.memory(peak.size_bytes, source=peak.source, phase="steady", error_bound_bytes=peak.error_bound_bytes)
+        with _unseen_by_the_collector():
+            verdict = Sampler([lambda loops: device.time(call, loops)], emit, seed=0).run(
+                precision=precision, budget_s=budget_s
+            )
+        measured.precision = verdict.precision
+        case.outcome("ok", reason=str(verdict), phase="steady")
+    return measured
+
+
+@contextlib.contextmanager
+def _failing_as_outcome(case: Case) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        cause = error.__cause__ if isinstance(error, SideFailed) and error.__cause__ else error
+        status = "OOM" if isinstance(cause, MemoryError) else "fail_to_run"
+        status = "interrupted" if isinstance(cause, KeyboardInterrupt) else status
+        case.outcome(status, reason=str(cause) or type(cause).__name__, exception=type(cause).__qualname__)
+        raise cause from None
+
+
+@contextlib.contextmanager
+def _unseen_by_the_collector() -> Iterator[None]:
+    """What was there before is not searched for garbage while samples are taken."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

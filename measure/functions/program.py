@@ -1,0 +1,237 @@
+"""Functions as workloads: any callable by its `module:name`, its arguments made before the clock starts."""
+
+import asyncio
+import copy
+import functools
+import gc
+import importlib
+import itertools
+import keyword
+import math
+import operator
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...warehouse.errors import BenchError, UnknownName
+from ..engine.program import Agreement, Enter, Fact
+from ..engine.sampling import Reading
+from ..engine.workload import Settings, Workload
+from ..system.devices import Device
+from .awaiting import ending, finished
+
+TOLERANCE = 1e-9  # relative, of floats: another order of summation is no other result
+SHOWN = 100  # characters of a value that differs
+
+
+# A loop written for the call: to pass arguments any other way would cost as much as a short function takes.
+_LOOP = """
+def make(function, repeat, clock{values}):
+    {async_}def timed(loops):
+        repeats = repeat(None, loops)
+        start = clock()
+        for _ in repeats:
+            {call}
+        return clock() - start
+    return timed
+"""
+
+
+class Calls:
+    """A function with its arguments: called once, or many times in a row, each call to its end (see finishing).
+
+    What that takes shows at the first call, which is made before any is timed: a decorated coroutine function, or an
+    object that is called, need not look it. What can be awaited is, in one run of the event loop.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any],
+        loop: asyncio.AbstractEventLoop, *, keep: bool = False,
+    ) -> None:  # fmt: skip
+        """Prepare the calls.
+
+        Args:
+            function: What to call.
+            positional: Its arguments by position.
+            named: Its arguments by name.
+            loop: Event loop to await in.
+            keep: Whether the first call of a generator returns what that yields.
+
+        Raises:
+            TypeError: A name is none that an argument can have.
+        """
+        for name in named:
+            if not str(name).isidentifier() or keyword.iskeyword(str(name)):
+                raise TypeError(
+                    f"no argument can be called {name!r}; a dict that is an argument itself goes into a tuple"
+                )
+        self._call = function, positional, named
+        self._loop = loop
+        self._keep = keep
+        self._ending = ""
+
+    def __call__(self) -> Any:
+        """Call it once, and return what it gave; of a generator, what it yielded, if that is kept: only of the first."""
+        function, positional, named = self._call
+        result = function(*positional, **named)
+        self._ending = ending(result)
+        keep, self._keep = self._keep, False  # a later call's memory may be measured
+        return finished(result, keep=keep, run=self._loop.run_until_complete)
+
+    def timed(self, loops: int) -> int:
+        """Nanoseconds of so many calls."""
+        return int(finished(self._timed(loops), keep=False, run=self._loop.run_until_complete))
+
+    @functools.cached_property
+    def _timed(self) -> Callable[[int], Any]:
+        """What times a number of calls, written for them."""
+        function, positional, named = self._call
+        values = [f"_{index}" for index in range(len(positional) + len(named))]
+        names = [""] * len(positional) + [f"{name}=" for name in named]
+        call = f"function({', '.join(map(operator.add, names, values))})"
+        source = _LOOP.format(
+            values="".join(f", {value}" for value in values),
+            async_="async " if self._ending.startswith("a") else "",
+            call=f"{self._ending} _ in {call}: pass"
+            if self._ending.endswith("for")
+            else f"{self._ending} {call}".lstrip(),
+        )
+        made: dict[str, Any] = {}
+        exec(source, made)
+        timed: Callable[[int], Any] = made["make"](
+            function, itertools.repeat, time.perf_counter_ns, *positional, *named.values()
+        )
+        return timed
+
+
+class Here(Device):
+    """This process; calls are timed by a loop of their own."""
+
+    def time(self, call: Callable[[], Any], loops: int) -> Reading:
+        """Time `loops` calls together."""
+        if not isinstance(call, Calls):
+            return super().time(call, loops)
+        before = self._watch.read()
+        return Reading(call.timed(loops), loops, None, self._watch.since(before))
+
+
+class FunctionProgram:
+    """Functions of the same arguments: the backends are their names, the target what makes the arguments, if anything."""
+
+    keeps = False  # what a generator yields: there may be more of it than memory
+
+    def __init__(self, workload: Workload, settings: Settings, enter: Enter | None = None) -> None:
+        self.device = Here()
+        self._workload = workload
+        self._loop = asyncio.new_event_loop()
+
+    def missing(self, backend: str) -> str | None:
+        """Nothing is: a function that cannot be imported has failed."""
+        return None
+
+    def prepare(self, backend: str) -> Callable[[], Any]:
+        """The function with its arguments."""
+        return Calls(resolved(backend), *self._arguments(), self._loop, keep=self.keeps)
+
+    def facts(self, backend: str) -> list[Fact]:
+        """None: nothing compiles."""
+        return []
+
+    def keep(self, output: Any) -> Any:
+        """Nothing, but that there was one."""
+        return True
+
+    def trust(self, output: Any) -> Agreement | None:
+        """Nobody asked."""
+        return None
+
+    def agree(self, expected: Any, actual: Any) -> Agreement | None:
+        """Nobody asked."""
+        return None
+
+    def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
+        """None."""
+        return []
+
+    def settle(self) -> None:
+        """Take what there is so far out of the collector's sight."""
+        gc.collect()
+        gc.freeze()
+
+    def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and named arguments: the parameters, or what the setup makes of them.
+
+        Raises:
+            TypeError: The setup is a generator, which would be used up by the first call.
+        """
+        parameters = dict(self._workload.parameters)
+        if not self._workload.target:
+            return (), parameters
+        made = resolved(self._workload.target)(**parameters)
+        if ending(made).endswith("for"):
+            raise TypeError("the setup yields: have it return the arguments")
+        made = finished(made, keep=False, run=self._loop.run_until_complete)
+        if isinstance(made, dict):
+            return (), made
+        return (made if isinstance(made, tuple) else (made,)), {}
+
+
+class CheckedProgram(FunctionProgram):
+    """Functions whose results are compared with the first one's."""
+
+    keeps = True
+
+    def keep(self, output: Any) -> Any:
+        """A copy; a later call may change what it returned.
+
+        Raises:
+            BenchError: There is no copying it.
+        """
+        try:
+            return (copy.deepcopy(output),)
+        except (TypeError, copy.Error) as error:
+            raise BenchError(f"what it returns cannot be copied, to be checked: {error}. Leave out --check") from error
+
+    def trust(self, output: Any) -> Agreement | None:
+        """The first one's result is what is right."""
+        return Agreement(True, "equal", None)
+
+    def agree(self, expected: Any, actual: Any) -> Agreement | None:
+        """Whether two results are equal; floats and arrays of them up to rounding."""
+        (one,), (other,) = expected, actual
+        if same(one, other):
+            return Agreement(True, "equal", None)
+        return Agreement(False, f"{repr(other)[:SHOWN]} instead of {repr(one)[:SHOWN]}", None)
+
+
+def resolved(target: str) -> Any:
+    """What `module:name.name` names.
+
+    Raises:
+        UnknownName: The module has no such name.
+    """
+    module, _, name = target.partition(":")
+    found = importlib.import_module(module)
+    try:
+        return operator.attrgetter(name)(found)
+    except AttributeError as error:
+        raise UnknownName("function", name, dir(error.obj), where=module) from None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, where floats may differ in rounding and NaN is NaN."""
+    if hasattr(one, "__array__") or hasattr(other, "__array__"):
+        import numpy as np
+
+        a, b = np.asarray(one), np.asarray(other)
+        if a.dtype.kind in "fc" and a.shape == b.shape:
+            return bool(np.allclose(a, b, rtol=TOLERANCE, atol=0, equal_nan=True))
+        return bool(np.array_equal(a, b))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=TOLERANCE) or (one != one and other != other)
+    if isinstance(one, list | tuple) and type(one) is type(other):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    return bool(one == other)

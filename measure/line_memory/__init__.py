@@ -1,0 +1,1 @@
+"""`bench measure memory`: where a program's memory goes, line by line."""

@@ -1,0 +1,128 @@
+"""`bench measure memory`: where a program's memory goes, line by line."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...warehouse.console.options import Values
+from ...warehouse.console.tables import escape, write_text
+from ...warehouse.errors import BenchError, Exit
+from ...warehouse.store import Store
+from ..options import SECONDS, recorded, run_options, talk, write
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+    from .run import Traced
+
+SHOWN = ("lines", "steps", "source")
+
+
+@click.command("memory", context_settings={"allow_interspersed_args": False})
+@click.argument("target")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("-m", "module", is_flag=True, help="TARGET is a module to run, as python -m does.")
+@click.option(
+    "--modules", cls=Values, metavar="NAME,…", help="Modules to trace, with what is below them; * for all. "
+    "[default: what lies beside the script or under this folder and is not installed]",
+)  # fmt: skip
+@click.option("--exclude", cls=Values, metavar="NAME,…", help="Modules not to trace.")
+@click.option("--show", type=click.Choice(SHOWN), default="lines", show_default=True,
+              help="Lines that moved memory most; every step at which it moved; or annotated source.")  # fmt: skip
+@click.option("--top", type=click.IntRange(min=0), default=6, show_default=True,
+              help="Lines with the largest growth, and with the largest transients, to show.")  # fmt: skip
+@click.option("--bottom", type=click.IntRange(min=0), default=6, show_default=True,
+              help="Lines that gave back most to show.")  # fmt: skip
+@click.option("-o", "--output", "outputs", multiple=True, type=click.Path(dir_okay=False, path_type=Path),
+              help="Write annotated source, as .html or .txt; may be repeated.")  # fmt: skip
+@click.option("--timeout", type=SECONDS, metavar="SECONDS",
+              help="Most time for the program.")  # fmt: skip
+@run_options()
+def command(
+    target: str,
+    arguments: tuple[str, ...],
+    module: bool,
+    modules: tuple[str, ...],
+    exclude: tuple[str, ...],
+    show: str,
+    top: int,
+    bottom: int,
+    outputs: tuple[Path, ...],
+    timeout: float | None,
+    sample: float | None,
+    config: str | None,
+    tags: dict[str, str],
+    fmt: str,
+    store: Store,
+) -> int:
+    """Trace memory line by line, on exact numbers.
+
+    TARGET is a script with its ARGUMENTS, a module (-m), or a callable as module:callable. Options for bench go before
+    it. A line is shown with what it and all it called took at most, even if that was freed before it returned. Ends
+    with 1 if the program failed; what was measured is kept in any case.
+
+    \b
+        bench measure memory train.py --epochs 1
+        bench measure memory --modules mypackage -o memory.html -m mypackage.train
+    """
+    from ...warehouse import recorder
+    from ...warehouse.database import Warehouse
+    from ..system.process_sampler import sampled
+    from .run import program_of, trace
+    from .trace import Scope
+
+    if show == "source" and fmt != "table":
+        raise BenchError(f"annotated source is text, not {fmt}: leave out --format, or ask for --show lines")
+    for output in outputs:
+        if output.suffix not in (".html", ".txt"):
+            raise BenchError(f"annotated source is written as .html or .txt, not as {str(output)!r}")
+        if not output.parent.is_dir():
+            raise BenchError(f"there is no folder {str(output.parent)!r} to write {output.name} into")
+    program = program_of(target, arguments, module=module)
+    scope = Scope(tuple(os.path.join(folder, "") for folder in (program.folder, Path.cwd())), modules, exclude)
+    with recorder.run(config, suite="memory", store=store, source="measure", tags=tags) as run:
+        traced = trace(run, program, scope, timeout_s=timeout, beside=lambda pid, case: sampled(run, pid, sample, case))
+        if traced.interrupted:
+            run.close("interrupted", "Ctrl-C")
+    with Warehouse.open(store) as warehouse:
+        _show(warehouse, traced, show, top, bottom, fmt)
+        _annotate(warehouse, traced, outputs)
+    for note in traced.notes:
+        talk(note)
+    if traced.status != "ok":
+        talk(escape(f"{target}: {traced.status}{': ' + traced.reason if traced.reason else ''}"))
+    recorded(run, f"Draw it with: bench viz memory-lines --runs {run.run_id}")
+    return Exit.OK if traced.status == "ok" else Exit.FAILED
+
+
+def _show(warehouse: "Warehouse", traced: "Traced", show: str, top: int, bottom: int, fmt: str) -> None:
+    """Write what was asked for to stdout, and the totals to stderr."""
+    from . import annotate, report
+
+    of = (warehouse, traced.run_id, traced.case_id)
+    totals = [str(total) for total in report.totals(*of)]
+    if show == "source":
+        write_text(f"{annotate.as_text(report.notes(*of), totals)}\n")
+        return
+    if show == "steps":
+        rows = report.steps(*of)
+        write(fmt, shown=report.step_cells(rows), exact=(report.STEP_COLUMNS, rows))
+    else:
+        rows = report.lines(*of, top=top, bottom=bottom)
+        write(fmt, shown=report.line_cells(rows), exact=(report.LINE_COLUMNS, rows))
+    for total in totals:
+        talk(total)
+
+
+def _annotate(warehouse: "Warehouse", traced: "Traced", outputs: tuple[Path, ...]) -> None:
+    """Write the files of annotated source."""
+    from . import annotate, report
+
+    of = (warehouse, traced.run_id, traced.case_id)
+    for output in outputs:
+        facts, notes = [str(total) for total in report.totals(*of)], report.notes(*of)
+        title = f"Memory of {traced.name}, line by line"
+        text = annotate.as_html(notes, facts, title) if output.suffix == ".html" else annotate.as_text(notes, facts)
+        write_text(text, output)
+        talk(f"wrote {output}")

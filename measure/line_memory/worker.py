@@ -1,0 +1,170 @@
+"""The process whose lines are traced, `python -m bench.measure.line_memory.worker JOB REPORTS`.
+
+It holds as little of bench as it can, and is two processes: the first forks the second and ends as that ends. What a
+program had of memory before it called exec, its parent's included, getrusage reports for ever; a forked child starts
+from what it has. The second runs the program as Python itself would, as `__main__`, with its own arguments, stdin and
+place in sys.path, and says on the pipe REPORTS who it is and how the program ended. Both die with their parent.
+"""
+
+from . import fork_hooks as fork_hooks  # before threading, see there
+
+# isort: split
+
+import contextlib
+import ctypes
+import importlib
+import json
+import operator
+import os
+import resource
+import runpy
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..functions.awaiting import finished
+from ..system.host_memory import release_free_memory
+from .trace import LineTrace, Scope
+
+PR_SET_PDEATHSIG = 1  # prctl(2)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceJob:
+    """What to run and where to count; `kind` is script, module or callable."""
+
+    folder: str
+    kind: str
+    target: str
+    arguments: tuple[str, ...]
+    scope: Scope
+
+    def text(self) -> str:
+        """As a command-line argument."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> "TraceJob":
+        """The job of such an argument."""
+        fields = json.loads(text)
+        scope = Scope(**{name: tuple(value) for name, value in fields.pop("scope").items()})
+        return cls(**{**fields, "arguments": tuple(fields["arguments"]), "scope": scope})
+
+
+def main() -> None:
+    """Fork, and end as the child ends."""
+    job, reports = TraceJob.read(sys.argv[1]), int(sys.argv[2])
+    os.set_inheritable(reports, False)
+    _die_with_parent()
+    child = os.fork()
+    if child == 0:
+        _die_with_parent()
+        sys.exit(_child(job, reports))  # as any Python ends: what the program registered with atexit runs
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the child, and goes to both
+    signal.signal(signal.SIGTERM, lambda number, frame: os.kill(child, signal.SIGINT))
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child has left one
+        with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _child(job: TraceJob, reports: int) -> int:
+    """Run the program; its exit code."""
+    me = os.getpid()
+
+    def tell(**what: Any) -> None:
+        if os.getpid() == me:  # and no child that the program forked
+            os.write(reports, json.dumps(what).encode() + b"\n")
+
+    tell(pid=me)
+    trace, error, code = None, None, 0
+    try:
+        program = _program(job)
+        release_free_memory()
+        trace = LineTrace(Path(job.folder), job.scope)
+        trace.start()
+        program()
+        _wait_for_threads()
+    except SystemExit as stop:
+        code = _exit_code(stop)
+    except BaseException as raised:
+        error, code = raised, 1
+    if os.getpid() == me:
+        kept = trace is None or trace.finish()
+        tell(code=code, kept=kept, **(_failure(error) if error else {}))
+    return code
+
+
+def _program(job: TraceJob) -> Callable[[], Any]:
+    """What to call to run the program, everything that can be done before it done."""
+    sys.argv = [job.target, *job.arguments]
+    if job.kind == "script":
+        path = os.path.abspath(job.target)
+        sys.path[0] = os.path.dirname(path)
+        module = ModuleType("__main__")
+        module.__dict__.update(__file__=path, __builtins__=__builtins__)
+        sys.modules["__main__"] = module
+        code = compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
+        return lambda: exec(code, module.__dict__)
+    sys.path[0] = os.getcwd()
+    if job.kind == "module":
+        return lambda: runpy.run_module(job.target, run_name="__main__", alter_sys=True)
+    return lambda: _call(job.target)
+
+
+def _call(target: str) -> None:
+    """Import `module:callable` and call it, to its end."""
+    module, _, name = target.partition(":")
+    finished(operator.attrgetter(name)(importlib.import_module(module))(), keep=False)
+
+
+def _wait_for_threads() -> None:
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+
+def _exit_code(error: SystemExit) -> int:
+    """As Python does it: None is 0, what is no number is printed and means 1."""
+    if error.code is None or isinstance(error.code, int):
+        return (error.code or 0) & 0xFF
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    """What the outcome says of an exception; its traceback begins where the program does."""
+    from ..engine.messages import TAIL_BYTES, clean, first_line
+    from ..engine.program import status_of
+
+    own = os.path.dirname(os.path.dirname(__file__))  # `measure`: what awaits the program lies beside us
+    frame = error.__traceback__
+    while frame and frame.tb_frame.f_code.co_filename.startswith((own, "<frozen runpy>")):
+        frame = frame.tb_next
+    text = "".join(traceback.format_exception(type(error), error, frame))
+    sys.stderr.write(text)
+    return {
+        "status": "interrupted" if isinstance(error, KeyboardInterrupt) else status_of(error),
+        "reason": first_line(str(error)) or type(error).__name__,
+        "exception": type(error).__qualname__,
+        "message": clean(str(error)[:TAIL_BYTES]),
+        "stderr_tail": clean(text[-TAIL_BYTES:]),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`bench measure models`: plans of models, measured, resumed, shared and compared."""

@@ -1,0 +1,93 @@
+"""Baselines: a run beside an earlier one, case by case, as `bench compare` compares them."""
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from ...warehouse.console.numbers import counted, duration, ratio, times
+from ...warehouse.console.tables import write_rows
+from ...warehouse.errors import BenchError
+from ...warehouse.store import Store
+from ..engine.workload import BASELINE
+from ..options import talk
+
+Row = dict[str, Any]  # of `comparisons`
+
+
+def resolve(store: Store, name: str) -> str:
+    """The id of the run that a name means now; once this run is recorded, `latest` means another.
+
+    Raises:
+        BenchError: No run has this name.
+    """
+    from ...query.resolve import resolve_run
+    from ...warehouse.database import Warehouse
+
+    with Warehouse.open(store) as warehouse:
+        return resolve_run(warehouse, name)
+
+
+def compared(store: Store, base: str, candidate: str, models: Sequence[str]) -> list[Row]:
+    """Rows of `comparisons` for the steady latency of some models.
+
+    Raises:
+        BenchError: Neither run measured any of them.
+    """
+    from ...query.comparison.compare import compare
+    from ...query.comparison.sides import find_sides
+    from ...warehouse.database import Warehouse
+
+    with Warehouse.open(store) as warehouse:
+        sides = find_sides(warehouse, base, candidate, say=talk)
+        return compare(warehouse, *sides, where={"metric": ["latency"], "name": models}).rows
+
+
+def headings(base: str, candidate: str) -> tuple[str, ...]:
+    """Of what `rows` gives, with names for the two sides."""
+    sides = (base, candidate, "times faster", f"speedup {base}", f"speedup {candidate}")
+    return ("model", "mode", "batch", "length", "backend", *sides, "verdict")
+
+
+def rows(found: Sequence[Row]) -> list[tuple[Any, ...]]:
+    """What `headings` say, of what both sides measured: a speedup is against the baseline backend of the same side."""
+    steady = [row for row in found if row["phase"] == "steady"]
+    eager = {row["work_hash"]: row for row in steady if row["backend"] == BASELINE}
+    return [
+        (
+            row["name"], row["mode"], row["batch_size"], row["sequence_length"], row["backend"],
+            duration(row["base_value"]), duration(row["candidate_value"]), _ratio(row),
+            _speedup(eager.get(row["work_hash"]), row, "base_value"),
+            _speedup(eager.get(row["work_hash"]), row, "candidate_value"), row["verdict"],
+        )
+        for row in steady
+        if row["ratio"] is not None
+    ]  # fmt: skip
+
+
+def _ratio(row: Row) -> str:
+    return ratio(row["ratio"], row["low"], row["high"], min(row["base_n"], row["candidate_n"]), row["p"]) or "–"
+
+
+def _speedup(eager: Row | None, row: Row, side: str) -> str:
+    if eager is None or eager is row or not row[side] or not eager[side]:
+        return "–"
+    return times(eager[side] / row[side])
+
+
+def show(
+    store: Store, base: str, candidate: str, models: Sequence[str], fmt: str, sides: tuple[str, str] = ("then", "now")
+) -> None:
+    """Write the comparison for people; for programs say which command gives it. `sides` are what to call the two."""
+    if fmt not in ("table", "markdown"):
+        talk(f"compare it with: bench compare {base} {candidate} --store {store} --format {fmt}")
+        return
+    import click
+
+    with contextlib.suppress(BenchError):  # said on stderr; what was measured stands
+        found = compared(store, base, candidate, models)
+        if both := rows(found):
+            click.echo()
+            write_rows(headings(*sides), both, fmt)
+        if alone := sum(row["ratio"] is None for row in found if row["phase"] == "steady"):
+            talk(f"{counted(alone, 'case', 'was', 'were')} measured, or went well, on one side only")
+    talk(f"all metrics, intervals and reasons: bench compare {base} {candidate} --store {store}")

@@ -1,0 +1,57 @@
+"""Batch sizes that fit: halved from FIRST until a worker takes a few steps of the baseline, each try in a worker of its own.
+
+A try that does not fit is a case of its own size, skipped with the reason. On the CPU a worker may allocate no more than a
+share of the memory that is free when it starts, and if memory runs out all the same, it is the first that the kernel ends:
+no try can take the machine down. The workload that is measured then has the size found, and the same bound. That size is on
+record, so that a resumed plan does without tries.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..engine.workload import AUTO, Workload
+from .product import merged
+
+if TYPE_CHECKING:
+    from ...warehouse.recorder import Run
+    from ..engine.runner import Runner
+
+FIRST = 1024
+MISFITS = ("OOM", "killed", "timeout")  # ends that a smaller batch may not have
+FOUND = "batch_size_found"  # a metric of the baseline's case; its text is how the try ended, ok or another failure
+
+
+def fitted(plan: Sequence[Workload], run: "Run", runner: "Runner", say: Callable[[str], None]) -> list[Workload]:
+    """The plan with a size for each workload that asks for one that fits; one that fails in another way fails when measured.
+
+    Args:
+        plan: What is to be measured.
+        run: Where tries that did not fit, and what was found, are recorded.
+        runner: Gives each try its worker.
+        say: Told what each try came to.
+    """
+    return merged(
+        _largest(workload, run, runner, say) if workload.batch_size == AUTO else workload for workload in plan
+    )
+
+
+def _largest(workload: Workload, run: "Run", runner: "Runner", say: Callable[[str], None]) -> Workload:
+    for sized in sizes(workload):
+        status, reason = runner.tried(sized)
+        if status not in MISFITS:
+            break
+        if sized.batch_size > 1:
+            run.case(**sized.axes(workload.baseline)).outcome("skipped", reason=f"does not fit: {status}: {reason}")
+            say(f"{sized}: does not fit: {status}: {reason}")
+    say(f"{sized}: {'it fits' if status == 'ok' else f'{status}: {reason}'}")
+    run.case(**sized.axes(workload.baseline), announce=False).metric(FOUND, None, text=status)
+    return sized
+
+
+def sizes(workload: Workload) -> Iterator[Workload]:
+    """The workload at each size that may be tried, the largest first."""
+    size = FIRST
+    while size:
+        yield replace(workload, batch_size=size, bounded=True)
+        size //= 2

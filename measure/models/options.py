@@ -1,0 +1,178 @@
+"""Options of `bench measure models`: what to measure, how, which part of it; each is a key of plan files, too.
+
+A name in AXES may stand in every product of a plan file; one in HERE only on the command line.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import click
+
+from ...warehouse.console.options import Values, share_option
+from ...warehouse.errors import BenchError
+from ..engine.workload import AUTO, BASELINE, DTYPES, MODES, Workload
+from ..options import SECONDS, run_options
+from ..pytorch.settings import knob_options
+from ..system.machine_lock import lock_option
+from .selection import fleet_name, part_of, pattern
+
+AXES = ("suites", "models", "backends", "modes", "batch_sizes", "sequence_lengths", "dtypes", "devices")
+HERE = ("plan_file", "only", "keep", "leave", "leave_exactly", "part", "fleet", "resume", "retry", "baseline",
+        "revisions", "rounds", "print_only", "print_commands", "lock", "fmt", "store")  # fmt: skip
+RETRIES = ("failed", "timeout", "skipped")
+QUICK_PRECISION, QUICK_BUDGET_S = 0.03, 4.0
+
+_CLASS = re.compile(r"(?<=[^\\]),(?=class:)")
+
+Decorator = Callable[[Any], Any]
+
+
+class Suites(Values):
+    """Values of which one may be `path:FILE,class:NAME`; that comma divides nothing."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[Any, ...]:
+        """Split at the other commas."""
+        return super().type_cast_value(ctx, [_CLASS.sub(r"\\,", text) for text in value or ()])
+
+
+def device_name(text: str) -> str:
+    """A device as torch names it.
+
+    Raises:
+        BenchError: It is none of cpu, cuda and cuda:N.
+    """
+    kind, colon, index = text.partition(":")
+    if kind not in ("cpu", "cuda") or (colon and (kind == "cpu" or not index.isdecimal())):
+        raise BenchError(f"no device {text!r}. There are: cpu, cuda, cuda:N.")
+    return text
+
+
+def batch_size(text: str) -> int:
+    """A batch size; `auto` is one that is to be found.
+
+    Raises:
+        BenchError: It is neither.
+    """
+    if text == "auto":
+        return AUTO
+    if not text.isdecimal() or int(text) < 1:
+        raise BenchError(f"{text!r} is no batch size. Write a number of 1 or more, or auto.")
+    return int(text)
+
+
+def _stack(*options: Decorator) -> Decorator:
+    def apply(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return apply
+
+
+_COUNT = click.IntRange(min=1)
+
+axis_options = _stack(
+    click.option("--suites", cls=Suites, default=["builtin"],
+                 help="Sets of models, or path:FILE,class:NAME. [default: builtin]"),
+    click.option("--models", cls=Values, help="Models of the suites; all if left out."),
+    click.option("--backends", cls=Values, default=[BASELINE, "inductor"],
+                 help="Backends, beside eager, the baseline. [default: eager inductor]"),
+    click.option("--modes", cls=Values, value_type=click.Choice(MODES), default=["inference"],
+                 help="inference, training. [default: inference]"),
+    click.option("--batch-sizes", cls=Values, value_type=click.types.FuncParamType(batch_size),
+                 help="Batch sizes; auto is the largest of 1024, 512 … that fits. Each model's own if left out."),
+    click.option("--sequence-lengths", cls=Values, value_type=_COUNT,
+                 help="Sequence lengths, for models that have them."),
+    click.option("--dtypes", cls=Values, value_type=click.Choice(DTYPES), default=["float32"],
+                 help=f"{', '.join(DTYPES)}. [default: float32]"),
+    click.option("--devices", cls=Values, value_type=click.types.FuncParamType(device_name), default=["cpu"],
+                 help="cpu, cuda, cuda:N. [default: cpu]"),
+)  # fmt: skip
+
+setting_options = _stack(
+    share_option("--precision", default=None,
+                 help="Half-width of a speedup's 95 % interval at which to stop. [default: 1%]"),
+    click.option("--budget", "budget_s", type=SECONDS, metavar="SECONDS",
+                 help="Most time to sample a workload. [default: 20]"),
+    click.option("--repeat", type=_COUNT, help="Take exactly so many samples of each case instead."),
+    click.option("--quick", is_flag=True,
+                 help=f"Precision {QUICK_PRECISION:.0%} and a budget of {QUICK_BUDGET_S:g} s, unless given."),
+    click.option("--timeout", "timeout_s", type=SECONDS, default=2000.0, show_default=True, metavar="SECONDS",
+                 help="Most time for one workload's worker."),
+    click.option("--threads", type=_COUNT, help="Threads torch computes with; an axis of the case."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of weights, inputs and the order of samples."),
+    lock_option,
+    click.option("--warm-start", is_flag=True,
+                 help="Make the first calls again in a second process, with the compile caches the first one left."),
+    click.option("--profile", is_flag=True, help="Keep a profiler trace of one call of each backend."),
+    click.option("--memory-snapshot", is_flag=True, help="Keep a snapshot of a GPU's memory over one call of each."),
+    click.option("--inspect", is_flag=True, help="Keep the operators a model runs, with inputs, and its captured graphs."),
+    click.option("--minify", is_flag=True,
+                 help="Of a wrong output, keep the smallest script that shows it, by torch's minifier, within 5 minutes."),
+    run_options(),
+    knob_options,
+)  # fmt: skip
+
+_PATTERN = click.types.FuncParamType(pattern)
+selection_options = _stack(
+    click.option("--only", cls=Values, metavar="NAME…", help="Measure only these models of the plan."),
+    click.option("--filter", "keep", multiple=True, type=_PATTERN, metavar="REGEX",
+                 help="Measure only models whose name has it, in either case; of several, any."),
+    click.option("--exclude", "leave", multiple=True, type=_PATTERN, metavar="REGEX",
+                 help="Leave out models whose name has it."),
+    click.option("--exclude-exact", "leave_exactly", cls=Values, metavar="NAME…", help="Leave out these models."),
+    click.option("--partition", "part", type=part_of, metavar="I/N",
+                 help="Measure the I-th of N parts, of about equal work; together they are the plan."),
+    click.option("--fleet", type=click.types.FuncParamType(fleet_name), metavar="NAME",
+                 help="Share the plan with other machines that measure it under this name into this store: each workload"
+                      " is measured by one of them."),
+    click.option("--resume", is_flag=True,
+                 help="Leave out cases whose outcome this store knows, of the same settings, commit and machine."),
+    click.option("--retry", type=click.Choice(RETRIES),
+                 help="Resume, but measure again what failed, took too long, or was skipped."),
+    click.option("--baseline", metavar="RUN", help="Compare with this run at the end: an id, config, commit or latest."),
+    click.option("--revisions", cls=Values, metavar="REV…",
+                 help="Measure these git revisions in turn, each in a worktree, and compare them with the first."),
+    click.option("--rounds", type=_COUNT, default=3, show_default=True, help="Runs of each revision."),
+    click.option("--print", "print_only", is_flag=True, help="Print the cases and run nothing."),
+    click.option("--print-commands", is_flag=True, help="Print a command for each workload and run nothing."),
+)  # fmt: skip
+
+
+def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Iterable[click.Parameter]) -> str:
+    """The shell command that measures one workload.
+
+    Args:
+        workload: What to measure.
+        settings: Values of the options that are no axes, by parameter name.
+        parameters: Those of the command.
+    """
+    file = f"path:{workload.target.rpartition(':')[0]}" if workload.target.startswith("/") else None
+    size = "auto" if workload.batch_size == AUTO else workload.batch_size or None
+    axes = {
+        "suites": [file or workload.suite], "models": [workload.name], "backends": workload.backends, "modes": [workload.mode],
+        "batch_sizes": [size], "sequence_lengths": [workload.sequence_length],
+        "dtypes": [workload.dtype], "devices": [workload.device],
+    }  # fmt: skip
+    words = ["bench", "measure", "models"]
+    for parameter in parameters:
+        name = parameter.opts[-1]
+        unsaid: tuple[Any, ...] = (parameter.default, None, {}, ())
+        if parameter.name in AXES:
+            words += spelt(name, axes[parameter.name])
+        elif (value := settings.get(parameter.name or "")) is not False and value not in unsaid:
+            if isinstance(value, Mapping):
+                words += [word for pair in value.items() for word in (name, "=".join(pair))]
+            else:
+                words += [name] if value is True else spelt(name, value if isinstance(value, tuple) else [value])
+    return shlex.join(words)
+
+
+def spelt(name: str, values: Iterable[Any]) -> list[str]:
+    """An option and its values as words, such that none is taken for an option or for two values."""
+    texts = [str(value).replace(",", "\\,") for value in values if value is not None]
+    if any(text.startswith("-") for text in texts):
+        return [f"{name}={text}" for text in texts]
+    return [name, *texts] if texts else []

@@ -1,0 +1,161 @@
+"""What a measurement prints at its end: one row per case, read from the views, and what is worth knowing of it."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import click
+
+from ...warehouse.console.numbers import duration, ratio, size
+from ..engine.estimate import doubt
+from ..engine.workload import BASELINE, FINE
+from ..options import Table, talk, write
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+FAILURES = ("failed", "status", "phase", "reason")
+
+# The cases of the run, and of other runs those that belong to the plan and that the run has not.
+_QUERY = """
+SELECT
+    run_id, suite, name AS model, mode, device, dtype, batch_size, sequence_length, parameters, backend, status, reason,
+    phase, accuracy, accuracy_reason, median_ns, samples, speedup, low, high, blocks, p, p_unpaired, compile_ns,
+    peak_bytes, revision
+FROM model_results
+WHERE run_id = $run OR list_contains(map_keys($known::MAP(VARCHAR, VARCHAR)), case_id)
+    AND run_id = ($known::MAP(VARCHAR, VARCHAR))[case_id]
+    AND case_id NOT IN (SELECT case_id FROM cases WHERE run_id = $run)
+ORDER BY run_id, line, announced_at
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One case of the run. Times in ns, memory in bytes; None is unknown or not applicable."""
+
+    run_id: str
+    suite: str | None
+    model: str
+    mode: str
+    device: str
+    dtype: str
+    batch_size: int | None
+    sequence_length: int | None
+    parameters: str | None
+    backend: str
+    status: str | None
+    reason: str | None
+    phase: str | None
+    accuracy: str | None
+    accuracy_reason: str | None
+    median_ns: float | None
+    samples: int
+    speedup: float | None
+    low: float | None
+    high: float | None
+    blocks: int | None
+    p: float | None
+    p_unpaired: float | None
+    compile_ns: float | None
+    peak_bytes: int | None
+    revision: str | None
+
+    @property
+    def title(self) -> str:
+        """The case in words, without what is usual."""
+        sizes = [str(x) for x in (self.batch_size, self.sequence_length) if x is not None]
+        of = f"@{self.revision}" if self.revision else ""
+        parts = [self.model, self.mode, " x ".join(sizes), *self.unusual, self.backend, of]
+        return " ".join(part for part in parts if part)
+
+    @property
+    def unusual(self) -> list[str]:
+        """Axes that have no column of their own, where they are not the usual ones."""
+        parameters = [f"{key}={value}" for key, value in json.loads(self.parameters or "{}").items()]
+        return [x for x, usual in ((self.dtype, "float32"), (self.device, "cpu")) if x != usual] + parameters
+
+    @property
+    def judged(self) -> str:
+        """The status, or that the output was wrong."""
+        return str(self.accuracy if self.wrong else self.status)
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it ran well and its output is not right."""
+        return self.status == "ok" and self.accuracy not in (None, *FINE)
+
+    @property
+    def blamed(self) -> tuple[str | None, str | None]:
+        """The phase that a failure is of, and its reason; outputs are judged after the first call."""
+        return ("cold", self.accuracy_reason) if self.wrong else (self.phase, self.reason)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it counts against the run."""
+        return self.judged not in FINE
+
+    def cells(self) -> tuple[str | int | None, ...]:
+        """The row of the table; what is wrong is compared with nothing, however fast it is."""
+        gained = (None,) * 5 if self.failed else (self.speedup, self.low, self.high, self.blocks, self.p)
+        return (
+            " ".join([self.model, *self.unusual]), self.mode, self.batch_size, self.sequence_length, self.backend,
+            duration(self.median_ns), ratio(*gained) or "–",
+            duration(self.compile_ns), size(self.peak_bytes), self.judged,
+        )  # fmt: skip
+
+    def note(self) -> str | None:
+        """What the row cannot say: how precise it is and why no more so, what it could not see, why it was skipped."""
+        if self.status == "skipped":
+            return f"{self.title}: skipped: {self.reason}"
+        if self.failed or self.backend == BASELINE:
+            return None
+        said = None
+        if self.speedup is not None and self.low is not None and self.high is not None and math.isfinite(self.high):
+            said = doubt(self.speedup, self.low, self.high)
+        return "; ".join(filter(None, (f"{self.title}: {self.reason or 'measured'}", said)))
+
+
+HEADINGS = ("model", "mode", "batch", "length", "backend", "median", "speedup", "compile", "memory", "status")
+COLUMNS = tuple(field.name for field in fields(CaseResult))
+
+
+def results(warehouse: "Warehouse", run_id: str, *, known: Mapping[str, str] | None = None) -> list[CaseResult]:
+    """The cases of a run, in the order of its plan.
+
+    Args:
+        warehouse: Where they are.
+        run_id: The run.
+        known: Cases of other runs that belong to the plan, case_id -> run_id; those that the run has not come first.
+    """
+    return [CaseResult(*row) for row in warehouse.rows(_QUERY, {"run": run_id, "known": dict(known or {})})]
+
+
+def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
+    """What bench doctor said last of the machine of a run, in a sentence."""
+    rows = warehouse.rows(
+        "SELECT noise_floor, measured_at FROM noise_floors JOIN runs USING (environment_id, host)"
+        " WHERE runs.run_id = ? AND noise_floor IS NOT NULL ORDER BY measured_at DESC LIMIT 1",
+        [run_id],
+    )
+    if not rows:
+        return None
+    ((floor, when),) = rows
+    return f"the noise floor of this machine was {floor:.2%} at {when:%F %H:%M} UTC (bench doctor)"
+
+
+def show(found: Sequence[CaseResult], fmt: str) -> None:
+    """Write a row for each case, then for people one for each failure, and to stderr what rows cannot say."""
+    exact = ([getattr(result, name) for name in COLUMNS] for result in found)
+    shown: Table = HEADINGS, [result.cells() for result in found]
+    if any(result.revision for result in found):
+        shown = ("revision", *HEADINGS), [(result.revision, *result.cells()) for result in found]
+    write(fmt, shown=shown, exact=(COLUMNS, exact))
+    failures = [(one.title, one.judged, *one.blamed) for one in found if one.failed and one.status != "interrupted"]
+    if failures and fmt in ("table", "markdown"):
+        click.echo()
+        write(fmt, shown=(FAILURES, failures), exact=((), ()))
+    for note in filter(None, (result.note() for result in found)):
+        talk(note)

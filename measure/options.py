@@ -1,0 +1,127 @@
+"""What every measuring command shares: options of the run, how its rows are written, and how to talk to a person."""
+
+import math
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..warehouse.console.options import format_option, store_option
+from ..warehouse.errors import BenchError
+
+if TYPE_CHECKING:
+    from ..warehouse.recorder import Run
+
+
+MOST = 1e9
+
+
+class Finite(click.FloatRange):
+    """A range of numbers below MOST: neither nan, which no bound keeps out, nor inf, nor more seconds than a wait can last."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read one."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number) or number > MOST:
+            self.fail(f"{value!r} is no number up to {MOST:,.0f}.", param, ctx)
+        return number
+
+
+SECONDS = Finite(min=0, min_open=True)
+Table = tuple[Sequence[str], Iterable[Sequence[Any]]]  # headings and rows
+
+
+def _tags(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise BenchError(f"tag {pair!r} has no value. Write it as KEY=VALUE.")
+    return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
+
+
+config_option: Callable[[Any], Any] = click.option(
+    "--config", help="Label to compare this run by; the git branch if left out."
+)
+tags_option: Callable[[Any], Any] = click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=_tags,
+    help="Label of your own; may be repeated.",
+)
+
+
+def sample_option(default: float | None = None) -> Callable[[Any], Any]:
+    """`--sample HZ`: how often the sampler looks; passed on as `sample`, to give to `sampler.sampled`."""
+    return click.option(
+        "--sample",
+        type=Finite(min=0.01, max=1000),
+        default=default,
+        show_default=default is not None,
+        metavar="HZ",
+        help="Record memory, CPU and GPU use over time, looking so many times a second.",
+    )
+
+
+def no_file(target: str) -> None:
+    """Refuse `folder/file.py:function`.
+
+    Raises:
+        BenchError: That is what it is.
+    """
+    file, colon, name = target.partition(":")
+    if file.endswith(".py") and os.path.isfile(file):
+        module = os.path.normpath(file).removesuffix(".py").replace(os.sep, ".")
+        raise BenchError(f"{file} is a file: name its module, as it is imported from here: {module}{colon}{name}")
+
+
+def run_options(sample_hz: float | None = None) -> Callable[[Any], Any]:
+    """Options of every run whose rows are written at its end: sample (in Hz, by default), config, tags, fmt, store."""
+
+    def add(command: Any) -> Any:
+        for option in (store_option, format_option, tags_option, config_option, sample_option(sample_hz)):
+            command = option(command)
+        return command
+
+    return add
+
+
+def write(fmt: str, *, shown: Table, exact: Table) -> None:
+    """Write rows to stdout: as a person reads them, or for programs the exact values."""
+    from ..warehouse.console.tables import write_rows
+
+    headings, rows = shown if fmt in ("table", "markdown") else exact
+    write_rows(headings, list(rows), fmt)
+
+
+def recorded(run: "Run", then: str | None = None) -> None:
+    """Say where a run was recorded, and what to do with it next; if left out, to ask for its samples.
+
+    This comes last. A command that Ctrl-C meets closes its run as interrupted, and shows what is known, before it ends.
+
+    Raises:
+        KeyboardInterrupt: The run was interrupted.
+    """
+    then = then or f"Every sample of it:\n  bench sql \"FROM samples WHERE run_id = '{run.run_id}'\""
+    talk(f"recorded as run {run.run_id} in {run.store}. {then}")
+    if run.status == "interrupted":
+        raise KeyboardInterrupt
+
+
+def talk(text: str) -> None:
+    """Say something to a person, on stderr."""
+    click.echo(text, err=True)
+
+
+def progress(text: str) -> None:
+    """A line on stderr; on a terminal, each writes over the one before, and an empty one wipes it."""
+    from ..warehouse.console.tables import obeys
+
+    if obeys(sys.stderr):
+        width = shutil.get_terminal_size().columns - 1
+        click.echo(f"\r\x1b[K{text[:width]}", nl=False, err=True)
+    elif text:
+        talk(text)

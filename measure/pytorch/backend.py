@@ -1,0 +1,59 @@
+"""A backend: one way to run a model. `registry` has those there are."""
+
+import contextlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What a backend may know of the calls to come."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] | None = None
+    device: str = "cpu"
+    mode: str = "inference"
+    fullgraph: bool = False
+    dynamic: bool | None = None  # None leaves torch's own choice
+    target: str = ""  # what the module was made of, see loading
+
+
+Prepare = Callable[[Any, Example], Callable[..., Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One way to run a model.
+
+    `prepare` turns a module and an example into what is called in the module's place; it is part of the first call.
+    `missing` takes a device and says, with the cure, why the backend cannot run there; None if it can. `needs` are
+    packages, each with its install line. `dynamo` tells whether torch._dynamo's counters are about it, `training`
+    whether it can train, `changes` whether it changes the module, and so gets a copy, and `rough` whether what it gives is
+    meant to differ, and is judged by its cosine with eager's.
+    """
+
+    name: str
+    prepare: Prepare
+    missing: Callable[[str], str | None] = lambda device: None
+    needs: Mapping[str, str] | None = None
+    dynamo: bool = False
+    training: bool = True
+    changes: bool = False
+    rough: bool = False
+
+    def unavailable(self, device: str, mode: str) -> str | None:
+        """Why a workload is not to be run by this backend; None if it is."""
+        if mode == "training" and not self.training:
+            return f"{self.name} is for inference only"
+        for package, cure in (self.needs or {}).items():
+            if not _found(package):
+                return f"{package} is not installed. Install it with: {cure}"
+        return self.missing(device)
+
+
+def _found(package: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return importlib.util.find_spec(package) is not None
+    return True  # it is there, though it has no spec

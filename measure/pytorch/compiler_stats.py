@@ -1,0 +1,116 @@
+"""What torch's compiler did: its own counters, the reasons it broke graphs for, and where its time went."""
+
+import os
+import re
+from collections import Counter
+from typing import Any
+
+from ..engine.program import Fact
+
+GRAPH_BREAK = "graph_break:"  # and the reason: read by the view graph_break_reasons
+PHASE = "compile_phase:"
+RECOMPILE = "recompile:"  # and the reason
+
+
+def caches(folder: str) -> dict[str, str]:
+    """The environment in which torch's compilers keep their code in a folder."""
+    return {"TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": os.path.join(folder, "triton")}
+
+
+def own_cache(folder: str) -> None:
+    """Let what is compiled next find nothing but what lies in a folder of this name: caches in memory are emptied.
+
+    The folder lies in the one the runner made for this worker; a worker that finds something there starts warm.
+    """
+    from torch._inductor.utils import clear_caches
+
+    clear_caches()
+    root = os.environ.setdefault("BENCH_COMPILE_CACHE", os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))
+    if root:
+        os.environ |= caches(os.path.join(root, re.sub(r"\W", "_", folder)))
+
+
+def forget() -> None:
+    """Count from zero, for the next backend; what is compiled stays."""
+    from torch._dynamo import utils
+
+    utils.counters.clear()
+    utils.graph_break_reasons.clear()
+    utils.compilation_time_metrics.clear()
+    utils.clear_compilation_metrics()
+
+
+def facts() -> list[Fact]:
+    """Everything counted since the last time: by counter, by graph break, by recompilation, by phase of compiling."""
+    from torch._dynamo import utils
+
+    compiled = utils.get_compilation_metrics()
+    found = [
+        *_counters(utils.counters, compiled),
+        *_breaks(utils.counters["graph_break"], utils.graph_break_reasons),
+        *_recompiles(compiled),
+        *_phases(utils.compilation_time_metrics),
+    ]
+    forget()
+    return found
+
+
+def _counters(counters: Any, compiled: list[Any]) -> list[Fact]:
+    """The counters PyTorch's own benchmarks report, by the names they have there, and those of the caches."""
+    stats, cache = counters["stats"], counters["inductor"]
+    autograd, breaks = counters["compiled_autograd"], counters["graph_break"]
+    return [
+        Fact("calls_captured", stats["calls_captured"]),
+        Fact("unique_graphs", stats["unique_graphs"]),
+        Fact("graph_breaks", sum(breaks.values()), better="lower"),
+        Fact("unique_graph_breaks", len(breaks), better="lower"),
+        Fact("autograd_captures", autograd["captures"]),
+        Fact("autograd_compiles", autograd["compiles"]),
+        Fact("cudagraph_skips", cache["cudagraph_skips"], better="lower"),
+        Fact("recompiles", sum(map(_again, compiled)), better="lower"),
+        Fact("fxgraph_cache_hits", cache["fxgraph_cache_hit"]),
+        Fact("fxgraph_cache_misses", cache["fxgraph_cache_miss"]),
+    ]
+
+
+def _again(compiled: Any) -> bool:
+    """Whether a compilation was of code this backend had compiled before."""
+    return bool(compiled.recompile_reason) and "BACKEND_MATCH" not in compiled.recompile_reason
+
+
+def _breaks(counted: Any, reasons: list[Any]) -> list[Fact]:
+    """Each reason and place once, and how often; a reason that left no place has no text."""
+    found = Counter((shortened(reason.reason), stack(reason.user_stack)) for reason in reasons)
+    seen = {reason for reason, _ in found}
+    more = Counter({(short, ""): n for reason, n in counted.items() if (short := shortened(reason)) not in seen})
+    return [
+        Fact(GRAPH_BREAK + reason, n, better="lower", text=where or None)
+        for (reason, where), n in (found + more).items()
+    ]
+
+
+def _recompiles(compiled: list[Any]) -> list[Fact]:
+    found = Counter(
+        (shortened(one.recompile_reason), f"{one.co_filename}:{one.co_firstlineno} in {one.co_name}")
+        for one in compiled
+        if _again(one)
+    )
+    return [Fact(RECOMPILE + reason, n, better="lower", text=where) for (reason, where), n in found.items()]
+
+
+def _phases(times: dict[str, list[float]]) -> list[Fact]:
+    """Where compiling spent its time; phases lie within each other, so their sum says nothing."""
+    return [Fact(PHASE + name, sum(seconds) * 1e9, "ns") for name, seconds in times.items()]
+
+
+def shortened(reason: str) -> str:
+    """A reason in one line: what happened and its explanation, without hints, and without addresses, which differ."""
+    head, _, rest = reason.partition("\n")
+    explained = re.search(r"^\s*Explanation: (.*)", rest, re.M)
+    text = f"{head.strip()}: {explained[1].strip()}" if explained else head.strip()
+    return re.sub(r"^\d+/\d+: |( at | \(id=)0x[0-9a-f]+\)?", "", text)[:500]
+
+
+def stack(frames: list[Any]) -> str:
+    """Where in the user's code it happened, the innermost last: `file.py:12 in forward`, a line for each frame."""
+    return "\n".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)

@@ -1,0 +1,72 @@
+"""Backends that take a model out of Python before it runs: each turns a module and an example into what is called."""
+
+import inspect
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .backend import Example
+
+Call = Callable[..., Any]
+
+
+def _exported(module: Any, example: "Example") -> Any:
+    import torch
+
+    return torch.export.export(module, example.args, dict(example.kwargs or {}))
+
+
+def export(module: Any, example: "Example") -> Call:
+    """The graph torch.export finds, run operator by operator."""
+    call: Call = _exported(module, example).module()
+    return call
+
+
+def aotinductor(module: Any, example: "Example") -> Call:
+    """The exported graph compiled to a shared library, loaded back."""
+    import torch
+
+    with tempfile.TemporaryDirectory(prefix="bench-aotinductor-") as folder:
+        package = torch._inductor.aoti_compile_and_package(
+            _exported(module, example), package_path=str(Path(folder) / "model.pt2")
+        )
+        call: Call = torch._inductor.aoti_load_package(package)
+    return call
+
+
+def torchscript(module: Any, example: "Example") -> Call:
+    """The operators of one call, traced."""
+    import torch
+
+    trace: Any = torch.jit.trace
+    how = {"strict": False, "check_trace": False}  # dicts may come out, and eager is compared with anyway
+    if not example.kwargs:
+        call: Call = trace(module, example.args, **how)
+    else:  # it takes inputs by place or by name, and not both
+        named = inspect.signature(module.forward).bind(*example.args, **example.kwargs).arguments
+        call = trace(module, example_kwarg_inputs=named, **how)
+    return call
+
+
+def onnxruntime(module: Any, example: "Example") -> Call:
+    """The exported graph as ONNX, run by ONNX Runtime; its outputs are a list, in the order of the model's tensors."""
+    import onnxruntime as ort
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    with tempfile.TemporaryDirectory(prefix="bench-onnx-") as folder:
+        path = Path(folder) / "model.onnx"
+        program = torch.onnx.export(module, example.args, kwargs=dict(example.kwargs or {}), dynamo=True)
+        assert program is not None
+        program.save(str(path))
+        own = ["CUDAExecutionProvider"] if example.device.startswith("cuda") else []
+        session = ort.InferenceSession(str(path), providers=[*own, "CPUExecutionProvider"])
+    names = [given.name for given in session.get_inputs()]
+
+    def call(*args: Any, **kwargs: Any) -> list[Any]:
+        given = [x.detach().cpu().numpy() for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+        return [torch.from_numpy(y) for y in session.run(None, dict(zip(names, given, strict=True)))]
+
+    return call

@@ -1,0 +1,65 @@
+"""The minifier: the smallest graph that a compiler computes wrongly, as a script that shows it, by torch's own minifier.
+
+`minifier_process` makes the first call with torch told to compare every graph with eager's and to leave a script that
+minifies the first graph that differs. That script is then run; what it leaves, `repro.py`, needs torch and nothing else.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from ..engine.program import Fact
+from ..engine.workload import Settings, Workload
+
+REPRO = "minifier_repro"
+BUDGET_S = 300.0
+ALL_RIGHT = "no graph is wrong by torch's minifier: the error is between graphs, or within its tolerance"
+FAILS = {"TORCHDYNAMO_REPRO_AFTER": "dynamo", "TORCHDYNAMO_REPRO_LEVEL": "4"}  # 4: accuracy
+
+
+def repro(workload: Workload, settings: Settings, backend: str, folder: Path, budget_s: float = BUDGET_S) -> Fact:
+    """Look for the smallest graph that a backend computes wrongly.
+
+    Args:
+        workload: What it computes wrongly.
+        settings: How it was measured.
+        backend: One of torch.compile's.
+        folder: Where to work; everything it leaves stays there.
+        budget_s: Seconds for all of it.
+
+    Returns:
+        The size of the script in bytes, and its path; without a size why there is none.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    told = json.dumps([asdict(replace(workload, backends=(backend,))), asdict(settings)])
+    environment = {**os.environ, **FAILS, "TORCH_COMPILE_DEBUG_DIR": str(folder)}
+    until = time.monotonic() + budget_s
+    late = f"the minifier took longer than {budget_s:g} s"
+    try:
+        ended = _run([sys.executable, "-m", f"{__package__}.minifier_process"], folder, until, told, environment)
+        launcher = next(folder.rglob("minifier_launcher.py"), None)
+        if launcher is None:
+            return Fact(REPRO, None, text=f"the minifier ended with {ended}" if ended else ALL_RIGHT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            _run([sys.executable, launcher.name], launcher.parent, until)
+            late = "the minifier failed"
+    except subprocess.TimeoutExpired:
+        return Fact(REPRO, None, text=late)
+    script = launcher.with_name("repro.py")  # rewritten whenever a smaller graph is found, so that the last stands
+    if not script.exists():
+        return Fact(REPRO, None, text=f"{late}. Go on with: python {launcher}")
+    return Fact(REPRO, script.stat().st_size, "bytes", text=str(script))
+
+
+def _run(
+    words: list[str], folder: Path, until: float, told: str = "", environment: dict[str, str] | None = None
+) -> int:
+    return subprocess.run(
+        words, cwd=folder, env=environment, input=told, text=True, timeout=max(until - time.monotonic(), 1.0),
+        stdout=sys.stderr.fileno(), stderr=subprocess.STDOUT,
+    ).returncode  # fmt: skip

@@ -1,0 +1,226 @@
+"""A torch model made runnable by any number of backends."""
+
+import contextlib
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..engine.program import REFERENCE, Agreement, Enter, Fact, ModelFailed, status_of
+from ..engine.workload import BASELINE, Settings, Workload
+from ..system.devices import Device, device
+from . import accuracy, compiler_stats, inspection, minifier, profiles, registry
+from .backend import Backend, Example
+from .loading import build
+from .ranks import Ranks, spread
+from .settings import RANKS, Knobs
+from .step import PreparedModel, mark_batch, step, turned, types
+
+if TYPE_CHECKING:
+    from .accuracy import Tensors
+
+REFERENCE_SIZE = 6  # times the weights: twice as wide, with gradients, and as much again for what lies between
+
+
+class TorchProgram:
+    """One torch model at one size, for any number of backends, each with weights of its own where it changes them."""
+
+    def __init__(self, workload: Workload, settings: Settings, enter: Enter = lambda phase: None) -> None:
+        """Build the model and its inputs, the same for the same seed.
+
+        Raises:
+            ModelFailed: They could not be built.
+        """
+        import torch
+
+        if settings.threads is not None:
+            torch.set_num_threads(settings.threads)
+        torch.set_grad_enabled(workload.mode == "training")
+        self._workload = workload
+        self._settings = settings
+        self._start_ns = 0
+        self._rough = False  # whether the backend prepared last is
+        self._wrong: set[str] = set()  # backends that do not agree with eager
+        self._last = BASELINE  # backend prepared last
+        self._knobs = Knobs.of(workload.parameters)
+        self.device: Device = device(workload.device, flush_l2=self._knobs.flush_l2)
+        if self.device.missing() is not None:
+            return
+        try:
+            self._knobs.apply(torch, workload.device)
+            self._reseed()
+            built = build(workload)
+            original = PreparedModel(built.module, built.args, built.kwargs)
+            self._reference, self._unchecked = self._float64(original, enter)
+            dtype, self._amp = types(workload.dtype, workload.device)
+            self._model = turned(original.cast(workload.device, dtype), self._knobs, workload.mode)
+            if self._knobs.dynamic_batch:
+                mark_batch(self._model, workload.batch_size)
+            self._ranks = Ranks(workload, settings, self._knobs.ranks or RANKS) if self._knobs.distributed else None
+        except Exception as error:
+            raise ModelFailed from error
+
+    def _float64(self, model: PreparedModel, enter: Enter) -> tuple["Tensors | None", str]:
+        """What the model gives in float64, of its weights before they are rounded to the type asked for; or why not."""
+        import torch
+
+        if self._knobs.cosine:
+            return None, "by cosine, as asked"
+        if self._workload.no_reference:
+            return None, f"by cosine, as {self._workload.no_reference}"
+        needed = REFERENCE_SIZE * model.size_bytes
+        if needed > self.device.free_bytes():
+            return None, f"by cosine, as float64 needs {needed / 2**30:.1f} GiB"
+        workload = self._workload
+        enter(REFERENCE)
+        try:
+            wide = turned(model.copied().cast(workload.device, torch.float64), self._knobs, workload.mode)
+            self._reseed()
+            found = accuracy.kept(step(wide, wide.module, workload.mode, contextlib.nullcontext, self._knobs)())
+            why = ""
+        except Exception as error:  # an operator that has no float64, or memory after all
+            found, why = None, f"by cosine, as float64 failed: {type(error).__name__}"
+        enter("load")  # not when it exits
+        return found, why
+
+    def _reseed(self) -> None:
+        """Random numbers from the start: every backend draws the same."""
+        import torch
+
+        random.seed(self._settings.seed)
+        torch.manual_seed(self._settings.seed)
+
+    def missing(self, backend: str) -> str | None:
+        """Why that backend cannot run here, with the cure; None if it can."""
+        return self.device.missing() or registry.backend(backend).unavailable(
+            self._workload.device, self._workload.mode
+        )
+
+    def prepare(self, backend: str) -> Callable[[], Any]:
+        """One step of the workload by that backend; its first call does what compiling there is."""
+        found, mode = registry.backend(backend), self._workload.mode
+        self._rough, self._last = found.rough, backend
+        if backend != BASELINE:
+            self._start(found)
+            compiler_stats.own_cache(backend)
+        compiler_stats.forget()  # and no dynamo reset: it would make the backends prepared before compile anew
+        self._reseed()
+        ranks, kind = self._ranks, self._knobs.distributed
+        if ranks:
+            ranks.prepare(backend)
+        model = self._model.copied() if mode == "training" or found.changes or ranks else self._model
+        called = spread(model.module, kind) if kind else model.module
+        example = Example(
+            model.args, model.kwargs, self._workload.device, mode, self._knobs.fullgraph, self._knobs.dynamic or None,
+            self._workload.target,
+        )  # fmt: skip
+        forward: Callable[..., Any] | None = None
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal forward
+            if forward is None:
+                forward = found.prepare(called, example)
+            return forward(*args, **kwargs)
+
+        taken = step(model, call, mode, self._amp, self._knobs)
+        return ranks.together(taken) if ranks else taken
+
+    def _start(self, backend: Backend) -> None:
+        """Pay what a process pays but once, such as imports and looking for a compiler, by a model of one operator."""
+        import torch
+
+        compiler_stats.own_cache("start")
+        began = time.perf_counter_ns()
+        with contextlib.suppress(Exception):  # then the model's own first call will say why
+            x = torch.ones(2, 2, device=self._workload.device)
+            backend.prepare(torch.nn.Tanh(), Example((x,), {}, self._workload.device))(x)
+        self._start_ns = time.perf_counter_ns() - began
+
+    def facts(self, backend: str) -> list[Fact]:
+        """What the compiler did since the last time; of a backend that does not count, how long it took to start."""
+        if backend == BASELINE:
+            return []
+        start = [Fact("compiler_start", self._start_ns, "ns")] if self._start_ns else []
+        self._start_ns = 0
+        return [*start, *(compiler_stats.facts() if registry.backend(backend).dynamo else [])]
+
+    def keep(self, output: Any) -> "Tensors":
+        """A copy of a step's output (and loss and gradients) that later steps leave alone."""
+        return accuracy.kept(output)
+
+    def trust(self, output: "Tensors") -> Agreement | None:
+        """Whether eager, run again with the same weights and random numbers, gives the same to the last bit."""
+        try:
+            again = self.keep(self.prepare(BASELINE)())
+        except Exception as error:
+            status = "eager_2nd_run_OOM" if status_of(error) == "OOM" else "eager_2nd_run_fail"
+            return Agreement(False, f"{type(error).__name__}: {error}", None, status)
+        digest = accuracy.digest(output)
+        if digest != accuracy.digest(again):
+            most = accuracy.compare(output, again, None, self._rule()).error
+            cure = "" if self._knobs.deterministic else ". Measure it with: --deterministic"
+            what = f"two runs of eager differ by up to {most:.2g}{cure}"
+            return Agreement(False, what, most, "eager_two_runs_differ", digest=digest)
+        found = self.agree(output, output)
+        return Agreement(True, "two runs of eager are equal to the last bit", None, None, found.metrics, digest)
+
+    def agree(self, expected: "Tensors", actual: "Tensors") -> Agreement:
+        """Compare with eager's output by the rule of `accuracy`."""
+        rule = self._rule()
+        found = accuracy.compare(expected, actual, self._reference, rule)
+        metrics = {
+            "accuracy_rmse": found.rmse,
+            "accuracy_eager_rmse": found.eager_rmse,
+            "accuracy_cosine": found.cosine,
+        }
+        what = found.what or f"largest difference from eager {found.error:.2g}"
+        if not found.equal:
+            self._wrong.add(self._last)
+        how = f"tolerance {rule.tolerance:g}{', ' + self._unchecked if self._unchecked else ''}"
+        return Agreement(
+            found.equal, f"{what} ({how})", found.error,
+            metrics={name: value for name, value in metrics.items() if value is not None}, digest=accuracy.digest(actual),
+        )  # fmt: skip
+
+    def _rule(self) -> accuracy.ToleranceRule:
+        workload, knobs = self._workload, self._knobs
+        return accuracy.rule(
+            workload.dtype, workload.mode, tolerance=knobs.tolerance, cosine=knobs.cosine or self._rough
+        )
+
+    def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
+        """A profile, a snapshot of memory, of eager what it consists of, of the wrong what is; as far as they are asked for."""
+        import torch
+
+        found = []
+        if self._settings.profile:
+            found += profiles.profile(torch, call, place.with_name(place.name + ".trace.json.gz"))
+        if self._settings.memory_snapshot:
+            path = place.with_name(place.name + ".snapshot.pickle")
+            found += profiles.memory_snapshot(torch, call, path, self._workload.device)
+        if self._settings.inspect and backend == BASELINE:
+            found += inspection.operators(torch, call, place.with_name(place.name + ".operators.txt"))
+            found += inspection.graphs(self._compiled_step, place.with_name(place.name + ".graphs.txt"))
+        if (
+            self._settings.minify
+            and backend in self._wrong
+            and registry.backend(backend).dynamo
+            and self._ranks is None
+        ):
+            folder = place.with_name(place.name + ".minifier")
+            found.append(minifier.repro(self._workload, self._settings, backend, folder))
+        return found
+
+    def _compiled_step(self, backend: Callable[[Any, Any], Any]) -> Any:
+        """What one step gives, its forward pass compiled by some function of graphs."""
+        model = self._model.copied()
+        called = registry.compiled(model.module, Example(), backend=backend)
+        return step(model, called, self._workload.mode, self._amp, self._knobs)()
+
+    def settle(self) -> None:
+        """Let nothing of the compiler run on beside the samples: its idle helper processes end."""
+        with contextlib.suppress(ImportError, AttributeError):
+            from torch._inductor.async_compile import shutdown_compile_workers
+
+            shutdown_compile_workers()

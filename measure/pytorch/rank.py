@@ -1,0 +1,35 @@
+"""One other rank of a distributed model: a process that the leading rank starts and tells what to run."""
+
+import contextlib
+import subprocess
+import sys
+
+PROCESS = f"{__package__}.rank_process"
+CLOSING_S = 10.0  # for a rank to end by itself
+
+
+class Rank:
+    """A rank that this process started, or starts again elsewhere."""
+
+    def __init__(self, environment: dict[str, str], told: str) -> None:
+        """Start it, and tell it the workload and the settings."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", PROCESS], stdin=subprocess.PIPE, env=environment, text=True
+        )
+        self.tell(told)
+
+    def tell(self, line: str) -> None:
+        """Have it read a line; one that is gone hears nothing, which rank 0 will notice when they are to meet."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def close(self) -> None:
+        """Let it end, and make it end if it waits in a collective that rank 0 never came to."""
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()  # type: ignore[union-attr]
+        try:
+            self._process.wait(timeout=CLOSING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()

@@ -1,0 +1,121 @@
+"""Several processes as one workload: a model trained by DDP or FSDP, with gloo on CPUs and NCCL on GPUs.
+
+The worker is rank 0 and leads. It starts the other ranks, `rank_process`, with the environment
+that torchrun would give them. Where torchrun started bench itself, the bench of each rank starts them (see torchrun). The
+worker tells them what to prepare and how often to run it, before its clock starts. All ranks have the same inputs, so that
+the averaged gradients are those of one process, and accuracy can be judged.
+"""
+
+import atexit
+import json
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from ..engine.workload import Settings, Workload
+from . import torchrun
+from .rank import Rank
+
+
+class Other(Protocol):
+    """Another rank, or several, as rank 0 speaks to them."""
+
+    def tell(self, line: str) -> None:
+        """Have it read a line."""
+
+    def close(self) -> None:
+        """Let it go."""
+
+
+class Ranks:
+    """The other ranks, as rank 0 sees them; in a rank itself, nobody to lead."""
+
+    def __init__(self, workload: Workload, settings: Settings, count: int) -> None:
+        """Start the other ranks, and meet them; one of those only meets."""
+        self._prepared = 0
+        self._others: list[Other] = []
+        told = json.dumps([asdict(workload), asdict(settings)])
+        if torchrun.leading():
+            self._others = [torchrun.Followers(told)]
+        elif "RANK" not in os.environ:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+            os.environ |= {**meeting, "WORLD_SIZE": str(count), "RANK": "0", "LOCAL_RANK": "0"}
+            self._others = [
+                Rank({**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}, told) for rank in range(1, count)
+            ]
+        atexit.register(self._close)
+        meet(workload.device)
+
+    def prepare(self, backend: str) -> None:
+        """Have the others prepare a step, as this rank is about to: they meet on the way."""
+        self._tell("prepare", backend)
+
+    def together(self, step: Callable[[], Any]) -> Callable[[], Any]:
+        """The step prepared last, such that all ranks take it."""
+        self._prepared += 1
+        return Together(step, self._prepared - 1, self._tell) if self._others else step
+
+    def _close(self) -> None:
+        """Let the others go; a process that left its group without a word would be waited for."""
+        import torch
+
+        for other in self._others:
+            other.close()
+        torch.distributed.destroy_process_group()
+
+    def _tell(self, *words: Any) -> None:
+        for other in self._others:
+            other.tell(json.dumps(words))
+
+
+class Together:
+    """A step that all ranks take at once."""
+
+    def __init__(self, step: Callable[[], Any], number: int, tell: Callable[..., None]) -> None:
+        self._step, self._number, self._tell = step, number, tell
+
+    def __call__(self) -> Any:
+        """Take it once."""
+        return self.together(1)()
+
+    def together(self, loops: int) -> Callable[[], Any]:
+        """Have the others take it so often; returns what to call that often here."""
+        self._tell("run", self._number, loops)
+        barrier()
+        return self._step
+
+
+def meet(device: str) -> None:
+    """Join the group of ranks."""
+    import torch
+
+    on_gpu = device.startswith("cuda")
+    if on_gpu:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    torch.distributed.init_process_group("nccl" if on_gpu else "gloo", **torchrun.meeting())
+
+
+def barrier() -> None:
+    """Wait for all ranks."""
+    import torch
+
+    torch.distributed.barrier()
+
+
+def spread(module: Any, kind: str) -> Any:
+    """The module as each rank calls it: replicas with averaged gradients, or shards of its parameters."""
+    import torch
+
+    if kind == "ddp":
+        return torch.nn.parallel.DistributedDataParallel(module)
+    from torch.distributed.fsdp import fully_shard
+
+    for part in module.children():
+        if any(True for _ in part.parameters()):
+            fully_shard(part)
+    fully_shard(module)
+    return module

@@ -1,0 +1,191 @@
+"""One step of a torch model: a forward pass, or forward, loss, backward pass and optimizer step."""
+
+import contextlib
+import copy
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .settings import Knobs
+
+POOL = 8  # of random inputs
+LEARNING_RATE = 1e-3
+AMP = "amp"  # of a dtype: autocast, to the device's usual type, or to the one after the underscore
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedModel:
+    """A module on its device in its type, with what to call it with."""
+
+    module: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    def cast(self, device: str, dtype: Any | None) -> "PreparedModel":
+        """On a device; numbers with a point in `dtype`, unless it is None."""
+        import torch
+        from torch.utils._pytree import tree_map_only
+
+        args, kwargs = tree_map_only(
+            torch.Tensor,
+            lambda x: x.to(device, dtype) if dtype and x.is_floating_point() else x.to(device),
+            (self.args, dict(self.kwargs)),
+        )
+        return PreparedModel(self.module.to(device, dtype) if dtype else self.module.to(device), args, kwargs)
+
+    def copied(self) -> "PreparedModel":
+        """With weights of its own."""
+        return replace(self, module=copy.deepcopy(self.module))
+
+    @property
+    def size_bytes(self) -> int:
+        """Of parameters and buffers."""
+        return sum(
+            x.numel() * x.element_size() for x in itertools.chain(self.module.parameters(), self.module.buffers())
+        )
+
+    def pool(self) -> list[tuple[tuple[Any, ...], Mapping[str, Any]]]:
+        """Its inputs, and seven more alike; whole numbers are shuffled, since they must stay names of something."""
+        import torch
+        from torch.utils._pytree import tree_map_only
+
+        def another(x: Any) -> Any:
+            return torch.randn_like(x) if x.is_floating_point() else x.flatten()[torch.randperm(x.numel())].view_as(x)
+
+        others = [tree_map_only(torch.Tensor, another, (self.args, dict(self.kwargs))) for _ in range(POOL - 1)]
+        return [(self.args, self.kwargs), *others]
+
+
+def types(dtype: str, device: str) -> tuple[Any | None, Callable[[], Any]]:
+    """What a dtype means: the type to cast a model to, None for none, and the context its forward pass runs in."""
+    import torch
+
+    if not dtype.startswith(AMP):
+        return getattr(torch, dtype), contextlib.nullcontext
+    kind = device.partition(":")[0]
+    low = getattr(torch, dtype.removeprefix(AMP).removeprefix("_")) if dtype != AMP else torch.get_autocast_dtype(kind)
+    return torch.float32, lambda: torch.autocast(kind, dtype=low)
+
+
+def turned(model: PreparedModel, knobs: Knobs, mode: str) -> PreparedModel:
+    """The model as the knobs want it.
+
+    Raises:
+        ValueError: It has no parts to checkpoint.
+    """
+    import torch
+
+    module = model.module.train(mode == "training" and not knobs.eval_mode)
+    if knobs.channels_last:
+        from torch.utils._pytree import tree_map_only
+
+        def last(x: Any) -> Any:
+            return x.to(memory_format=torch.channels_last) if x.dim() == 4 else x
+
+        module = module.to(memory_format=torch.channels_last)
+        args, kwargs = tree_map_only(torch.Tensor, last, (model.args, dict(model.kwargs)))
+        model = PreparedModel(module, args, kwargs)
+    if knobs.checkpointing and mode == "training":
+        _checkpoint(module)
+    return model
+
+
+def mark_batch(model: PreparedModel, batch_size: int) -> None:
+    """Have torch.compile take the batch for any size: in each input, the first dimension that is as large."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    for x in tree_leaves((model.args, dict(model.kwargs))):
+        if isinstance(x, torch.Tensor) and batch_size in x.shape:
+            torch._dynamo.maybe_mark_dynamic(x, list(x.shape).index(batch_size))
+
+
+def _checkpoint(module: Any) -> None:
+    """By the model's own switch where it has one, as those of transformers do, else each of its parts."""
+    import functools
+
+    from torch.utils.checkpoint import checkpoint
+
+    if hasattr(module, "gradient_checkpointing_enable"):
+        module.gradient_checkpointing_enable()
+        return
+    parts = list(module.children())
+    if not parts:
+        raise ValueError("activation checkpointing: the model has no parts to checkpoint")
+    for part in parts:
+        part.forward = functools.partial(checkpoint, part.forward, use_reentrant=False)
+
+
+def step(
+    model: PreparedModel, forward: Callable[..., Any], mode: str, amp: Callable[[], Any], knobs: Knobs
+) -> Callable[[], Any]:
+    """What one call of the measured thing is.
+
+    Returns:
+        A function that returns the output; in training with the loss, and the gradients by parameter.
+    """
+    import torch
+
+    if knobs.randomize_inputs:
+        inputs = itertools.cycle(model.pool())
+        run = _cycling(forward, inputs)
+    else:
+        run = _fixed(forward, model.args, model.kwargs)
+    inferring = run if amp is contextlib.nullcontext else _within(amp, run)
+    if mode != "training":
+        return inferring
+    module = model.module
+    kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[knobs.optimizer or "sgd"]
+    optimizer = kind(module.parameters(), lr=LEARNING_RATE)
+
+    def train() -> Any:
+        optimizer.zero_grad()
+        with amp():
+            output = run()
+            loss = _loss(output)
+        loss.backward()
+        optimizer.step()
+        gradients = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
+        return {"output": output, "loss": loss, "gradients": gradients}
+
+    return train
+
+
+def _fixed(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[], Any]:
+    return lambda: forward(*args, **kwargs)
+
+
+def _cycling(forward: Callable[..., Any], inputs: "itertools.cycle[Any]") -> Callable[[], Any]:
+    def run() -> Any:
+        args, kwargs = next(inputs)
+        return forward(*args, **kwargs)
+
+    return run
+
+
+def _within(context: Callable[[], Any], run: Callable[[], Any]) -> Callable[[], Any]:
+    def inside() -> Any:
+        with context():
+            return run()
+
+    return inside
+
+
+def _loss(output: Any) -> Any:
+    """The model's own loss if its output has one, else a scalar of everything it returns.
+
+    Raises:
+        ValueError: It returns nothing there could be a gradient of.
+    """
+    from .accuracy import tensors
+
+    own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
+    if own is not None:
+        return own
+    parts = [tensor.float().square().mean() for _, tensor in tensors(output) if tensor.is_floating_point()]
+    if not parts:
+        raise ValueError(
+            f"nothing to train on: the model returns {type(output).__name__}, and no tensor of real numbers"
+        )
+    return sum(parts)

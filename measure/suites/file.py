@@ -1,0 +1,69 @@
+"""A file as a suite: its classes that say what to call them with. The file is read, not run, until a worker runs it."""
+
+import ast
+from pathlib import Path
+
+from ...warehouse.errors import BenchError, UnknownName
+from .model import Model
+
+INPUTS = "get_example_inputs"
+USUAL = {"batch_size": 1, "sequence_length": 128}  # where the signature has no default
+
+
+def parts(suite: str) -> tuple[Path, str | None]:
+    """The file, and the class if one is named, of `path:FILE` or `path:FILE,class:NAME`."""
+    text, _, name = suite.removeprefix("path:").partition(",class:")
+    path = Path(text).expanduser()
+    folder = path.parent.resolve()  # one name for it, since revisions look where that is
+    return folder / path.name, name or None
+
+
+def models_in(suite: str) -> dict[str, Model]:
+    """The models of a file, by class.
+
+    A model has a batch size or a sequence length if its `get_example_inputs` takes one; the default there is the
+    model's own, else 1 and 128.
+
+    Raises:
+        UnknownName: The file has no class of that name.
+        BenchError: The file cannot be read or is no Python, or none of its classes has example inputs.
+    """
+    path, name = parts(suite)
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise BenchError(f"cannot read {path}: {error.strerror}. A suite of your own is path:/models.py.") from None
+    except (SyntaxError, ValueError) as error:
+        raise BenchError(f"{path} is no Python: {error}") from None
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    if name is not None and name not in classes:
+        raise UnknownName("class", name, classes, where=str(path))
+    found = {named: _model(path, node) for named, node in classes.items() if named == name or _inputs(node) is not None}
+    if not found:
+        raise BenchError(
+            f"{path} has no model: a class with a method {INPUTS}(batch_size, sequence_length), which returns what to "
+            "call it with."
+        )
+    return found if name is None else {name: found[name]}
+
+
+def _model(path: Path, node: ast.ClassDef) -> Model:
+    """With the sizes of its own method; one that inherits its method takes none."""
+    method = _inputs(node)
+    sizes = _defaults(method) if method else {}
+    return Model(f"{path}:{node.name}", sizes.get("batch_size"), sizes.get("sequence_length"))
+
+
+def _inputs(node: ast.ClassDef) -> ast.FunctionDef | None:
+    return next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == INPUTS), None)
+
+
+def _defaults(method: ast.FunctionDef) -> dict[str, int]:
+    """The sizes a method takes, each with its default."""
+    arguments = method.args.posonlyargs + method.args.args
+    pairs = list(zip(reversed(arguments), reversed(method.args.defaults), strict=False))
+    pairs += list(zip(method.args.kwonlyargs, (x or ast.Constant(None) for x in method.args.kw_defaults), strict=True))
+    given = {argument.arg: value.value for argument, value in pairs if isinstance(value, ast.Constant)}
+    taken = {argument.arg for argument in arguments + method.args.kwonlyargs}
+    sizes = {name: given.get(name) for name in USUAL if name in taken}
+    return {name: size if isinstance(size, int) else USUAL[name] for name, size in sizes.items()}

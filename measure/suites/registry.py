@@ -1,0 +1,81 @@
+"""Suites: named sets of models. Listing one imports no torch; a model's class is imported where it runs.
+
+Another package offers a suite as an entry point of group `bench.suites`: a function without arguments that returns
+`{name: Model(...)}`. A file is a suite, too: `path:/models.py` are the classes in it that have example inputs, and
+`path:/models.py,class:Name` is one of them.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+
+from ...warehouse.errors import UnknownName
+from .model import Model
+
+GROUP = "bench.suites"
+
+
+Suite = Callable[[], Mapping[str, Model]]
+
+
+def builtin() -> dict[str, Model]:
+    """Small models that need torch and nothing else."""
+    models = f"{__package__}.builtin_models"
+    return {
+        "mlp": Model(f"{models}:MLP", batch_size=32),
+        "cnn": Model(f"{models}:CNN", batch_size=8),
+        "lstm": Model(f"{models}:LSTM", batch_size=8, sequence_length=32),
+        "transformer": Model(f"{models}:TransformerBlock", batch_size=4, sequence_length=64),
+        "attention": Model(f"{models}:Attention", batch_size=4, sequence_length=128),
+    }
+
+
+def known() -> dict[str, Suite]:
+    """Suites by name: our own, and those of installed packages."""
+    from . import huggingface, timm, torchbench
+
+    own: dict[str, Suite] = {
+        "builtin": builtin,
+        "huggingface": huggingface.full,
+        "huggingface-small": huggingface.small,
+        "timm": timm.models,
+        "torchbench": torchbench.models,
+    }
+    installed = {point.name: point.load for point in entry_points(group=GROUP)}
+    return {**{name: _call(load) for name, load in installed.items()}, **own}
+
+
+def _call(load: Callable[[], Suite]) -> Suite:
+    return lambda: load()()
+
+
+def models_of(suite: str, names: tuple[str, ...] = ()) -> dict[str, Model]:
+    """The models of a suite, all or those named.
+
+    Raises:
+        UnknownName: There is no such suite, or no such model in it.
+        BenchError: It is a file that cannot be read, or without models.
+    """
+    if suite.startswith("path:"):
+        from .file import models_in
+
+        models: Mapping[str, Model] = models_in(suite)
+    else:
+        suites = known()
+        if suite not in suites:
+            raise UnknownName(
+                "suite", suite, suites, cure="A file of your own is one, too: path:/models.py,class:Name."
+            )
+        models = suites[suite]()
+    for name in names:
+        if name not in models:
+            raise UnknownName("model", name, models, where=f"suite {suite!r}", cure=f"It has: {', '.join(models)}.")
+    return {name: models[name] for name in names or models}
+
+
+def label(suite: str) -> str:
+    """What the cases of a suite say it is called: of a file its name alone, the same on every machine."""
+    if not suite.startswith("path:"):
+        return suite
+    from .file import parts
+
+    return parts(suite)[0].name

@@ -1,0 +1,1 @@
+"""What the machine tells: devices, memory, processes, and what disturbs a sample."""

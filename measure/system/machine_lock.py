@@ -1,0 +1,123 @@
+"""One measurement at a time on a machine: two that overlap measure each other.
+
+The lock is the kernel's, on a file that all users share; it goes when its holder dies, however that happens. What a
+measurement starts, such as `bench measure command -- bench …`, runs under its holder's lock and takes none.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...warehouse.errors import BenchError, Exit
+from ...warehouse.store import Say
+from ..options import talk
+
+FILE = "/tmp/bench-measure.lock"  # not where TMPDIR says: that may be each user's own
+PLACE = "BENCH_LOCK_FILE"  # another file, such as one that containers share
+HELD = "BENCH_LOCK_HELD"  # set for what the holder starts
+CHOICES = ("wait", "fail", "off")
+
+lock_option: Callable[[Any], Any] = click.option(
+    "--lock", type=click.Choice(CHOICES), default="wait", show_default=True, envvar="BENCH_LOCK", show_envvar=True,
+    help="While another measurement runs on this machine: wait for its end, fail, or measure beside it.",
+)  # fmt: skip
+
+
+class MachineBusy(BenchError):
+    """Another measurement runs on this machine."""
+
+    exit_code = Exit.BUSY
+
+
+@contextlib.contextmanager
+def alone(lock: str = "wait", *, say: Say = talk) -> Iterator[None]:
+    """Hold the machine's lock for a `with` block.
+
+    Args:
+        lock: What to do while another holds it: wait, fail, or off, which takes no lock.
+        say: Told whom there is to wait for, or that there can be no lock.
+
+    Raises:
+        MachineBusy: Another holds it, and `lock` is fail.
+    """
+    descriptor = None if lock == "off" or HELD in os.environ else _open(say)
+    if descriptor is None:
+        yield
+        return
+    try:
+        _acquire(descriptor, lock, say)
+        try:
+            os.environ[HELD] = str(os.getpid())
+            _write(descriptor, _myself())
+            yield
+        finally:
+            _write(descriptor, b"")
+            os.environ.pop(HELD, None)
+    finally:
+        os.close(descriptor)
+
+
+def _open(say: Say) -> int | None:
+    path = Path(os.environ.get(PLACE) or FILE)
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    for attempt in (flags, flags | os.O_CREAT | os.O_EXCL, flags):  # O_CREAT on another's file in /tmp is refused
+        try:
+            descriptor = os.open(path, attempt, 0o666)
+        except (FileNotFoundError, FileExistsError):
+            continue
+        except OSError as error:
+            say(
+                f"cannot lock {path} ({error.strerror}): nothing keeps another measurement from running beside this one"
+            )
+            return None
+        with contextlib.suppress(OSError):  # another's: they have done that
+            os.fchmod(descriptor, 0o666)
+        return descriptor
+    say(f"cannot make {path}: nothing keeps another measurement from running beside this one")
+    return None
+
+
+def _acquire(descriptor: int, lock: str, say: Say) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = _holder(descriptor)
+        if lock == "fail":
+            raise MachineBusy(f"{holder}. Try again when it is done, or measure beside it with --lock off.") from None
+        say(f"waiting: {holder}. Measure beside it with --lock off")
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def _myself() -> bytes:
+    import pwd
+
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = f"user {os.getuid()}"
+    said = {"pid": os.getpid(), "user": user, "since": time.strftime("%F %T"), "command": shlex.join(sys.argv)[:300]}
+    return json.dumps(said).encode()
+
+
+def _holder(descriptor: int) -> str:
+    """Who holds it, in words; the file of a holder that has just begun, or just ended, says nothing."""
+    try:
+        said = json.loads(os.pread(descriptor, 4096, 0))
+        return f"process {said['pid']} of {said['user']} measures since {said['since']} ({said['command']})"
+    except (ValueError, KeyError, TypeError):
+        return "another process measures"
+
+
+def _write(descriptor: int, text: bytes) -> None:
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text, 0)

@@ -1,0 +1,1 @@
+"""What changed over many runs: steps, slow drifts and spikes."""

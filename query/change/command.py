@@ -1,0 +1,136 @@
+"""`bench history`: what changed over many runs."""
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
+from ...warehouse.console.tables import write_rows
+from ...warehouse.errors import BenchError, Exit, NothingToShow
+from ...warehouse.store import Store
+from ..command import backends_option, configs_option, models_option, output_option, say, suites_option, write
+
+if TYPE_CHECKING:
+    from ..ask import Answer
+    from .history import History
+
+PEOPLE = ("table", "markdown")
+
+
+@click.command(cls=Command)
+@click.argument("pattern", required=False)
+@click.option(
+    "--metrics", cls=Values, help="Only these, and of all phases; else all but those of cold and warm-up phases."
+)
+@configs_option
+@suites_option
+@backends_option
+@models_option
+@click.option("--since", type=click.DateTime(), help="Only changes, or with --all values, from this time on. UTC.")
+@share_option("--min-magnitude", default="1%", most=100, help="Smallest change that counts.")
+@share_option("--fdr", default="5%", help="False alarms to accept, of the series said to have changed.")
+@click.option("--all", "show_values", is_flag=True, help="List the values themselves.")
+@click.option("--summary", is_flag=True, help="Geomean, pass rate, compile time and memory over the last runs.")
+@click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="Runs that --summary shows.")
+@format_option
+@output_option
+@store_option
+def history(
+    pattern: str | None, metrics: Sequence[str], configs: Sequence[str], suites: Sequence[str], backends: Sequence[str],
+    models: Sequence[str], since: datetime.datetime | None, min_magnitude: float, fdr: float, show_values: bool,
+    summary: bool, k: int, fmt: str, output: Path | None, store: Store,
+) -> int:  # fmt: skip
+    """What changed over many runs: steps and slow drifts of every number of every case, newest first.
+
+    PATTERN is part of a model's name, or with * and ? the whole of it. A series is a number of a case in all runs of
+    a config; it needs 9 runs or more. One series is drawn, too. A run or two that stand apart are a spike, no change.
+
+    Ends with 4 if there are too few runs to judge anything.
+
+    \b
+        bench history
+        bench history bert --metrics latency --since 2026-11-01
+        bench history --summary -k 20
+    """
+    from ...warehouse.database import Warehouse
+    from . import history as past
+
+    where = {"config": configs, "suite": suites, "backend": backends}
+    if summary:
+        if pattern or models or metrics or show_values or since:
+            raise BenchError("--summary is of all models; it goes with --configs, --suites, --backends and -k only.")
+        _summarize(store, where, k, fmt, output)
+        return Exit.OK
+    with Warehouse.open(store) as warehouse:
+        unusual = past.choose(warehouse, {**where, "name": models, "metric": metrics}, pattern)
+        series = past.read(warehouse)
+        if not series:
+            named = f" There is, if named with --metrics: {', '.join(unusual)}." if unusual else ""
+            raise NothingToShow(f"nothing measured fits.{named} See what there is with: bench cases")
+        if show_values:
+            _list(past.values(warehouse, since), fmt, output)
+            return Exit.OK
+        found = past.find(series, fdr=fdr, min_magnitude=min_magnitude, since=since)
+    if fmt in PEOPLE:
+        _tell(found, unusual, fmt, output)
+    else:
+        write_rows(past.COLUMNS, [list(row.values()) for row in found.rows], fmt, output)
+    if not found.judged:
+        longest = max(one.n for one in series)
+        few = BenchError(
+            f"none of {len(series)} series has the {found.least} runs it takes to tell a change from chance; the longest has"
+            f" {longest}. See the values with: bench history --all"
+        )
+        few.exit_code = Exit.TOO_LITTLE
+        raise few
+    return Exit.OK
+
+
+def _list(answer: "Answer", fmt: str, output: Path | None) -> None:
+    """The values, for people without the columns that hold nothing."""
+    from .render import render_values
+
+    if fmt in PEOPLE:
+        write_rows(*render_values([dict(zip(answer.columns, row, strict=True)) for row in answer.rows]), fmt, output)
+    else:
+        write(answer, fmt, output)
+
+
+def _tell(found: "History", unusual: Sequence[str], fmt: str, output: Path | None) -> None:
+    """The changes for people, one series with its chart."""
+    from .render import chart, render, sentences
+
+    if len(found.series) == 1 and fmt == "table" and output is None:
+        click.echo("\n".join(chart(found.series[0], found.changes[0])))
+    if found.rows or output is not None:
+        write_rows(*render(found), fmt, output)
+    if found.judged:
+        for sentence in sentences(found, unusual):
+            say(sentence)
+
+
+def _summarize(store: Store, where: dict[str, Sequence[str]], k: int, fmt: str, output: Path | None) -> None:
+    from ...warehouse.database import Warehouse
+    from ..tables import select
+    from .render import PANEL, summary
+
+    with Warehouse.open(store) as warehouse:
+        found = select(warehouse, f"history(k := {k:d})", where, order=f"{', '.join(PANEL)}, position")
+        if fmt not in PEOPLE:
+            write(found, fmt, output)
+            return
+        rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+    if not rows:
+        raise NothingToShow("no run judged any case. See what there is with: bench runs")
+    write_rows(*summary(rows), fmt, output)
+    runs = {row["run_id"]: row["began_at"] for row in rows}
+    times = sorted(at for at in runs.values() if at is not None)
+    say(
+        counted(len(runs), "run")
+        + (f", {times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}" if times else "")
+        + ", oldest left"
+    )

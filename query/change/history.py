@@ -1,0 +1,296 @@
+"""History: which series changed, when, by how much, between which commits, and how sure that is."""
+
+import datetime
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ... import sql
+from ...warehouse.errors import UnknownName
+from ...warehouse.schema import quote
+from ..ask import Answer, ask
+from ..resolve import check_values
+from ..tables import KINDS
+from .changepoints import SIGNIFICANCE, ChangePoint, change_points, shortest
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+Row = dict[str, Any]
+
+LABELS = (
+    "config", "case_id", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length",
+    "parameters", "metric", "phase", "unit", "better",
+)  # fmt: skip
+FDR = 0.05
+MIN_MAGNITUDE = 0.01  # default of `bench history --min-magnitude`
+USUAL = "coalesce(phase NOT IN ('cold', 'warmup'), true)"  # what is judged where no metric is named
+SERIES = ("config", "case_id", "metric", "phase", "unit")  # what tells one series from another
+COLUMNS = tuple(sql.computed()["change_points"].columns)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRun:
+    """A run, as far as a change cares."""
+
+    run_id: str
+    began_at: datetime.datetime | None
+    git_commit: str | None
+    host: str | None
+    environment_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One number of one case, in the runs of its config that tried anything of its suite, from the first that has it."""
+
+    labels: Row  # LABELS
+    runs: Sequence[SeriesRun]
+    values: Sequence[float | None]  # the median of a run; None where it has none
+
+    @property
+    def n(self) -> int:
+        """Runs that have the number."""
+        return sum(value is not None for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What happened to the series that were asked for."""
+
+    series: Sequence[Series]
+    changes: Sequence[Sequence[ChangePoint]]  # of each series: steps and drifts that count, and spikes
+    rows: Sequence[Row]  # COLUMNS, a row per step or drift; the newest first, of one run the largest first
+    judged: int  # series of enough runs
+    least: int  # runs that are enough
+    alone: int  # runs that a series needs to be the only one of all judged that has changed
+    threshold: float  # p up to which a change counts
+
+
+def choose(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], pattern: str | None = None) -> list[str]:
+    """Choose the series that `read` and `values` give.
+
+    Where no metric is named, cold and warm-up phases are left out.
+
+    Args:
+        warehouse: Where to look.
+        where: Columns of `series` -> values to keep; an empty list keeps all.
+        pattern: Part of a model's name, or a pattern of the whole of it with * and ?; case does not matter.
+
+    Returns:
+        What was left out because no metric was named.
+
+    Raises:
+        UnknownName: A value that no series has, or a pattern that fits none.
+    """
+    conditions: list[str] = ["true"]
+    parameters: list[object] = []
+    for column, values in where.items():
+        if values:
+            check_values(warehouse, "series", column, values, KINDS.get(column, column))
+            conditions.append(f"list_contains(?::VARCHAR[], {quote(column)}::VARCHAR)")
+            parameters.append(list(values))
+    if pattern is not None:
+        fits = "lower(name) GLOB lower(?)" if set(pattern) & set("*?") else "contains(lower(name), lower(?))"
+        if not warehouse.rows(f"SELECT 1 FROM series WHERE {fits} LIMIT 1", [pattern]):
+            known = [name for (name,) in warehouse.rows("SELECT DISTINCT name FROM series ORDER BY 1") if name]
+            raise UnknownName("model", pattern, known, cure="List them with: bench cases")
+        conditions.append(fits)
+        parameters.append(pattern)
+    condition, usual = " AND ".join(conditions), "true" if where.get("metric") else USUAL
+    warehouse.connection.execute(_CHOSEN.format(condition=condition, usual=usual), parameters)
+    unusual = "SELECT DISTINCT metric || coalesce(' (' || phase || ')', '') FROM series"
+    return [name for (name,) in warehouse.rows(f"{unusual} WHERE {condition} AND NOT {usual} ORDER BY 1", parameters)]
+
+
+# One row per series × run of its config that tried anything of its suite, from the first run that has the number.
+_CHOSEN = f"""
+    CREATE OR REPLACE TEMP TABLE chosen AS
+    WITH
+    wanted AS (SELECT * FROM series WHERE {{condition}} AND {{usual}}),
+    named AS (
+        SELECT DISTINCT ON ({", ".join(SERIES)}) {", ".join(LABELS)}, row_number() OVER () AS number
+        FROM wanted
+        ORDER BY {", ".join(SERIES)}, position
+    ),
+    time AS (SELECT *, row_number() OVER (ORDER BY began_at NULLS FIRST, run_id) AS place FROM _run_times),
+    tried AS (SELECT config, suite, run_id FROM _all_cells UNION SELECT config, suite, run_id FROM case_outcomes)
+    SELECT
+        named.*, place, time.run_id, time.began_at, time.git_commit, time.host, time.environment_id, wanted.n, value, low,
+        high
+    FROM named
+    JOIN tried ON named.config = tried.config AND named.suite IS NOT DISTINCT FROM tried.suite
+    JOIN time ON tried.run_id = time.run_id
+    LEFT JOIN wanted
+        ON tried.run_id = wanted.run_id AND named.config = wanted.config
+        AND named.case_id IS NOT DISTINCT FROM wanted.case_id AND named.metric = wanted.metric
+        AND named.phase IS NOT DISTINCT FROM wanted.phase AND named.unit IS NOT DISTINCT FROM wanted.unit
+    QUALIFY place >= min(CASE WHEN value IS NOT NULL THEN place END) OVER (PARTITION BY number)
+"""
+
+
+def read(warehouse: "Warehouse") -> list[Series]:
+    """The series that were chosen."""
+    known = warehouse.rows("SELECT DISTINCT place, run_id, began_at, git_commit, host, environment_id FROM chosen")
+    runs = {place: SeriesRun(*rest) for place, *rest in known}
+    query = f"""
+        SELECT {", ".join(LABELS)}, list(place ORDER BY place), list(value ORDER BY place)
+        FROM chosen GROUP BY ALL ORDER BY {_ORDER}
+    """
+    return [
+        Series(dict(zip(LABELS, labels, strict=True)), [runs[place] for place in places], values)
+        for *labels, places, values in warehouse.rows(query)
+    ]
+
+
+def values(warehouse: "Warehouse", since: datetime.datetime | None = None) -> Answer:
+    """The values of the chosen series, a row for every run: NULL with a status where it has none."""
+    query = f"""
+        SELECT
+            {", ".join(f"chosen.{label}" for label in LABELS)}, began_at, chosen.run_id, git_commit, host, n, value, low,
+            high, CASE WHEN value IS NULL THEN coalesce(nullif(status, 'ok'), 'not measured') ELSE 'ok' END AS status
+        FROM chosen
+        LEFT JOIN case_outcomes AS ended
+            ON chosen.run_id = ended.run_id AND chosen.case_id = ended.case_id AND kind = 'performance'
+        WHERE coalesce(began_at >= ?::TIMESTAMP, true)
+        ORDER BY {_ORDER}, place
+    """
+    answer = ask(warehouse, query, [since])
+    assert answer is not None, "a SELECT gives rows"
+    return answer
+
+
+_ORDER = ", ".join(f"chosen.{label}" for label in ("suite", "name", "metric", *LABELS))
+
+
+def find(
+    series: Sequence[Series], *, fdr: float = FDR, min_magnitude: float = 0.0,
+    since: datetime.datetime | None = None,
+) -> History:  # fmt: skip
+    """Look for changes in every series, with the false alarms of all of them together in mind.
+
+    A series has changed if its p is no more than SIGNIFICANCE and passes the procedure of Benjamini and Hochberg (JRSS B
+    57, 1995) among all that are long enough to judge; its changes are then found at the significance that the procedure
+    leaves to it (Benjamini and Bogomolov, JRSS B 76, 2014).
+
+    Args:
+        series: What to judge.
+        fdr: Of the series said to have changed, the share that may not have.
+        min_magnitude: Changes of less than this fraction are passed over.
+        since: Changes before it are found but not given.
+    """
+    found = [change_points(one.values) for one in series]
+    least = shortest()
+    evidence = [_evidence(changes) for one, changes in zip(series, found, strict=True) if one.n >= least]
+    passed = sum(rate <= fdr for rate in false_discovery_rates(evidence))
+    threshold = min(SIGNIFICANCE, fdr * passed / max(1, len(evidence)))
+    for place, (one, changes) in enumerate(zip(series, found, strict=True)):
+        if _evidence(changes) > threshold:
+            found[place] = [change for change in changes if change.kind == "spike"]
+        elif threshold < SIGNIFICANCE or min_magnitude:
+            found[place] = change_points(one.values, significance=threshold, min_magnitude=min_magnitude)
+
+    rows = [row for one, changes in zip(series, found, strict=True) for row in _rows(one, changes)]
+    if since is not None:
+        rows = [row for row in rows if row["since_at"] is None or row["since_at"] >= since]
+    first = datetime.datetime.min
+    rows.sort(
+        key=lambda row: (row["since_at"] or first, row["since_run_id"], abs(row["change"] or math.inf)), reverse=True
+    )
+    alone = shortest(min(SIGNIFICANCE, fdr / max(1, len(evidence))))
+    return History(series, found, rows, len(evidence), least, alone, threshold)
+
+
+def all_changes(warehouse: "Warehouse") -> list[list[Any]]:
+    """The rows of the computed table `change_points`: every series that is judged unless a metric is named."""
+    choose(warehouse, {})
+    return [list(row.values()) for row in find(read(warehouse), min_magnitude=MIN_MAGNITUDE).rows]
+
+
+def _evidence(changes: Sequence[ChangePoint]) -> float:
+    """p of a series: that of its first division, which no later one falls below."""
+    return min((change.p for change in changes if change.p is not None), default=1.0)
+
+
+def false_discovery_rates(p: Sequence[float]) -> list[float]:
+    """For each of these probabilities the share of false alarms among it and all below (Benjamini and Hochberg, 1995).
+
+    Written here because `bench history` needs nothing else of scipy.stats, whose import takes 1 s.
+    """
+    rates, least = [1.0] * len(p), 1.0
+    for rank, index in enumerate(sorted(range(len(p)), key=p.__getitem__, reverse=True)):
+        least = rates[index] = min(least, p[index] * len(p) / (len(p) - rank))
+    return rates
+
+
+def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
+    """The steps and drifts of a series as rows."""
+    spikes = {place for change in changes if change.kind == "spike" for place in range(change.index, change.end + 1)}
+    lasting = [change for change in changes if change.kind != "spike"]
+    ends = [0, *(place for change in lasting for place in (change.index, change.end)), len(series.values)]
+    levels = [
+        [value for place in range(start, stop) if (value := series.values[place]) is not None and place not in spikes]
+        for start, stop in zip(ends[::2], ends[1::2], strict=True)
+    ]
+    for change, before, after in zip(lasting, levels, levels[1:], strict=False):
+        good = next(
+            run for run, value in zip(series.runs[change.index - 1 :: -1], series.values[change.index - 1 :: -1], strict=True)
+            if value is not None
+        )  # fmt: skip
+        since, until = series.runs[change.index], series.runs[change.end]
+        low, high = _interval(change, before, after) or (None, None)
+        found = (
+            *series.labels.values(), change.kind, _verdict(change, series.labels, low, high), since.began_at, since.run_id,
+            since.git_commit, until.began_at, until.run_id, until.git_commit, good.run_id, good.git_commit, change.before,
+            change.after, change.magnitude, low, high, change.p, len(before), len(after), _note(good, until),
+        )  # fmt: skip
+        yield dict(zip(COLUMNS, found, strict=True))
+
+
+def _verdict(change: ChangePoint, labels: Row, low: float | None, high: float | None) -> str | None:
+    """FASTER or SLOWER for times and rates, BETTER or WORSE for the rest, UNSURE where the interval holds 0.
+
+    None where there is no direction.
+    """
+    if labels["better"] is None:
+        return None
+    if low is not None and high is not None and low <= 0 <= high:
+        return "UNSURE"
+    better = (change.after > change.before) == (labels["better"] == "higher")
+    if labels["unit"] == "ns" or str(labels["unit"]).endswith("/s"):
+        return "FASTER" if better else "SLOWER"
+    return "BETTER" if better else "WORSE"
+
+
+def _interval(change: ChangePoint, before: Sequence[float], after: Sequence[float]) -> tuple[float, float] | None:
+    """The 95 % interval of a step's magnitude: Welch's, of the ratio of two means by the delta method.
+
+    None for a drift, whose levels are ends of a line, and where there is no magnitude.
+    """
+    if change.kind != "step" or change.magnitude is None or min(len(before), len(after)) < 2:
+        return None
+    ratio = change.after / change.before
+    errors = [
+        (size / change.before) ** 2 * statistics.variance(level) / len(level)
+        for size, level in ((ratio, before), (1.0, after))
+    ]
+    freedom = sum(error**2 / (len(level) - 1) for error, level in zip(errors, (before, after), strict=True))
+    if not freedom:  # both levels are exact
+        return change.magnitude, change.magnitude
+    from scipy.special import stdtrit
+
+    width = float(stdtrit(int(sum(errors) ** 2 / freedom), 0.975)) * math.sqrt(sum(errors))
+    return change.magnitude - width, change.magnitude + width
+
+
+def _note(before: SeriesRun, after: SeriesRun) -> str | None:
+    """What else differs between the runs around a change."""
+    if before.host != after.host:
+        return f"host {before.host or 'unknown'} → {after.host or 'unknown'}"
+    if before.environment_id != after.environment_id:
+        return "environment differs"
+    if before.git_commit is not None and before.git_commit == after.git_commit:
+        return "same commit"
+    return None

@@ -1,0 +1,257 @@
+"""Histories for people: sparklines, a chart of one series, and tables in which every change carries its doubt."""
+
+import shlex
+import shutil
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+from ...warehouse.console.numbers import amount, counted, ratio, times
+from ...warehouse.console.tables import escape
+from ..comparison.compare import WORSE
+from ..comparison.render import AXES, metric
+from .changepoints import ChangePoint
+from .history import SERIES, History, Row, Series
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+NARROW = 24  # characters of a sparkline in a table
+CHART_ROWS = 5
+CHART_WIDTH = 100  # characters, at most, on a terminal or off it
+MARKS = {"step": ("▲", "▼"), "drift": ("╱", "╲"), "spike": ("!", "!")}  # up, down
+DIGITS = 9  # of a commit
+PANEL = ("config", "suite", "mode", "dtype", "device", "backend")
+
+
+def sparkline(values: Sequence[float | None], columns: int, rows: int = 1, apart: Collection[int] = ()) -> list[str]:
+    """Draw values in blocks.
+
+    Args:
+        values: Oldest first; None is a gap, shown as a dot where there is one line.
+        columns: Characters at most. Where there are more values, a character is the median of some.
+        rows: Lines of text.
+        apart: Places of values that do not set the scale.
+
+    Returns:
+        The lines, top first.
+    """
+    low, high = _scale(values, apart)
+    heights = []
+    for start, stop in _buckets(len(values), columns):
+        here = sorted(value for value in values[start:stop] if value is not None)
+        part = 0.5 if high == low else (here[(len(here) - 1) // 2] - low) / (high - low) if here else 0.0
+        heights.append(1 + min(rows * len(BLOCKS) - 1, max(0, int(part * rows * len(BLOCKS)))) if here else 0)
+    blank = "·" if rows == 1 else " "
+    return [
+        "".join(
+            BLOCKS[min(over, len(BLOCKS)) - 1] if (over := height - row * len(BLOCKS)) > 0 else blank
+            for height in heights
+        )
+        for row in range(rows - 1, -1, -1)
+    ]
+
+
+def _scale(values: Sequence[float | None], apart: Collection[int]) -> tuple[float, float]:
+    """The least and the greatest value; of those apart only where there are no others."""
+    present = {place: value for place, value in enumerate(values) if value is not None}
+    scale = [value for place, value in present.items() if place not in apart] or list(present.values())
+    return min(scale), max(scale)
+
+
+def _apart(changes: Sequence[ChangePoint]) -> set[int]:
+    """Places of spikes."""
+    return {place for change in changes if change.kind == "spike" for place in range(change.index, change.end + 1)}
+
+
+def _buckets(count: int, columns: int) -> list[tuple[int, int]]:
+    """Which values each character stands for: [start, stop)."""
+    columns = min(count, columns)
+    return [(count * i // columns, count * (i + 1) // columns) for i in range(columns)]
+
+
+def chart(series: Series, changes: Sequence[ChangePoint]) -> list[str]:
+    """One series over its runs, with a line of marks under it."""
+    runs, apart = series.runs, _apart(changes)
+    low, high = (amount(value, series.labels["unit"]) for value in _scale(series.values, apart))
+    gutter = max(len(low), len(high))
+    room = min(CHART_WIDTH, shutil.get_terminal_size((CHART_WIDTH, 0)).columns) - gutter - 2
+    lines = sparkline(series.values, max(10, room), CHART_ROWS, apart)
+    drawn = _buckets(len(series.values), len(lines[0]))
+    marks = "".join(_mark(changes, start, stop) for start, stop in drawn)
+    ends = [f"{run.began_at:%Y-%m-%d}" if run.began_at else run.run_id[:13] for run in (runs[0], runs[-1])]
+    between = max(2, len(drawn) - sum(map(len, ends)))
+    margin = " " * gutter
+    return [
+        f"{_title(series)}: {counted(series.n, 'run')}",
+        "",
+        *(
+            f"{label:>{gutter}} │{line}".rstrip()
+            for label, line in zip((high, *[""] * (CHART_ROWS - 2), low), lines, strict=True)
+        ),
+        f"{margin} └{'─' * len(drawn)}",
+        *([f"{margin}  {marks}".rstrip()] if marks.strip() else []),
+        f"{margin}  {ends[0]}{' ' * between}{ends[1]}",
+        *_legend(marks),
+        "",
+    ]
+
+
+def _mark(changes: Sequence[ChangePoint], start: int, stop: int) -> str:
+    """What happened in runs [start, stop), the most lasting first."""
+    for kind, (up, down) in MARKS.items():
+        for change in changes:
+            if change.kind == kind and change.index < stop and change.end >= start:
+                return up if change.after > change.before else down
+    return " "
+
+
+def _legend(marks: str) -> list[str]:
+    words = {"▲▼": "step", "╱╲": "drift", "!": "spike, a run or two apart"}
+    told = [
+        f"{''.join(sorted(set(mark) & set(marks)))} {word}" for mark, word in words.items() if set(mark) & set(marks)
+    ]
+    return ["   ".join(told)] if told else []
+
+
+def _title(series: Series) -> str:
+    labels = series.labels
+    axes = [f"{AXES[axis]} {labels[axis]}" for axis in ("batch_size", "sequence_length") if labels[axis] is not None]
+    words = [labels[axis] for axis in ("name", "mode", "backend", "parameters")]
+    return escape(f"{metric(labels)} of {' '.join(str(word) for word in (*words, *axes) if word)} ({labels['config']})")
+
+
+def render(history: History) -> tuple[list[str], list[list[Any]]]:
+    """The changes as a table; axes in which they do not differ are for `sentences`."""
+    axes = _varying(history)
+    lines = {
+        _key(one.labels): sparkline(one.values, NARROW, apart=_apart(changes))[0]
+        for one, changes in zip(history.series, history.changes, strict=True)
+    }
+    columns = [
+        "verdict", *(AXES.get(axis, axis) for axis in axes), "metric", "kind", "since", "commits", "before", "after", "change",
+        "confidence", "besides", "history",
+    ]  # fmt: skip
+    rows = [
+        [
+            row["verdict"], *(row[axis] for axis in axes), metric(row), row["kind"], _when(row), commits(row),
+            f"{amount(row['before'], row['unit'])} (n={row['n_before']})",
+            f"{amount(row['after'], row['unit'])} (n={row['n_after']})", _change(row), confidence(row["p"]),
+            row["note"], lines[_key(row)],
+        ]
+        for row in history.rows
+    ]  # fmt: skip
+    return _filled(columns, rows)
+
+
+def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
+    """What `history.values` gives as a table."""
+    columns = ["config", *AXES.values(), "metric", "began", "run", "commit", "value", "low", "high", "n", "status"]
+    shown = [
+        [
+            row["config"], *(row[axis] for axis in AXES), metric(row), row["began_at"], row["run_id"][:13],
+            row["git_commit"] and row["git_commit"][:DIGITS],
+            *(None if row[key] is None else amount(row[key], row["unit"]) for key in ("value", "low", "high")),
+            row["n"], row["status"],
+        ]
+        for row in rows
+    ]  # fmt: skip
+    return _filled(columns, shown)
+
+
+def _filled(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """The columns that hold anything."""
+    told = [i for i in range(len(columns)) if not rows or any(row[i] is not None for row in rows)]
+    return [columns[i] for i in told], [[row[i] for i in told] for row in rows]
+
+
+def _varying(history: History) -> list[str]:
+    """The axes in which series differ, and the model."""
+    axes = ("config", *AXES)
+    return [axis for axis in axes if axis == "name" or len({one.labels[axis] for one in history.series}) > 1]
+
+
+def _key(labels: Row) -> tuple[Any, ...]:
+    return tuple(labels[label] for label in SERIES)
+
+
+def _when(row: Row) -> str:
+    since, until = (f"{at:%Y-%m-%d}" if at else run[:13] for at, run in (
+        (row["since_at"], row["since_run_id"]), (row["until_at"], row["until_run_id"])
+    ))  # fmt: skip
+    return since if row["kind"] == "step" else f"{since} to {until}"
+
+
+def commits(row: Row) -> str | None:
+    """The commits among which the cause is, as git names them."""
+    good, bad = row["good_commit"], row["until_commit"]
+    return f"{good[:DIGITS]}..{bad[:DIGITS]}" if good and bad and good != bad else None
+
+
+def _change(row: Row) -> str | None:
+    if row["change"] is None:
+        return None
+    text = f"{100 * row['change']:+.1f} %"
+    return text if row["low"] is None else f"{text} (95 % {100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
+
+
+def confidence(p: float) -> str:
+    """1 - p in percent, never rounded up to certainty."""
+    return "> 99.99 %" if p < 1e-4 else f"{100 * (1 - p):.2f} %"
+
+
+def sentences(history: History, unusual: Sequence[str]) -> Iterator[str]:
+    """What a table cannot say: what was judged and how, what was left out, what to do next."""
+    varying, first = _varying(history), history.series[0].labels
+    shared = {AXES.get(axis, axis): first[axis] for axis in ("config", *AXES) if axis not in varying}
+    if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:
+        yield f"all: {escape(', '.join(said))}"
+    kinds = Counter(row["kind"] for row in history.rows)
+    found = " and ".join(counted(count, kind) for kind, count in kinds.items())
+    changed = len({_key(row) for row in history.rows})
+    if changed:
+        yield f"{found} in {changed} of {history.judged} series judged; a change counts up to p = {history.threshold:.2g}"
+    else:
+        yield f"no change found in {history.judged} series judged"
+        if max(one.n for one in history.series) < history.alone:
+            yield f"to stand out alone among so many, a series needs {history.alone} runs: ask for fewer series"
+    if short := len(history.series) - history.judged:
+        yield f"{short} series not judged: fewer than the {history.least} runs it takes"
+    if new := sum(map(_ends_apart, history.series, history.changes)):
+        yield f"series that end in a value apart, too new to tell a spike from a step: {new}"
+    if unusual:
+        yield f"only if named with --metrics: {escape(', '.join(unusual))}"
+    if history.rows:
+        largest = max(history.rows, key=lambda row: (row["verdict"] in WORSE, abs(row["change"] or 0)))
+        good, bad = (shlex.quote(largest[run][:13]) for run in ("good_run_id", "until_run_id"))
+        yield f"see the largest with: bench compare {good} {bad}"
+        if among := commits(largest):
+            yield f"its cause is among: git log {escape(shlex.quote(among))}"
+
+
+def _ends_apart(series: Series, changes: Sequence[ChangePoint]) -> bool:
+    return bool(changes) and changes[-1].kind == "spike" and changes[-1].end == len(series.values) - 1
+
+
+MEASURES: dict[str, tuple[str, Callable[[Row], str | None]]] = {  # of the macro `history`, and `rate`
+    "speedup": ("geomean", lambda row: ratio(row["speedup"], row["low"], row["high"], row["n"])),
+    "rate": ("pass rate", lambda row: f"{100 * row['rate']:.0f} %, {row['passing']}/{row['total']}"),
+    "mean_seconds": ("compile time", lambda row: f"{row['mean_seconds']:.2f} s"),
+    "mean_ratio": ("memory compression", lambda row: times(row["mean_ratio"])),
+}
+
+
+def summary(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
+    """Rows of the macro `history` as a table: of each panel and backend a line for each measure, oldest run left."""
+    panels: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        rate = row["passing"] / row["total"] if row["total"] else None
+        panels.setdefault(tuple(row[axis] for axis in PANEL), []).append({**row, "rate": rate})
+    varying = [i for i, axis in enumerate(PANEL) if axis == "backend" or len({panel[i] for panel in panels}) > 1]
+    table = []
+    for panel, history in panels.items():
+        for key, (name, shown) in MEASURES.items():
+            present = [row for row in history if row[key] is not None]
+            if present:
+                line = sparkline([row[key] for row in history], len(history))[0]
+                last = shown(history[-1]) if history[-1][key] is not None else "–"
+                table.append([*(panel[i] for i in varying), name, shown(present[0]), line, last])
+    return [*(PANEL[i] for i in varying), "measure", "oldest", "history", "latest"], table

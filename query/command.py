@@ -1,0 +1,350 @@
+"""Commands that ask: sql, views, speedups, runs, configs, cases, sources, rejects, show."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..warehouse.console.options import Command, Values, format_option, store_option
+from ..warehouse.console.tables import escape, write_rows
+from ..warehouse.errors import BenchError, NothingToShow
+from ..warehouse.store import Store
+
+if TYPE_CHECKING:
+    from .ask import Answer
+
+DIALECTS = ("spark", "duckdb")
+
+output_option: Callable[[Any], Any] = click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write to instead of standard output.",
+)
+runs_option: Callable[[Any], Any] = click.option(
+    "--runs", cls=Values, help="Only these: id prefix, config, commit, latest, latest~1."
+)
+configs_option: Callable[[Any], Any] = click.option("--configs", cls=Values, help="Only these configs.")
+suites_option: Callable[[Any], Any] = click.option("--suites", cls=Values, help="Only these suites.")
+backends_option: Callable[[Any], Any] = click.option("--backends", cls=Values, help="Only these backends.")
+models_option: Callable[[Any], Any] = click.option("--models", cls=Values, help="Only these models.")
+limit_option: Callable[[Any], Any] = click.option("--limit", type=click.IntRange(0), help="At most so many rows.")
+
+
+def say(sentence: str) -> None:
+    """Tell the person at the terminal, whom no name in it may steer; stdout is for data."""
+    sys.stdout.flush()
+    click.echo(escape(sentence), err=True)
+
+
+def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:
+    """Write an answer."""
+    write_rows(answer.columns, answer.rows, fmt, output)
+
+
+@click.command(cls=Command)
+@click.argument("query", required=False)
+@click.option(
+    "-f", "--file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Read the query from a file."
+)
+@click.option("--sandbox", is_flag=True, help="No files, no network, no settings: for queries you do not trust.")
+@click.option(
+    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="Who answers."
+)
+@click.option("--master", metavar="URL", help="Spark's cluster; without it all cores here.")
+@output_option
+@format_option
+@store_option
+def sql(
+    query: str | None, file: Path | None, sandbox: bool, engine: str, master: str | None, output: Path | None, fmt: str,
+    store: Store,
+) -> None:  # fmt: skip
+    """Ask the warehouse anything, read-only.
+
+    The query is an argument, a file, or standard input; on a terminal without any of them there is a prompt. Of several
+    statements the rows of the last are written.
+
+    \b
+        bench sql "SELECT name, backend, speedup FROM speedups ORDER BY speedup"
+        bench sql "FROM runtime_vs_tokens(configs := ['A'])" --format parquet -o steps.parquet
+        echo "FROM run_summaries" | bench sql --format json
+        bench sql --engine spark "SELECT config, count(*) FROM timings JOIN runs USING (run_id) GROUP BY config"
+    """
+    from ..warehouse.database import Warehouse
+    from .ask import ask, shut_in
+    from .computed import compute
+
+    if query is not None and file is not None:
+        raise BenchError("there are two queries, an argument and a file. Give one of them.")
+    if master is not None and engine != "spark":
+        raise BenchError("--master is Spark's. Add --engine spark.")
+    if engine == "spark":
+        from .engines.spark_session import answer as ask_spark
+        from .engines.spark_session import session
+
+        if sandbox:
+            raise BenchError("the sandbox is DuckDB's: Spark has none. Leave --sandbox or --engine spark out.")
+        if query is None and file is None and sys.stdin.isatty():
+            raise BenchError('there is no query. Try: bench sql --engine spark "SELECT * FROM run_summaries"')
+        with session(master or "local[*]") as spark:
+            write(ask_spark(spark, store, query if query is not None else _read(file), say), fmt, output)
+        return
+    with Warehouse.open(store) as warehouse:
+        if sandbox:
+            shut_in(warehouse)
+        if query is None and file is None and sys.stdin.isatty():
+            from .prompt import converse
+
+            converse(warehouse, fmt)
+            return
+        query = query if query is not None else _read(file)
+        compute(warehouse, query)
+        answer = ask(warehouse, query)
+        if answer is not None:
+            write(answer, fmt, output)
+
+
+def _read(file: Path | None) -> str:
+    try:
+        return sys.stdin.read() if file is None else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchError(f"cannot read the query from {file or 'standard input'}: {error}.") from error
+
+
+@click.command(cls=Command)
+@click.argument("names", metavar="[NAME]…", nargs=-1)
+@click.option(
+    "--dialect", type=click.Choice(DIALECTS), help="Print what creates them (all, or these and what they read) there."
+)
+@format_option
+@store_option
+def views(names: tuple[str, ...], dialect: str | None, fmt: str, store: Store) -> None:
+    """List the views and tables; with a NAME, its columns and their meanings; with a dialect, as SQL for another engine.
+
+    \b
+        bench views
+        bench views speedups
+        bench views speedups pass_rates --dialect spark
+    """
+    from ..warehouse.database import Warehouse
+    from .tables import catalog, describe
+
+    if dialect is not None:
+        from .engines.dialects import statements
+
+        click.echo("\n\n".join(statements(dialect, names)))
+        return
+    if len(names) > 1:
+        raise BenchError("one view is described at a time. Give one name, or --dialect.")
+    with Warehouse.open(store) as warehouse:
+        if not names:
+            write(catalog(warehouse), fmt)
+            return
+        found = describe(warehouse, names[0])
+        if fmt == "table":
+            click.echo(f"{found.name}\n\n{found.doc}\n")
+        write_rows(["column", "type", "meaning"], found.columns, fmt)
+
+
+@click.command(cls=Command)
+@click.option("--runs", cls=Values, help="These runs: id prefix, config, commit, latest, latest~1.")
+@click.option("--all", "all_runs", is_flag=True, help="All runs rather than the newest of each config.")
+@configs_option
+@suites_option
+@backends_option
+@models_option
+@format_option
+@output_option
+@store_option
+def speedups(
+    runs: Sequence[str], all_runs: bool, configs: Sequence[str], suites: Sequence[str], backends: Sequence[str],
+    models: Sequence[str], fmt: str, output: Path | None, store: Store,
+) -> None:  # fmt: skip
+    """Every backend against its baseline: the ratio, its 95 % interval, and what failed.
+
+    Of each config the newest run is shown, with those that shared its plan. The geometric mean over the cases that pass
+    on every backend comes last, on stderr, with what it leaves out.
+
+    \b
+        bench speedups
+        bench speedups --backends inductor --format csv
+    """
+    from ..warehouse.database import Warehouse
+    from .comparison.speedups import FOR_PEOPLE, geomeans, render
+    from .tables import newest_runs, select
+
+    with Warehouse.open(store) as warehouse:
+        if not runs and not all_runs:
+            runs = newest_runs(warehouse, "speedups")
+        where = {"run_id": runs, "config": configs, "suite": suites, "backend": backends, "name": models}
+        order = "config, run_id, suite, mode, device, dtype, name, batch_size, sequence_length, backend"
+        if fmt not in ("table", "markdown"):
+            write(select(warehouse, "speedups", where, order=order), fmt, output)
+            return
+        rows = list(select(warehouse, "speedups", where, columns=FOR_PEOPLE, order=order).rows)
+        if not rows:
+            raise NothingToShow("no case was measured against a baseline. Measure some with: bench measure models")
+        write_rows(*render(rows), fmt, output)
+        if not models:
+            for sentence in geomeans(warehouse, {key: where[key] for key in where if key != "name"}):
+                say(sentence)
+
+
+@click.command(cls=Command)
+@configs_option
+@limit_option
+@format_option
+@store_option
+def runs(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -> None:
+    """List runs, newest first.
+
+    \b
+        bench runs
+        bench runs --configs main --limit 5
+    """
+    order = "run_summaries.began_at DESC NULLS LAST, run_id DESC"  # not the whole seconds that people are shown
+    _list(store, "run_summaries", {"config": configs}, fmt, order=order, limit=limit)
+
+
+@click.command(cls=Command)
+@format_option
+@store_option
+def configs(fmt: str, store: Store) -> None:
+    """List configs and what is known of each.
+
+    \b
+        bench configs
+    """
+    _list(store, "config_summaries", {}, fmt)
+
+
+@click.command(cls=Command)
+@runs_option
+@configs_option
+@suites_option
+@backends_option
+@models_option
+@click.option("--statuses", cls=Values, help="Only these: ok, fail_to_run, OOM, timeout …")
+@limit_option
+@format_option
+@store_option
+def cases(
+    runs: Sequence[str], configs: Sequence[str], suites: Sequence[str], backends: Sequence[str],
+    models: Sequence[str], statuses: Sequence[str], limit: int | None, fmt: str, store: Store,
+) -> None:  # fmt: skip
+    """List cases and how each ended.
+
+    \b
+        bench cases --runs latest
+        bench cases --statuses OOM timeout --format csv
+    """
+    where = {
+        "run_id": runs, "config": configs, "suite": suites, "backend": backends, "name": models, "status": statuses,
+    }  # fmt: skip
+    order = "config, run_id, suite, name, mode, device, dtype, batch_size, sequence_length, backend, kind"
+    _list(store, "case_outcomes", where, fmt, order=order, limit=limit)
+
+
+@click.command(cls=Command)
+@configs_option
+@limit_option
+@format_option
+@store_option
+def sources(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -> None:
+    """List imported files with the accounting of their lines.
+
+    \b
+        bench sources
+    """
+    _list(store, "source_files", {"config": configs}, fmt, order="config, path, source_id", limit=limit)
+
+
+@click.command(cls=Command)
+@configs_option
+@limit_option
+@format_option
+@store_option
+def rejects(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -> None:
+    """List records that could not be read, and why.
+
+    \b
+        bench rejects --limit 20
+    """
+    _list(store, "rejected_records", {"config": configs}, fmt, order="config, path, line", limit=limit)
+
+
+@click.command(cls=Command)
+@click.argument("run", default="latest")
+@format_option
+@store_option
+def show(run: str, fmt: str, store: Store) -> None:
+    """Show one run: what it was, where it ran, and how its cases ended.
+
+    RUN is the beginning of an id, a config, the beginning of a commit, or latest; latest~1 is the one before.
+
+    \b
+        bench show latest
+        bench show main~1 --format json
+    """
+    from ..warehouse.database import Warehouse
+    from .tables import select
+
+    with Warehouse.open(store) as warehouse:
+        details = select(warehouse, "run_details", {"run_id": [run]})
+        if fmt != "table":
+            write(details, fmt)
+            return
+        facts = [fact for row in details.rows for fact in zip(details.columns, row, strict=True) if fact[1] is not None]
+        write_rows(["field", "value"], [(name, str(value)) for name, value in facts], fmt)
+        found = select(warehouse, "case_outcomes", {"run_id": [run]}, columns=_FOR_PEOPLE["case_outcomes"][1:])
+        if rows := list(found.rows):
+            click.echo()
+            write_rows(*_without_empty(found.columns, rows), fmt)
+
+
+# What a table for people shows of a view that has more columns than a screen.
+_FOR_PEOPLE = {
+    "run_summaries": (
+        "left(run_id, 13) AS run", "config", "source", "suite", "date_trunc('second', began_at) AS began_at",
+        "left(git_commit, 9) AS commit", "status", "cases", "failed", "samples", "steps", "files", "rejected",
+    ),
+    "config_summaries": (
+        "config", "runs", "date_trunc('second', last_at) AS last_at", "array_to_string(sources, ', ') AS sources",
+        "cases", "failed", "samples", "steps", "files", "rejected",
+    ),
+    "case_outcomes": (
+        "left(run_id, 13) AS run", "config", "suite", "name", "mode", "device", "dtype", "backend",
+        "batch_size AS batch", "sequence_length AS length", "parameters", "kind", "status", "reason",
+    ),
+    "source_files": (
+        "config", "path", "format", "bytes", "lines", "loaded", "rejected", "known",
+        "date_trunc('second', loaded_at) AS loaded_at", "notes",
+    ),
+    "rejected_records": ("config", "path", "line", "reason", "text"),
+}  # fmt: skip
+
+
+def _list(
+    store: Store, view: str, where: dict[str, Sequence[str]], fmt: str, *, order: str = "ALL", limit: int | None = None
+) -> None:
+    """Write a view, for people the columns that matter and hold anything, else all of them; of runs also say which went."""
+    from ..warehouse.database import Warehouse
+    from .resolve import archived
+    from .tables import select
+
+    with Warehouse.open(store) as warehouse:
+        if fmt in ("table", "markdown"):
+            answer = select(warehouse, view, where, columns=_FOR_PEOPLE[view], order=order, limit=limit)
+            write_rows(*_without_empty(answer.columns, list(answer.rows)), fmt)
+        else:
+            write(select(warehouse, view, where, order=order, limit=limit), fmt)
+        for sentence in archived(warehouse) if view == "run_summaries" else ():
+            say(sentence)
+
+
+def _without_empty(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """The columns that hold anything; all of them where there are no rows."""
+    keep = [i for i in range(len(columns)) if not rows or any(row[i] is not None for row in rows)]
+    return [columns[i] for i in keep], [[row[i] for i in keep] for row in rows]

@@ -1,0 +1,1 @@
+"""Two sides compared case by case: speedups, ratios with intervals, and verdicts."""

@@ -1,0 +1,86 @@
+"""`bench compare`: two sides, case by case."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
+from ...warehouse.console.tables import write_rows, write_text
+from ...warehouse.errors import BenchError, Exit, NothingToShow
+from ...warehouse.store import Store
+from ..command import backends_option, models_option, output_option, say, suites_option
+
+
+@click.command(cls=Command)
+@click.argument("base")
+@click.argument("candidate")
+@click.option("--metrics", cls=Values, help="Only these; else all that have a direction.")
+@suites_option
+@backends_option
+@models_option
+@click.option("--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows of these values, by any column.")
+@share_option("--margin", default="2%", most=100, help="Smallest change that counts.")
+@click.option("--all", "everything", is_flag=True, help="Show what is the same, too.")
+@click.option("--all-runs", is_flag=True, help="Every run a name means, rather than its newest with its repeats.")
+@click.option(
+    "--fail-on", type=click.Choice(["slower"]), help="End with 1 if anything is slower or worse, 3 if anything is gone."
+)
+@format_option
+@output_option
+@store_option
+def compare(
+    base: str, candidate: str, metrics: Sequence[str], suites: Sequence[str], backends: Sequence[str],
+    models: Sequence[str], pairs: Sequence[str], margin: float, everything: bool, all_runs: bool, fail_on: str | None,
+    fmt: str, output: Path | None, store: Store,
+) -> int:  # fmt: skip
+    """Compare two sides case by case: ratio with its interval, difference, verdict, and why.
+
+    A side is a config, the beginning of a run id or of a commit, latest or latest~1: its newest run with its repeats,
+    which are the other runs of the same config and clean commit. Names joined by + are pooled. A folder of results that
+    is no name, PATH or NAME:PATH, is ingested first.
+
+    FASTER, SLOWER (BETTER, WORSE for what is no time) are beyond doubt and beyond the margin, SAME lies within it,
+    ONLY-THERE and ONLY-HERE have one side, UNSURE is the rest. Above 1 is better.
+
+    With --fail-on slower the exit code is 1 if anything is slower or worse, 3 if the candidate lacks what the base has,
+    4 if there is too little data to judge anything.
+
+    \b
+        bench compare main my-branch
+        bench compare latest~1 latest --metrics latency --format markdown
+        bench compare A:profiles/a B:profiles/b --where 'parameters={"tokens":"all"}'
+    """
+    from ...warehouse.database import Warehouse
+    from ..higher_rooms import higher_rooms
+    from .compare import compare as compared
+    from .compare import exit_code
+    from .render import document, render, sentences, shown
+    from .sides import find_sides, ingest_folders
+
+    where = {"metric": [*metrics], "suite": [*suites], "backend": [*backends], "name": [*models]}
+    for pair in pairs:
+        column, equals, value = pair.partition("=")
+        if not equals:
+            raise BenchError(f"--where {pair!r} is no COLUMN=VALUE, such as 'mode=training'")
+        where.setdefault(column.strip(), []).append(value)
+    ingest_folders(store, (base, candidate), say, higher_rooms().ingest_path)
+    with Warehouse.open(store) as warehouse:
+        sides = find_sides(warehouse, base, candidate, all_runs=all_runs, say=say)
+        found = compared(warehouse, *sides, margin=margin, where=where)
+    rows = found.rows + found.unusual
+    if not rows:
+        nothing = NothingToShow(
+            f"neither {base} nor {candidate} measured any of this. See what they did with: bench cases --runs latest"
+        )
+        nothing.exit_code = Exit.TOO_LITTLE if fail_on else Exit.NOTHING
+        raise nothing
+    if fmt == "markdown":
+        write_text(document(found).markdown(), output)
+    elif fmt == "table":
+        write_rows(*render(found, shown(found, everything=everything)), fmt, output)
+        for sentence in sentences(found, everything=everything):
+            say(sentence)
+    else:
+        write_rows(list(rows[0]), [list(row.values()) for row in rows], fmt, output)
+    return exit_code(found) if fail_on else Exit.OK

@@ -1,0 +1,145 @@
+"""Comparisons: the rows of two sides that were asked for, what matters first, with means and what they cover."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ... import sql
+from ...warehouse.errors import Exit, UnknownName
+from ...warehouse.schema import quote
+from . import environments
+from .sides import Side
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+Row = dict[str, Any]
+WORSE, BETTER = ("SLOWER", "WORSE"), ("FASTER", "BETTER")
+
+# What is compared unless the column is named.
+USUAL = {"phase": "_is_warm(phase)", "metric": "_is_headline(metric, better)"}
+# Newly failing, worse, no longer measured, better, newly measured, unsure, without direction, the same; the larger first.
+ORDER = """
+    CASE
+        WHEN verdict = 'ONLY-THERE' AND base_status = 'ok' AND candidate_status <> 'ok' THEN 0
+        WHEN verdict IN ('SLOWER', 'WORSE') THEN 1
+        WHEN verdict = 'ONLY-THERE' THEN 2
+        WHEN verdict IN ('FASTER', 'BETTER') THEN 3
+        WHEN verdict = 'ONLY-HERE' THEN 4
+        WHEN verdict = 'UNSURE' THEN 5
+        WHEN verdict IS NULL THEN 6
+        ELSE 7
+    END,
+    abs(ln(CASE WHEN ratio > 0 THEN ratio END)) DESC NULLS LAST, suite, name, mode, device, dtype, batch_size,
+    sequence_length, parameters, backend, metric <> 'latency', metric, phase
+"""
+MEANS = "metric <> 'latency', abs(ln(ratio)) DESC, metric, phase, suite, backend"  # order of the means
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The rows of `comparisons` that were asked for, what matters first, and what goes with them."""
+
+    base: Side
+    candidate: Side
+    margin: float
+    rows: list[Row]
+    unusual: list[Row]  # set apart because nobody named it: cold and warm-up phases, and what has no direction
+    means: list[Row]  # one per metric × phase × suite × backend
+    differences: list[environments.EnvironmentField]  # of their environments and code
+
+
+def compare(
+    warehouse: "Warehouse",
+    base: Side,
+    candidate: Side,
+    *,
+    margin: float = 0.02,
+    where: Mapping[str, Sequence[str]] | None = None,
+) -> Comparison:
+    """Compare two sides case by case.
+
+    Unless phases are named, cold and warm-up ones are set apart; unless metrics are, those without a direction.
+
+    Args:
+        warehouse: Where to look.
+        base: The side to compare with.
+        candidate: The side under judgement.
+        margin: Smallest change that counts, as a fraction.
+        where: column of `comparisons` -> values to keep; an empty list keeps all.
+
+    Raises:
+        UnknownName: No such column, or a value that it does not hold.
+    """
+    where = {column: values for column, values in (where or {}).items() if values}
+    warehouse.connection.execute(
+        "CREATE OR REPLACE TEMP TABLE all_compared AS FROM comparisons(?::VARCHAR[], ?::VARCHAR[], margin := ?::DOUBLE)",
+        [list(base.runs), list(candidate.runs), margin],
+    )
+    columns = [column for column, *_ in warehouse.rows("DESCRIBE all_compared")]
+    condition, values = _condition(warehouse, columns, where)
+    usual = " AND ".join(["true", *(rule for column, rule in USUAL.items() if column not in where)])
+    rows = _rows(
+        warehouse, f"SELECT *, ({usual}) AS usual FROM all_compared WHERE {condition} ORDER BY {ORDER}", values
+    )
+    chosen = [row.pop("usual") for row in rows]
+    return Comparison(
+        base,
+        candidate,
+        margin,
+        rows=[row for row, usual in zip(rows, chosen, strict=True) if usual],
+        unusual=[row for row, usual in zip(rows, chosen, strict=True) if not usual],
+        means=_rows(
+            warehouse,
+            f"WITH compared AS (FROM all_compared WHERE {condition} AND {usual}) SELECT * FROM"
+            f" ({sql.views()['comparison_means'].last_select}) WHERE n > 1 ORDER BY {MEANS}",
+            values,
+        ),
+        differences=[
+            fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
+        ],
+    )
+
+
+def _condition(
+    warehouse: "Warehouse", columns: Sequence[str], where: Mapping[str, Sequence[str]]
+) -> tuple[str, list[list[str]]]:
+    """SQL for what is to be kept, and its parameters."""
+    conditions = ["true"]
+    for column, values in where.items():
+        if column not in columns:
+            raise UnknownName("column", column, columns, where="comparisons")
+        known = [
+            value
+            for (value,) in warehouse.rows(f"SELECT DISTINCT {quote(column)}::VARCHAR FROM all_compared ORDER BY 1")
+        ]
+        for value in values:
+            if value not in known:
+                raise UnknownName(column, value, filter(None, known), where="what both sides measured")
+        conditions.append(f"list_contains(?::VARCHAR[], {quote(column)}::VARCHAR)")
+    return " AND ".join(conditions), [list(values) for values in where.values()]
+
+
+def _rows(warehouse: "Warehouse", query: str, parameters: object) -> list[Row]:
+    """Rows of a query by column."""
+    rows = warehouse.rows(query, parameters)
+    names = [column[0] for column in warehouse.connection.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def exit_code(comparison: Comparison) -> Exit:
+    """1 if anything got worse, 3 if something is only gone, 4 if nothing could be judged."""
+    verdicts = Counter(row["verdict"] for row in comparison.rows)
+    if any(verdicts[verdict] for verdict in WORSE):
+        return Exit.FAILED
+    if any(map(is_lost, comparison.rows)):
+        return Exit.NOTHING
+    if not any(verdicts[verdict] for verdict in (*BETTER, "SAME")):
+        return Exit.TOO_LITTLE
+    return Exit.OK
+
+
+def is_lost(row: Row) -> bool:
+    """Whether the base has what the candidate has not."""
+    return bool(row["verdict"] == "ONLY-THERE" and row["base_status"] == "ok")

@@ -1,0 +1,84 @@
+"""Environments: field by field what differs between the machines, software, code and settings of two sets of runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...warehouse.console.numbers import amount
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+COLUMNS = ("kind", "field", "base_values", "candidate_values", "same")
+KINDS = ("machine", "software", "flags", "variables", "extra", "code", "call", "tags")
+NOBODY = "–"  # a run that does not say
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentField:
+    """One field, and what the runs of each side say of it; None stands for a run that does not say."""
+
+    kind: str  # one of KINDS
+    field: str
+    base: tuple[str | None, ...]
+    candidate: tuple[str | None, ...]
+    same: bool
+
+    def texts(self) -> tuple[str, str]:
+        """Both sides' values for a person."""
+        return self._text(self.base), self._text(self.candidate)
+
+    def _text(self, values: tuple[str | None, ...]) -> str:
+        return "; ".join(NOBODY if value is None else _value(self.field, value) for value in values)
+
+    def __str__(self) -> str:
+        base, candidate = self.texts()
+        return f"{self.field}: {base} → {candidate}"
+
+
+def facts(warehouse: "Warehouse", base_runs: Sequence[str], candidate_runs: Sequence[str]) -> list[EnvironmentField]:
+    """Everything any of these runs knows of its environment, from `environment_differences`.
+
+    Args:
+        warehouse: Where to look.
+        base_runs: Run ids of one side.
+        candidate_runs: Run ids of the other.
+
+    Returns:
+        The facts, by kind and name.
+    """
+    query = f"""
+        SELECT {", ".join(COLUMNS)} FROM environment_differences(?::VARCHAR[], ?::VARCHAR[])
+        ORDER BY list_position(?::VARCHAR[], kind), field
+    """
+    rows = warehouse.rows(query, [list(base_runs), list(candidate_runs), list(KINDS)])
+    return [
+        EnvironmentField(kind, field, tuple(base), tuple(candidate), same)
+        for kind, field, base, candidate, same in rows
+    ]
+
+
+def differences(
+    warehouse: "Warehouse", base_runs: Sequence[str], candidate_runs: Sequence[str]
+) -> list[EnvironmentField]:
+    """The facts in which two sets of runs differ, by kind and name."""
+    return [fact for fact in facts(warehouse, base_runs, candidate_runs) if not fact.same]
+
+
+def render(found: Sequence[EnvironmentField], base: str, candidate: str) -> tuple[list[str], list[list[Any]]]:
+    """A table of what differs, under the names of the sides."""
+    return ["kind", "field", base, candidate], [
+        [fact.kind, fact.field, *fact.texts()] for fact in found if not fact.same
+    ]
+
+
+def sentence(found: Sequence[EnvironmentField]) -> str:
+    """How much differs and how much is the same: `2 of 15 fields differ; the same: cpu, os …`."""
+    same = [fact.field for fact in found if fact.same]
+    differ = len(found) - len(same)
+    counted = f"{differ or 'none'} of {len(found)} fields differ{'s' if differ == 1 else ''}"
+    return f"{counted}; the same: {', '.join(same) or 'none'}"
+
+
+def _value(field: str, text: str) -> str:
+    return amount(int(text), "bytes") if field == "ram_bytes" else text

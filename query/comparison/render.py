@@ -1,0 +1,193 @@
+"""Comparisons for people: every number with its doubt, as a table with sentences or as a document."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...warehouse.console.numbers import JSON_MARKS, amount, counted, ratio
+from ...warehouse.errors import Exit
+from ..document import Document, Section, Table, TableColumn
+from . import environments
+from .compare import Comparison, Row, exit_code, is_lost
+from .sides import Side
+
+AXES = {
+    "suite": "suite", "name": "model", "mode": "mode", "device": "device", "dtype": "dtype", "backend": "backend",
+    "batch_size": "batch", "sequence_length": "length", "parameters": "parameters",
+}  # fmt: skip
+VERDICTS = ("SLOWER", "WORSE", "FASTER", "BETTER", "ONLY-THERE", "ONLY-HERE", "UNSURE", "SAME")
+NAMED = 3  # cases that a sentence names
+SENTENCES = 12  # geometric means that are said
+
+
+def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
+    """The rows that a person reads: what is the same only if asked for; of a case on one side, one row for all metrics."""
+    rows: list[Row] = []
+    single: dict[tuple[Any, str], Row] = {}
+    for row in comparison.rows:
+        key = row["case_id"], row["verdict"]
+        if row["verdict"] == "SAME" and not everything:
+            continue
+        if row["verdict"] not in ("ONLY-THERE", "ONLY-HERE"):
+            rows.append(row)
+        elif key in single:
+            single[key]["others"] += 1
+        else:
+            rows.append(single.setdefault(key, {**row, "others": 0}))
+    return rows
+
+
+def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
+    """Rows as a table for people; axes that all cases share, and reasons that hold for all, are for `sentences`."""
+    axes, common = _varying(comparison), _common(comparison)
+    columns = [*(AXES[axis] for axis in axes), "metric", "base", "candidate", "difference", "ratio", "verdict", "why"]
+    return columns, [
+        [
+            *(_plain(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
+            amount(row["candidate_value"], row["unit"]), _difference(row),
+            ratio(row["ratio"], row["low"], row["high"]), row["verdict"],
+            "; ".join(part for part in row["reason"].split("; ") if part not in common),
+        ]
+        for row in rows
+    ]  # fmt: skip
+
+
+def _varying(comparison: Comparison) -> list[str]:
+    """The axes in which cases differ, and the model."""
+    return [axis for axis in AXES if axis == "name" or len({row[axis] for row in comparison.rows}) > 1]
+
+
+def _common(comparison: Comparison) -> list[str]:
+    """What is said of every interval alike; why there is no verdict stays with its row."""
+    said = [
+        row["reason"].split("; ")[row["verdict"] in ("SAME", "UNSURE") :]
+        for row in comparison.rows
+        if row["low"] is not None
+    ]
+    return [part for part in said[0] if all(part in other for other in said)] if len(said) > 1 else []
+
+
+def _plain(value: Any) -> Any:
+    """A value of an axis; the object of further parameters without its JSON."""
+    return value.translate(JSON_MARKS) if isinstance(value, str) and value.startswith("{") else value
+
+
+def metric(row: Mapping[str, Any]) -> str | None:
+    """What was measured, with its phase where that is not steady."""
+    if row["metric"] is None:
+        return None
+    name: str = row["metric"] if row["phase"] in (None, "steady") else f"{row['metric']} ({row['phase']})"
+    return f"{name} and {row['others']} more" if row.get("others") else name
+
+
+def _difference(row: Row) -> str | None:
+    difference = row["difference"]
+    if difference is None:
+        return None
+    return ("−" if difference < 0 else "+" if difference > 0 else "") + amount(abs(difference), row["unit"])
+
+
+def verdict(comparison: Comparison) -> str:
+    """One sentence: what got worse, what is gone, what got better, and how much could be judged."""
+    counts = Counter(row["verdict"] for row in comparison.rows)
+    lost = [row for row in shown(comparison) if is_lost(row)]
+    failing = sum(row["candidate_status"] is not None for row in lost)
+    parts = [
+        (counts["SLOWER"], "slower"), (counts["WORSE"], "worse"), (failing, "newly failing"),
+        (len(lost) - failing, "no longer measured"), (counts["FASTER"], "faster"), (counts["BETTER"], "better"),
+    ]  # fmt: skip
+    changed = ", ".join(f"{count} {word}" for count, word in parts if count) or "no change found"
+    return f"{changed}; {counts['SAME']} the same, {counts['UNSURE']} unsure"
+
+
+def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[str]:
+    """What a table cannot say: what was compared, the means with their coverage, what was left out, what else differs."""
+    counts = Counter(row["verdict"] for row in comparison.rows)
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    hidden = " (SAME is shown with --all)" if counts["SAME"] and not everything else ""
+    yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {said or 'nothing with a direction'}{hidden}"
+    yield from _shared(comparison)
+    yield from means(comparison)
+    tested = sum(row["low"] is not None for row in comparison.rows)
+    if tested >= 20:
+        yield f"of {tested} intervals of 95 %, {tested // 20} or so miss the truth by chance"
+    if comparison.unusual:
+        names = ", ".join(f"{name} ({count})" for name, count in Counter(map(metric, comparison.unusual)).items())
+        yield f"compared only if named with --metrics or --where 'phase=…': {names}"
+    if comparison.differences:
+        yield f"environments differ: {'; '.join(map(str, comparison.differences))}"
+
+
+def _shared(comparison: Comparison) -> Iterator[str]:
+    """What all rows have in common, which the table leaves out."""
+    varying = _varying(comparison)
+    shared = {AXES[axis]: row[axis] for row in comparison.rows[:1] for axis in AXES if axis not in varying}
+    if said := [f"{name} {_plain(value)}" for name, value in shared.items() if value is not None]:
+        yield f"all cases: {', '.join(said)}"
+    if common := _common(comparison):
+        yield f"all intervals: {'; '.join(common)}"
+
+
+def _runs(side: Side) -> str:
+    count = len(side.runs)
+    others = f"; {side.others} more with --all-runs" if side.others else ""
+    return f"{side.name} ({f'{count} runs' if count > 1 else f'run {side.runs[0][:13]}'}{others})"
+
+
+def means(comparison: Comparison) -> Iterator[str]:
+    """A sentence for each geometric mean, with what it covers."""
+    for row in comparison.means[:SENTENCES]:
+        axes = " ".join(filter(None, (row["suite"], row["backend"], metric(row))))
+        mean = ratio(row["ratio"], row["low"], row["high"])
+        text = f"{axes}: geomean {mean} over {row['n']} of {row['total']} matched"
+        yield text + _names("; only here: ", row["only_here"]) + _names("; only there: ", row["only_there"])
+    if len(comparison.means) > SENTENCES:
+        yield f"… and {counted(len(comparison.means) - SENTENCES, 'geometric mean')} more"
+
+
+def _names(said: str, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{said}{', '.join(names[:NAMED])}{more}"
+
+
+def document(comparison: Comparison) -> Document:
+    """The comparison as Markdown for a pull request: the verdict, what changed, and folded what did not."""
+    rows = shown(comparison, everything=True)
+    changed = [row for row in rows if row["verdict"] not in (None, "UNSURE", "SAME")]
+    unsure = [row for row in rows if row["verdict"] in (None, "UNSURE")]
+    same = [row for row in rows if row["verdict"] == "SAME"]
+    code = exit_code(comparison)
+    sides = {"base": comparison.base, "candidate": comparison.candidate}
+    sections = [
+        _section(comparison, "changed", "What changed", changed, sentences=list(_shared(comparison)), weight=3),
+        Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=2) if comparison.means else None,
+        _section(comparison, "unsure", f"Unsure: {len(unsure)}", unsure, folded=True),
+        _section(comparison, "same", f"The same within {100 * comparison.margin:g} %: {len(same)}", same, folded=True),
+        _environment(comparison),
+    ]  # fmt: skip
+    return Document(
+        title=f"{comparison.base.name} → {comparison.candidate.name}",
+        verdict=verdict(comparison),
+        good=None if code == Exit.TOO_LITTLE or (unsure and not changed) else code == Exit.OK,
+        facts=[(name, ", ".join(run[:13] for run in side.runs)) for name, side in sides.items()],
+        sections=[section for section in sections if section is not None],
+    )
+
+
+def _section(comparison: Comparison, key: str, title: str, rows: Sequence[Row], **rest: Any) -> Section | None:
+    if not rows:
+        return None
+    columns, values = render(comparison, rows)
+    return Section(key=key, title=title, tables=[Table([TableColumn(name) for name in columns], values)], **rest)
+
+
+def _environment(comparison: Comparison) -> Section | None:
+    if not comparison.differences:
+        return None
+    columns, values = environments.render(comparison.differences, comparison.base.name, comparison.candidate.name)
+    table = Table([TableColumn(name) for name in columns], values)
+    return Section(
+        key="environment", title=f"Environment: {counted(len(values), 'difference')}", tables=[table], folded=True
+    )

@@ -1,0 +1,198 @@
+"""Sides of a comparison: what a person calls them, and the runs that stand behind it."""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ...warehouse.errors import BenchError, UnknownName
+from ...warehouse.store import Say, Store
+from ..resolve import resolve_run, resolve_runs
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side: its name as given, its runs, the newest of each name first, and how many more runs its configs have."""
+
+    name: str
+    runs: tuple[str, ...]
+    others: int = 0
+
+
+def ingest_folders(store: Store, texts: Sequence[str], say: Say, ingest_path: Callable[[Store, str], None]) -> None:
+    """Ingest each side that is not a name but a folder or file of results, `PATH` or `NAME:PATH`.
+
+    A path that was ingested before costs a hash.
+
+    Args:
+        store: Where to load it; created if missing.
+        texts: Sides as given.
+        say: Receives a sentence for each path that is ingested, and for each name that is also a path.
+        ingest_path: Ingests one path into the store.
+
+    Raises:
+        BenchError: A path cannot be ingested.
+    """
+    for part in _to_load(store, texts, say):
+        say(f"{part} is no name of a run but a path: loading it")
+        try:
+            ingest_path(store, part)
+        except BenchError as error:
+            raise BenchError(f"{part} could not be loaded: {error}") from error
+
+
+def find_sides(
+    warehouse: "Warehouse", base: str, candidate: str, *, all_runs: bool = False, say: Say | None = None
+) -> tuple[Side, Side]:
+    """The runs of both sides.
+
+    A name means its newest run and its repeats: the other runs of the same config that measured the same known and clean
+    commit, or shared its plan (`bench measure models --fleet`). Where that puts a run on both sides, repeats are left out.
+    A path means the runs that `ingest_folders` made of it. Names joined by `+` are pooled.
+
+    Args:
+        warehouse: Where to look.
+        base: The side to compare with.
+        candidate: The side under judgement.
+        all_runs: Take every run a name means instead.
+        say: Told what was left out, and why.
+
+    Raises:
+        UnknownName: No run answers to a name.
+        BenchError: Both sides are the same runs, or share some.
+    """
+    sides = [Side(text, _runs(warehouse, text, all_runs)) for text in (base, candidate)]
+    if set(sides[0].runs) & set(sides[1].runs) and not all_runs:
+        sides = [Side(text, _runs(warehouse, text, False, repeats=False)) for text in (base, candidate)]
+        if say and not set(sides[0].runs) & set(sides[1].runs):
+            say(
+                f"{base} and {candidate} repeat each other (same config, same commit): only the runs named are compared"
+            )
+    if shared := set(sides[0].runs) & set(sides[1].runs):
+        raise BenchError(f"run {min(shared)} is on both sides. Name two different ones; list them with: bench runs")
+    return _with_others(warehouse, *sides), _with_others(warehouse, *reversed(sides))
+
+
+def _runs(warehouse: "Warehouse", text: str, all_runs: bool, *, repeats: bool = True) -> tuple[str, ...]:
+    """The runs of a side, each once."""
+    runs: list[str] = []
+    for part in _parts(warehouse, text):
+        if _is_path(part) and not _is_name(warehouse, part):
+            runs += _runs_of_path(warehouse, part)
+        elif all_runs:
+            runs += resolve_runs(warehouse, part)
+        else:
+            newest = resolve_run(warehouse, part)
+            runs += [newest, *(_repeats(warehouse, newest) if repeats else ())]
+    return tuple(dict.fromkeys(runs))
+
+
+def _with_others(warehouse: "Warehouse", side: Side, opposite: Side) -> Side:
+    """The side, and how many runs of the configs it names are not in it, unless the opposite side has some."""
+    query = """
+        SELECT count(*)
+        FROM run_summaries
+        WHERE list_contains(?::VARCHAR[], config) AND NOT list_contains(?::VARCHAR[], run_id)
+            AND config NOT IN (SELECT config FROM run_summaries WHERE list_contains(?::VARCHAR[], run_id))
+    """
+    [(count,)] = warehouse.rows(query, [_parts(warehouse, side.name), [*side.runs], [*opposite.runs]])
+    return replace(side, others=count)
+
+
+def _repeats(warehouse: "Warehouse", run_id: str) -> list[str]:
+    query = "SELECT other_run_id FROM related_runs WHERE run_id = ? ORDER BY other_began_at DESC NULLS LAST, other_run_id DESC"
+    return [other for (other,) in warehouse.rows(query, [run_id])]
+
+
+def _to_load(store: Store, texts: Iterable[str], say: Say) -> list[str]:
+    """The parts that only are paths; a path that is a name as well is taken for the name, and said."""
+    from ...warehouse.database import Warehouse
+
+    if not store.may_hold():
+        return [part for text in texts for part in _parts(None, text) if _is_path(part)]
+    found = []
+    with Warehouse.open(store) as warehouse:
+        for part in [part for text in texts for part in _parts(warehouse, text)]:
+            if not _is_path(part):
+                continue
+            if not _is_name(warehouse, part):
+                found.append(part)
+            elif os.path.exists(part):
+                say(f"{part} is taken for the name of a run; for the path write {os.path.join('.', part)}")
+    return found
+
+
+def _parts(warehouse: "Warehouse | None", text: str) -> list[str]:
+    """A side's names; what is a name or a path as a whole may hold a `+` of its own."""
+    if _is_path(text) or (warehouse is not None and _is_name(warehouse, text)):
+        return [text]
+    return [part for part in text.split("+") if part] or [text]
+
+
+def _is_name(warehouse: "Warehouse", text: str) -> bool:
+    try:
+        resolve_runs(warehouse, text)
+    except UnknownName:
+        return False
+    except BenchError:  # it is one, but not of a single run: that is told when it is resolved
+        return True
+    return True
+
+
+def _is_path(text: str) -> bool:
+    return os.path.exists(text) or _labelled(text) is not None
+
+
+def _labelled(text: str) -> tuple[str, str] | None:
+    """NAME and PATH of `NAME:PATH`, split at the first colon that is followed by a path."""
+    places = (i for i, character in enumerate(text) if character == ":" and i and os.path.exists(text[i + 1 :]))
+    place = next(places, None)
+    return None if place is None else (text[:place], text[place + 1 :])
+
+
+def _runs_of_path(warehouse: "Warehouse", text: str) -> list[str]:
+    """The runs that were loaded from what lies at a path, known by content; of several configs those loaded last."""
+    label, path = (None, text) if os.path.exists(text) else _labelled(text) or (None, text)
+    query = "SELECT sha256, end_byte, source_id FROM sources WHERE config = coalesce(?, config)"
+    known = {(sha256, end): source for sha256, end, source in warehouse.rows(query, [label])}
+    top = [path] if os.path.isfile(path) else [entry.path for entry in os.scandir(path) if entry.is_file()]
+    below = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
+    loaded = _sources(top, known) or _sources(filter(os.path.isfile, below), known)
+    rows = warehouse.rows(
+        "SELECT DISTINCT config, run_id, loaded_at, began_at FROM run_sources WHERE list_contains(?::VARCHAR[], source_id)"
+        " ORDER BY loaded_at DESC NULLS LAST, config, began_at DESC NULLS LAST, run_id DESC",
+        [loaded],
+    )
+    runs = [run_id for config, run_id, *_ in rows if config == rows[0][0]]
+    if not runs:
+        raise BenchError(f"nothing of {text} is in {warehouse.store}. Load it with: bench ingest {text}")
+    return runs
+
+
+def _sources(files: Iterable[str], known: Mapping[tuple[str, int], str]) -> list[str]:
+    """The known sources among files; a file that grew since is known by its beginning."""
+    ends = sorted({end for _, end in known})
+    found = []
+    for file in files:
+        with contextlib.suppress(OSError):  # loading it has said so
+            matches = [known[prefix] for prefix in _prefixes(file, ends) if prefix in known]
+            found += matches[-1:]
+    return found
+
+
+def _prefixes(file: str, ends: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """SHA-256 of a file's beginnings of these lengths, shortest first."""
+    digest, done = hashlib.sha256(), 0
+    with open(file, "rb") as opened:
+        for end in ends:
+            while done < end and (block := opened.read(min(1 << 20, end - done))):
+                digest.update(block)
+                done += len(block)
+            if done < end:
+                return
+            yield digest.hexdigest(), end

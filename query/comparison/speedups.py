@@ -1,0 +1,54 @@
+"""Speedups for people: each with its doubt, and the geometric mean with what it leaves out."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...warehouse.console.numbers import amount, counted, ratio, times
+from ..tables import select
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+AXES = (
+    "config", "suite", "name", "mode", "device", "dtype", "batch_size AS batch", "sequence_length AS length", "parameters",
+    "backend",
+)  # fmt: skip
+FOR_PEOPLE = (*AXES, "baseline_ns", "candidate_ns", "speedup", "low", "high", "n", "p", "status", "accuracy", "passing")
+NAMED = 3  # cases left out that a sentence names
+
+
+def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """Rows of FOR_PEOPLE as a table: axes nobody set are left out, the ratio is a text with its interval."""
+    width = len(AXES)
+    names = [axis.rpartition(" ")[2] for axis in AXES]
+    keep = [i for i in range(width) if any(row[i] is not None for row in rows)]
+    columns = [names[i] for i in keep] + ["baseline", "candidate", "speedup", "status"]
+    out = []
+    for row in rows:
+        baseline, candidate, speedup, low, high, n, p, status, accuracy, passing = row[width:]
+        wrong = status == "ok" and not passing and accuracy is not None
+        shown = None if wrong else ratio(speedup, low, high, n, p)  # a wrong answer is not faster
+        sides = (amount(baseline, "ns"), amount(candidate, "ns"))
+        out.append([*(row[i] for i in keep), *sides, shown, accuracy if wrong else status])
+    return columns, out
+
+
+def geomeans(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """A sentence for each geometric mean of the runs shown, with its coverage."""
+    columns = ("config", "suite", "mode", "dtype", "device", "backend", "speedup", "n", "n_total", "excluded")
+    found = select(
+        warehouse, "geomean_speedups()", where, columns=columns, order="config, suite, mode, dtype, device, backend"
+    )
+    for *axes, speedup, n, total, excluded in found.rows:
+        mean = "no geomean" if speedup is None else f"geomean {times(speedup)} (slowdowns count as 1)"
+        yield f"{' '.join(axis for axis in axes if axis)}: {mean} over {n} of {counted(total, 'case')}{_left_out(excluded)}"
+
+
+def _left_out(excluded: Sequence[str]) -> str:
+    if not excluded:
+        return ""
+    if len(excluded) <= NAMED:
+        return f"; left out: {', '.join(excluded)}"
+    reasons = Counter(text.rpartition(": ")[2] for text in excluded)
+    return f"; left out: {', '.join(f'{count} {reason}' for reason, count in reasons.most_common())}"

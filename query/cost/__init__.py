@@ -1,0 +1,1 @@
+"""What a scheduler step costs, by its tokens and requests."""

@@ -1,0 +1,147 @@
+"""`bench cost-model`: what a scheduler step costs, for people, programs and the record."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...warehouse import recorder
+from ...warehouse.console.options import Command, format_option, store_option
+from ...warehouse.console.tables import write_rows, write_text
+from ...warehouse.errors import Exit
+from ...warehouse.store import Store
+from ..command import configs_option, output_option, say
+from .model import CostModel, FittedParameter, as_json, fit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+SUITE = "step-cost"  # of the cases that `--record` makes, which the view step_cost_models reads
+LOWER_IS_BETTER = {"floor_ms", "per_token_us", "per_request_us"}
+
+
+def _limit(flag: str, what: str) -> Callable[[Any], Any]:
+    told = f"Leave out steps whose {what} took this long or longer."
+    return click.option(flag, type=click.FloatRange(0), default=math.inf, show_default=True, metavar="MS", help=told)
+
+
+@click.command(cls=Command, name="cost-model")
+@configs_option
+@click.option(
+    "--trim", type=click.IntRange(0), default=10, show_default=True, help="First and last lines of a file to leave out."
+)
+@_limit("--max-schedule-ms", "scheduling")
+@_limit("--max-model-run-ms", "model run")
+@click.option("--line", is_flag=True, help="The fitted curve as rows to draw, rather than its parameters.")
+@click.option("--record", is_flag=True, help="Keep the models in the store, as a run of its own, for step_cost_models.")
+@format_option
+@output_option
+@store_option
+def cost_model(
+    configs: Sequence[str], trim: int, max_schedule_ms: float, max_model_run_ms: float, line: bool, record: bool,
+    fmt: str, output: Path | None, store: Store,
+) -> int:  # fmt: skip
+    """Fit what a step of an LLM scheduler costs, by the tokens it schedules and the requests in it.
+
+    A step of few tokens takes a floor, the time to read the weights; from some number of tokens on it is compute-bound,
+    and each further token costs; so does each request. The fit is robust: hiccups have no say, so nothing needs filtering.
+    What the steps cannot tell is left blank, and why is said. Ends with 4 if nothing could be told of any config.
+
+    json (or -o FILE.json) is one object with the formula, for simulators; the other formats are rows.
+
+    \b
+        bench cost-model --configs A B
+        bench cost-model --configs A -o model.json
+        bench cost-model --record
+    """
+    from ...warehouse.database import Warehouse
+
+    limits = {"trim": trim, "max_schedule_ms": max_schedule_ms, "max_model_run_ms": max_model_run_ms}
+    with Warehouse.open(store) as warehouse:
+        models = fit(warehouse, configs=configs, **limits)  # type: ignore[arg-type]
+        accounts = list(_accounts(warehouse, models, limits))
+    if output is not None and output.suffix == ".json" and fmt == "table":
+        fmt = "json"
+    if line:
+        rows = [(model.config, *row) for model in models for row in model.line()]
+        write_rows(["config", "tokens", "batch_size", "model_run_ms", "low_ms", "high_ms"], rows, fmt, output)
+    elif fmt == "json":
+        write_text(as_json(models), output)
+    elif fmt in ("table", "markdown"):
+        write_rows(*_render(models), fmt, output)
+    else:
+        flat = [model.row() for model in models]
+        write_rows(list(flat[0]), [list(row.values()) for row in flat], fmt, output)
+    for account in accounts:
+        say(account)
+    if record:
+        say(f"recorded as run {_record(models, store, limits)}: FROM step_cost_models")
+    return Exit.OK if any(model.floor_ms or model.per_token_us for model in models) else Exit.TOO_LITTLE
+
+
+def _render(models: Sequence[CostModel]) -> tuple[list[str], list[list[Any]]]:
+    """A table for people, each estimate with its interval."""
+    columns = [
+        "config", "steps", "floor", "per token", "compute-bound from", "per request", "R²", "residuals", "status",
+    ]  # fmt: skip
+    rows = [
+        [
+            model.config, model.steps, told(model.floor_ms, "ms"), told(model.per_token_us, "µs"),
+            told(model.knee_tokens, "tokens"), told(model.per_request_us, "µs"),
+            None if model.r2 is None else f"{model.r2:.4f}",
+            None if model.spread is None else f"±{100 * model.spread:.2g} %", model.status,
+        ]
+        for model in models
+    ]  # fmt: skip
+    return columns, rows
+
+
+def told(estimate: FittedParameter | None, unit: str) -> str | None:
+    """An estimate with its doubt, to two digits of that: `7.37 ms (95 % 7.34–7.41)`."""
+    if estimate is None:
+        return None
+    half = (estimate.high - estimate.low) / 2
+    places = min(max(0, 1 - math.floor(math.log10(half))), 9) if half > 0 else 3
+    return f"{estimate.value:.{places}f} {unit} (95 % {estimate.low:.{places}f}–{estimate.high:.{places}f})"
+
+
+def _accounts(warehouse: "Warehouse", models: Sequence[CostModel], limits: Mapping[str, float]) -> Iterator[str]:
+    """A sentence for each config: what became of its lines, and what the steps cannot tell."""
+    query = """
+        SELECT read, trimmed, rejected, filtered, kept
+        FROM runtime_vs_tokens_counts(configs := [?], "trim" := ?, max_schedule_ms := ?, max_model_run_ms := ?)
+    """
+    for model in models:
+        ((read, trimmed, rejected, filtered, kept),) = warehouse.rows(query, [model.config, *limits.values()])
+        yield (
+            f"{model.config}: {read} lines read, {trimmed} trimmed, {rejected} rejected, {filtered} filtered, "
+            f"{kept - model.steps} incomplete, {model.steps} steps, {model.outliers} of them outliers"
+            + (f"; {model.reason}" if model.reason else "")
+        )
+
+
+def _record(models: Sequence[CostModel], store: Store, limits: Mapping[str, float]) -> str:
+    """Keep every number of the models as a metric of a case that is named after the config; returns the run's id."""
+    parameters = {name: value for name, value in limits.items() if value < math.inf}
+    with recorder.run("cost-model", suite=SUITE, store=store, source="cost-model") as run:
+        for model in models:
+            case = run.case(model.config, suite=SUITE, parameters=parameters)
+            for name, value in model.row().items():
+                if name not in ("config", "status", "reason"):
+                    stem, unit, factor = _stored(name)
+                    better = "lower" if name in LOWER_IS_BETTER else None
+                    case.metric(stem, None if value is None else value * factor, unit=unit, better=better)
+            reason = model.reason and f"{model.status}: {model.reason}"
+            case.outcome("skipped" if model.curve is None else "ok", reason=reason)
+    return run.run_id
+
+
+def _stored(column: str) -> tuple[str, str, float]:
+    """How a column is kept as a metric: its name, its unit, and the factor; durations are kept in ns."""
+    for ending, factor in (("_ms", 1e6), ("_us", 1e3)):
+        if column.endswith(ending):
+            return column.removesuffix(ending), "ns", factor
+    counted = column.endswith(("steps", "outliers", "tokens", "batch_size"))
+    return column, "count" if counted else "ratio", 1

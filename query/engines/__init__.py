@@ -1,0 +1,1 @@
+"""The tables and views in other SQL engines."""

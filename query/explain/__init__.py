@@ -1,0 +1,1 @@
+"""Any printed figure traced to its SQL, its samples and its files."""

@@ -1,0 +1,194 @@
+"""Commands that give reasons: explain, env-diff, plan."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
+from ...warehouse.console.tables import escape, write_rows
+from ...warehouse.errors import BenchError
+from ...warehouse.store import Store
+from ..command import backends_option, configs_option, models_option, output_option, say, suites_option
+
+if TYPE_CHECKING:
+    from ..document import TableColumn
+    from .evidence import EvidenceStep
+
+CHARTS = (".png", ".svg", ".pdf", ".html", ".json")
+ENDS = 3  # rows of a long table that are shown at either end
+
+
+@click.command(cls=Command)
+@share_option("--detect", "effect", default="3%", most=100, help="Change to see, either way.")
+@click.option(
+    "--runs", type=click.IntRange(1), default=3, show_default=True, help="Runs on each side, to say what they see."
+)
+@share_option("--power", default="80%", help="How often to see it where it is.")
+@share_option("--alpha", default="5%", help="How often to see one in a case where none is.")
+@click.option(
+    "--correct",
+    "correction",
+    type=click.Choice(("none", "bonferroni", "bh")),
+    default="none",
+    show_default=True,
+    help="Make alpha hold for all cases together: bonferroni for any false alarm, bh for their share among alarms.",
+)
+@share_option("--changed", default="10%", help="Cases that change, of all; only bh asks.")
+@configs_option
+@click.option("--hosts", cls=Values, help="Only these machines.")
+@suites_option
+@backends_option
+@models_option
+@click.option("--metrics", cls=Values, help="These metrics; if left out latency, else those with a direction.")
+@format_option
+@output_option
+@store_option
+def plan(
+    effect: float, runs: int, power: float, alpha: float, correction: str, changed: float, configs: Sequence[str],
+    hosts: Sequence[str], suites: Sequence[str], backends: Sequence[str], models: Sequence[str], metrics: Sequence[str],
+    fmt: str, output: Path | None, store: Store,
+) -> None:  # fmt: skip
+    """How many runs it takes to see a change on this machine, and what change so many runs show.
+
+    The noise is what the store has seen from run to run: each config, case and metric has its own. The summary comes
+    last, on stderr. Ends with 4 where no case was measured twice.
+
+    \b
+        bench plan --detect 3%
+        bench plan --runs 5 --power 90% --correct bonferroni --configs main
+    """
+    from ...warehouse.database import Warehouse
+    from .run_count import DetectionGoal, effects, render, sentences
+
+    wanted = DetectionGoal(effect=effect, runs=runs, power=power, alpha=alpha, correction=correction, changed=changed)
+    where = {
+        "config": configs, "host": hosts, "suite": suites, "backend": backends, "name": models, "metric": metrics,
+    }  # fmt: skip
+    with Warehouse.open(store) as warehouse:
+        found = effects(warehouse, wanted, where)
+        if fmt not in ("table", "markdown"):
+            write_rows(list(found[0]), [list(row.values()) for row in found], fmt, output)
+            return
+        write_rows(*render(found, wanted), fmt, output)
+        strict = effects(warehouse, replace(wanted, correction="bonferroni"), where)
+        for sentence in sentences(found, strict, wanted):
+            say(sentence)
+
+
+@click.command("env-diff", cls=Command)
+@click.argument("base")
+@click.argument("candidate")
+@format_option
+@output_option
+@store_option
+def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: Store) -> None:
+    """Field by field, what differs between the environments of two sides.
+
+    Each side is a run, or a config or commit with its repeats: machine, software, flags, environment variables, code
+    and command line. How much is the same is said on stderr; csv and the like carry those fields, too.
+
+    \b
+        bench env-diff main my-branch
+        bench env-diff latest~1 latest --format json
+    """
+    from ...warehouse.database import Warehouse
+    from ..comparison.environments import COLUMNS, facts, render, sentence
+    from ..comparison.sides import find_sides
+
+    with Warehouse.open(store) as warehouse:
+        found = facts(warehouse, *(side.runs for side in find_sides(warehouse, base, candidate, say=say)))
+        if fmt not in ("table", "markdown"):
+            rows = [[fact.kind, fact.field, fact.base, fact.candidate, fact.same] for fact in found]
+            write_rows(COLUMNS, rows, fmt, output)
+            return
+        write_rows(*render(found, base, candidate), fmt, output)
+        say(sentence(found))
+
+
+@click.command(cls=Command)
+@click.argument("names", nargs=-1, required=True, metavar="[BASE CANDIDATE] CASE|step|run|geomean")
+@click.option("--run", help="Run to look at, by any of its names; the newest that has the case if left out.")
+@click.option("--metric", help="Metric to explain; latency, else speedup, else the first if left out.")
+@click.option("--backend", help="Backend, where the case was measured on several.")
+@click.option("--sql", "with_sql", is_flag=True, help="Print the statement behind every table, too.")
+@format_option
+@store_option
+def explain(
+    names: tuple[str, ...], run: str | None, metric: str | None, backend: str | None, with_sql: bool, fmt: str, store: Store
+) -> None:  # fmt: skip
+    """Trace a figure to its SQL, its samples and the files they lie in, and say how to measure it again.
+
+    CASE is the name of a case, or the beginning of its id; `step` stands for the scheduler's steps by bins of tokens,
+    `run` for what was measured of a run as a whole, `geomean` for the geometric means. With two sides, the
+    difference between them is explained. The formats for programs carry every sample, or every case of a mean. A chart
+    is explained by: bench viz explain FILE
+
+    \b
+        bench explain attention --backend inductor
+        bench explain attention --run main~1 --metric compile_latency --format csv
+        bench explain geomean --run main
+        bench explain main my-branch attention --backend inductor
+    """
+    from ...warehouse.database import Warehouse
+    from ..comparison.sides import find_sides
+    from .explain import GEOMEAN, explain_case, explain_comparison, explain_geomean
+
+    if len(names) not in (1, 3):
+        raise BenchError(
+            "want a case, or two sides and a case: bench explain CASE, or bench explain BASE CANDIDATE CASE"
+        )
+    if run is not None and len(names) == 3:
+        raise BenchError("--run goes with a case alone: of two sides, these are the runs")
+    if metric is not None and names == (GEOMEAN,):
+        raise BenchError("the geometric means of a run are of speedups: --metric goes with two sides, or with a case")
+    if Path(names[0]).suffix in CHARTS and Path(names[0]).is_file():
+        raise BenchError(f"{names[0]} is a file. If it is a chart: bench viz explain {shlex.quote(names[0])}")
+    with Warehouse.open(store) as warehouse:
+        if len(names) == 3:
+            sides = find_sides(warehouse, names[0], names[1], say=say)
+            found = explain_comparison(warehouse, sides, names[2], backend=backend, metric=metric)
+        elif names[0] == GEOMEAN:
+            found = explain_geomean(warehouse, run=run, backend=backend)
+        else:
+            found = explain_case(warehouse, names[0], run=run, backend=backend, metric=metric)
+    if fmt != "table":
+        write_rows([column.name for column in found.data.columns], found.data.rows, fmt)
+        return
+    click.echo(found.title)
+    for part in found.parts:
+        if part.sentences or part.rows:
+            click.echo()
+            _write_part(part, store if with_sql or part.figure else None, part is found.data)
+
+
+def _write_part(part: "EvidenceStep", store: Store | None, is_data: bool) -> None:
+    """A part for people: its sentences, its statement if there is a store to put it to, and the ends of its table."""
+    from .pasteable_sql import paste
+
+    left_out = len(part.rows) - 2 * ENDS if part.long else 0
+    rest = f" (first and last {ENDS} of {len(part.rows)}; all with {'--format csv' if is_data else '--sql'})"
+    click.echo(f"{escape(part.title)}{rest if left_out > 0 else ''}")
+    for sentence in part.sentences:
+        click.echo(f"  {escape(sentence)}")
+    if part.sql is not None and store is not None:
+        usual = Store.find().root == store.root
+        click.echo(f"  {paste(part.sql)}{'' if usual else f' --store {shlex.quote(str(store))}'}")
+    if part.rows:
+        empty = (None, 0) if part.long else (None,)
+        keep = [i for i in range(len(part.columns)) if any(row[i] not in empty for row in part.rows)]
+        rows = [[_cell(part.columns[i], row[i]) for i in keep] for row in part.rows]
+        if left_out > 0:
+            rows[ENDS:-ENDS] = [["…"] * len(keep)]
+        write_rows([_heading(part.columns[i]) for i in keep], rows, "table")
+
+
+def _cell(column: "TableColumn", value: Any) -> Any:
+    return value if column.kind == "number" else column.shown(value)
+
+
+def _heading(column: "TableColumn") -> str:
+    return column.name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")

@@ -1,0 +1,110 @@
+"""Evidence for what sums up many cells: a comparison of two sides, a geometric mean."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ... import sql
+from ...warehouse.console.numbers import ratio
+from ..comparison.environments import facts, sentence
+from ..document import TableColumn
+from .evidence import EvidenceStep, ExplainedCell, answer
+from .pasteable_sql import among, equals, listed, one_line
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+
+def comparison(
+    warehouse: "Warehouse", cell: ExplainedCell, base: Sequence[str], candidate: Sequence[str]
+) -> list[EvidenceStep]:
+    """How two sides compare in a cell, the value of every run, and the noise that was reckoned with."""
+    sql = (
+        "SELECT verdict, ratio, low, high, base_value, candidate_value, difference, reason FROM"
+        f" comparisons({listed(base)}, {listed(candidate)}) WHERE {equals('case_id', cell.case_id)} AND {cell.figures}"
+    )
+    rows = warehouse.rows(sql)
+    if not rows:
+        return []
+    ((verdict, value, low, high, before, after, difference, reason),) = rows
+    shown = TableColumn("value", cell.kind).shown
+    better = ", above 1 is better" if verdict else ""
+    compared = "" if value is None else f": {ratio(value, low, high)}{better}"
+    sentences = [f"{verdict or 'no verdict'}{compared}; {reason}"]
+    if difference is not None:
+        sign = "+" if difference > 0 else "-" if difference < 0 else ""
+        sentences.append(f"base {shown(before)}, candidate {shown(after)}, difference {sign}{shown(abs(difference))}")
+    side = f"CASE WHEN {among('run_id', base)} THEN 'base' ELSE 'candidate' END AS side"
+    kinds = dict.fromkeys(("value", "low", "high"), cell.kind)
+    each = (
+        f"SELECT {side}, run_id, began_at, left(git_commit, 9) AS git_commit, n, value, low, high FROM series"
+        f" WHERE {cell.case} AND {cell.figures} ORDER BY side, began_at, run_id"
+    )
+    shares = ("own_noise", "pooled_noise", "noise")
+    noise = (
+        "SELECT config, host, n AS runs, own_noise, pooled_noise, noise FROM run_noise WHERE config IN"
+        f" (SELECT config FROM runs WHERE {among('run_id', cell.run_ids)})"
+        f" AND {equals('case_id', cell.case_id)} AND {cell.figures} ORDER BY ALL"
+    )
+    return [
+        EvidenceStep(cell.title, sql, sentences, figure=True),
+        answer(warehouse, "runs", each, kinds=kinds),
+        answer(warehouse, "noise from run to run", noise, kinds=dict.fromkeys(shares, "share")),
+    ]
+
+
+def comparison_geomeans(
+    warehouse: "Warehouse", base: Sequence[str], candidate: Sequence[str], backend: str | None, metric: str | None
+) -> tuple[EvidenceStep, EvidenceStep]:
+    """The geometric means of the ratios of two sides, and the cases that they are taken over or leave out."""
+    compared = f"comparisons({listed(base)}, {listed(candidate)})"
+    chosen = "better IS NOT NULL AND _is_warm(phase)"
+    chosen += _only("backend", backend) + _only("metric", metric)
+    means = (
+        f"WITH compared AS (FROM {compared} WHERE {chosen}) SELECT metric, phase, suite, backend, ratio, n, total AS n_total"
+        f" FROM ({one_line(sql.views()['comparison_means'].last_select)}) ORDER BY ALL"
+    )
+    cases = (
+        "SELECT metric, phase, suite, backend, name, batch_size AS batch, sequence_length AS length, parameters, ratio,"
+        f" verdict, reason FROM {compared} WHERE {chosen} ORDER BY ALL"
+    )
+    said = "above 1 is better; over n of n_total cases, those that have a ratio"
+    shown = replace(answer(warehouse, "geometric means", means), sentences=[said], figure=True)
+    return shown, answer(warehouse, "cases", cases)
+
+
+def environments(warehouse: "Warehouse", base: Sequence[str], candidate: Sequence[str]) -> EvidenceStep:
+    """What differs between the environments of two sides."""
+    text = "array_to_string(list_transform({}, lambda v: coalesce(v, '–')), '; ')"
+    sql = (
+        f"SELECT kind, field, {text.format('base_values')} AS base, {text.format('candidate_values')} AS candidate"
+        f" FROM environment_differences({listed(base)}, {listed(candidate)}) WHERE NOT same ORDER BY ALL"
+    )
+    return replace(answer(warehouse, "environments", sql), sentences=[sentence(facts(warehouse, base, candidate))])
+
+
+def geomeans(warehouse: "Warehouse", run_id: str, backend: str | None) -> EvidenceStep:
+    """The geometric means of a run, of one backend or of all, with what each covers."""
+    sql = (
+        "SELECT suite, mode, dtype, device, backend, speedup, n, n_total FROM geomean_speedups()"
+        f" WHERE {equals('run_id', run_id)}{_only('backend', backend)} ORDER BY ALL"
+    )
+    said = "slowdowns count as 1; n of n_total cases, those that pass on every backend"
+    return replace(answer(warehouse, "geometric means", sql), sentences=[said], figure=True)
+
+
+def geomean_cases(warehouse: "Warehouse", run_id: str, backend: str | None) -> EvidenceStep:
+    """What the geometric means are taken over, what is left out, and why."""
+    columns = (
+        "suite, mode, dtype, device, backend, name, batch_size AS batch, sequence_length AS length, parameters, speedup,"
+        " counted_as, left_out"
+    )
+    query = (
+        f"SELECT {columns} FROM geomean_cases WHERE {equals('run_id', run_id)}{_only('backend', backend)} ORDER BY ALL"
+    )
+    return answer(warehouse, "cases", query)
+
+
+def _only(column: str, value: str | None) -> str:
+    """A further condition, where a value is asked for."""
+    return "" if value is None else f" AND {equals(column, value)}"

@@ -1,0 +1,185 @@
+"""Power: how many runs it takes to see a change, and what change so many runs show, from the noise seen so far."""
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from ... import sql
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import BenchError, Exit
+from ..resolve import check_values
+from ..tables import KINDS
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+GROUP = ("config", "host", "metric", "phase", "unit")  # what one comparison judges together
+AXES = {  # column -> heading
+    "config": "config", "host": "host", "suite": "suite", "name": "name", "mode": "mode", "device": "device",
+    "dtype": "dtype", "batch_size": "batch", "sequence_length": "length", "parameters": "parameters",
+    "backend": "backend", "metric": "metric",
+}  # fmt: skip
+USUAL = "latency"  # what is planned for where it is measured
+FIRST = "bench measure models --quick"
+
+Row = Mapping[str, Any]  # of `detectable_effects`, by column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectionGoal:
+    """What is to be seen, and how sure: the arguments of `detectable_effects`."""
+
+    effect: float = 0.03  # share: a factor of 1.03 either way
+    runs: int = 3  # on each side
+    power: float = 0.8
+    alpha: float = 0.05
+    correction: str = "none"  # none, bonferroni or bh
+    changed: float = 0.1  # share of the cases that change; only bh asks
+
+    @property
+    def sql(self) -> str:
+        """The macro with these arguments."""
+        return f"detectable_effects({', '.join(f'{f.name} := {getattr(self, f.name)!r}' for f in fields(self))})"
+
+
+def effects(warehouse: "Warehouse", plan: DetectionGoal, where: Mapping[str, Sequence[str]] | None = None) -> list[Row]:
+    """What the noise of each case means for a plan.
+
+    Args:
+        warehouse: Where to look.
+        plan: What is to be seen, and how sure.
+        where: column -> values to keep; an empty list keeps all, but of `metric` the latency, where
+            there is none what has a direction, else all.
+
+    Returns:
+        Rows of `detectable_effects`, of steady samples and of values without a phase.
+
+    Raises:
+        UnknownName: A value that no case has; the nearest is named.
+        BenchError: Of none of these cases the noise is known; says what to run first. Its exit code is 4.
+    """
+    where = {column: list(values) for column, values in (where or {}).items() if values}
+    for column, values in where.items():
+        check_values(warehouse, "runs" if column == "host" else "cells", column, values, KINDS.get(column, column))
+    chosen = "".join(f" AND list_contains(?::VARCHAR[], {column})" for column in where)
+    order = ", ".join((*GROUP, *AXES, "case_id"))
+    rows = warehouse.rows(
+        f"FROM {plan.sql} WHERE coalesce(phase, 'steady') = 'steady'{chosen} ORDER BY {order}", list(where.values())
+    )
+    columns = sql.views()["detectable_effects"].columns
+    found: list[Row] = [dict(zip(columns, row, strict=True)) for row in rows]
+    if "metric" not in where:
+        usual = [row for row in found if row["metric"] == USUAL]
+        found = usual or [row for row in found if row["better"] is not None] or found
+    if all(row["noise"] is None for row in found):
+        raise _unknown(warehouse, found)
+    return found
+
+
+def render(found: Sequence[Row], plan: DetectionGoal) -> tuple[list[str], list[list[Any]]]:
+    """The cases whose noise is known as a table for people; axes nobody set are left out."""
+    known = [row for row in found if row["noise"] is not None]
+    axes = [axis for axis in AXES if any(row[axis] is not None for row in known)]
+    runs = f"runs for {percent(plan.effect)}"
+    columns = [*(AXES[axis] for axis in axes), "seen", "noise", "within run", runs, f"{_runs(plan.runs)} see"]
+    return columns, [
+        [
+            *(row[axis] for axis in axes), row["runs_seen"], percent(row["noise"]), percent(row["sampling_noise"]),
+            row["runs_needed"], percent(row["detectable"]),
+        ]
+        for row in known
+    ]  # fmt: skip
+
+
+def sentences(found: Sequence[Row], strict: Sequence[Row], plan: DetectionGoal) -> Iterator[str]:
+    """The plan in words, for each config, host and metric; what is left out comes last.
+
+    Args:
+        found: Rows of the plan.
+        strict: The same rows of the same plan with the correction 'bonferroni'.
+        plan: The plan.
+    """
+    doubt = f"power {percent(plan.power)}, alpha {percent(plan.alpha)}"
+    doubt += f", {plan.correction}" if plan.correction != "none" else ""
+    for rows, stricter in zip(_groups(found), _groups(strict), strict=True):
+        first = rows[0]
+        where = f"{first['config']}{' on ' + first['host'] if first['host'] else ''}, {first['metric']}"
+        half, most = _quantiles(rows, "runs_needed")
+        yield (
+            f"{where}: to see {percent(plan.effect)} ({doubt}) takes {_runs(half)} on each side for half of"
+            f" {counted(len(rows), 'case')}, {_runs(most)} for nine of ten"
+        )
+        each = _seconds(rows)
+        if each is not None and each >= 0.5 and half < math.inf:
+            longest = f", or {span(2 * most * each)}" if half < most < math.inf else ""
+            yield f"  a run takes {span(each)}, so both sides take {span(2 * half * each)}{longest}"
+        low, high = _quantiles(rows, "detectable")
+        if low < math.inf:
+            many = f", {percent(high)} in nine of ten" if high < math.inf else ""
+            yield f"  {_runs(plan.runs)} on each side show {percent(low)} in half of them{many}"
+        else:
+            yield f"  {_runs(plan.runs)} on each side are too few as long as so little is known of the noise"
+        if plan.correction == "none" and first["judged"] > 1:
+            half, most = _quantiles(stricter, "runs_needed")
+            yield (
+                f"  of {counted(first['judged'], 'case')} that did not change, {plan.alpha * first['judged']:.2g} will look"
+                f" changed; --correct bonferroni rules that out with {_runs(half)}{f', or {_runs(most)}' if half < most else ''}"
+            )
+    unknown: dict[str, int] = {}
+    for row in found:
+        if row["noise"] is None:
+            unknown[row["config"]] = unknown.get(row["config"], 0) + 1
+    for config, count in unknown.items():
+        yield f"left out: {counted(count, 'case')} of {config}, measured by one run only; another run tells their noise"
+
+
+def percent(share: float | None) -> str | None:
+    """A share for people, to two digits: 3 %, 0.45 %, 120 %."""
+    if share is None:
+        return None
+    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
+
+
+def span(seconds: float) -> str:
+    """A time to wait: 41 s, 12 min, 3 h 20 min."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def _runs(count: float) -> str:
+    return counted(int(count), "run") if count < math.inf else "over 100,000 runs"
+
+
+def _groups(found: Sequence[Row]) -> list[list[Row]]:
+    """The rows whose noise is known, those judged together side by side."""
+    known = [row for row in found if row["noise"] is not None]
+    return [list(rows) for _, rows in itertools.groupby(known, key=lambda row: [row[column] for column in GROUP])]
+
+
+def _quantiles(rows: Sequence[Row], column: str) -> tuple[Any, Any]:
+    """What is enough for half of the rows, and for nine of ten; infinite where nothing is."""
+    values = sorted(math.inf if row[column] is None else row[column] for row in rows)
+    return values[math.ceil(0.5 * len(values)) - 1], values[math.ceil(0.9 * len(values)) - 1]
+
+
+def _seconds(rows: Sequence[Row]) -> float | None:
+    """How long a run of these cases takes; None where the time of any is not known."""
+    work = {row["work_hash"]: row["workload_seconds"] for row in rows}
+    return None if None in work.values() else sum(work.values())
+
+
+def _unknown(warehouse: "Warehouse", found: Sequence[Row]) -> BenchError:
+    """What to run before anything can be planned."""
+    config = found[0]["config"] if found else None
+    ((command,),) = warehouse.rows("SELECT arg_max(command, started_at) FROM runs WHERE config = ?", [config])
+    measured = f"{counted(len(found), 'case')} of one run each" if found else "nothing"
+    command = re.sub(r"^\S+ \S*bench (?=measure )", "bench ", command or "")  # not by which interpreter
+    again = f"Measure again with: {command}" if command else f"Measure or ingest at least two runs, such as: {FIRST}"
+    error = BenchError(f"the store holds {measured}, so the noise from run to run is not known. {again}")
+    error.exit_code = Exit.TOO_LITTLE
+    return error

@@ -1,0 +1,1 @@
+"""Runs written as the files of other tools."""

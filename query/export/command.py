@@ -1,0 +1,106 @@
+"""`bench export`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...warehouse.console.options import Command, store_option
+from ...warehouse.console.tables import write_rows
+from ...warehouse.errors import BenchError, NothingToShow
+from ...warehouse.store import Store
+from ..command import output_option, say
+from ..resolve import resolve_runs
+from .runs import Left, read_run
+from .targets import TARGETS, text
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TABLES = ("csv", "parquet")
+COLUMNS = (  # by which bench ingest knows such a table again
+    "run", "commit", "branch", "host", "recorded_at", "name", "suite", "mode", "device", "dtype", "backend", "batch_size",
+    "sequence_length", "parameters", "metric", "statistic", "phase", "unit", "better", "value", "loops", "status", "reason",
+)  # fmt: skip
+ROWS = f"""
+    SELECT {", ".join(f'"{column}"' for column in COLUMNS)} FROM _exported WHERE list_contains(?::VARCHAR[], run_id)
+    ORDER BY run_id, case_id, ending, metric, statistic, phase, sample, value
+"""
+LEFT = """
+    SELECT
+        count(*) FILTER (case_id IS NULL), count(*) FILTER (case_id IS NOT NULL AND NOT coalesce(abs(value) < 1e150, false)),
+        (SELECT count(*) FROM case_outcomes WHERE kind <> 'performance' AND list_contains($runs::VARCHAR[], run_id)),
+        (SELECT sum(steps)::BIGINT FROM run_summaries WHERE list_contains($runs::VARCHAR[], run_id))
+    FROM samples WHERE list_contains($runs::VARCHAR[], run_id)
+"""
+NO_ROW = ("values of no case", "texts and values that are no number", "judgements of accuracy", "scheduler steps")
+
+
+@click.command(cls=Command)
+@click.argument("names", nargs=-1, metavar="[RUN | CONFIG]...")
+@click.option("--as", "target", required=True, type=click.Choice([*TARGETS, *TABLES]), help="What to write.")
+@click.option("--metric", default="latency", show_default=True, help="The time that tools compare which know but one.")
+@click.option("--all", "every", is_flag=True, help="All runs that the names mean, not the newest of each.")
+@output_option
+@store_option
+def export(
+    names: tuple[str, ...], target: str, metric: str, every: bool, output: Path | None, store: Store
+) -> None:  # fmt: skip
+    """Write runs as the files of other tools, for their comparers and pages.
+
+    A name is a config, the beginning of a run id or of a commit, latest, latest~1; without one it is latest. What a format
+    has no place for is counted on stderr.
+
+    \b
+        bench export main --as pytest-benchmark -o main.json
+        bench export main --all --as github-action-benchmark -o data.js
+        bench export latest --as csv -o results.csv
+    """
+    from ...warehouse.database import Warehouse
+
+    left = Left()
+    with Warehouse.open(store) as warehouse:
+        runs = [run for name in names or ("latest",) for run in resolve_runs(warehouse, name)[: None if every else 1]]
+        runs = list(dict.fromkeys(runs))
+        if target in TABLES:
+            _write_table(warehouse, runs, target, output, left)
+        else:
+            _write_document(warehouse, runs, target, metric, output, left)
+    for sentence in left.sentences():
+        say(f"no place in {target}: {sentence}")
+
+
+def _write_document(
+    warehouse: "Warehouse", runs: list[str], target: str, metric: str, output: Path | None, left: Left
+) -> None:
+    kind = TARGETS[target]
+    if len(runs) > 1 and not kind.several:
+        raise BenchError(f"a file of {target} is one run, and these are {len(runs)}. Export them one by one.")
+    exported = [read_run(warehouse, run_id, left, places=kind.places) for run_id in runs]
+    units = {key[0]: series.unit for run in exported for case in run.cases for key, series in case.series.items()}
+    if kind.times and units.get(metric, "ns") != "ns":
+        raise BenchError(f"{metric} is in {units[metric]}, and {target} compares times. Choose one with --metric.")
+    count, document = kind.write(exported, metric, left)
+    if not count:
+        reasons = "; ".join(left.sentences()) or "no case was measured"
+        cure = f" Metrics there are: {', '.join(sorted(units)[:20])}; choose with --metric." if units else ""
+        raise NothingToShow(f"nothing of this can be written as {target}: {reasons}.{cure}")
+    if output is None:
+        click.echo(text(kind, document), nl=False)
+        return
+    try:
+        output.write_text(text(kind, document), encoding="utf-8")
+    except OSError as error:
+        raise BenchError(f"cannot write {output}: {error.strerror}.") from error
+
+
+def _write_table(warehouse: "Warehouse", runs: list[str], target: str, output: Path | None, left: Left) -> None:
+    """One row a sample and one an ending, as they stream."""
+    from ..ask import ask
+
+    (counts,) = warehouse.rows(LEFT, {"runs": runs})
+    for what, count in zip(NO_ROW, counts, strict=True):
+        left.add(what, count or 0)
+    rows = ask(warehouse, ROWS, [runs])
+    assert rows is not None, "a SELECT gives rows"
+    write_rows(rows.columns, rows.rows, target, output)

@@ -1,0 +1,192 @@
+"""Runs as other tools know them: cases with a name each, their samples, and a count of all that a format has no place for."""
+
+import json
+import re
+import statistics
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from ..ask import ask
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+AXES = ("suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
+WORD = re.compile(r"[\w.]+")
+LARGEST = 1e150  # beyond which a value is in no cell either
+SHOWN = 5  # metrics that are named
+OTHER_METRICS = "values of other metrics"
+Key = tuple[str, str | None, str | None]  # metric, statistic, phase
+
+
+class Left:
+    """What a format has no place for: counted, with the names it goes by."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._names: dict[str, dict[str, None]] = {}
+
+    def add(self, what: str, count: int = 1, name: str | None = None) -> None:
+        """Count so many more."""
+        self._counts[what] += count
+        if name is not None:
+            self._names.setdefault(what, {})[name] = None
+
+    def sentences(self) -> list[str]:
+        """What there is to say, one a kind."""
+        return [f"{count:,} {what}{self._named(what)}" for what, count in self._counts.items() if count]
+
+    def _named(self, what: str) -> str:
+        names = list(self._names.get(what, ()))
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        return f" ({', '.join(names[:SHOWN])}{more})" if names else ""
+
+
+@dataclass(slots=True)
+class ExportedSeries:
+    """The samples of one metric of a case, or one aggregate."""
+
+    unit: str | None
+    better: str | None
+    values: list[float] = field(default_factory=list)
+    loops: list[int] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        """Their median."""
+        return statistics.median(self.values)
+
+
+@dataclass(slots=True)
+class ExportedCase:
+    """One case of a run, and all that was measured of it; what a format makes use of it takes."""
+
+    name: str
+    axes: dict[str, Any]  # those that are set
+    parameters: dict[str, Any]
+    status: str | None
+    failed: bool | None
+    reason: str | None
+    exit_code: int | None
+    series: dict[Key, ExportedSeries] = field(default_factory=dict)  # those not taken yet
+    label: str = ""  # what tools that know a benchmark by its name alone are to call it
+
+    def samples(self, metric: str) -> ExportedSeries | None:
+        """Take the steady samples of a metric."""
+        phases = ("steady", None)
+        return next((found for phase in phases if (found := self.series.pop((metric, None, phase), None))), None)
+
+    def aggregates(self, metric: str, names: Iterable[str]) -> dict[str, float]:
+        """Take the aggregates of a metric that have these names."""
+        keys = [key for name in names for key in self.series if key[:2] == (metric, name)]
+        return {str(key[1]): self.series.pop(key).values[0] for key in keys}
+
+
+@dataclass(slots=True)
+class Exported:
+    """One run, with what is known of it: the columns of `run_details`."""
+
+    facts: dict[str, Any]
+    cases: list[ExportedCase]
+
+    @property
+    def began(self) -> datetime:
+        """When it began."""
+        moment: datetime = self.facts["began_at"]
+        return moment.replace(tzinfo=UTC)
+
+
+def read_run(warehouse: "Warehouse", run_id: str, left: Left, *, places: Collection[str] = ()) -> Exported:
+    """One run with everything that was measured in it.
+
+    Args:
+        warehouse: Where to look.
+        run_id: The run.
+        left: Counts what no format has a place for: values that are none, or of no case, judgements of accuracy, steps.
+        places: Axes that the format keeps beside the name.
+    """
+    facts = _rows(warehouse, "run_details", run_id)[0]
+    cases: dict[str, ExportedCase] = {}
+    for row in _rows(warehouse, "case_outcomes", run_id, order="name, case_id, kind"):
+        judged = row["kind"] == "performance"
+        left.add("judgements of accuracy", not judged)
+        if judged or row["case_id"] not in cases:
+            cases[row["case_id"]] = _case(row if judged else row | NOT_JUDGED)
+    order = "case_id, metric, statistic, phase, process, sample, value"
+    for row in _rows(warehouse, "samples", run_id, order=order):
+        case = cases.get(row["case_id"])
+        if case is None or row["value"] is None or not abs(row["value"]) < LARGEST:
+            left.add("values of no case" if case is None else "texts and values that are no number", name=row["metric"])
+            continue
+        key = (row["metric"], row["statistic"], row["phase"])
+        series = case.series.setdefault(key, ExportedSeries(row["unit"], row["better"]))
+        series.values.append(row["value"])
+        series.loops.append(row["loops"] or 1)
+    left.add("scheduler steps", facts["steps"] or 0)
+    _name(list(cases.values()), places)
+    return Exported(facts, list(cases.values()))
+
+
+NOT_JUDGED = dict.fromkeys(("status", "failed", "reason", "message", "exit_code"))
+
+
+def _rows(warehouse: "Warehouse", view: str, run_id: str, order: str = "ALL") -> list[dict[str, Any]]:
+    found = ask(warehouse, f"SELECT * FROM {view} WHERE run_id = ? ORDER BY {order}", [run_id])
+    assert found is not None, "a SELECT gives rows"
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def _case(row: dict[str, Any]) -> ExportedCase:
+    return ExportedCase(
+        name=row["name"], axes={axis: row[axis] for axis in AXES if row[axis] is not None},
+        parameters=json.loads(row["parameters"] or "{}"), status=row["status"], failed=row["failed"],
+        reason=row["reason"] or row["message"], exit_code=row["exit_code"],
+    )  # fmt: skip
+
+
+def _name(cases: Sequence[ExportedCase], places: Collection[str]) -> None:
+    """Give each case its label; where two would share one, both say all their axes."""
+    for case in cases:
+        case.label = label(case, places, WORD.findall(case.name))
+    shared = Counter(case.label for case in cases)
+    for case in cases:
+        if shared[case.label] > 1:
+            case.label = label(case, (), ())
+
+
+def label(case: ExportedCase, places: Collection[str], told: Collection[str]) -> str:
+    """A case's name, with those axes in brackets that neither its words tell already nor the format keeps elsewhere.
+
+    It depends on the case alone, so that it is the same in every run: resnet50[backend=inductor,batch_size=8].
+    """
+    axes = {axis: value for axis, value in case.axes.items() if axis not in places} | case.parameters
+    said = [f"{axis}={text}" for axis, value in axes.items() if (text := text_of(value)) not in told]
+    return f"{case.name}[{','.join(said)}]" if said else case.name
+
+
+def text_of(value: Any) -> str:
+    """The value of an axis as a text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def passed(cases: Sequence[ExportedCase], left: Left) -> list[ExportedCase]:
+    """The cases that neither failed nor were skipped, for a format that has no place for those."""
+    for case in cases:
+        if case.failed or case.status == "skipped":
+            left.add("failed cases" if case.failed else "skipped cases")
+    return [case for case in cases if not case.failed and case.status != "skipped"]
+
+
+def count_rest(case: ExportedCase, left: Left) -> None:
+    """Count what of a case nothing was made of."""
+    for key, series in case.series.items():
+        left.add(OTHER_METRICS, len(series.values), name=name_of(key))
+
+
+def name_of(key: Key) -> str:
+    """A metric with its statistic and phase, which goes without saying if it is steady."""
+    metric, statistic, phase = key
+    return " ".join(filter(None, (metric, statistic, None if phase == "steady" else phase)))

@@ -1,0 +1,27 @@
+"""What commands of this room need of higher rooms; `cli.py` hands it over in the click context."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ..warehouse.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class HigherRooms:
+    """Functions of rooms above this one."""
+
+    ingest_path: Callable[["Store", str], None]  # load `PATH` or `NAME:PATH` into a store
+    measure_again: Callable[[Sequence[str], str], int]  # a `bench measure` command, and the run it confirms → exit code
+
+
+def higher_rooms() -> HigherRooms:
+    """What `cli.py` handed to the command that runs now."""
+    return click.get_current_context().find_object(HigherRooms) or _missing()
+
+
+def _missing() -> HigherRooms:
+    raise RuntimeError("this command needs higher rooms: run it through bench.cli")

@@ -1,0 +1,214 @@
+"""`bench regressions`: what got worse, for people and for a CI job."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...warehouse.console.numbers import amount, counted
+from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
+from ...warehouse.console.tables import write_rows
+from ...warehouse.store import Store
+from ..command import backends_option, models_option, output_option, say, suites_option
+from ..comparison.render import metric
+from ..higher_rooms import higher_rooms
+from .regressions import (
+    AXES,
+    COLUMNS,
+    FAILING,
+    VERDICTS,
+    Limits,
+    RegressionRule,
+    Row,
+    choose,
+    doubtful,
+    environment_changes,
+    exit_code,
+    judge,
+    judged_runs,
+)
+from .remeasure import commands_for, measure_again, obstacle
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+USUAL, LIMITS = RegressionRule(), Limits()
+PROMINENT = ("REGRESSED", "SUSPECTED", "FLAGGED", "LOST", "IMPROVED")  # verdicts that are shown without --all
+NAMED = 3  # differences of the environment that a sentence names
+WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the machine is a suspect
+
+
+@click.command(cls=Command)
+@click.argument("runs", nargs=-1)
+@click.option(
+    "--confirm",
+    type=click.IntRange(1),
+    is_flag=False,
+    flag_value=1,
+    metavar="[N]",
+    help="Measure what looks worse again, N times (1), before it is said; RUNS go before it.",
+)
+@click.option(
+    "--window",
+    "last",
+    type=click.IntRange(5),
+    default=USUAL.last,
+    show_default=True,
+    help="Runs before to compare with.",
+)
+@share_option("--floor", default="3%", most=100, help="Smallest change that counts.")
+@share_option("--fdr", default="5%", help="False alarms to accept, of all alarms.")
+@click.option(
+    "--min-speedup", type=float, default=LIMITS.min_speedup, show_default=True, help="Flag a speedup newly below."
+)
+@click.option(
+    "--max-compile-seconds",
+    type=float,
+    default=LIMITS.max_compile_seconds,
+    show_default=True,
+    help="Flag a compile time newly above.",
+)
+@click.option(
+    "--min-compression",
+    type=float,
+    default=LIMITS.min_compression,
+    show_default=True,
+    help="Flag a memory compression ratio newly below.",
+)
+@click.option("--all", "show_all", is_flag=True, help="Show every comparison, not only what changed.")
+@click.option("--metrics", cls=Values, help="Only these metrics.")
+@click.option("--phases", cls=Values, help="Only these phases: cold, compile, warmup, steady.")
+@suites_option
+@backends_option
+@models_option
+@format_option
+@output_option
+@store_option
+def regressions(
+    runs: Sequence[str], confirm: int | None, last: int, floor: float, fdr: float, min_speedup: float,
+    max_compile_seconds: float, min_compression: float, show_all: bool, metrics: Sequence[str], phases: Sequence[str],
+    suites: Sequence[str], backends: Sequence[str], models: Sequence[str], fmt: str, output: Path | None, store: Store,
+) -> int:  # fmt: skip
+    """What got worse since the runs before: beyond noise, beyond a limit, or gone.
+
+    RUNS are id prefixes, configs, commits, latest (the default) or latest~1; each with its repeats: runs of the same
+    config and clean commit within half a day. A change counts if every one of them shows it. REGRESSED is shown by two
+    runs or more, SUSPECTED by one, which may have had a bad machine: --confirm measures it again. FLAGGED is newly beyond
+    a limit (BORDERLINE, and no failure, where its noise took it across), LOST passed before and does not now.
+
+    Ends with 1 if anything got worse, 3 if something is only gone, 4 if there is too little data to judge anything.
+
+    \b
+        bench regressions --confirm
+        bench regressions main --metrics latency --floor 5% --format markdown
+    """
+    from ...warehouse.database import Warehouse
+
+    rule = RegressionRule(last=last, floor=floor, fdr=fdr)
+    limits = Limits(min_speedup=min_speedup, max_compile_seconds=max_compile_seconds, min_compression=min_compression)
+    where = {"metric": metrics, "phase": phases, "suite": suites, "backend": backends, "name": models}
+
+    def look(warehouse: "Warehouse", names: Sequence[str]) -> tuple[list[str], list[Row]]:
+        judged = list(dict.fromkeys(run_id for name in names for run_id in judged_runs(warehouse, name)))
+        return judged, choose(judge(warehouse, judged, rule, limits), where)
+
+    names = runs or ["latest"]
+    if confirm:
+        with Warehouse.open(store) as warehouse:
+            names, rows = look(warehouse, names)
+            commands = list(_confirming(warehouse, doubtful(rows)))
+        for turn in range(confirm):
+            for run_id, command in commands:
+                say(f"looks worse, measuring again ({turn + 1} of {confirm}): {shlex.join(command)}")
+                measure_again(command, run_id, higher_rooms().measure_again)
+    with Warehouse.open(store) as warehouse:
+        judged, rows = look(warehouse, names)
+        shown = [row for row in rows if show_all or row["verdict"] in PROMINENT]
+        if fmt in ("table", "markdown"):
+            write_rows(*render(shown), fmt, output)
+            for sentence in sentences(warehouse, rows, judged):
+                say(sentence)
+            if not confirm and any(row["verdict"] == "SUSPECTED" for row in rows):
+                say("SUSPECTED is the word of one run; let another confirm it with: bench regressions --confirm")
+        else:
+            write_rows(COLUMNS, [list(row.values()) for row in shown], fmt, output)
+    return exit_code(rows)
+
+
+def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[str, list[str]]]:
+    """The run that each command confirms, and the command; what cannot be measured again is said."""
+    suspects: dict[str, set[str]] = {}
+    for row in rows:
+        if row["case_id"] is not None:
+            suspects.setdefault(row["run_id"], set()).add(row["case_id"])
+    for run_id, case_ids in suspects.items():
+        commands = obstacle(warehouse, run_id) or commands_for(warehouse, run_id, case_ids)
+        if isinstance(commands, str):
+            say(f"cannot measure {counted(len(case_ids), 'case')} of run {run_id[:13]} again: {commands}")
+        else:
+            yield from ((run_id, command) for command in commands)
+
+
+def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
+    """Rows as a table for people; axes that nobody set are left out."""
+    axes = [axis for axis in AXES if any(row[axis] is not None for row in rows)]
+    names = [{"batch_size": "batch", "sequence_length": "length"}.get(axis, axis) for axis in axes]
+    return ["verdict", *names, "metric", "before", "now", "change", "since", "why"], [
+        [
+            row["verdict"], *(row[axis] for axis in axes), metric(row), _before(row), amount(row["value"], row["unit"]),
+            _change(row), _since(row), row["reason"],
+        ]
+        for row in rows
+    ]  # fmt: skip
+
+
+def _before(row: Row) -> str | None:
+    text = amount(row["baseline"], row["unit"])
+    return f"{text} (n={row['n']})" if text is not None and row["n"] is not None else text
+
+
+def _change(row: Row) -> str | None:
+    if row["change"] is None:
+        return None
+    text = f"{100 * row['change']:+.1f} %"
+    return text if row["low"] is None else f"{text} (95 % {100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
+
+
+def _since(row: Row) -> str | None:
+    if row["since_run_id"] is None:
+        return None
+    date = f"{row['since_at']:%Y-%m-%d}" if row["since_at"] is not None else None
+    return " ".join(filter(None, (date, (row["since_commit"] or row["since_run_id"])[:9])))
+
+
+def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]) -> Iterator[str]:
+    """What a table cannot say: how much was judged, why some was not, what else may be behind it, and what to do next."""
+    tested = [row for row in rows if row["p"] is not None]
+    counts = Counter(row["verdict"] for row in rows)
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    runs = f"run{'s' if len(judged) > 1 else ''} {', '.join(run_id[:13] for run_id in judged)}"
+    compared = f"{counted(len(tested), 'comparison')} of {runs} with runs before"
+    yield f"{compared}: {said or 'nothing measured has a better and a worse'}"
+    unjudged = Counter(row["reason"] for row in rows if row["verdict"] == "UNSURE" and row["p"] is None)
+    yield from (f"{count} not judged: {reason}" for reason, count in unjudged.most_common())
+    failing = [row for row in rows if row["verdict"] in FAILING]
+    if not failing:
+        return
+    worse = sum(row["verdict"] in ("REGRESSED", "SUSPECTED") for row in tested)
+    if len(tested) >= 10 and worse > WHOLE_MACHINE * len(tested):
+        yield f"{worse} of {len(tested)} got worse together: a slower machine looks like that, too"
+    if changes := environment_changes(warehouse, judged):
+        more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
+        yield f"the environment is not that of the run before: {'; '.join(map(str, changes[:NAMED]))}{more}"
+    worst = failing[0]
+    if worst["good_commit"] and worst["since_commit"]:
+        yield f"the worst began with one of: git log {worst['good_commit'][:9]}..{worst['since_commit'][:9]}"
+    ids = [worst["run_id"], worst["case_id"]]
+    if warehouse.rows(
+        "SELECT 1 FROM cases WHERE run_id = ? AND case_id = ? LIMIT 1", ids
+    ):  # steps are no announced cases
+        words = ["bench", "explain", worst["case_id"], "--run", worst["run_id"], "--metric", worst["metric"]]
+        yield f"see the worst with: {shlex.join(words)}"

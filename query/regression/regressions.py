@@ -1,0 +1,138 @@
+"""Regressions: what got worse since the runs before it, what fell below a limit, and what is no longer there."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ... import sql
+from ...warehouse.errors import Exit, UnknownName
+from ..ask import ask
+from ..comparison.environments import EnvironmentField, differences
+from ..resolve import resolve_run
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+VERDICTS = ("REGRESSED", "SUSPECTED", "FLAGGED", "LOST", "BORDERLINE", "IMPROVED", "UNSURE", "STEADY")  # worst first
+FAILING = ("REGRESSED", "SUSPECTED", "FLAGGED")
+COLUMNS = tuple(sql.views()["regression_findings"].columns)
+AXES = ("suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters")
+KINDS = {"name": "model"}  # what people call a column
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionRule:
+    """When a difference counts: arguments of the macro `regression_findings`."""
+
+    last: int = 20  # runs of the baseline, at most
+    floor: float = 0.03
+    fdr: float = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What no case may fall below or exceed: arguments of the macro `regression_findings`."""
+
+    min_speedup: float = 0.95
+    max_compile_seconds: float = 120.0
+    min_compression: float = 0.9
+
+
+def judged_runs(warehouse: "Warehouse", name: str) -> list[str]:
+    """The run a name means, and its repeats.
+
+    Repeats are runs of the same config that measured the same known, clean commit within half a day, or that were made
+    to confirm it (`bench regressions --confirm`). Where no run came before all of these there is nothing to judge them
+    by: then the run is judged with those that confirm it alone, by the others.
+
+    Returns:
+        Run ids, oldest first.
+
+    Raises:
+        UnknownName: No run answers to the name.
+    """
+    query = "SELECT run_id, place, is_confirming FROM run_repeats(?) ORDER BY place"
+    rows = warehouse.rows(query, [resolve_run(warehouse, name)])
+    nothing_before = all(place == index for index, (_, place, _) in enumerate(rows, 1))
+    return [run_id for run_id, _, confirming in rows if confirming or not nothing_before]
+
+
+def judge(warehouse: "Warehouse", runs: Sequence[str], rule: RegressionRule, limits: Limits) -> list[Row]:
+    """Judge runs against those before them.
+
+    Args:
+        warehouse: Where to look.
+        runs: Ids of the runs under judgement, repeats included.
+        rule: When a difference counts.
+        limits: What else counts, however small the difference.
+
+    Returns:
+        Rows of `regression_findings`, worst first.
+    """
+    arguments = {**asdict(rule), **asdict(limits)}
+    query = f"FROM regression_findings($judged::VARCHAR[], {', '.join(f'{name} := ${name}' for name in arguments)})"
+    answer = ask(warehouse, query, {"judged": list(runs), **arguments})
+    assert answer is not None, "a SELECT gives rows"
+    return sorted((dict(zip(answer.columns, row, strict=True)) for row in answer.rows), key=_severity)
+
+
+def _severity(row: Row) -> tuple[Any, ...]:
+    """Worst first; among equals the largest change, then by name."""
+    change = row["change"]
+    size = math.inf if change is None or change <= -1 else abs(math.log1p(change))
+    return VERDICTS.index(row["verdict"]), -size, *(str(row[name]) for name in ("config", *AXES, "metric", "phase"))
+
+
+def choose(rows: Sequence[Row], where: Mapping[str, Sequence[str]]) -> list[Row]:
+    """The rows whose columns hold one of the values; an empty list keeps all. Verdicts stay what they are among all.
+
+    Raises:
+        UnknownName: No row holds a value that was asked for.
+    """
+    for column, values in where.items():
+        known = {str(row[column]) for row in rows if row[column] is not None}
+        for value in values:
+            if value not in known:
+                raise UnknownName(KINDS.get(column, column), value, sorted(known), where="the runs under judgement")
+        rows = [row for row in rows if not values or str(row[column]) in values]
+    return list(rows)
+
+
+def is_worse(row: Row) -> bool:
+    """Whether the values moved the bad way, by however little."""
+    change = row["change"]
+    return change is None or (change > 0) == (row["better"] == "lower")
+
+
+def doubtful(rows: Iterable[Row]) -> list[Row]:
+    """What another run could turn into a regression, or clear: it looks worse, and one run alone shows it."""
+    return [
+        row
+        for row in rows
+        if row["verdict"] in ("SUSPECTED", "FLAGGED")
+        or (row["verdict"] == "UNSURE" and row["p"] is not None and row["runs"] == 1 and is_worse(row))
+    ]
+
+
+def exit_code(rows: Iterable[Row]) -> Exit:
+    """What a CI job should make of it."""
+    rows = list(rows)
+    verdicts = {row["verdict"] for row in rows}
+    if verdicts & set(FAILING):
+        return Exit.FAILED
+    if "LOST" in verdicts:
+        return Exit.NOTHING
+    return Exit.OK if any(row["p"] is not None for row in rows) else Exit.TOO_LITTLE
+
+
+def environment_changes(warehouse: "Warehouse", runs: Sequence[str]) -> list[EnvironmentField]:
+    """What differs of machine, software and settings between judged runs and the run before them."""
+    before = warehouse.rows(
+        "SELECT arg_max(run_id, place) FROM _regression_runs(?::VARCHAR[], 1, 1) WHERE NOT is_judged GROUP BY config",
+        [list(runs)],
+    )
+    found = differences(warehouse, [run_id for (run_id,) in before], runs) if before else []
+    return [fact for fact in found if fact.kind in ("machine", "software", "flags", "variables")]

@@ -1,0 +1,145 @@
+"""Measuring again: the command that does it, why this machine cannot do it now, and doing it."""
+
+import json
+import shlex
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...warehouse import environment
+from ...warehouse.errors import BenchError, Exit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+# How a run was measured, which its cases do not say: setting -> option. Of runs that do not say it in a column of their own,
+# as older ones, the options of the command line that are taken over, with the number of their values.
+SETTINGS = {
+    "precision": "--precision", "budget_s": "--budget", "repeat": "--repeat", "timeout_s": "--timeout", "seed": "--seed",
+}  # fmt: skip
+SAID = {**dict.fromkeys(SETTINGS.values(), 1), "--quick": 0}
+# Column of a case -> option that gives it; parameters are options by their own names.
+OPTIONS = {
+    "suite": "--suites", "name": "--models", "backend": "--backends", "mode": "--modes", "batch_size": "--batch-sizes",
+    "sequence_length": "--sequence-lengths", "dtype": "--dtypes", "device": "--devices",
+}  # fmt: skip
+PARAMETERS = (
+    "threads", "optimizer", "eval_mode", "checkpointing", "channels_last", "randomize_inputs", "deterministic", "tolerance",
+    "cosine", "distributed", "ranks", "fullgraph", "dynamic", "dynamic_batch", "dynamo_config", "inductor_config", "flush_l2",
+    "memory_fraction",
+)  # fmt: skip
+
+
+def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -> list[str] | str:
+    """The command that measures cases of a run again, as that run did.
+
+    Args:
+        warehouse: Where the run is.
+        run_id: Run that measured them.
+        case_ids: Cases; the command may measure more, as it takes every combination of their axes.
+
+    Returns:
+        The command, word by word, beginning with `bench`; or, as a sentence, why there is none.
+    """
+    ((source, config, said, settings),) = warehouse.rows(
+        "SELECT source, config, coalesce(command, ''), settings FROM runs WHERE run_id = ? ORDER BY ALL LIMIT 1",
+        [run_id],
+    )
+    words = shlex.split(said)
+    if source != "measure" or "models" not in words:
+        return f"run {run_id[:13]} was not made by bench measure models ({source}): only its own tool can repeat it"
+    rows = warehouse.rows(
+        f"SELECT DISTINCT {', '.join(OPTIONS)}, parameters FROM cases WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)",
+        [run_id, list(case_ids)],
+    )
+    if not rows:
+        return f"run {run_id[:13]} announced no such case"
+    if files := {suite for suite, *_ in rows if str(suite).endswith(".py")}:
+        return f"the models are in a file, {min(files)}: only the command that measured them says where: {said}"
+    command = ["bench", "measure", "models"]
+    for index, option in enumerate(OPTIONS.values()):
+        command += _option(option, [row[index] for row in rows])
+    parameters = {row[-1] for row in rows}
+    if len(parameters) > 1:
+        return "cases with different parameters take a command each"
+    for key, value in json.loads(parameters.pop() or "{}").items():
+        if key not in PARAMETERS:
+            return f"bench measure models has no option for the parameter {key!r} of the case"
+        option = f"--{key.replace('_', '-')}"
+        command += [option] if value is True else _option(option, value if isinstance(value, list) else [value])
+    return [*command, *_settings(words, settings), *_option("--config", [config]), "--store", str(warehouse.store.root)]
+
+
+def commands_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -> list[list[str]] | str:
+    """The same as several commands, so that no combination of sizes is measured that none of the cases has."""
+    groups = warehouse.rows(
+        f"""
+        SELECT list(DISTINCT case_id ORDER BY case_id) FROM cases
+        WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)
+        GROUP BY {", ".join(column for column in OPTIONS if column not in ("name", "backend"))}, parameters ORDER BY 1
+        """,
+        [run_id, list(case_ids)],
+    )
+    found: list[list[str]] = []
+    for (group,) in groups:
+        command = command_for(warehouse, run_id, group)
+        if isinstance(command, str):
+            return command
+        found.append(command)
+    return found or f"run {run_id[:13]} announced no such case"
+
+
+def _option(name: str, values: Sequence[Any]) -> list[str]:
+    """An option and its distinct values, such that none is taken for an option or for two values."""
+    texts = sorted({str(value).replace(",", "\\,") for value in values if value is not None})
+    if any(text.startswith("-") for text in texts):
+        return [f"{name}={text}" for text in texts]
+    return [name, *texts] if texts else []
+
+
+def _settings(words: Sequence[str], settings: str | None) -> list[str]:
+    kept: list[str] = []
+    if settings is not None:
+        for name, value in json.loads(settings).items():
+            kept += _option(SETTINGS[name], [value]) if name in SETTINGS else []
+        return kept
+    for index, word in enumerate(words):
+        name = word.partition("=")[0]
+        if name in SAID:
+            kept += [word] if "=" in word else words[index : index + 1 + SAID[name]]
+    return kept
+
+
+def obstacle(warehouse: "Warehouse", run_id: str) -> str | None:
+    """Why a run cannot be repeated here and now, in a sentence; None if it can: same machine, software and code."""
+    ((host, machine, commit, dirty),) = warehouse.rows(
+        "SELECT host, environment_id, git_commit, git_dirty FROM runs WHERE run_id = ? ORDER BY ALL LIMIT 1", [run_id]
+    )
+    if host != socket.gethostname():
+        return f"it was measured on {host or 'an unknown machine'}, and this is {socket.gethostname()}"
+    if commit is None:
+        return "nobody knows which commit it measured: run bench measure within a git repository"
+    here, _, changed = environment.git()
+    if here != commit:
+        return f"it measured commit {commit[:9]}, and {here[:9] if here else 'none'} is checked out"
+    if dirty or changed:
+        return f"the code differed from commit {commit[:9]} {'then' if dirty else 'now'}: commit it first"
+    if machine != environment.capture().environment_id:
+        return "machine, software or environment variables are not what they were: see bench env-diff"
+    return None
+
+
+def measure_again(command: Sequence[str], run_id: str, measure: Callable[[Sequence[str], str], int]) -> None:
+    """Measure with a command of `command_for`; what it records confirms `run_id`.
+
+    Args:
+        command: The command, beginning with `bench`.
+        run_id: The run that is to be confirmed.
+        measure: Carries the command out and returns its exit code.
+
+    Raises:
+        BenchError: It could not measure. A case that failed is no error: it is recorded.
+    """
+    code = measure(command, run_id)
+    if code not in (Exit.OK, Exit.FAILED):
+        raise BenchError(f"measuring again ended with exit code {code}: {shlex.join(command)}")

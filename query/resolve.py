@@ -1,0 +1,111 @@
+"""Names people give: a run by id prefix, config, commit or `latest`; values of a column, spelt as they are."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..warehouse.console.numbers import counted
+from ..warehouse.errors import BenchError, UnknownName
+from ..warehouse.schema import quote
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+_ARCHIVED = "SELECT run_id, config, git_commit, '', archive FROM _archived ORDER BY archived_at DESC, run_id"
+SHORTEST_PREFIX = 4  # characters of a run id or commit that may stand for the whole
+
+
+def resolve_run(warehouse: "Warehouse", name: str) -> str:
+    """The run a name means: the newest of `resolve_runs`."""
+    return resolve_runs(warehouse, name)[0]
+
+
+def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
+    """All runs a name means, newest first.
+
+    Args:
+        warehouse: Where to look.
+        name: `latest` (any run, but those of `bench doctor`), a config, or the beginning of a run id or of a git commit, in
+            this order; `~N` after it leaves out the newest N: latest~1, main~2.
+
+    Returns:
+        Run ids, at least one.
+
+    Raises:
+        UnknownName: No run answers to it.
+        BenchError: The beginning of an id fits several runs, there are fewer runs than `~N` asks for, or none at all, or
+            those it means were archived.
+    """
+    base, _, back = name.partition("~")
+    if back and not back.isdecimal():
+        base, back = name, ""  # a config may hold a tilde
+    rows = warehouse.rows(
+        "SELECT run_id, config, git_commit, source FROM run_summaries ORDER BY began_at DESC NULLS LAST, run_id DESC"
+    )
+    runs = _meant(base, rows)
+    if not runs:
+        _check_archive(warehouse, base)
+        if not rows:
+            cure = archived(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
+            raise BenchError(" ".join([f"there are no runs in {warehouse.store}.", *cure]))
+        known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
+        raise UnknownName("run", name, known, where=str(warehouse.store), cure="List them with: bench runs")
+    if int(back or 0) >= len(runs):
+        raise BenchError(f"no run {name!r}: {base} has {len(runs)}. List them with: bench runs")
+    return runs[int(back or 0) :]
+
+
+def _meant(name: str, rows: Sequence[tuple[str, str, str | None, str]]) -> list[str]:
+    """Runs a name without `~N` means, newest first."""
+    if name == "latest":
+        return [run_id for run_id, _, _, source in rows if source != "doctor"]
+    of_config = [run_id for run_id, config, *_ in rows if config == name]
+    if of_config or len(name) < SHORTEST_PREFIX:
+        return of_config
+    by_id = [run_id for run_id, *_ in rows if run_id.startswith(name)]
+    if len(by_id) > 1:
+        raise BenchError(f"{name!r} begins {len(by_id)} run ids: {', '.join(by_id[:3])} … Give more of it.")
+    if by_id:
+        return by_id
+    if not re.fullmatch(r"[0-9a-f]+", name):
+        return []
+    return [run_id for run_id, _, commit, _ in rows if commit is not None and commit.startswith(name)]
+
+
+def archived(warehouse: "Warehouse") -> list[str]:
+    """Of the runs that were moved into other stores how many there are and where, a sentence for each store."""
+    counts = Counter(archive for *_, archive in warehouse.rows(_ARCHIVED))
+    return [
+        f"{counted(n, 'run', 'was', 'were')} archived to {archive}: ask there with --store {archive}."
+        for archive, n in counts.items()
+    ]
+
+
+def _check_archive(warehouse: "Warehouse", name: str) -> None:
+    """Raise BenchError where a name means runs that were moved into another store."""
+    rows = warehouse.rows(_ARCHIVED)
+    if found := _meant(name, [row[:4] for row in rows]) if name != "latest" else []:
+        archive = next(row[4] for row in rows if row[0] == found[0])
+        which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
+        raise BenchError(
+            f"{which} archived to {archive}. Ask there with --store {archive}, or bring all of it back with: "
+            f"bench sync {archive} {warehouse.store.root}"
+        )
+
+
+def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequence[str], kind: str) -> None:
+    """Raise UnknownName for a value that a column does not hold, or say where its runs were archived."""
+    known = [
+        value
+        for (value,) in warehouse.rows(f"SELECT DISTINCT {quote(column)}::VARCHAR FROM {view} ORDER BY 1")
+        if value
+    ]
+    for value in values:
+        if value not in known:
+            cure = f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
+            if column == "config":
+                _check_archive(warehouse, value)
+                cure = "List them with: bench configs"
+            where = "" if view.startswith("(") else view  # other views may well have it
+            raise UnknownName(kind, value, known, where=where, cure=cure)

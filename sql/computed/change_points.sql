@@ -1,0 +1,28 @@
+-- One row per step or drift of a series, a number of a case in all runs of a config: what `bench history` prints.
+-- All series are judged together but those of cold and warm-up phases, with 5 % false alarms among those said to have
+-- changed. Python computes it when a query names it; Spark does not have it. docs/history.md says how.
+--
+-- config         VARCHAR    Config of the series.
+-- axes: case without work_hash, value
+-- kind           VARCHAR    step, or drift: a change over several runs.
+-- verdict        VARCHAR    FASTER or SLOWER (times and rates), BETTER or WORSE (all else); UNSURE where the interval holds 0;
+--                           NULL where neither way is better.
+-- since_at       TIMESTAMP  When the first run of the new level began; of a drift, the first that left the old one.
+-- since_run_id   VARCHAR    That run.
+-- since_commit   VARCHAR    Commit it measured.
+-- until_at       TIMESTAMP  When the first run at the new level began: since_at for a step.
+-- until_run_id   VARCHAR    That run.
+-- until_commit   VARCHAR    Commit it measured.
+-- good_run_id    VARCHAR    The last run with a value before the change.
+-- good_commit    VARCHAR    Commit it measured.
+-- before         DOUBLE     Level before, in the unit.
+-- after          DOUBLE     Level after.
+-- change         DOUBLE     (after - before) / |before|; NULL where before is 0.
+-- low            DOUBLE     Lower end of its 95 % interval (Welch's); NULL for a drift.
+-- high           DOUBLE     Upper end.
+-- p              DOUBLE     Chance of such a change in a series without any.
+-- n_before       BIGINT     Values of the level before.
+-- n_after        BIGINT     Values of the level after.
+-- note           VARCHAR    What else differs between the runs around the change: host, environment, or that the commit is
+--                           the same; NULL for nothing.
+query.change.history:all_changes

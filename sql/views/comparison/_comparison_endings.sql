@@ -1,0 +1,40 @@
+-- One row per case that failed, or whose accuracy was judged, on either side of a comparison: how it ended there.
+-- A case whose accuracy fails while it passes on the other side has no numbers on this side: a fast wrong answer is no
+-- answer. Where both are wrong, or one was not judged, their numbers compare.
+--
+-- arguments: base, candidate
+--
+-- case_id           VARCHAR  Case.
+-- base_status       VARCHAR  How it failed in any run of the base, else how its accuracy did; NULL where neither did.
+-- candidate_status  VARCHAR  The same of the candidate.
+-- base_reason       VARCHAR  Why, in one line.
+-- candidate_reason  VARCHAR  The same of the candidate.
+-- base_failed       BIGINT   Runs of the base in which it failed.
+-- candidate_failed  BIGINT   The same of the candidate.
+-- base_void         BOOLEAN  Whether nothing of the base counts, because its accuracy fails and the candidate's passes.
+-- candidate_void    BOOLEAN  The same of the candidate.
+WITH
+judgements AS (
+    SELECT run_id, case_id, status, reason, void, NULL AS wrong
+    FROM _failures
+    UNION ALL
+    SELECT run_id, case_id, accuracy, NULL, false, accuracy NOT IN ('pass', 'pass_due_to_skip')
+    FROM case_summaries
+    WHERE accuracy IS NOT NULL
+),
+sided AS (
+    SELECT judgements.*, side = 'base' AS here
+    FROM judgements
+    JOIN _comparison_sides(base, candidate) AS run ON judgements.run_id = run.run_id
+)
+
+SELECT
+    case_id,
+    coalesce(min(status) FILTER (here AND wrong IS NULL), min(status) FILTER (here AND wrong)) AS base_status,
+    coalesce(min(status) FILTER (NOT here AND wrong IS NULL), min(status) FILTER (NOT here AND wrong)) AS candidate_status,
+    min(reason) FILTER (here) AS base_reason, min(reason) FILTER (NOT here) AS candidate_reason,
+    count(*) FILTER (here AND void) AS base_failed, count(*) FILTER (NOT here AND void) AS candidate_failed,
+    coalesce(bool_or(wrong) FILTER (here) AND NOT bool_or(wrong) FILTER (NOT here), false) AS base_void,
+    coalesce(bool_or(wrong) FILTER (NOT here) AND NOT bool_or(wrong) FILTER (here), false) AS candidate_void
+FROM sided
+GROUP BY case_id

@@ -1,0 +1,38 @@
+-- One row per metric × phase × suite × backend of a comparison: the geometric mean of the ratios.
+-- The interval is the geometric mean of the intervals' ends: right if the errors of all cases are the same, as where a whole
+-- run was disturbed; too wide if they are independent. Left out are cold and warm-up phases, metrics without a direction,
+-- extremes and spreads; `bench compare` keeps those that its options name.
+--
+-- arguments: base, candidate, margin := 0.02
+--
+-- axes: value
+-- suite       VARCHAR    Suite of the workloads.
+-- backend     VARCHAR    Compiler or implementation.
+-- ratio       DOUBLE     Geometric mean over the cases measured on both sides; above 1 is better.
+-- low         DOUBLE     Lower end of its 95 % interval; NULL where a case has none.
+-- high        DOUBLE     Upper end.
+-- n           BIGINT     Cases with a ratio.
+-- total       BIGINT     Cases on either side.
+-- only_here   VARCHAR[]  Cases that only the candidate has.
+-- only_there  VARCHAR[]  Cases that only the base has.
+WITH
+compared AS (
+    SELECT *
+    FROM comparisons(base, candidate, margin := margin)
+    WHERE _is_warm(phase) AND _is_headline(metric, better)
+)
+
+SELECT
+    metric, phase, min(unit) AS unit, min(better) AS better, suite, backend,
+    exp(avg(ln(CASE WHEN ratio > 0 THEN ratio END))) AS ratio,
+    CASE WHEN count(low) = count(ratio) THEN exp(avg(ln(CASE WHEN low > 0 THEN low END))) END AS low,
+    CASE WHEN count(high) = count(ratio) THEN exp(avg(ln(CASE WHEN high < 'inf' THEN high END))) END AS high,
+    count(ratio) AS n, count(*) AS total,
+    coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict = 'ONLY-HERE'), [])
+        AS only_here,
+    coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict = 'ONLY-THERE'), [])
+        AS only_there
+FROM compared
+WHERE better IS NOT NULL
+GROUP BY metric, phase, suite, backend
+HAVING count(ratio) > 0

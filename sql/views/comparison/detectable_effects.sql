@@ -1,0 +1,101 @@
+-- One row per config × host × case × metric × phase: how many runs it takes to see a change, and what so many runs see.
+-- The test is that of `comparisons`, with equally many runs on both sides: the value of a run is the median of its samples,
+-- that of a side the median of its runs, and the difference of their logarithms divided by its error is Student's t,
+-- noncentral where there is a change. `alpha` is two-sided. With fewer than 3 degrees of freedom nothing is promised.
+-- Judging many cases at once costs runs. The correction 'bonferroni' divides alpha by the cases of the config, host, metric
+-- and phase: a comparison of all of them has any false alarm with probability alpha. 'bh' takes alpha as the share of
+-- false alarms among all alarms (Benjamini and Hochberg), where `changed` is the share of cases that change: the level
+-- of one test is then power · changed · alpha / ((1 - changed) (1 - alpha)) (Jung, Bioinformatics 21, 2005), but no less
+-- than that of 'bonferroni'.
+--
+-- arguments: effect := 0.03, runs := 3, power := 0.8, alpha := 0.05, correction := 'none', changed := 0.1
+--
+-- config            VARCHAR  Config.
+-- host              VARCHAR  Machine; NULL where nobody said.
+-- axes: case, value
+-- runs_seen         BIGINT   Runs the noise was taken over, of the last 50.
+-- noise             DOUBLE   Standard deviation of ln(value) from run to run (run_noise); NULL where no case was measured
+--                            twice.
+-- sampling_noise    DOUBLE   The part of it that more samples in a run would lower: the standard error of ln(median) of one
+--                            run as its samples tell it (see _comparison_samples); NULL where no run has two samples.
+-- weight            DOUBLE   Degrees of freedom that this history is worth beyond the runs compared, as in
+--                            _comparison_samples.
+-- judged            BIGINT   Cases of the config, host, metric and phase whose noise is known.
+-- test_alpha        DOUBLE   Level of the test of one case, after the correction.
+-- runs_needed       BIGINT   Runs on each side to see a change by the factor 1 + effect, either way, beyond 64 rounded up
+--                            by 5 % at most; NULL where the noise is unknown, or where even 100,000 would not do.
+-- detectable        DOUBLE   Smallest change that `runs` runs on each side see, as a share: 0.03 is a factor of 1.03 either
+--                            way. NULL where the noise is unknown, or with fewer than 3 degrees of freedom.
+-- workload_seconds  DOUBLE   Time a run takes for the case's work, all backends together; NULL where nobody noted it.
+WITH
+run AS (SELECT DISTINCT ON (run_id) run_id, host FROM runs ORDER BY run_id, started_at, config),
+measured AS (  -- the axes of a case are the same in every run: its id is their hash
+    SELECT
+        config, host, case_id, metric, phase, unit, any_value(work_hash) AS work_hash, any_value(suite) AS suite,
+        any_value(name) AS name, any_value(mode) AS mode, any_value(device) AS device, any_value(dtype) AS dtype,
+        any_value(backend) AS backend, any_value(batch_size) AS batch_size,
+        any_value(sequence_length) AS sequence_length, any_value(parameters) AS parameters, any_value(better) AS better,
+        sqrt(avg(CASE
+            WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
+            WHEN median > 0 THEN pi() / 2 * pow(stdev / median, 2) / n
+        END)) AS sampling_noise
+    FROM cells
+    JOIN run USING (run_id)
+    GROUP BY config, host, case_id, metric, phase, unit
+),
+known AS (
+    SELECT
+        own.config, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise,
+        measured.* EXCLUDE (config, host, case_id, metric, phase, unit),
+        0.37::DOUBLE * own.n + least(8, 0.37::DOUBLE * other_steps) AS weight,
+        count(own.noise) OVER (PARTITION BY own.config, own.host, own.metric, own.phase, own.unit) AS judged,
+        greatest(own.noise, CASE WHEN own.noise IS NOT NULL THEN sampling_noise END) AS spread
+    FROM run_noise AS own
+    LEFT JOIN measured
+        ON own.config = measured.config AND own.host IS NOT DISTINCT FROM measured.host
+        AND own.case_id IS NOT DISTINCT FROM measured.case_id AND own.metric = measured.metric
+        AND own.phase IS NOT DISTINCT FROM measured.phase AND own.unit IS NOT DISTINCT FROM measured.unit
+),
+corrected AS (
+    SELECT
+        *,
+        CASE correction
+            WHEN 'none' THEN alpha::DOUBLE
+            WHEN 'bonferroni' THEN alpha::DOUBLE / greatest(judged, 1)
+            WHEN 'bh' THEN greatest(alpha::DOUBLE / greatest(judged, 1), least(
+                alpha::DOUBLE, power * changed * alpha::DOUBLE / ((1 - changed) * (1 - alpha::DOUBLE))
+            ))
+        END AS test_alpha
+    FROM known
+),
+candidates AS (
+    SELECT CASE WHEN step <= 64 THEN step::DOUBLE ELSE ceil(64 * pow(1.05::DOUBLE, step - 64)) END AS candidate
+    FROM (SELECT unnest(range(1, 216)) AS step)
+),
+ladders AS (
+    SELECT
+        weight, test_alpha,
+        list({
+            'runs': candidate, 'multiple': _detectable_multiple(candidate, weight, test_alpha, power::DOUBLE)
+        }) AS rungs
+    FROM (SELECT DISTINCT weight, test_alpha FROM corrected)
+    CROSS JOIN candidates
+    WHERE candidate - 1 + weight >= 3
+    GROUP BY weight, test_alpha
+)
+
+SELECT
+    case_.config, case_.host, case_id, case_.work_hash, suite, name, mode, device, dtype, backend, batch_size,
+    sequence_length, parameters, metric, phase, unit, better, runs_seen, noise, sampling_noise, case_.weight, judged,
+    case_.test_alpha,
+    list_min(list_transform(
+        list_filter(rungs, lambda rung: rung.multiple <= ln(1 + effect::DOUBLE) / greatest(spread, 1e-9)),
+        lambda rung: rung.runs
+    ))::BIGINT AS runs_needed,
+    exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE)) - 1 AS detectable,
+    seconds AS workload_seconds
+FROM corrected AS case_
+LEFT JOIN ladders ON case_.weight = ladders.weight AND case_.test_alpha = ladders.test_alpha
+LEFT JOIN _workload_times AS work
+    ON case_.config = work.config AND case_.host IS NOT DISTINCT FROM work.host
+    AND case_.work_hash IS NOT DISTINCT FROM work.work_hash

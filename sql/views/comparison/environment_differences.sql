@@ -1,0 +1,86 @@
+-- One row per fact that any of these runs knows of its environment: what the two sides say of it.
+-- Facts are the columns of `environments`, every key of its JSON columns, and what the run itself says of its host, code,
+-- command and tags. What a run has not recorded is NULL, and so is an environment variable or a flag that was not set.
+--
+-- arguments: base, candidate
+--
+-- kind              VARCHAR    machine, software, flags, variables, extra, code, call or tags.
+-- field             VARCHAR    Column, or key of the JSON column named by `kind`.
+-- base_values       VARCHAR[]  Distinct values of the runs in `base`, a list of run ids, in order; NULL last, for runs
+--                              without one.
+-- candidate_values  VARCHAR[]  Distinct values of the runs in `candidate`.
+-- same              BOOLEAN    Whether both sides have the same values.
+WITH
+run AS (
+    SELECT DISTINCT ON (run_id)
+        *, list_contains(base, run_id) AS in_base, list_contains(candidate, run_id) AS in_candidate
+    FROM runs
+    WHERE list_contains(base, run_id) OR list_contains(candidate, run_id)
+    ORDER BY run_id, started_at, config
+),
+environment AS (SELECT DISTINCT ON (environment_id) * FROM environments ORDER BY environment_id),
+said AS (
+    SELECT
+        run_id,
+        [
+            {'kind': 'machine', 'field': 'host', 'value': host},
+            {'kind': 'machine', 'field': 'cpu', 'value': cpu},
+            {'kind': 'machine', 'field': 'logical_cores', 'value': logical_cores::VARCHAR},
+            {'kind': 'machine', 'field': 'physical_cores', 'value': physical_cores::VARCHAR},
+            {'kind': 'machine', 'field': 'governor', 'value': governor},
+            {'kind': 'machine', 'field': 'ram_bytes', 'value': ram_bytes::VARCHAR},
+            {'kind': 'machine', 'field': 'gpus', 'value': array_to_string(gpus, ', ')},
+            {'kind': 'machine', 'field': 'architecture', 'value': architecture},
+            {'kind': 'software', 'field': 'driver', 'value': driver},
+            {'kind': 'software', 'field': 'os', 'value': os},
+            {'kind': 'software', 'field': 'python', 'value': python},
+            {'kind': 'software', 'field': 'torch', 'value': torch},
+            {'kind': 'software', 'field': 'bench_version', 'value': bench_version},
+            {'kind': 'code', 'field': 'git_commit', 'value': git_commit},
+            {'kind': 'code', 'field': 'git_branch', 'value': git_branch},
+            {'kind': 'code', 'field': 'git_dirty', 'value': git_dirty::VARCHAR},
+            {'kind': 'call', 'field': 'command', 'value': command},
+            {'kind': 'call', 'field': 'source', 'value': source},
+            {'kind': 'call', 'field': 'suite', 'value': suite}
+        ] AS columns,
+        [
+            {'kind': 'flags', 'object': flags},
+            {'kind': 'variables', 'object': variables},
+            {'kind': 'extra', 'object': extra},
+            {'kind': 'tags', 'object': tags}
+        ] AS objects
+    FROM run
+    LEFT JOIN environment USING (environment_id)
+),
+entries AS (  -- what is no object, or has a key twice, stays one fact
+    SELECT
+        run_id, json.kind AS kind,
+        unnest(coalesce(
+            map_entries(TRY_CAST(json.object AS MAP(VARCHAR, VARCHAR))),
+            [{'key': json.kind, 'value': json_extract_string(json.object, '$')}]
+        )) AS entry
+    FROM (SELECT run_id, unnest(objects) AS json FROM said)
+    WHERE json.object IS NOT NULL
+),
+facts AS (
+    SELECT run_id, fact.kind AS kind, fact.field AS field, fact.value AS value
+    FROM (SELECT run_id, unnest(columns) AS fact FROM said)
+    UNION ALL
+    SELECT run_id, kind, entry.key, coalesce(entry.value, 'null') FROM entries
+),
+fields AS (SELECT DISTINCT kind, field FROM facts WHERE value IS NOT NULL),
+grid AS (
+    SELECT kind, field, value, bool_or(in_base) AS in_base, bool_or(in_candidate) AS in_candidate
+    FROM fields
+    CROSS JOIN run
+    LEFT JOIN facts USING (run_id, kind, field)
+    GROUP BY kind, field, value
+)
+
+SELECT
+    kind, field,
+    coalesce(list(value ORDER BY value NULLS LAST) FILTER (in_base), []) AS base_values,
+    coalesce(list(value ORDER BY value NULLS LAST) FILTER (in_candidate), []) AS candidate_values,
+    bool_and(in_base = in_candidate) AS same
+FROM grid
+GROUP BY kind, field

@@ -1,0 +1,19 @@
+-- One row per run of bench doctor: how small a difference its machine could show, and how busy it was.
+--
+-- run_id          VARCHAR    Run of the doctor.
+-- host            VARCHAR    Machine.
+-- environment_id  VARCHAR    Its environment.
+-- measured_at     TIMESTAMP  When; UTC.
+-- noise_floor     DOUBLE     Smallest difference of two identical sides that would have been seen, four times in five, as a
+--                            share.
+-- steal           DOUBLE     Share of the time that other virtual machines took.
+-- load            DOUBLE     Share of the processors busy in the minute before.
+SELECT
+    run_id, host, environment_id, started_at AS measured_at,
+    any_value(value) FILTER (metric = 'noise_floor') AS noise_floor,
+    any_value(value) FILTER (metric = 'steal') AS steal,
+    any_value(value) FILTER (metric = 'load') AS load
+FROM runs
+JOIN metrics USING (run_id)
+WHERE source = 'doctor'
+GROUP BY run_id, host, environment_id, started_at

@@ -1,0 +1,28 @@
+-- One row per block that timed a case and its baseline, the case of the same run and work whose backend is eager.
+-- `block_ratios` sums them up: a block times every side once, so drift of the machine cancels in the ratio.
+--
+-- run_id        VARCHAR  Run it was measured in.
+-- case_id       VARCHAR  Case measured.
+-- baseline_id   VARCHAR  Case it is measured against.
+-- process       BIGINT   Process that timed both; NULL where nobody said.
+-- block         BIGINT   Number of the block.
+-- baseline_ns   DOUBLE   Median steady latency of the baseline in this block.
+-- candidate_ns  DOUBLE   The same of the case.
+-- ratio         DOUBLE   baseline_ns / candidate_ns; above 1 is faster.
+WITH
+blocks AS (
+    SELECT run_id, case_id, work_hash, backend, process, block, median(duration_ns / loops) AS each_ns
+    FROM timings
+    JOIN case_axes USING (case_id)
+    WHERE metric = 'latency' AND phase = 'steady' AND block IS NOT NULL AND loops > 0 AND duration_ns > 0
+    GROUP BY ALL
+)
+
+SELECT
+    side.run_id, side.case_id, base.case_id AS baseline_id, side.process, side.block, base.each_ns AS baseline_ns,
+    side.each_ns AS candidate_ns, base.each_ns / side.each_ns AS ratio
+FROM blocks AS side
+JOIN blocks AS base
+    ON side.run_id = base.run_id AND side.work_hash = base.work_hash AND side.block = base.block
+    AND side.process IS NOT DISTINCT FROM base.process
+WHERE base.backend = 'eager' AND side.backend <> 'eager'

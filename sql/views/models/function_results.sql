@@ -1,0 +1,37 @@
+-- One row per case that a run announced, for a case that several processes measured: how it ended in all of them.
+-- The status is that of the first process that did not end well, else ok.
+--
+-- axes: run, case without suite mode device dtype batch_size sequence_length
+-- status        VARCHAR    How it ended; NULL while it runs, or where it was killed.
+-- reason        VARCHAR    Why, in one line.
+-- failed        BIGINT     Processes in which it failed.
+-- processes     BIGINT     Processes in which it ended; NULL where none did.
+-- peak_bytes    BIGINT     What calls add to the process at most.
+-- announced_at  TIMESTAMP  When the case was announced. UTC.
+-- line          BIGINT     Its place among the cases of the run.
+WITH
+ended AS (
+    SELECT
+        run_id, case_id,
+        arg_min(status, (status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at)) AS status,
+        arg_min(reason, (status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at)) AS reason,
+        count(*) FILTER (kind = 'performance' AND status NOT IN ('ok', 'skipped')) AS failed,
+        count(*) FILTER (kind = 'performance') AS processes
+    FROM outcomes
+    GROUP BY run_id, case_id
+),
+peaks AS (
+    SELECT run_id, case_id, max(peak_bytes) AS peak_bytes
+    FROM peak_memory
+    WHERE starts_with(source, 'rss_growth')
+    GROUP BY run_id, case_id
+),
+run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id)
+
+SELECT
+    announced.run_id, config, announced.case_id, work_hash, name, backend, parameters, ended.status, ended.reason, failed,
+    processes, peak_bytes, announced.recorded_at AS announced_at, announced.line
+FROM cases AS announced
+LEFT JOIN run ON announced.run_id = run.run_id
+LEFT JOIN ended ON announced.run_id = ended.run_id AND announced.case_id = ended.case_id
+LEFT JOIN peaks ON announced.run_id = peaks.run_id AND announced.case_id = peaks.case_id

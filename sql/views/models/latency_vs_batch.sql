@@ -1,0 +1,23 @@
+-- One row per config × target number of tokens × batch size: how long steps of about so many tokens took.
+-- A step belongs to every target its tokens lie within `tolerance` of; groups of fewer than `least` steps are left out.
+--
+-- arguments: configs := NULL, targets := [128, 256, 512, 1024, 2048, 4096], tolerance := 0.15, least := 3,
+-- trim := 10, max_schedule_ms := 300, max_model_run_ms := 200
+--
+-- config         VARCHAR  Config of the steps.
+-- target_tokens  BIGINT   Number of tokens the steps lie about.
+-- batch_size     BIGINT   Requests in each step.
+-- n              BIGINT   Steps.
+-- mean_ms        DOUBLE   Mean time the model ran.
+-- sd_ms          DOUBLE   Standard deviation of that, n - 1 below the line.
+-- mean_tokens    DOUBLE   Mean number of tokens, to see how far from the target they are.
+SELECT
+    steps.config, target.tokens::BIGINT AS target_tokens, steps.batch_size, count(*) AS n, avg(steps.model_run_ms) AS mean_ms,
+    stddev_samp(steps.model_run_ms) AS sd_ms, avg(steps.tokens) AS mean_tokens
+FROM runtime_vs_tokens(
+    configs := configs, "trim" := "trim", max_schedule_ms := max_schedule_ms, max_model_run_ms := max_model_run_ms
+) AS steps
+JOIN (SELECT unnest(targets) AS tokens) AS target ON abs(steps.tokens - target.tokens) <= tolerance * target.tokens
+WHERE steps.model_run_ms IS NOT NULL
+GROUP BY steps.config, target.tokens, steps.batch_size
+HAVING count(*) >= least

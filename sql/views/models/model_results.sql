@@ -1,0 +1,52 @@
+-- One row per case that a run announced: the numbers that `bench measure models` prints.
+--
+-- axes: run, case
+-- status           VARCHAR  How it ended; NULL while it runs, or where it was killed.
+-- reason           VARCHAR  Why, in one line.
+-- phase            VARCHAR  Phase reached.
+-- accuracy         VARCHAR  How the accuracy was judged; NULL where it was not.
+-- accuracy_reason  VARCHAR  Why, in one line.
+-- median_ns        DOUBLE   Median steady latency.
+-- samples          BIGINT   Samples behind it.
+-- speedup          DOUBLE   Baseline / case; above 1 is faster, NULL where either failed.
+-- low              DOUBLE   Lower end of its 95 % interval.
+-- high             DOUBLE   Upper end.
+-- blocks           BIGINT   Pairs of blocks the speedup rests on.
+-- p                DOUBLE   Probability of a speedup so far from 1 if there were none.
+-- p_unpaired       DOUBLE   The same by Welch's t-test of unpaired blocks.
+-- compile_ns       DOUBLE   Median compile latency.
+-- peak_bytes       BIGINT   What one call adds to the process at most; on a GPU what the allocator had given out.
+-- revision         VARCHAR  Git revision the run was made for; NULL without --revisions.
+-- announced_at     TIMESTAMP  When the case was announced. UTC.
+-- line             BIGINT   Its place among the cases of the run.
+SELECT
+    announced.run_id, announced.config, announced.case_id, announced.work_hash, announced.suite, announced.name,
+    announced.mode, announced.device, announced.dtype, announced.backend, announced.batch_size, announced.sequence_length,
+    announced.parameters, outcome.status, outcome.reason, outcome.phase, accuracy.status AS accuracy,
+    accuracy.reason AS accuracy_reason, latency.median AS median_ns, coalesce(latency.n, 0) AS samples, speedup, low, high,
+    comparison.n AS blocks, p, p_unpaired, compiling.median AS compile_ns, memory.peak_bytes, revision,
+    announced.recorded_at AS announced_at, announced.line
+FROM (
+    SELECT cases.*, config, revision
+    FROM cases
+    LEFT JOIN (
+        SELECT run_id, min(config) AS config, min(json_extract_string(tags, '$.revision')) AS revision FROM runs GROUP BY run_id
+    ) AS run ON cases.run_id = run.run_id
+) AS announced
+LEFT JOIN case_outcomes AS outcome
+    ON announced.run_id = outcome.run_id AND announced.case_id = outcome.case_id AND outcome.kind = 'performance'
+LEFT JOIN case_outcomes AS accuracy
+    ON announced.run_id = accuracy.run_id AND announced.case_id = accuracy.case_id AND accuracy.kind = 'accuracy'
+LEFT JOIN cells AS latency
+    ON announced.run_id = latency.run_id AND announced.case_id = latency.case_id
+    AND latency.metric = 'latency' AND latency.phase = 'steady'
+LEFT JOIN cells AS compiling
+    ON announced.run_id = compiling.run_id AND announced.case_id = compiling.case_id
+    AND compiling.metric = 'compile_latency'
+LEFT JOIN (
+    SELECT run_id, case_id, arg_min(peak_bytes, source) AS peak_bytes  -- cuda_allocated before rss_growth
+    FROM peak_memory
+    WHERE source IN ('cuda_allocated', 'rss_growth', 'rss_growth_sampled')
+    GROUP BY run_id, case_id
+) AS memory ON announced.run_id = memory.run_id AND announced.case_id = memory.case_id
+LEFT JOIN speedups AS comparison ON announced.run_id = comparison.run_id AND announced.case_id = comparison.case_id

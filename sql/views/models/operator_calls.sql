@@ -1,0 +1,31 @@
+-- One row per case × ATen operator that a step of the model calls, or that stands in its captured graphs.
+-- Recorded by `bench measure models --inspect`. What eager calls and no graph has runs outside them: the optimizer's step, what
+-- comes between two graphs, or another operator that the compiler put in its place.
+--
+-- axes: run, case without work_hash backend
+-- case_id   VARCHAR  Case inspected, of backend eager.
+-- name      VARCHAR  Model.
+-- operator  VARCHAR  Name, with its overload: aten.addmm.default.
+-- calls     BIGINT   Calls of it in one step by eager; 0 where only graphs have it.
+-- captured  BIGINT   Calls of it in the graphs that torch.compile captures of a step; 0 where only eager has it, NULL where
+--                    no graphs were captured.
+WITH
+counted AS (
+    SELECT
+        run_id, case_id, regexp_replace(metric, '^(graph_)?operator:', '') AS operator,
+        sum(value) FILTER (starts_with(metric, 'operator:')) AS calls,
+        sum(value) FILTER (starts_with(metric, 'graph_operator:')) AS captured
+    FROM metrics
+    WHERE starts_with(metric, 'operator:') OR starts_with(metric, 'graph_operator:')
+    GROUP BY ALL
+),
+inspected AS (SELECT DISTINCT run_id, case_id, true AS graphs FROM metrics WHERE metric = 'graphs'),
+run AS (SELECT DISTINCT ON (run_id) run_id, config FROM runs ORDER BY run_id, started_at, config)
+
+SELECT
+    counted.run_id, config, counted.case_id, suite, name, mode, device, dtype, batch_size, sequence_length, parameters, operator,
+    coalesce(calls, 0)::BIGINT AS calls, CASE WHEN graphs THEN coalesce(captured, 0)::BIGINT END AS captured
+FROM counted
+JOIN case_axes ON counted.case_id = case_axes.case_id
+LEFT JOIN run ON counted.run_id = run.run_id
+LEFT JOIN inspected ON counted.run_id = inspected.run_id AND counted.case_id = inspected.case_id

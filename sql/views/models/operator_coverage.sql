@@ -1,0 +1,23 @@
+-- One row per run × mode × dtype × device × ATen operator that its models call: which do, and what compilers capture of it.
+-- Of each case see operator_calls. A model counts as captured where graphs have every call that eager makes of the operator.
+--
+-- axes: run
+-- mode      VARCHAR    inference or training.
+-- dtype     VARCHAR    float32, bfloat16, amp …
+-- device    VARCHAR    cpu, cuda …
+-- operator  VARCHAR    Name, with its overload: aten.addmm.default.
+-- calls     BIGINT     Calls of it in one step of each of its cases, together.
+-- captured  BIGINT     Those that the captured graphs have; NULL where no graphs were captured.
+-- n_models  BIGINT     Models that call it.
+-- models    VARCHAR[]  Their names, in order.
+-- n_missed  BIGINT     Of them, those of whose calls some are in no graph; NULL where no graphs were captured.
+-- missed    VARCHAR[]  Their names, in order.
+SELECT
+    run_id, config, mode, dtype, device, operator,
+    sum(one.calls)::BIGINT AS calls, sum(least(one.calls, one.captured))::BIGINT AS captured,
+    count(DISTINCT name) AS n_models, list_sort(list(DISTINCT name)) AS models,
+    CASE WHEN count(one.captured) > 0 THEN count(DISTINCT name) FILTER (one.calls > one.captured) END AS n_missed,
+    coalesce(list_sort(list(DISTINCT name) FILTER (one.calls > one.captured)), []) AS missed
+FROM operator_calls AS one
+WHERE one.calls > 0
+GROUP BY run_id, config, mode, dtype, device, operator

@@ -1,0 +1,24 @@
+-- One row per case and source of memory readings: the highest it reached, over all phases.
+--
+-- axes: run, case
+-- case_id            VARCHAR  Case; NULL where it concerns the run as a whole.
+-- source             VARCHAR  rss, cuda_allocated, cuda_reserved, nvml …
+-- peak_bytes         BIGINT   Highest peak or reading.
+-- error_bound_bytes  BIGINT   How far below the truth it may lie; NULL unknown.
+-- n                  BIGINT   Peaks and readings it is the highest of.
+WITH
+run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
+peaks AS (
+    SELECT
+        run_id, case_id, source, max(size_bytes) AS peak_bytes,
+        arg_max(error_bound_bytes, (size_bytes, error_bound_bytes)) AS error_bound_bytes, count(*) AS n
+    FROM memory_samples
+    GROUP BY run_id, case_id, source
+)
+
+SELECT
+    peaks.run_id, run.config, peaks.case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
+    axes.backend, axes.batch_size, axes.sequence_length, axes.parameters, source, peak_bytes, error_bound_bytes, n
+FROM peaks
+LEFT JOIN run ON peaks.run_id = run.run_id
+LEFT JOIN case_axes AS axes ON peaks.case_id = axes.case_id

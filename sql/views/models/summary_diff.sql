@@ -1,0 +1,100 @@
+-- One row per config × suite × mode × dtype × device × backend: its newest run beside the one before that ran the same.
+-- Each side is summed up over its own passing cases, as reports are; the matched geometric means over the cases that pass
+-- in both runs, so that they differ by speed alone. Slowdowns count as 1 unless `include_slowdowns`. Where there is but one
+-- run, the columns of the run before are NULL.
+--
+-- arguments: include_slowdowns := false
+--
+-- config                  VARCHAR    Config.
+-- axes: panel
+-- run_id                  VARCHAR    Newest run.
+-- run_id_before           VARCHAR    The run before.
+-- began_at                TIMESTAMP  When the newest began; for an import that does not say, when it was loaded. UTC.
+-- began_at_before         TIMESTAMP  When the one before did.
+-- speedup                 DOUBLE     Geometric mean of the speedups; NULL where there is nothing to compare with.
+-- speedup_before          DOUBLE     The same of the run before.
+-- n                       BIGINT     Cases it covers.
+-- n_before                BIGINT     Cases the other covers.
+-- matched_speedup         DOUBLE     Geometric mean over the cases that pass in both.
+-- matched_speedup_before  DOUBLE     The same of the run before.
+-- n_matched               BIGINT     Cases both cover.
+-- excluded                VARCHAR[]  Cases of either that both leave out, as 'name: reason', in order.
+-- passing                 BIGINT     Cases that pass.
+-- passing_before          BIGINT     The same of the run before.
+-- total                   BIGINT     Cases judged for performance.
+-- total_before            BIGINT     The same of the run before.
+-- rate                    VARCHAR    Both as text, such as "82%, 50/61".
+-- rate_before             VARCHAR    The same of the run before.
+-- mean_seconds            DOUBLE     Mean compile latency of the passing cases.
+-- mean_seconds_before     DOUBLE     The same of the run before.
+-- mean_ratio              DOUBLE     Mean of baseline peak memory / case peak memory of the passing cases.
+-- mean_ratio_before       DOUBLE     The same of the run before.
+WITH
+pairs AS (
+    SELECT
+        config, suite, mode, dtype, device, backend, run_id, previous_run, began_at, unnest([run_id, previous_run]) AS side_id
+    FROM _reports
+    WHERE age = 1
+),
+sides AS (
+    SELECT
+        pair.run_id, pair.previous_run, side.* EXCLUDE (run_id), side_id = pair.run_id AS here,
+        side.passing AND coalesce(side.speedup > 0, false) AS counts,
+        ln(CASE WHEN include_slowdowns THEN side.speedup ELSE greatest(side.speedup, 1) END) AS log_speedup
+    FROM pairs AS pair
+    JOIN case_summaries AS side
+        ON side_id = side.run_id
+        AND pair.suite IS NOT DISTINCT FROM side.suite AND pair.mode IS NOT DISTINCT FROM side.mode
+        AND pair.dtype IS NOT DISTINCT FROM side.dtype AND pair.device IS NOT DISTINCT FROM side.device
+        AND pair.backend IS NOT DISTINCT FROM side.backend
+    WHERE origin IS NOT NULL AND status <> 'skipped' AND previous_run IS NOT NULL
+),
+by_case AS (
+    SELECT
+        run_id, suite, mode, dtype, device, backend, case_id, any_value(name) AS name,
+        max(log_speedup) FILTER (here AND counts) AS log_now, max(log_speedup) FILTER (NOT here AND counts) AS log_before,
+        CASE
+            WHEN log_now IS NULL THEN coalesce(max(reason) FILTER (here), 'absent') || ' now'
+            WHEN log_before IS NULL THEN coalesce(max(reason) FILTER (NOT here), 'absent') || ' before'
+        END AS why
+    FROM sides
+    GROUP BY ALL
+),
+matched AS (
+    SELECT
+        run_id, suite, mode, dtype, device, backend, count(*) FILTER (why IS NULL) AS n_matched,
+        exp(avg(log_now) FILTER (why IS NULL)) AS matched_speedup,
+        exp(avg(log_before) FILTER (why IS NULL)) AS matched_speedup_before,
+        coalesce(list(name || ': ' || why ORDER BY name, why) FILTER (why IS NOT NULL), []) AS excluded
+    FROM by_case
+    GROUP BY run_id, suite, mode, dtype, device, backend
+),
+summaries AS (SELECT *, CASE WHEN include_slowdowns THEN raw_speedup ELSE speedup END AS mean FROM _summaries)
+
+SELECT
+    now.config, now.suite, now.mode, now.dtype, now.device, now.backend, now.run_id, previous_run AS run_id_before,
+    report.began_at, run.began_at AS began_at_before, now.mean AS speedup, before.mean AS speedup_before,
+    now.n_here AS n, before.n_here AS n_before, matched.matched_speedup, matched.matched_speedup_before, matched.n_matched,
+    matched.excluded,
+    now.passing, before.passing AS passing_before, now.total, before.total AS total_before,
+    now.rate, before.rate AS rate_before,
+    now.mean_compile_ns / 1e9::DOUBLE AS mean_seconds, before.mean_compile_ns / 1e9::DOUBLE AS mean_seconds_before,
+    now.mean_compression AS mean_ratio, before.mean_compression AS mean_ratio_before
+FROM _reports AS report
+JOIN summaries AS now
+    ON report.run_id = now.run_id
+    AND report.suite IS NOT DISTINCT FROM now.suite AND report.mode IS NOT DISTINCT FROM now.mode
+    AND report.dtype IS NOT DISTINCT FROM now.dtype AND report.device IS NOT DISTINCT FROM now.device
+    AND report.backend IS NOT DISTINCT FROM now.backend
+LEFT JOIN summaries AS before
+    ON previous_run = before.run_id
+    AND report.suite IS NOT DISTINCT FROM before.suite AND report.mode IS NOT DISTINCT FROM before.mode
+    AND report.dtype IS NOT DISTINCT FROM before.dtype AND report.device IS NOT DISTINCT FROM before.device
+    AND report.backend IS NOT DISTINCT FROM before.backend
+LEFT JOIN _run_times AS run ON previous_run = run.run_id
+LEFT JOIN matched
+    ON report.run_id = matched.run_id
+    AND report.suite IS NOT DISTINCT FROM matched.suite AND report.mode IS NOT DISTINCT FROM matched.mode
+    AND report.dtype IS NOT DISTINCT FROM matched.dtype AND report.device IS NOT DISTINCT FROM matched.device
+    AND report.backend IS NOT DISTINCT FROM matched.backend
+WHERE age = 1

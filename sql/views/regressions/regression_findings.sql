@@ -1,0 +1,88 @@
+-- One row per finding about the runs under judgement, a list of run ids: all that `bench regressions` prints.
+-- finding is statistics (a row of `regressions`), limit (a number that is beyond a limit in all judged runs which measured
+-- it, and was within it in the run before, see `newly_flagged`) or coverage (a case that passed in the run before and in
+-- none of the judged runs, see `coverage_losses`).
+--
+-- arguments: judged, last := 20, floor := 0.03, fdr := 0.05, min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9
+--
+-- finding       VARCHAR    statistics, limit or coverage.
+-- config        VARCHAR    Config.
+-- axes: case without work_hash, value
+-- better        VARCHAR    'higher' or 'lower'; NULL for coverage.
+-- run_id        VARCHAR    First judged run that measured it, the run that is flagged, or the run that lacks the case.
+-- runs          BIGINT     Judged runs that measured it; NULL but for statistics, as n, low, high, noise, p, q and since_….
+-- n             BIGINT     Runs of the baseline.
+-- baseline      DOUBLE     Their level; of a limit the value in the run before.
+-- value         DOUBLE     What the judged runs measured.
+-- change        DOUBLE     value / baseline - 1; NULL where the baseline is 0.
+-- low           DOUBLE     Lower end of its 95 % interval.
+-- high          DOUBLE     Upper end.
+-- noise         DOUBLE     Standard deviation of ln(value) from run to run, moderated.
+-- p             DOUBLE     Probability that runs without a change differ as much; NULL where that cannot be judged.
+-- q             DOUBLE     Share of false alarms to expect if this row and all with a smaller p were called changed.
+-- verdict       VARCHAR    That of `regressions`; FLAGGED for a limit, or BORDERLINE where no statistic of the case moved beyond
+--                          its noise, so that the noise alone took the number across the limit; LOST for coverage.
+-- reason        VARCHAR    Why, in one line.
+-- since_run_id  VARCHAR    Run the change begins with.
+-- since_at      TIMESTAMP  When that run began.
+-- since_commit  VARCHAR    Commit it measured.
+-- good_commit   VARCHAR    Commit of the last run before it.
+WITH
+tested AS MATERIALIZED (SELECT * FROM regressions(judged, last := last, floor := floor, fdr := fdr)),
+moved AS (  -- whether any metric behind a limit moved: an import reports the limit's own metric, a measurement the others
+    SELECT
+        config, case_id,
+        CASE
+            WHEN metric = 'latency' THEN 'speedup'
+            WHEN metric IN ('cuda_allocated_peak', 'rss_growth_peak', 'rss_peak') THEN 'compression_ratio'
+            ELSE metric
+        END AS metric,
+        bool_or(verdict IN ('REGRESSED', 'SUSPECTED')) AS has_moved
+    FROM tested
+    WHERE p IS NOT NULL
+    GROUP BY ALL
+),
+passing_runs AS (
+    SELECT config, case_id, count(*) AS runs
+    FROM case_summaries
+    WHERE list_contains(judged, run_id) AND passing
+    GROUP BY ALL
+),
+flagged_runs AS (
+    SELECT flag.config, flag.case_id, metric, count(*) AS runs
+    FROM flags(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS flag
+    JOIN case_summaries AS summary ON flag.run_id = summary.run_id AND flag.case_id = summary.case_id
+    WHERE list_contains(judged, flag.run_id) AND passing
+    GROUP BY ALL
+)
+
+SELECT
+    'statistics' AS finding, config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
+    parameters, metric, phase, unit, better, run_id, runs, n, baseline, value, change, low, high, noise, p, q, verdict,
+    reason, since_run_id, since_at, since_commit, good_commit
+FROM tested
+UNION ALL
+SELECT
+    'limit', flag.config, flag.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    flag.metric, NULL, unit, CASE flag.metric WHEN 'compile_latency' THEN 'lower' ELSE 'higher' END, run_id, NULL, NULL,
+    value_before, value, value / nullif(value_before, 0) - 1, NULL, NULL, NULL, NULL, NULL,
+    CASE WHEN has_moved = false THEN 'BORDERLINE' ELSE 'FLAGGED' END,
+    CASE WHEN has_moved = false THEN why || ', as near to it before as its noise takes it' ELSE why END,
+    NULL, NULL, NULL, NULL
+FROM newly_flagged(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS flag
+JOIN flagged_runs AS beyond ON flag.config = beyond.config AND flag.case_id = beyond.case_id AND flag.metric = beyond.metric
+JOIN passing_runs AS measured ON flag.config = measured.config AND flag.case_id = measured.case_id
+LEFT JOIN moved ON flag.config = moved.config AND flag.case_id = moved.case_id AND flag.metric = moved.metric
+WHERE list_contains(judged, run_id) AND before = 'fine' AND value IS NOT NULL AND beyond.runs = measured.runs
+UNION ALL
+SELECT
+    'coverage', config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, NULL,
+    NULL, NULL, NULL, run_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'LOST',
+    concat_ws(': ', status, reason), NULL, NULL, NULL, NULL
+FROM coverage_losses AS loss
+WHERE list_contains(judged, run_id) AND NOT EXISTS (
+    SELECT 1
+    FROM case_summaries AS other
+    WHERE list_contains(judged, other.run_id) AND other.passing
+        AND loss.config = other.config AND loss.case_id = other.case_id
+)

@@ -1,0 +1,36 @@
+-- One row per run that a run is judged with: itself and its repeats, oldest first by `place`.
+-- Repeats are runs of the same config that measured the same known, clean commit within `hours` of it, or that were made to
+-- confirm it (`bench regressions --confirm`).
+--
+-- arguments: judged_run, hours := 12
+--
+-- run_id         VARCHAR  The run or a repeat of it.
+-- place          BIGINT   Its place in time within the config, from 1.
+-- is_confirming  BOOLEAN  Whether it is the run, confirms it, is confirmed by it, or confirms the same run.
+WITH
+placed AS (
+    SELECT
+        time.run_id, config, time.git_commit, NOT git_dirty AS clean, began_at,
+        json_extract_string(tags, '$.confirms') AS confirms,
+        row_number() OVER (PARTITION BY config ORDER BY began_at NULLS FIRST, time.run_id) AS place
+    FROM _run_times AS time
+    JOIN (SELECT DISTINCT ON (run_id) run_id, git_dirty, tags FROM runs ORDER BY run_id, started_at, config) AS own
+        ON time.run_id = own.run_id
+),
+paired AS (
+    SELECT
+        other.run_id, other.place,
+        coalesce(run.confirms, run.run_id) = coalesce(other.confirms, other.run_id) AS is_confirming,
+        coalesce(
+            run.clean AND other.clean AND run.git_commit = other.git_commit
+            AND abs(date_diff('minute', run.began_at, other.began_at)) <= hours * 60,
+            false
+        ) AS is_repeat
+    FROM placed AS run
+    JOIN placed AS other ON run.config = other.config
+    WHERE run.run_id = judged_run
+)
+
+SELECT run_id, place, is_confirming
+FROM paired
+WHERE is_confirming OR is_repeat

@@ -1,0 +1,16 @@
+-- One row per run × case × metric × phase, be it measured (`cells`) or of scheduler steps (`step_cells`).
+--
+-- axes: run, case, value
+-- n            BIGINT  Samples.
+-- minimum      DOUBLE  Smallest.
+-- q1           DOUBLE  First quartile.
+-- median       DOUBLE  Median.
+-- q3           DOUBLE  Third quartile.
+-- maximum      DOUBLE  Largest.
+-- mean         DOUBLE  Arithmetic mean.
+-- stdev        DOUBLE  Standard deviation of the sample (n - 1); NULL for one sample.
+-- median_low   DOUBLE  Lower end of the distribution-free 95 % interval of the median; NULL for fewer than 6 samples.
+-- median_high  DOUBLE  Upper end: the k-th largest sample.
+SELECT * FROM cells
+UNION ALL BY NAME
+SELECT * FROM step_cells

@@ -1,0 +1,21 @@
+-- One row per config: its runs, and how much they recorded.
+--
+-- config    VARCHAR    Config.
+-- runs      BIGINT     Runs of it.
+-- first_at  TIMESTAMP  When the first began. UTC.
+-- last_at   TIMESTAMP  When the last began. UTC.
+-- last_run  VARCHAR    The last run.
+-- sources   VARCHAR[]  What produced them, in order.
+-- cases     BIGINT     Cases announced, of all runs.
+-- failed    BIGINT     Cases that failed.
+-- samples   BIGINT     Samples of all metrics.
+-- steps     BIGINT     Scheduler steps.
+-- files     BIGINT     Files imported.
+-- rejected  BIGINT     Lines of them that could not be read.
+SELECT
+    config, count(*) AS runs, min(began_at) AS first_at, max(began_at) AS last_at, arg_max(run_id, (began_at, run_id)) AS last_run,
+    list_sort(list(DISTINCT source)) AS sources, sum(cases)::BIGINT AS cases, sum(failed)::BIGINT AS failed,
+    sum(samples)::BIGINT AS samples, sum(steps)::BIGINT AS steps, sum(files)::BIGINT AS files,
+    sum(rejected)::BIGINT AS rejected
+FROM run_summaries
+GROUP BY config

@@ -1,0 +1,45 @@
+-- One row per run: all that is known of it and of the machine it ran on.
+--
+-- axes: run
+-- config          VARCHAR    Config it belongs to.
+-- source          VARCHAR    What produced it: api, measure, or the format imported.
+-- suite           VARCHAR    Set of workloads it was about.
+-- status          VARCHAR    How it ended: ok, failed, interrupted; imported for results of other tools.
+-- reason          VARCHAR    Why, in one line.
+-- began_at        TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
+-- command         VARCHAR    Command line that produced it.
+-- git_commit      VARCHAR    Commit of the measured code.
+-- git_branch      VARCHAR    Branch of the measured code.
+-- git_dirty       BOOLEAN    Whether the working tree differed from that commit.
+-- host            VARCHAR    Machine that measured.
+-- tags            JSON       Labels given by the user, as a JSON object.
+-- cases           BIGINT     Cases announced.
+-- failed          BIGINT     Cases whose performance or accuracy failed.
+-- samples         BIGINT     Samples of all metrics.
+-- steps           BIGINT     Scheduler steps.
+-- files           BIGINT     Files imported.
+-- rejected        BIGINT     Lines of them that could not be read.
+-- bench_version   VARCHAR    Version of bench that recorded it.
+-- environment_id  VARCHAR    Environment it ran in; what follows describes that.
+-- cpu             VARCHAR    Processor model.
+-- logical_cores   BIGINT     Processors the scheduler sees.
+-- governor        VARCHAR    CPU frequency governor.
+-- ram_bytes       BIGINT     Main memory.
+-- gpus            VARCHAR[]  GPU names, in device order.
+-- driver          VARCHAR    GPU driver version.
+-- os              VARCHAR    Operating system and kernel release.
+-- python          VARCHAR    Python version.
+-- torch           VARCHAR    PyTorch version.
+-- flags           JSON       Compiler and dynamo/inductor settings, as a JSON object.
+-- variables       JSON       Environment variables that change speed, as a JSON object.
+WITH
+run AS (SELECT DISTINCT ON (run_id) * FROM runs ORDER BY run_id, started_at, config),
+environment AS (SELECT DISTINCT ON (environment_id) * FROM environments ORDER BY environment_id)
+
+SELECT
+    run_id, summary.config, summary.source, summary.suite, status, reason, began_at, command, summary.git_commit,
+    summary.git_branch, git_dirty, summary.host, tags, cases, failed, samples, steps, files, rejected, bench_version,
+    run.environment_id, cpu, logical_cores, governor, ram_bytes, gpus, driver, os, python, torch, flags, variables
+FROM run_summaries AS summary
+JOIN run USING (run_id)
+LEFT JOIN environment ON run.environment_id = environment.environment_id

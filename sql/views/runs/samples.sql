@@ -1,0 +1,43 @@
+-- One row per timing, scalar and reading of memory: what `cells` are the summaries of, value by value.
+--
+-- axes: run, case without work_hash
+-- metric       VARCHAR    What was measured; of memory the source of the reading.
+-- statistic    VARCHAR    Aggregate it is: mean, p99, peak …; NULL for one observation.
+-- axes: value without metric
+-- unit         VARCHAR    Unit of the value: ns, bytes, ratio, count …
+-- value        DOUBLE     Of one call, where several were timed together; NULL where what was measured was no number.
+-- loops        BIGINT     Calls timed together; NULL for what was not timed.
+-- sample       BIGINT     Number of the sample within its case, from 0.
+-- process      BIGINT     Worker process within the run, from 0.
+-- recorded_at  TIMESTAMP  When it was recorded.
+WITH
+events AS (
+    SELECT
+        run_id, case_id, metric, NULL::VARCHAR AS statistic, phase, 'ns' AS unit, 'lower' AS better,
+        duration_ns / loops AS value, loops, sample, process, recorded_at
+    FROM timings
+    WHERE loops > 0
+    UNION ALL
+    SELECT run_id, case_id, metric, statistic, phase, unit, better, value, NULL, NULL, NULL, recorded_at
+    FROM metrics
+    UNION ALL
+    SELECT run_id, case_id, source, statistic, phase, 'bytes', 'lower', size_bytes, NULL, NULL, NULL, recorded_at
+    FROM memory_samples
+),
+run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
+axes AS (  -- a case may have been announced twice, by the run and by its worker
+    SELECT
+        run_id, case_id, min(suite) AS suite, min(name) AS name, min(mode) AS mode, min(device) AS device,
+        min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
+        min(sequence_length) AS sequence_length, min(parameters) AS parameters
+    FROM cases
+    GROUP BY run_id, case_id
+)
+
+SELECT
+    run_id, run.config, case_id, axes.suite, axes.name, axes.mode, axes.device, axes.dtype, axes.backend,
+    axes.batch_size, axes.sequence_length, axes.parameters, metric, statistic, phase, unit, better, value, loops, sample,
+    process, recorded_at
+FROM events
+LEFT JOIN run USING (run_id)
+LEFT JOIN axes USING (run_id, case_id)

@@ -1,0 +1,25 @@
+-- One row per cell, with the place its run has in time: what a case's metric was in every run of its config.
+-- The value of a run is the median of its samples. Warm-up and cold samples are phases of their own, hence other series.
+--
+-- config          VARCHAR    Config; together with case_id, metric, phase and unit it names the series.
+-- axes: case, value
+-- position        BIGINT     Place of the run in its series, from 1, the oldest.
+-- run_id          VARCHAR    Run.
+-- began_at        TIMESTAMP  When that run began; for an import that does not say, when it was loaded. UTC.
+-- git_commit      VARCHAR    Commit it measured.
+-- host            VARCHAR    Machine it ran on.
+-- environment_id  VARCHAR    Environment it ran in.
+-- n               BIGINT     Samples of that run.
+-- value           DOUBLE     Their median.
+-- low             DOUBLE     Lower end of its distribution-free 95 % interval within the run; NULL for fewer than 6
+--                            samples.
+-- high            DOUBLE     Upper end.
+SELECT
+    cell.config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    metric, phase, unit, better,
+    row_number() OVER (
+        PARTITION BY cell.config, case_id, metric, phase, unit ORDER BY began_at NULLS FIRST, cell.run_id
+    ) AS position,
+    cell.run_id, began_at, git_commit, host, environment_id, n, median AS value, median_low AS low, median_high AS high
+FROM _all_cells AS cell
+JOIN _run_times AS run ON cell.run_id = run.run_id

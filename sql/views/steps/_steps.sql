@@ -1,0 +1,35 @@
+-- One row per scheduler step of the chosen configs: where it stands, and whether the analysis keeps it.
+--
+-- arguments: configs, margin, max_schedule_ms, max_model_run_ms
+--
+-- config        VARCHAR   Config of its run.
+-- run_id        VARCHAR   Run it belongs to.
+-- source_id     VARCHAR   Imported file it stands in; NULL for own recordings.
+-- path          VARCHAR   That file's path; NULL for own recordings.
+-- line          BIGINT    Line in that file; for own recordings the order of emission.
+-- batch_id      BIGINT    Its number, made unique over the files of a config; its writer's, else its place in its file from
+--                         0.
+-- chunk_sizes   BIGINT[]  Tokens scheduled for each request.
+-- total_tokens  BIGINT    Tokens scheduled, as the writer says.
+-- schedule_ms   DOUBLE    Time the scheduler took.
+-- model_run_ms  DOUBLE    Time the model took.
+-- trimmed       BOOLEAN   Whether it stands among the first or last `margin` lines of its file.
+-- filtered      BOOLEAN   Whether it is as slow as a threshold, or slower.
+WITH
+steps AS (
+    SELECT config, step.run_id, files.source_id, path, lines, before, batch_id, line, chunk_sizes, total_tokens, schedule_ms, model_run_ms
+    FROM schedule_chunks AS step
+    JOIN _step_margins(configs, margin) AS files ON step.source_id = files.source_id
+    UNION ALL
+    SELECT config, step.run_id, files.source_id, path, lines, before, batch_id, line, chunk_sizes, total_tokens, schedule_ms, model_run_ms
+    FROM schedule_chunks AS step
+    JOIN _step_margins(configs, margin) AS files ON step.run_id = files.run_id AND step.writer IS NOT DISTINCT FROM files.writer
+    WHERE step.source_id IS NULL AND files.source_id IS NULL
+)
+
+SELECT
+    config, run_id, source_id, path, line, coalesce(batch_id, line - 1) + coalesce(before, 0) AS batch_id,
+    chunk_sizes, total_tokens, schedule_ms, model_run_ms,
+    coalesce(line <= margin OR line > lines - margin, false) AS trimmed,
+    NOT (coalesce(schedule_ms, 0) < max_schedule_ms AND coalesce(model_run_ms, 0) < max_model_run_ms) AS filtered
+FROM steps

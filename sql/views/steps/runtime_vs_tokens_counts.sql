@@ -1,0 +1,34 @@
+-- One row per config: what became of the lines that `runtime_vs_tokens` read, with the same arguments.
+-- read = trimmed + rejected + filtered + kept.
+--
+-- arguments: configs := NULL, trim := 10, max_schedule_ms := 300, max_model_run_ms := 200
+--
+-- config    VARCHAR  Config.
+-- files     BIGINT   Files of the config, own recordings counted by process.
+-- read      BIGINT   Lines in these files.
+-- trimmed   BIGINT   Lines among the first or last `trim` of their file.
+-- rejected  BIGINT   Other lines that are no scheduler step.
+-- filtered  BIGINT   Other steps as slow as a threshold or slower.
+-- kept      BIGINT   Steps in `runtime_vs_tokens`.
+WITH
+files AS (
+    SELECT
+        config, count(*) AS files, sum(lines)::BIGINT AS read,
+        sum(greatest(lines - 2 * "trim", 0))::BIGINT AS inside
+    FROM _step_files
+    WHERE configs IS NULL OR list_contains(configs::VARCHAR[], config)
+    GROUP BY config
+),
+steps AS (
+    SELECT config, count(*) FILTER (filtered) AS filtered, count(*) FILTER (NOT filtered) AS kept
+    FROM _steps(configs, "trim", max_schedule_ms, max_model_run_ms)
+    WHERE NOT trimmed
+    GROUP BY config
+)
+
+SELECT
+    config, files, read, read - inside AS trimmed,
+    inside - coalesce(filtered, 0) - coalesce(kept, 0) AS rejected,
+    coalesce(filtered, 0) AS filtered, coalesce(kept, 0) AS kept
+FROM files
+LEFT JOIN steps USING (config)

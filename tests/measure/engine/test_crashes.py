@@ -1,0 +1,360 @@
+"""However a worker or the runner ends, every case has an outcome and every sample taken is kept."""
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from bench.measure.engine.runner import Runner
+from bench.measure.engine.runner_overhead import OwnCost
+from bench.measure.engine.workload import Settings, Workload
+from bench.warehouse import recorder
+from bench.warehouse.database import Warehouse
+from bench.warehouse.store import Store
+
+PROGRAM = "fake_program:FakeProgram"
+QUICK = Settings(repeat=16, budget_s=0.5, timeout_s=60.0)
+
+
+@pytest.fixture
+def hung(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A parameter `pid_file`: the time of a worker that is about to hang is over then, on a busy machine as on an idle one."""
+    note = tmp_path / "hung"
+
+    class Queue(queue.SimpleQueue[None]):
+        def get(self, block: bool = True, timeout: float | None = None) -> None:
+            for _ in range(int(100 * (timeout or 0))):
+                if note.exists():
+                    note.unlink()
+                    break
+                with contextlib.suppress(queue.Empty):
+                    return super().get(timeout=0.01)
+            raise queue.Empty
+
+    monkeypatch.setattr("bench.measure.engine.runner.queue", SimpleNamespace(SimpleQueue=Queue, Empty=queue.Empty))
+    return note
+
+
+def measure(store: Path, *plan: Workload, settings: Settings = QUICK) -> int:
+    with recorder.run("t", store=store, source="measure") as run:
+        return Runner(run, settings, program=PROGRAM).measure(plan)
+
+
+def outcomes(store: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    names = ("status", "reason", "phase", "exit_code", "signal", "exception", "message", "stderr_tail")
+    with Warehouse.open(Store(store)) as warehouse:
+        rows = warehouse.rows(f"SELECT name, backend, {', '.join(names)} FROM case_outcomes WHERE kind = 'performance'")
+    return {(name, backend): dict(zip(names, rest, strict=True)) for name, backend, *rest in rows}
+
+
+def steady(store: Path, backend: str) -> int:
+    with Warehouse.open(Store(store)) as warehouse:
+        query = "SELECT count(*) FROM timings JOIN cases USING (run_id, case_id) WHERE backend = ? AND phase = 'steady'"
+        return int(warehouse.rows(query, [backend])[0][0])
+
+
+def test_a_workload_that_works_ends_ok(tmp_path: Path, workload: Any) -> None:
+    """Both sides have their samples, phases in order, and an outcome that says why sampling stopped."""
+    assert measure(tmp_path, workload()) == 0
+
+    found = outcomes(tmp_path)
+    assert [found["fake", side]["status"] for side in ("eager", "candidate")] == ["ok", "ok"]
+    assert "16 blocks" in found["fake", "candidate"]["reason"]
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        phases = warehouse.rows("SELECT DISTINCT phase FROM timings ORDER BY 1")
+        announced = warehouse.rows("SELECT count(*), count(DISTINCT case_id) FROM cases")
+        blocks = warehouse.rows("SELECT DISTINCT count(*) FROM timings WHERE phase = 'steady' GROUP BY block")
+    assert phases == [("cold",), ("steady",), ("warmup",)]
+    assert announced == [(2, 2)], "each case is announced once"
+    assert blocks == [(2,)], "every block holds both sides"
+
+
+@pytest.mark.parametrize(
+    ("deed", "expected"),
+    [
+        ("raise", {"status": "fail_to_run", "reason": "no kernel for this", "exception": "RuntimeError"}),
+        ("oom", {"status": "OOM", "exception": "MemoryError"}),
+        ("sigkill", {"status": "killed", "signal": signal.SIGKILL}),
+        ("segfault", {"status": "crashed", "signal": signal.SIGSEGV}),
+        ("exit", {"status": "fail_to_run", "exit_code": 3, "reason": "worker ended with exit code 3: the last words"}),
+    ],
+)
+def test_a_backend_that_dies_in_its_first_call_has_an_outcome(
+    tmp_path: Path, workload: Any, deed: str, expected: dict[str, Any]
+) -> None:
+    """It alone gets the blame: the baseline is measured all the same, and so is the next workload."""
+    failed = measure(tmp_path, workload(candidate=f"{deed}@1"), workload(name="next"))
+
+    found = outcomes(tmp_path)
+    assert failed == 1
+    assert found["fake", "candidate"] | expected == found["fake", "candidate"]
+    assert found["fake", "candidate"]["phase"] == "cold"
+    assert len(found["fake", "candidate"]["stderr_tail"] or "") <= 4096
+    assert {found[case]["status"] for case in [("fake", "eager"), ("next", "eager"), ("next", "candidate")]} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("deed", "status", "reason"),
+    [
+        ("raise", "fail_to_run", "no kernel for this"),
+        ("oom", "OOM", "MemoryError"),
+        ("hang", "timeout", "longer than the 60 s allowed"),
+        ("segfault", "crashed", "worker ended by SIGSEGV"),
+        ("sigkill", "killed", "worker ended by SIGKILL, which is what the kernel sends when memory runs out"),
+    ],
+)
+def test_a_failure_among_the_samples_loses_none_of_them(
+    tmp_path: Path, workload: Any, hung: Path, deed: str, status: str, reason: str
+) -> None:
+    """Five of the seven ends: status, reason, phase, last words and the samples so far are there; the plan goes on."""
+    settings = Settings(repeat=200, budget_s=0.2, timeout_s=60.0)
+    ends = workload(candidate=f"{deed}@180", **({"pid_file": str(hung)} if deed == "hang" else {}))
+    assert measure(tmp_path, ends, workload(name="next"), settings=settings) >= 1
+
+    found = outcomes(tmp_path)
+    ended = found["fake", "candidate"]
+    assert (ended["status"], ended["reason"], ended["phase"]) == (status, reason, "steady")
+    assert f"about to {deed}" in ended["stderr_tail"] or "Traceback" in ended["stderr_tail"]
+    assert steady(tmp_path, "candidate") > 0
+    assert found["next", "candidate"]["status"] == "ok"
+
+
+def test_one_that_fails_among_the_samples_stops_no_other(tmp_path: Path, workload: Any) -> None:
+    """The others are sampled without it, as long as they would have been."""
+    work = workload("eager", "candidate", "another", candidate="raise@60")
+    assert measure(tmp_path, work, settings=Settings(repeat=60, budget_s=0.2)) == 1
+
+    found = outcomes(tmp_path)
+    assert found["fake", "candidate"]["status"] == "fail_to_run"
+    assert [found["fake", side]["status"] for side in ("eager", "another")] == ["ok", "ok"]
+    assert "60 blocks" in found["fake", "another"]["reason"]
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        ((n, twice),) = warehouse.rows(
+            "SELECT n, (SELECT count(*) FROM timings WHERE block IS NOT NULL GROUP BY case_id, block HAVING count(*) > 1)"
+            " FROM speedups WHERE backend = 'another'"
+        )
+    assert n >= 60
+    assert twice is None, "a block is one block"
+
+
+def test_a_worker_that_takes_too_long_is_ended(tmp_path: Path, workload: Any, hung: Path) -> None:
+    """Status timeout for the backend at work; the baseline gets its own worker."""
+    assert measure(tmp_path, workload(candidate="hang@1", pid_file=str(hung))) == 1
+
+    found = outcomes(tmp_path)
+    assert found["fake", "candidate"]["status"] == "timeout"
+    assert found["fake", "candidate"]["reason"] == "longer than the 60 s allowed"
+    assert found["fake", "eager"]["status"] == "ok"
+
+
+def test_a_model_that_cannot_be_built_fails_all_its_cases(tmp_path: Path, workload: Any) -> None:
+    """With the exception's type and text."""
+    assert measure(tmp_path, workload(load="no such layer")) == 2
+
+    assert {(o["status"], o["message"]) for o in outcomes(tmp_path).values()} == {
+        ("model_fail_to_load", "no such layer")
+    }
+
+
+def test_a_missing_backend_is_a_skip_not_a_failure(tmp_path: Path, workload: Any) -> None:
+    """With the reason and the cure."""
+    assert measure(tmp_path, workload(candidate="missing")) == 0
+
+    found = outcomes(tmp_path)["fake", "candidate"]
+    assert (found["status"], found["reason"]) == ("skipped", "not installed. Install it with: pip install it")
+
+
+def test_what_its_model_says_not_to_run_is_a_skip_without_a_worker(tmp_path: Path, workload: Any) -> None:
+    """With the model's reason; the other backends are measured all the same."""
+    skips = {"candidate": "takes an hour to compile"}
+    hanging = replace(workload(candidate="hang@1"), skips=skips)
+    nowhere = replace(workload("candidate", name="none", load="never reached"), skips=skips)
+    assert measure(tmp_path, hanging, nowhere) == 0
+
+    found = outcomes(tmp_path)
+    assert found["fake", "eager"]["status"] == "ok"
+    for name in ("fake", "none"):
+        ended = found[name, "candidate"]
+        assert (ended["status"], ended["reason"], ended["phase"]) == ("skipped", "takes an hour to compile", None)
+
+
+def test_a_wrong_output_is_fail_accuracy(tmp_path: Path, workload: Any) -> None:
+    """The case fails, though its time is recorded."""
+    assert measure(tmp_path, workload(candidate="wrong")) == 1
+
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        query = "SELECT backend, status, reason FROM case_outcomes WHERE kind = 'accuracy' ORDER BY 1"
+        rows = warehouse.rows(query)
+    assert rows == [("candidate", "fail_accuracy", "wrong for right"), ("eager", "pass", "equal")]
+    assert outcomes(tmp_path)["fake", "candidate"]["status"] == "ok"
+
+
+def judged(store: Path) -> dict[str, tuple[str, str | None]]:
+    with Warehouse.open(Store(store)) as warehouse:
+        rows = warehouse.rows("SELECT backend, status, reason FROM case_outcomes WHERE kind = 'accuracy'")
+    return {backend: (status, reason) for backend, status, reason in rows}
+
+
+@pytest.mark.parametrize(
+    ("deeds", "eager", "candidate"),
+    [
+        ({"trust": "eager_two_runs_differ"}, "eager_two_runs_differ", "eager_two_runs_differ"),
+        ({"eager": "raise@1"}, "eager_1st_run_fail", "eager_1st_run_fail"),
+        ({"eager": "oom@1"}, "eager_1st_run_OOM", "eager_1st_run_OOM"),
+        ({"candidate": "raise@1"}, "pass", "fail_to_run"),
+        ({"candidate": "oom@1"}, "pass", "OOM"),
+        ({"candidate": "segfault@1"}, "pass", "infra_error"),
+        ({"load": "no such size"}, "model_fail_to_load", "model_fail_to_load"),
+    ],
+)
+def test_accuracy_is_judged_however_a_side_ends(
+    tmp_path: Path, workload: Any, deeds: dict[str, str], eager: str, candidate: str
+) -> None:
+    """By the statuses of PyTorch's own benchmark: what fails before its output is seen fails there, too."""
+    measure(tmp_path, workload(**deeds))
+
+    assert {side: status for side, (status, _) in judged(tmp_path).items()} == {"eager": eager, "candidate": candidate}
+
+
+def test_a_timeout_before_the_output_is_one_of_accuracy_too(tmp_path: Path, workload: Any, hung: Path) -> None:
+    """And what is judged by nobody, as its model asks, passes with the reason."""
+    hanging = workload(candidate="hang@1", pid_file=str(hung))
+    measure(tmp_path, replace(hanging, unchecked={"eager": "too large for float64"}))
+
+    assert judged(tmp_path) == {
+        "eager": ("pass_due_to_skip", "too large for float64"),
+        "candidate": ("timeout", "longer than the 60 s allowed"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("deed", "why"), [("segfault", "worker ended by SIGSEGV"), ("hang", "longer than the 60 s allowed")]
+)
+def test_who_dies_of_the_reference_is_judged_without_one(
+    tmp_path: Path, workload: Any, hung: Path, deed: str, why: str
+) -> None:
+    """No backend gets the blame of what none of them ran: another worker measures them, and the judgement says why so."""
+    dying = {"pid_file": str(hung)} if deed == "hang" else {}
+    assert measure(tmp_path, workload(reference=deed, **dying)) == 0
+
+    assert {row["status"] for row in outcomes(tmp_path).values()} == {"ok"}
+    assert judged(tmp_path)["eager"] == ("pass", f"float64 failed: {why}")
+
+
+def test_eager_that_dies_of_itself_too_gets_the_blame_alone(tmp_path: Path, workload: Any) -> None:
+    """In its own phase, and its backends are measured, with nothing to compare them with."""
+    assert measure(tmp_path, workload(reference="segfault", eager="segfault@1")) == 2
+
+    found = outcomes(tmp_path)
+    assert (found["fake", "eager"]["status"], found["fake", "eager"]["phase"]) == ("crashed", "cold")
+    assert found["fake", "candidate"]["status"] == "ok"
+    assert judged(tmp_path)["candidate"][0] == "eager_1st_run_fail"
+
+
+def test_a_baseline_that_is_not_judged_is_compared_with_all_the_same(tmp_path: Path, workload: Any) -> None:
+    """Its output is what there is."""
+    measure(tmp_path, replace(workload(candidate="wrong"), unchecked={"eager": "flaky"}))
+
+    assert {side: status for side, (status, _) in judged(tmp_path).items()} == {
+        "eager": "pass_due_to_skip",
+        "candidate": "fail_accuracy",
+    }
+
+
+RUNNER = """
+import sys
+from bench.measure.engine.workload import Settings, Workload
+from bench.measure.engine.runner import Runner
+from bench.warehouse import recorder
+make = lambda name, **p: Workload(suite="tests", name=name, target="", mode="inference", device="cpu", dtype="float32",
+                                  batch_size=1, sequence_length=None, backends=("eager", "candidate"), parameters=p)
+plan = [make("fake", candidate="hang@180", pid_file=sys.argv[2]), make("later")]
+with recorder.run("t", store=sys.argv[1], source="measure") as run:
+    Runner(run, Settings(repeat=1000, budget_s=0.2), program="fake_program:FakeProgram").measure(plan)
+"""
+
+
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
+def test_the_end_of_the_runner_loses_nothing(tmp_path: Path, kill: signal.Signals) -> None:
+    """SIGKILL or Ctrl-C: every case of the plan is there, interrupted, with its samples; and no worker lives on."""
+    pid_file = tmp_path / "pid"
+    runner = subprocess.Popen(
+        [sys.executable, "-c", RUNNER, str(tmp_path / "store"), str(pid_file)], stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_until(lambda: pid_file.exists() and bool(pid_file.read_text()))
+        runner.send_signal(kill)
+        runner.wait(timeout=120)
+        worker = int(pid_file.read_text())
+        wait_until(lambda: not alive(worker))
+    finally:
+        runner.kill()
+
+    with Warehouse.open(Store(tmp_path / "store")) as warehouse:
+        query = """
+            SELECT name, backend, coalesce(status, 'interrupted') FROM cases
+            LEFT JOIN (FROM outcomes WHERE kind = 'performance') USING (run_id, case_id) ORDER BY ALL
+        """
+        found = warehouse.rows(query)
+        ended = warehouse.rows("SELECT status FROM outcomes WHERE case_id IS NULL")
+    assert found == [(name, side, "interrupted") for name in ("fake", "later") for side in ("candidate", "eager")]
+    assert ended == ([("interrupted",)] if kill == signal.SIGINT else [])
+    assert steady(tmp_path / "store", "candidate") > 50
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_until(condition: Any, seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def test_the_runner_sleeps_while_a_worker_works(tmp_path: Path, workload: Any) -> None:
+    """It neither polls nor spins: hardly any processor time in seconds of waiting."""
+    with recorder.run("t", store=tmp_path) as run:
+        runner = Runner(run, Settings(repeat=16, timeout_s=4.0), program=PROGRAM)
+        before = os.times()
+        runner.measure([workload("eager", eager="hang@4")])
+        after = os.times()
+
+    assert (after.user - before.user) + (after.system - before.system) < 0.5
+    assert outcomes(tmp_path)["fake", "eager"]["reason"] == "longer than the 4 s allowed"
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        query = "SELECT value FROM metrics WHERE metric = 'runner_cpu' AND case_id IS NULL"
+        ((share,),) = warehouse.rows(query)
+    assert share < 0.01, "of a processor, while samples are taken"
+
+
+def test_the_runners_own_cost_is_that_of_sampling_alone() -> None:
+    """Processor time over time, of all stretches together; what lies between them does not count."""
+    clock = {"now": 0.0, "cpu": 0.0}
+    cost = OwnCost(lambda: clock["now"], lambda: clock["cpu"])
+    assert cost.share is None
+
+    for before, cpu, wall in ((9.0, 0.01, 1.0), (5.0, 0.02, 3.0)):
+        clock["cpu"] += before
+        cost.begin()
+        clock["cpu"] += cpu / 2
+        cost.begin()
+        clock["cpu"] += cpu / 2
+        clock["now"] += wall
+        cost.end()
+        cost.end()
+
+    assert cost.share == pytest.approx(0.03 / 4)

@@ -1,0 +1,168 @@
+"""When to sample and when to stop, with sides that are arithmetic."""
+
+import itertools
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from bench.measure.engine.estimate import doubt, ratio_of, smallest_detectable, student_t_975
+from bench.measure.engine.sampling import (  # fmt: skip
+    MIN_SAMPLE_NS,
+    Clock,
+    Reading,
+    Sample,
+    Sampler,
+    SideFailed,
+    balanced_orders,
+    check_counts,
+    is_warm,
+    loops_for,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+
+def noisy(each_ns: float, rng: random.Random, sigma: float = 0.005) -> Clock:
+    """A side whose calls take `each_ns`, give or take."""
+    return lambda loops: Reading(round(each_ns * loops * rng.lognormvariate(0, sigma)), loops)
+
+
+@given(sides=st.integers(1, 5), seed=st.integers(0, 1000))
+def test_every_side_stands_equally_often_in_every_place(sides: int, seed: int) -> None:
+    """In every `sides` blocks, each side is once in each position."""
+    orders = list(itertools.islice(balanced_orders(sides, random.Random(seed)), 3 * sides))
+
+    for start in range(0, len(orders), sides):
+        places = Counter((place, side) for order in orders[start : start + sides] for place, side in enumerate(order))
+        assert places == Counter(itertools.product(range(sides), repeat=2))
+
+
+def test_the_order_is_random_and_repeats_with_its_seed() -> None:
+    """The same seed gives the same order; and it is no fixed alternation."""
+    first, again, other = (list(itertools.islice(balanced_orders(2, random.Random(s)), 40)) for s in (1, 1, 2))
+
+    assert first == again
+    assert first != other
+    assert len({tuple(first[i : i + 2]) for i in range(0, 40, 2)}) == 2
+
+
+@given(each_ns=st.floats(0.1, 1e10))
+def test_the_clock_is_a_ten_thousandth_of_a_sample(each_ns: float) -> None:
+    """Enough loops for that, and no more loops than needed."""
+    loops = loops_for(each_ns)
+
+    assert loops * each_ns >= MIN_SAMPLE_NS or loops == 1_000_000
+    assert loops == 1 or (loops - 1) * max(each_ns, 1.0) < MIN_SAMPLE_NS
+
+
+def test_warm_is_when_it_no_longer_changes() -> None:
+    """A side that still gets faster is not warm, however slowly; one that is level is; ten samples are needed to tell."""
+    falling = [100 * 0.95**i for i in range(20)]
+
+    assert not is_warm([1.0] * 9)
+    assert is_warm([1.0] * 10)
+    assert not is_warm(falling)
+    assert not is_warm([100 * 0.995**i for i in range(40)])
+    assert is_warm([*falling, *[30.0, 30.1, 29.9, 30.0, 30.2] * 4])
+
+
+def test_looks_are_geometric() -> None:
+    """Looking at every block would stop at lucky ones."""
+    assert list(itertools.islice(check_counts(), 5)) == [14, 21, 31, 46, 69]
+
+
+def test_sampling_stops_when_precise_enough() -> None:
+    """A quiet pair needs half of the usual thirty blocks."""
+    rng = random.Random(1)
+    samples: list[Sample] = []
+    sampler = Sampler([noisy(2e6, rng), noisy(1e6, rng)], samples.append, seed=0)
+
+    verdict = sampler.run(precision=0.01, budget_s=60)
+
+    assert (verdict.stopped, verdict.blocks, verdict.warm) == ("precision", 14, True)
+    assert verdict.estimates[0].low <= 2.0 <= verdict.estimates[0].high
+    assert [s.phase for s in samples] == sorted((s.phase for s in samples), reverse=True), "warm-up first, and kept"
+    assert {s.block for s in samples} == set(range(len(samples) // 2)), "blocks count on from warm-up to steady"
+
+
+def test_sampling_stops_when_the_budget_is_spent() -> None:
+    """And says so, with the precision it reached."""
+    rng = random.Random(1)
+    seconds = itertools.count(0.0, 0.1)
+    sampler = Sampler([noisy(2e6, rng, 0.5), noisy(1e6, rng, 0.5)], lambda s: None, seed=0, now=lambda: next(seconds))
+
+    verdict = sampler.run(precision=0.001, budget_s=5)
+
+    assert verdict.stopped == "budget"
+    assert verdict.precision > 0.001
+    assert str(verdict).startswith("budget spent: ±")
+
+
+def test_repeat_is_an_exact_count() -> None:
+    """Of steady blocks, whatever the precision."""
+    rng = random.Random(1)
+    samples: list[Sample] = []
+
+    verdict = Sampler([noisy(2e6, rng)] * 3, samples.append, seed=0).run(precision=1.0, budget_s=60, repeat=30)
+
+    assert verdict.stopped == "repeat"
+    assert Counter(s.side for s in samples if s.phase == "steady") == {0: 30, 1: 30, 2: 30}
+
+
+def test_a_side_alone_is_sampled_until_its_own_level_is_known() -> None:
+    """There is no ratio, but there is an interval."""
+    verdict = Sampler([noisy(2e6, random.Random(1))], lambda s: None, seed=0).run(precision=0.01, budget_s=60)
+
+    assert verdict.stopped == "precision"
+
+
+def test_a_side_that_raises_is_named() -> None:
+    """So that the others can go on."""
+
+    def broken(loops: int) -> Reading:
+        raise RuntimeError("no")
+
+    with pytest.raises(SideFailed) as failure:
+        Sampler([noisy(1e6, random.Random(1)), broken], lambda s: None, seed=0).run(precision=0.01, budget_s=1)
+    assert failure.value.side == 1
+
+
+def test_student_t_is_that_of_scipy() -> None:
+    """Within 0.05 % from two degrees of freedom on."""
+
+    for degrees in (2, 2.5, 3, 4.2, 5, 7, 10, 13, 30, 100, 1e4):
+        assert student_t_975(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=5e-4)
+
+
+def test_the_interval_holds_the_trimmed_mean_of_scipy() -> None:
+    """The ratio is the 20 % trimmed mean of the logs."""
+    logs = list(np.random.default_rng(1).standard_t(2, 37) * 0.01)
+
+    assert math.log(ratio_of(logs).ratio) == pytest.approx(stats.trim_mean(logs, 0.2))
+
+
+def test_too_few_blocks_say_nothing() -> None:
+    """Fewer than five have an endless interval, and no samples no ratio."""
+    assert ratio_of([0.1] * 4).precision == math.inf
+    assert not ratio_of([0.1] * 4).differs
+    assert math.isnan(ratio_of([]).ratio)
+
+
+def test_a_difference_is_claimed_beyond_doubt_only() -> None:
+    """One in twenty 95 % intervals misses the truth: what lies just outside is likely, not certain."""
+    found = [doubt(ratio, ratio / 1.02, ratio * 1.02) for ratio in (1.01, 1.025, 1.04, 1 / 1.04)]
+
+    assert found[0] is not None
+    assert found[0].startswith("no difference found (smallest detectable: 4.1%)")
+    assert found[1] == "a difference is likely, not beyond doubt (smallest detectable: 4.1%)"
+    assert doubt(1.0, 0.1, 10.0) == "no difference found (smallest detectable: over 10x)"
+    assert found[2:] == [None, None]
+
+
+def test_the_smallest_detectable_effect_shrinks_with_the_interval() -> None:
+    """An interval of ±1 % shows an effect of 2.1 % four times in five."""
+    assert smallest_detectable(0.99, 1 / 0.99) == pytest.approx(0.0206, abs=1e-3)
+    assert smallest_detectable(1.0, 1.0) == 0

@@ -1,0 +1,369 @@
+"""`bench measure function`: functions in fresh processes, compared, checked, and however they end."""
+
+import asyncio
+import json
+import math
+import os
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from bench.cli import cli
+from bench.measure.engine.estimate import ratio_of
+from bench.measure.engine.runner import Runner
+from bench.measure.engine.workload import Settings, Workload
+from bench.measure.functions.command import argument_of
+from bench.measure.functions.program import Calls, CheckedProgram, FunctionProgram, Here, resolved, same
+from bench.measure.functions.report import FunctionResult as Row
+from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import BenchError, UnknownName
+from bench.warehouse.store import Store
+from click.testing import CliRunner, Result
+
+WORK = """
+import asyncio, os, signal, sys, time
+
+def short(n=1): return n * 2
+def long(n=1): time.sleep(0.002); return n * 2
+def wrong(n=1): return n * 3
+def crash(n=1): os.kill(os.getpid(), signal.SIGSEGV)
+def fails(n=1): raise ValueError("no such thing")
+def dies_once(n=1):
+    if not os.path.exists("died"):
+        open("died", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return n * 2
+def reads(): return sys.stdin.read()
+async def awaited(n=1): return n * 2
+def yields(n=2): yield from range(n)
+def listed(n=2): return list(range(n))
+def fewer(n=1): yield from range(n)
+def given(items, flag): return items, flag
+def make(n): return {"items": [n] * 3, "flag": os.getpid()}
+async def make_later(n): return asyncio.get_running_loop()
+async def given_later(loop): return loop is asyncio.get_running_loop()
+def pair(n): return n, n + 1
+def many(a, b): return a + b
+def changed(items): items.append(1); return items
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a module of functions, which is the present one; the store is another."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "bench_test_work.py").write_text(WORK)
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setenv("BENCH_STORE", str(tmp_path / "store"))
+
+
+def measure(*arguments: str) -> Result:
+    usual = ["measure", "function", "--processes", "1", "--budget", "0.3", "--repeat", "6"]
+    return CliRunner().invoke(cli, [*usual, *arguments], standalone_mode=False)
+
+
+def rows(query: str) -> list[tuple[Any, ...]]:
+    with Warehouse.open(Store.find(None)) as warehouse:
+        return warehouse.rows(query)
+
+
+def w(*names: str) -> list[str]:
+    return [f"bench_test_work:{name}" for name in names]
+
+
+def program(setup: str = "", *, checked: bool = False, **parameters: Any) -> FunctionProgram:
+    workload = Workload(
+        suite="function", name="x", target=setup and f"bench_test_work:{setup}", mode="", device="", dtype="", batch_size=0,
+        sequence_length=None, backends=(), parameters=parameters,
+    )  # fmt: skip
+    return (CheckedProgram if checked else FunctionProgram)(workload, Settings())
+
+
+def test_two_functions_take_turns() -> None:
+    """In loops long enough for the clock, in fresh processes, at equal arguments."""
+    result = measure(*w("long", "short"), "--processes", "2", "--parameter", "n=1,2", "--format", "json")
+
+    assert result.return_value == 0, result.output
+    found = json.loads(result.stdout)
+    assert [(row["function"][16:], row["parameters"], row["processes"], row["samples"]) for row in found] == [
+        ("long", {"n": 1}, 2, 12), ("short", {"n": 1}, 2, 12), ("long", {"n": 2}, 2, 12), ("short", {"n": 2}, 2, 12),
+    ]  # fmt: skip
+    assert found[0]["ratio"] is None
+    assert found[1]["low"] > 100
+    short = "backend LIKE '%:short' AND phase = 'steady'"
+    assert rows(f"SELECT min(loops) > 100 FROM timings JOIN cases USING (run_id, case_id) WHERE {short}") == [(True,)]
+    assert rows("SELECT DISTINCT suite, name, mode, device, dtype, batch_size FROM cases") == [
+        ("function", "bench_test_work:long", None, None, None, None)
+    ]
+    assert rows("SELECT count(*) FROM metrics WHERE metric = 'compile_latency'") == [(0,)]
+    assert rows("SELECT count(*) FROM outcomes WHERE kind = 'accuracy'") == [(0,)]
+
+
+def test_one_that_fails_leaves_the_others_be() -> None:
+    """By an exception, a signal, a result that differs, or its absence; none of them has a ratio."""
+    result = measure(*w("short", "fails", "crash", "wrong", "nothing", "awaited"), "--check", "--format", "json")
+
+    assert result.return_value == 1
+    found = {row["function"].partition(":")[2]: row for row in json.loads(result.stdout)}
+    assert {name: row["status"] for name, row in found.items()} == {
+        "short": "ok", "fails": "fail_to_run", "crash": "crashed", "wrong": "fail_accuracy", "nothing": "fail_to_run",
+        "awaited": "ok",
+    }  # fmt: skip
+    assert [name for name, row in found.items() if row["ratio"] is not None] == ["awaited"]
+    assert found["fails"]["reason"] == "no such thing"
+    assert found["wrong"]["reason"] == "3 instead of 2"
+    assert "no function 'nothing' in bench_test_work" in found["nothing"]["reason"]
+
+
+def test_who_reads_stdin_finds_it_at_its_end() -> None:
+    """It would wait for what the runner never sends, until the timeout."""
+    assert measure(*w("reads"), "--timeout", "60").return_value == 0
+
+
+def test_a_process_that_dies_is_one_outcome() -> None:
+    """The function's others count on, and so do the functions beside it; how many died is said."""
+    result = measure(*w("short", "dies_once"), "--processes", "3", "--format", "json")
+
+    assert result.return_value == 1
+    short, died = json.loads(result.stdout)
+    assert (short["status"], short["processes"], died["status"], died["processes"]) == ("ok", 3, "killed", 2)
+    assert "dies_once: killed in 1 of 3 processes: " in result.stderr
+    ended = rows(
+        "SELECT status FROM outcomes JOIN cases USING (run_id, case_id) WHERE backend LIKE '%dies%' ORDER BY ALL"
+    )
+    assert ended == [("killed",), ("ok",), ("ok",)]
+
+
+def test_a_table_for_people() -> None:
+    """With arguments as they were read."""
+    result = measure("json:dumps", "--arg", 'obj={"a": [1]}', "--arg", "indent=2")
+
+    assert result.return_value == 0, result.output
+    assert "indent=2 obj={'a': [1]}" in result.stdout
+    assert "processes" in result.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["./bench_test_work.py:short"],
+            "is a file: name its module, as it is imported from here: bench_test_work:short",
+        ),
+        (["no-name"], "names no function and no module. Write it as module:function"),
+        (["json:dumps", "json:dumps"], "given twice"),
+        (["json:dumps", "json"], "not both at once"),
+        (["json:dumps", "--arg", "x"], "Write it as NAME=VALUE"),
+        (["json:dumps", "--arg", "x=1", "--arg", "x=2"], "given twice"),
+        (["json:dumps", "--parameter", "x=1", "--parameter", "x=2"], "NAME=1,10,100"),
+        (["json:dumps", "--arg", "x=1", "--parameter", "x=1,2"], "both an --arg and a --parameter"),
+        (["json:dumps", "--filter", "x"], "--filter chooses among the benchmarks of modules"),
+        (["json:dumps", "--setup", "x"], "names no function"),
+    ],
+)
+def test_what_cannot_be_measured_is_said_before_anything_is(arguments: list[str], said: str) -> None:
+    """With the cure."""
+    result = measure(*arguments)
+
+    assert isinstance(result.exception, BenchError)
+    assert said in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("x=1", 1), ("x=1.5", 1.5), ("x=true", True), ("x=True", True), ("x=null", None), ("x=[1, 2]", [1, 2]),
+        ("x=(1, 2)", [1, 2]), ("x='a'", "a"), ("x=a=b", "a=b"), ("x={'a': 1}", {"a": 1}), ("x={1, 2}", "{1, 2}"), ("x=", ""),
+    ],
+)  # fmt: skip
+def test_arguments_are_json_or_literals_or_text(text: str, value: Any) -> None:
+    """What JSON cannot hold stays text: the argument is recorded with the case."""
+    assert argument_of(text) == ("x", value)
+
+
+def test_a_misspelt_function_has_a_nearest_name() -> None:
+    """In the reason of its failure, as everywhere."""
+    with pytest.raises(UnknownName, match=r"no function 'dump5' in json. Nearest: 'dump', 'dumps'"):
+        resolved("json:dump5")
+
+
+def test_a_setup_makes_the_arguments() -> None:
+    """A dict by name, a tuple by position, anything else as the only one; once for each function."""
+    assert program("make", n=7).prepare("bench_test_work:given")() == ([7, 7, 7], os.getpid())
+    assert program("pair", n=7).prepare("bench_test_work:many")() == 15
+    assert program("short", n=7).prepare("bench_test_work:short")() == 28
+
+
+def test_an_async_setup_is_awaited_in_the_loop_of_the_calls() -> None:
+    """What it makes may belong to the loop, as a connection does; a setup that yields would be used up by one call."""
+    assert program("make_later", n=7).prepare("bench_test_work:given_later")() is True
+
+    with pytest.raises(TypeError, match="the setup yields: have it return the arguments"):
+        program("yields", n=7).prepare("bench_test_work:given")
+
+
+def test_what_cannot_be_copied_cannot_be_checked() -> None:
+    """Which is no fault of the function: the cure is said."""
+    with pytest.raises(BenchError, match=r"cannot be copied, to be checked: .*\. Leave out --check"):
+        program("make", checked=True, n=1).keep(threading.Lock())
+
+
+def test_coroutines_are_awaited_in_one_loop() -> None:
+    """As many as asked, once each; the loop's start is not in the time."""
+    calls = []
+    loop = asyncio.new_event_loop()
+
+    async def call(n: int) -> int:
+        calls.append(asyncio.get_running_loop())
+        return n
+
+    coroutines = Calls(call, (), {"n": 5}, loop)
+    assert coroutines() == 5
+    reading = Here().time(coroutines, 3)
+    loop.close()
+
+    assert (len(calls), set(calls), reading.loops) == (4, {loop}, 3)
+    assert reading.duration_ns > 0
+
+
+def test_what_returns_a_coroutine_is_awaited_too() -> None:
+    """A decorated coroutine function, or a called object, looks like any other: to make a coroutine is not to run it."""
+    ran = []
+
+    async def call(n: int) -> int:
+        ran.append(n)
+        return n
+
+    calls = Calls(lambda n: call(n), (), {"n": 5}, loop := asyncio.new_event_loop())
+    returned = calls()
+    calls.timed(3)
+    loop.close()
+
+    assert (returned, ran) == (5, [5] * 4)
+
+
+def test_generators_are_run_to_their_end() -> None:
+    """To make one is no work; the first run is kept if asked, and no other, whose memory counts."""
+    ran: list[int] = []
+
+    def some(n: int) -> Iterator[int]:
+        for number in range(n):
+            ran.append(number)
+            yield number
+
+    async def later(n: int) -> AsyncIterator[int]:
+        for number in some(n):
+            yield number
+
+    for function in (some, later, lambda n: some(n)):
+        loop = asyncio.new_event_loop()
+        calls = Calls(function, (3,), {}, loop, keep=True)
+        assert calls() == [0, 1, 2]
+        assert calls() is None
+        calls.timed(2)
+        loop.close()
+        assert ran == [0, 1, 2] * 4
+        ran.clear()
+
+
+def test_what_generators_yield_is_checked() -> None:
+    """Against a list, or another that yields the same."""
+    result = measure(*w("yields", "listed", "fewer"), "--check", "--format", "json")
+
+    found = json.loads(result.stdout)
+    assert [row["status"] for row in found] == ["ok", "ok", "fail_accuracy"]
+    assert found[2]["reason"] == "[0] instead of [0, 1]"
+
+
+def test_every_call_gets_its_arguments() -> None:
+    """By position and by name, whatever the function calls them."""
+    got = []
+    calls = Calls(
+        lambda *args, **kwargs: got.append((args, kwargs)), (1, "a"), {"function": 2, "_0": 3}, asyncio.new_event_loop()
+    )
+
+    calls()
+    calls.timed(2)
+
+    assert got == [((1, "a"), {"function": 2, "_0": 3})] * 3
+
+
+@pytest.mark.parametrize("name", ["a b", "class", "x=1): exit(", "", 1, None])
+def test_a_name_that_no_argument_can_have_is_refused(name: Any) -> None:
+    """It would be code."""
+    with pytest.raises(TypeError, match="no argument can be called"):
+        Calls(print, (), {name: 1}, asyncio.new_event_loop())
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (0.1 + 0.2, 0.3, True),
+        (0.1, 0.2, False),
+        (math.nan, math.nan, True),
+        (1, 1.5, False),
+        ([1, (2.0, {"a": math.nan})], [1, (2.0, {"a": math.nan})], True),
+        ([1], (1,), False),
+        ([1], [1, 2], False),
+        ({"a": 1}, {"b": 1}, False),
+        ({1, 2}, {2, 1}, True),
+        (None, None, True),
+        (np.array([0.1 + 0.2, np.nan]), np.array([0.3, np.nan]), True),
+        (np.array([1, 2]), np.array([1, 3]), False),
+        (np.zeros(2), np.zeros(3), False),
+        (np.array(["a"]), ["a"], True),
+    ],
+)
+def test_equal_up_to_rounding(one: Any, other: Any, expected: bool) -> None:
+    """And no further."""
+    assert same(one, other) is expected
+
+
+def test_a_kept_result_is_not_changed_by_later_calls() -> None:
+    """It would agree with whatever came later."""
+    checked = program("make", checked=True, n=1)
+    items: list[int] = []
+    kept = checked.keep(items)
+    items.append(1)
+
+    found = checked.agree(kept, checked.keep(items))
+
+    assert found is not None
+    assert (found.equal, found.what) == (False, "[1] instead of []")
+
+
+def test_ctrl_c_shows_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row for each function, how it ended, and where the run is."""
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Runner, "_worker", interrupted)
+    result = measure("json:dumps", "--arg", "obj=1")
+
+    assert "interrupted" in result.stdout
+    assert "recorded as run" in result.stderr
+    assert isinstance(result.exception, KeyboardInterrupt | click.Abort)
+
+
+def test_what_a_row_cannot_say_is_said() -> None:
+    """Processes that differ, no difference found, less precision than asked; nothing where all is well."""
+    far = {(process, block): 100.0 * (1 + process) + block % 3 for process in range(2) for block in range(10)}
+    near = {key: 100.0 + key[1] % 2 / 100 for key in far}
+
+    def notes(blocks: Any, *logs: float) -> str:
+        against = ratio_of(logs) if logs else None
+        return "\n".join(Row("x", "m:f", {"n": 1}, "ok", "", 0, 1, 1, blocks, against, not logs).notes(0.01))
+
+    assert "m:f n=1: its processes differ by 99%: measure in more with --processes" in notes(far)
+    assert "no difference found (smallest detectable: " in notes(near, *[-0.1, 0.1] * 8)
+    assert "where 1.0% was asked: measure longer with a larger --budget" in notes(near, *[-0.1, 0.1] * 8)
+    assert "m:f n=1: 3 samples give no telling interval" in notes(dict(list(near.items())[:3]))
+    assert notes(near) == ""

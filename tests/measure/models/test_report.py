@@ -1,0 +1,98 @@
+"""The table at the end of a measurement: its numbers, and its doubts."""
+
+import math
+from typing import cast
+
+import numpy as np
+import pytest
+from bench.measure.engine.estimate import ratio_of
+from bench.measure.models.report import results, show
+from bench.warehouse.database import Warehouse
+from bench.warehouse.events import Event
+
+from ...builders import Builder, case, memory, metric, outcome, run, timing
+
+
+def measured(baseline: list[int], candidate: list[int]) -> list[Event]:
+    """A run of one workload, its sides timed in blocks."""
+    sides = [case("mlp", backend=name, mode="inference", dtype="float32", device="cpu", batch_size=8, line=line)
+             for line, name in enumerate(("eager", "inductor"))]  # fmt: skip
+    rows: list[Event] = [run(), *sides, *(outcome(side, reason="budget spent", line=9) for side in sides)]
+    for side, durations in zip(sides, (baseline, candidate), strict=True):
+        rows += [timing(side, ns, block=block, process=0) for block, ns in enumerate(durations)]
+        rows += [memory(side, 300 << 20), memory(side, 3 << 20, source="rss_growth")]
+    return [*rows, metric(sides[1], "compile_latency", 2.5e9, unit="ns")]
+
+
+def noisy(each_ns: float, seed: int, blocks: int = 30) -> list[int]:
+    return [round(each_ns * x) for x in np.random.default_rng(seed).lognormal(0, 0.02, blocks)]
+
+
+def test_the_table_says_what_the_views_say(warehouse: Builder) -> None:
+    """One row per case in the order of the plan; memory is what the call added."""
+    warehouse.add(*measured([2_000_000] * 10, [1_000_000] * 10))
+
+    rows = [result.cells() for result in results(cast(Warehouse, warehouse), "run")]
+
+    assert rows == [
+        ("mlp", "inference", 8, None, "eager", "2.00 ms", "–", "–", "3.00 MiB", "ok"),
+        (
+            "mlp", "inference", 8, None, "inductor", "1.00 ms", "2.000x (95 % 2.000–2.000, n=10, p<0.001)", "2.50 s", "3.00 MiB",
+            "ok",
+        ),
+    ]  # fmt: skip
+
+
+def test_the_views_interval_is_the_one_that_sampling_stopped_by(warehouse: Builder) -> None:
+    """There is one estimator: the runner's, and the same in SQL."""
+    baseline, candidate = noisy(2e6, 1), noisy(1.5e6, 2)
+    warehouse.add(*measured(baseline, candidate))
+    expected = ratio_of([math.log(b / c) for b, c in zip(baseline, candidate, strict=True)])
+
+    (row,) = warehouse.rows("SELECT speedup, low, high, n FROM speedups")
+
+    assert row == pytest.approx((expected.ratio, expected.low, expected.high, expected.n), rel=1e-4)
+
+
+def test_no_difference_comes_with_the_smallest_that_could_be_seen(warehouse: Builder) -> None:
+    """A null result without it says nothing."""
+    warehouse.add(*measured(noisy(1e6, 1), noisy(1e6, 2)))
+
+    note = results(cast(Warehouse, warehouse), "run")[1].note()
+
+    assert note is not None
+    assert note.startswith("mlp inference 8 inductor: budget spent; no difference found (smallest detectable: ")
+
+
+def test_a_failed_case_has_its_status_and_reason_and_no_number(warehouse: Builder) -> None:
+    """Never 0.0."""
+    rows = [row for row in measured([10] * 6, [5] * 6) if type(row).__name__ not in ("Outcome", "Metric")]
+    bad = case("mlp", backend="inductor", mode="inference", dtype="float32", device="cpu", batch_size=8)
+    warehouse.add(*rows, outcome(bad, "killed", reason="worker ended by SIGKILL"))
+
+    result = results(cast(Warehouse, warehouse), "run")[1]
+
+    assert (result.cells()[6], result.cells()[-1]) == ("–", "killed")
+
+
+def test_a_wrong_output_is_no_success(warehouse: Builder, capsys: pytest.CaptureFixture[str]) -> None:
+    """However fast it was: the table compares it with nothing, and its row says what it is; programs get the numbers."""
+    rows = measured([10] * 6, [5] * 6)
+    bad = case("mlp", backend="inductor", mode="inference", dtype="float32", device="cpu", batch_size=8)
+    warehouse.add(*rows, outcome(bad, "fail_accuracy", kind="accuracy", reason="output: cosine 0.5"))
+
+    result = results(cast(Warehouse, warehouse), "run")[1]
+    show([result], "table")
+
+    assert (result.cells()[6], result.cells()[-1], result.speedup) == ("–", "fail_accuracy", 2.0)
+    assert capsys.readouterr().out.splitlines()[-1].endswith("fail_accuracy  cold   output: cosine 0.5")
+
+
+def test_a_baseline_that_does_not_agree_with_itself_failed(warehouse: Builder) -> None:
+    """As its outcome says, and with no other backend beside it, too."""
+    it = case("mlp", backend="eager", mode="inference", dtype="float32", device="cpu", batch_size=8)
+    warehouse.add(run(), it, outcome(it, "ok"), outcome(it, "eager_two_runs_differ", kind="accuracy"))
+
+    (result,) = results(cast(Warehouse, warehouse), "run")
+
+    assert (result.judged, result.failed) == ("eager_two_runs_differ", True)

@@ -1,0 +1,230 @@
+"""The torch side: models, steps, outputs compared, and one real measurement from command line to table."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.measure.engine.program import ModelFailed
+from bench.measure.engine.workload import Settings
+from bench.measure.models.product import product
+from bench.measure.pytorch.backend import Backend
+from bench.measure.pytorch.registry import OWN
+from bench.measure.suites.registry import builtin, models_of
+from bench.measure.system.devices import Device
+
+torch = pytest.importorskip("torch")
+
+from bench.measure.pytorch.accuracy import digest  # noqa: E402
+from bench.measure.pytorch.program import TorchProgram  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def grad_mode() -> Any:
+    """A program sets it for its whole process, which here is everybody's."""
+    with torch.enable_grad():
+        yield
+
+
+def program(
+    name: str = "mlp", mode: str = "inference", target: str = "", seed: int = 0, knobs: Any = None, **axes: Any
+) -> TorchProgram:
+    axes = {"devices": ["cpu"], "dtypes": ["float32"], "batch_sizes": [2], "sequence_lengths": [3], **axes}
+    (workload,) = product("builtin", models_of("builtin", (name,)), backends=[], modes=[mode], **axes)
+    return TorchProgram(
+        replace(workload, target=target or workload.target, parameters=knobs or {}), Settings(seed=seed)
+    )
+
+
+@pytest.mark.parametrize("mode", ["inference", "training"])
+@pytest.mark.parametrize("name", builtin())
+def test_every_model_runs_and_the_same_seed_gives_the_same_output(name: str, mode: str) -> None:
+    """In another program, too; another seed gives another."""
+    first, again, other = (p.keep(p.prepare("eager")()) for p in (program(name, mode, seed=s) for s in (1, 1, 2)))
+
+    assert all(torch.isfinite(tensor).all() for tensor in first.values())
+    assert digest(first) == digest(again)
+    assert digest(first) != digest(other)
+
+
+def test_training_changes_the_weights_of_its_own_side_only() -> None:
+    """Each backend starts from the same weights, however long the others trained."""
+    p = program(mode="training")
+    step = p.prepare("eager")
+    first = p.keep(step())
+    second = p.keep(step())
+    other_side = p.keep(p.prepare("eager")())
+
+    assert second["output.loss"] < first["output.loss"], "the loss goes down"
+    assert digest(first) == digest(other_side)
+
+
+def test_eager_that_repeats_itself_is_trusted() -> None:
+    """With a float64 reference it is right by definition; what it gave is named to the last bit."""
+    p = program(mode="training")
+    output = p.keep(p.prepare("eager")())
+
+    found = p.trust(output)
+
+    assert found is not None
+    assert (found.judged, found.what) == ("pass", "two runs of eager are equal to the last bit")
+    assert found.digest == digest(output)
+    assert found.metrics["accuracy_eager_rmse"] < 1e-6
+
+
+class Unsteady(torch.nn.Linear):  # type: ignore[misc,name-defined]
+    """Its numbers depend on how often a process ran it."""
+
+    calls = 0
+
+    def __init__(self) -> None:
+        super().__init__(2, 2)
+
+    def forward(self, x: Any) -> Any:
+        Unsteady.calls += 1
+        if Unsteady.calls == Unsteady.fails:
+            raise MemoryError
+        return super().forward(x) + Unsteady.calls
+
+    fails = 0
+
+    @staticmethod
+    def get_example_inputs() -> Any:
+        return torch.ones(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("fails", "status", "what"),
+    [
+        (0, "eager_two_runs_differ", "differ by up to 1. Measure it with: --deterministic"),
+        (3, "eager_2nd_run_OOM", "Memory"),
+    ],
+)
+def test_eager_that_does_not_is_not(fails: int, status: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It differs, or its second run fails; the run in float64 was the first."""
+    monkeypatch.setattr(Unsteady, "calls", 0)
+    monkeypatch.setattr(Unsteady, "fails", fails)
+    p = program(target=f"{Unsteady.__module__}:Unsteady")
+
+    found = p.trust(p.keep(p.prepare("eager")()))
+
+    assert found is not None
+    assert (found.equal, found.judged) == (False, status)
+    assert what in found.what
+
+
+def test_a_backend_is_as_right_as_eager_or_fails() -> None:
+    """By its distance from float64, which is recorded beside eager's."""
+    p = program()
+    output = p.keep(p.prepare("eager")())
+
+    right, wrong = (p.agree(output, {place: x + error for place, x in output.items()}) for error in (1e-6, 0.1))
+
+    assert (right.judged, wrong.judged) == ("pass", "fail_accuracy")
+    assert "output: RMSE 0.1 from float64, eager's is" in wrong.what
+    assert wrong.metrics["accuracy_rmse"] == pytest.approx(0.1, rel=1e-3)
+    assert right.digest != wrong.digest
+
+
+class Exits(Unsteady):
+    """It ends its process."""
+
+    def forward(self, x: Any) -> Any:
+        raise SystemExit
+
+
+def test_the_reference_is_a_phase_of_loading() -> None:
+    """So that a death in it is known as one; the next worker is told to do without, and why."""
+    phases: list[str] = []
+    (workload,) = product(
+        "builtin", models_of("builtin", ("mlp",)), backends=[], modes=["inference"], devices=["cpu"], dtypes=["float32"]
+    )
+
+    with pytest.raises(SystemExit):
+        TorchProgram(replace(workload, target=f"{Exits.__module__}:Exits"), Settings(), phases.append)
+    assert phases.pop() == "reference"
+    TorchProgram(workload, Settings(), phases.append)
+    p = TorchProgram(
+        replace(workload, no_reference="float64 failed: worker ended by SIGSEGV"), Settings(), phases.append
+    )
+
+    assert phases == ["reference", "load"]
+    output = p.keep(p.prepare("eager")())
+    assert "by cosine, as float64 failed: worker ended by SIGSEGV" in p.agree(output, output).what
+
+
+def test_without_memory_for_float64_the_cosine_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the outcome says so."""
+    monkeypatch.setattr(Device, "free_bytes", lambda self: 0)
+    p = program()
+    output = p.keep(p.prepare("eager")())
+
+    found = p.agree(output, output)
+
+    assert found.metrics == {"accuracy_cosine": 1.0}
+    assert "by cosine, as float64 needs" in found.what
+
+
+def test_a_backend_that_is_meant_to_differ_is_judged_by_the_cosine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As quantised weights are; the next backend is not."""
+    p = program()
+    eager = p.keep(p.prepare("eager")())
+    rough = {place: x * 1.01 for place, x in eager.items()}
+    quantized = Backend("quantized", lambda module, example: module, rough=True)
+    monkeypatch.setattr("bench.measure.pytorch.registry.OWN", (*OWN, quantized))
+
+    p.prepare("quantized")
+    judged = [p.agree(eager, rough).judged]
+    p.prepare("eager")
+    judged.append(p.agree(eager, rough).judged)
+
+    assert judged == ["pass", "fail_accuracy"]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "amp", "float64"])
+def test_every_type_trains(dtype: str) -> None:
+    """The small ones are cast, amp is not; each is right by its own rule."""
+    p = program(mode="training", dtypes=[dtype])
+    output = p.keep(p.prepare("eager")())
+
+    found = p.trust(output)
+    assert found is not None
+    assert found.judged == "pass"
+    weights = next(value for place, value in output.items() if place.startswith("output.gradients"))
+    assert weights.dtype == (torch.float32 if dtype == "amp" else getattr(torch, dtype))
+
+
+def test_a_model_that_is_not_there_is_a_failure_to_load() -> None:
+    """With the cause kept."""
+    with pytest.raises(ModelFailed) as failure:
+        program(target="bench.measure.suites.builtin_models:Missing")
+    assert isinstance(failure.value.__cause__, AttributeError)
+
+
+def test_an_absent_gpu_is_a_skip_with_its_reason() -> None:
+    """For every backend, before anything is built."""
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+
+    assert "torch sees no CUDA device" in str(program(devices=["cuda"]).missing("eager"))
+
+
+def test_a_real_measurement_ends_in_a_table(tmp_path: Path) -> None:
+    """Command line, worker, journal, warehouse, table: aot_eager, since it compiles in a second."""
+    command = ["measure", "models", "--models", "mlp", "--backends", "aot_eager", "--repeat", "15", "--budget", "1"]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", *command, "--store", str(tmp_path)], capture_output=True, text=True, timeout=120
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "eager added" in done.stderr
+    assert "1 of 1 mlp inference b32" in done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if " mlp " in f" {line} "]
+    assert [("eager" in row, "aot_eager" in row, "ok" in row) for row in rows] == [
+        (True, False, True),
+        (False, True, True),
+    ]
+    assert "n=15" in done.stdout

@@ -1,0 +1,101 @@
+"""Two measurements on one machine: the second waits, fails, or goes on, as told."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench.measure.system.machine_lock import HELD, PLACE, MachineBusy, alone
+from bench.warehouse.errors import Exit
+
+HOLD = """
+import sys
+from bench.measure.system.machine_lock import alone
+with alone():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(PLACE, str(tmp_path / "lock"))
+    return tmp_path / "lock"
+
+
+@pytest.fixture
+def holder() -> Iterator["subprocess.Popen[str]"]:
+    """Another process that holds the lock until its stdin closes."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_a_second_measurement_waits_and_says_for_whom(holder: "subprocess.Popen[str]") -> None:
+    """Once; and begins when the first is done."""
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        said.append(text)
+        assert holder.stdin is not None
+        holder.stdin.close()
+
+    with alone(say=say):
+        assert holder.wait(120) == 0
+
+    (text,) = said
+    assert text.startswith(f"waiting: process {holder.pid} of ")
+    assert " measures since 20" in text
+
+
+def test_a_second_measurement_may_fail_instead(holder: "subprocess.Popen[str]") -> None:
+    """With the exit code of what is busy, and the cure; and so may a third, who is told of the same holder."""
+    for _ in range(2):
+        with pytest.raises(MachineBusy, match=rf"process {holder.pid} .* --lock off") as error, alone("fail"):
+            pass
+        assert error.value.exit_code == Exit.BUSY
+
+
+def test_or_measure_beside_it(holder: "subprocess.Popen[str]") -> None:
+    """If told."""
+    with alone("off"):
+        assert holder.poll() is None
+
+
+def test_the_lock_goes_with_its_holder(holder: "subprocess.Popen[str]") -> None:
+    """Killed, it leaves no lock behind."""
+    holder.kill()
+    holder.wait()
+
+    with alone("fail"):
+        pass
+
+
+def test_what_a_measurement_starts_runs_under_its_lock(lock_file: Path) -> None:
+    """Else it would wait for itself, for ever."""
+    with alone("fail"):
+        inner = subprocess.run([sys.executable, "-c", HOLD], input="", capture_output=True, text=True, timeout=120)
+        with alone("fail"):
+            assert lock_file.read_text()
+    assert inner.stdout == "held\n"
+    assert HELD not in os.environ
+    assert lock_file.read_text() == ""
+
+
+def test_where_there_can_be_no_lock_that_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And the measurement goes on: a folder that is missing is no reason not to measure. Links are not followed."""
+    said: list[str] = []
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for place in (tmp_path / "missing" / "lock", tmp_path / "link"):
+        monkeypatch.setenv(PLACE, str(place))
+        with alone(say=said.append):
+            pass
+    assert len(said) == 2
+    assert all("cannot" in text for text in said)
+    assert not (tmp_path / "elsewhere").exists()

@@ -1,0 +1,123 @@
+"""CONTRIBUTING.md: each recipe is carried out as it is written, on a copy of the package."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .exhaustive import sampled
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MOST_LINES = 16  # of code, blank ones left out, in a recipe
+HYPERFINE = {"results": [{"command": "a", "mean": 2.0, "times": [1.0, 2.0, 3.0]}]}
+_BLOCK = re.compile(r"^```(?:python|sql)\n(?:#|--) (\S+?)(?:, after: ([^\n]+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+Tell = Callable[..., str]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The package without its tests, where a recipe may change it."""
+    tree = tmp_path / "tree"
+    left_out = shutil.ignore_patterns(".*", "__pycache__", "tests", "docs", "demo", "build", "*.egg-info")
+    shutil.copytree(ROOT, tree, ignore=left_out)
+    (tree / ".types").mkdir()
+    (tree / ".types" / "bench").symlink_to("..")
+    return tree
+
+
+@pytest.fixture
+def tell(copy: Path, tmp_path: Path) -> Tell:
+    """Runs `bench` of the copy and gives what it prints."""
+
+    def run(*words: str) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(copy / ".types"), "BENCH_STORE": str(tmp_path / "store")}
+        command = [sys.executable, "-m", "bench", *words]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def carry_out(recipe: str, copy: Path) -> None:
+    """Write what the recipe says into the copy: new files, or lines after a line that is there."""
+    (section,) = re.findall(rf"^## {recipe}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    blocks = _BLOCK.findall(section)
+    assert blocks
+    assert sum(bool(line.strip()) for _, _, code in blocks for line in code.splitlines()) <= MOST_LINES
+    for name, anchor, code in blocks:
+        file = copy / name
+        if not anchor:
+            assert not file.exists()
+            file.write_text(code, encoding="utf-8")
+            continue
+        text = file.read_text(encoding="utf-8")
+        assert text.count(f"{anchor}\n") == 1
+        file.write_text(text.replace(f"{anchor}\n", f"{anchor}\n{code}"), encoding="utf-8")
+
+
+def test_a_format_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> None:
+    """The new format recognises its file and loads it."""
+    carry_out("Add a format", copy)
+    (tmp_path / "result.json").write_text(json.dumps({"mytool": [{"name": "a", "ns": [1, 2, 3]}]}))
+
+    assert "mytool" in tell("ingest", "result.json")
+    assert json.loads(tell("sql", "SELECT name, n, median FROM cells", "--format", "json")) == [
+        {"name": "a", "n": 3, "median": 2.0}
+    ]
+
+
+@pytest.mark.parametrize("how", sampled(["--print-commands", "--quick"], "--print-commands"))
+def test_a_backend_is_added_as_written(copy: Path, tell: Tell, how: str) -> None:
+    """The new backend can be planned, and measured, beside eager."""
+    carry_out("Add a backend", copy)
+
+    assert "inductor-tuned" in tell(
+        "measure", "models", "--models", "mlp", "--backends", "eager", "inductor-tuned", how
+    )
+
+
+def test_a_chart_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> None:
+    """The new chart is listed, and draws every case."""
+    carry_out("Add a chart", copy)
+    (tmp_path / "a.json").write_text(json.dumps(HYPERFINE))
+    tell("ingest", "a.json")
+
+    assert "bench viz cases" in tell("viz", "list")
+    assert "latency [s]" in tell("viz", "cases")
+
+
+def test_a_view_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> None:
+    """The new view is described, and gives its rows."""
+    carry_out("Add a view", copy)
+    (tmp_path / "a.json").write_text(json.dumps(HYPERFINE))
+    tell("ingest", "a.json")
+
+    assert "Its median latency." in tell("views", "slowest_cases")
+    rows = json.loads(tell("sql", "SELECT name, median_ms FROM slowest_cases", "--format", "json"))
+    assert rows == [{"name": "a", "median_ms": 2000.0}]
+
+
+def test_an_export_target_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> None:
+    """The new target is offered, and writes what its function gives."""
+    carry_out("Add an export target", copy)
+    (tmp_path / "a.json").write_text(json.dumps(HYPERFINE))
+    tell("ingest", "a.json")
+
+    assert json.loads(tell("export", "latest", "--as", "medians")) == {"a": 2.0}
+
+
+def test_every_file_that_the_page_names_is_there() -> None:
+    """A map of places that are gone leads nowhere."""
+    named = set(re.findall(r"`((?:\w+/)*\w+\.(?:py|sql))`", PAGE))
+
+    assert len(named) > 5
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []

@@ -1,0 +1,220 @@
+"""The house: the rules that keep the code findable, read off the source.
+
+Each rule has a list of the exceptions that still stand. It may only shrink.
+"""
+
+import ast
+import functools
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FLOORS = {"sql": 0, "warehouse": 1, "query": 2, "measure": 3, "ingest": 3, "viz": 4, "cli": 5}
+MOST_FILES = 25  # in one folder
+LONG = 400  # lines of a file that needs no reason
+MANY_FILES = {"ingest/formats", "tests/ingest/formats"}  # one file a format
+
+
+@functools.cache
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name below `bench`; the package itself is ''."""
+    found = [*ROOT.glob("*.py"), *(path for room in FLOORS for path in (ROOT / room).rglob("*.py"))]
+    named = {}
+    for path in sorted(found):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        named[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return named
+
+
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    """The parsed source of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def executed(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes below this one but those under `if TYPE_CHECKING`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
+            continue
+        yield child
+        yield from executed(child)
+
+
+def imports(name: str) -> set[str]:
+    """The modules of the package that a module imports, at its top or within a function."""
+    path = modules()[name]
+    package = name.split(".") if path.name == "__init__.py" and name else name.split(".")[:-1]
+    found = set()
+    for node in executed(tree(path)):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])]
+        for alias in node.names:
+            inner, outer = ".".join([*base, alias.name]), ".".join(base)
+            found.add(inner if inner in modules() else outer)
+    return (found & modules().keys()) - {name}
+
+
+def floor(name: str) -> int:
+    """How high a module stands; modules at the root are above all rooms, but for the version, which every one may read."""
+    return -1 if name == "_version" else FLOORS.get(name.split(".")[0], FLOORS["cli"])
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Imports within functions count: a circle that is imported late is a circle."""
+    graph = {name: imports(name) for name in modules()}
+
+    assert {name for name in graph if name in reached(graph, name)} == set()
+
+
+def reached(graph: dict[str, set[str]], start: str) -> set[str]:
+    """All that is imported from here, directly or by way of others."""
+    found: set[str] = set()
+    ahead = [*graph[start]]
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            ahead += graph[name]
+    return found
+
+
+def test_a_room_imports_only_from_floors_below() -> None:
+    """sql ◀ warehouse ◀ query ◀ measure, ingest ◀ viz ◀ cli."""
+    against = {
+        (name, there)
+        for name in modules()
+        for there in imports(name)
+        if name.split(".")[0] != there.split(".")[0] and floor(there) >= floor(name)
+        if floor(name) < FLOORS["cli"]
+    }
+
+    assert against == set()
+
+
+def test_no_room_starts_bench_to_reach_another() -> None:
+    """What a lower room needs of a higher one is handed to it; only `measure` starts processes, and those are workers."""
+    starts = {
+        str(path.relative_to(ROOT))
+        for name, path in modules().items()
+        if "." in name
+        for before, after in pairs_of_words(path)
+        if before == "-m" and after == "bench"
+    }
+
+    assert starts == set()
+
+
+def pairs_of_words(path: Path) -> Iterator[tuple[object, object]]:
+    """Every two neighbours in a list or tuple that is written out."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.List | ast.Tuple):
+            words = [item.value if isinstance(item, ast.Constant) else None for item in node.elts]
+            yield from itertools.pairwise(words)
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    """One concept, one name; one name, one concept."""
+    places = defaultdict(set)
+    for name, path in modules().items():
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].add(name)
+
+    assert {name for name, where in places.items() if len(where) > 1} == set()
+
+
+def test_no_folder_is_crowded() -> None:
+    """At most 25 files lie in a folder of code or of tests."""
+    crowded = set()
+    for top in (*FLOORS, "tests"):
+        for folder in {path.parent for path in (ROOT / top).rglob("*") if path.suffix in {".py", ".sql"}}:
+            files = [path for path in folder.iterdir() if path.is_file()]
+            if len(files) > MOST_FILES:
+                crowded.add(str(folder.relative_to(ROOT)))
+
+    assert crowded <= MANY_FILES
+
+
+LONG_WITHOUT_A_REASON: set[str] = {
+    "ingest.formats.scheduler",
+    "ingest.plan",
+    "warehouse.database",
+    "warehouse.events",
+    "warehouse.journal",
+    "warehouse.log",
+    "warehouse.recorder",
+}
+
+
+def test_a_long_file_says_why() -> None:
+    """A file above 400 lines has a sentence "This file is long because …" in its docstring."""
+    long = {
+        name
+        for name, path in modules().items()
+        if len(path.read_text(encoding="utf-8").splitlines()) > LONG
+        and "This file is long because" not in " ".join((ast.get_docstring(tree(path)) or "").split())
+    }
+
+    assert long <= LONG_WITHOUT_A_REASON
+
+
+# Modules whose queries compute more than a selection, and what they are composed of.
+COMPOSES = {
+    "ingest.formats._trace_rows": "the columns and parts of a trace file, none of which is in the warehouse",
+    "query.change.history": "the series that a user chooses",
+    "query.explain.evidence": "the cell that a user asks about, as statements that can be run again",
+    "query.explain.explain": "the name of a case as a user writes it, and files that it came from",
+    "query.report": "two runs that a user names",
+    "viz.charts.distribution": "the sides and filters of a chart",
+    "viz.charts.memory_timeline": "the filters of a chart and its width",
+    "viz.charts.pass_rate": "the filters of a chart",
+    "viz.charts.runtime_vs_tokens": "the filters of a chart, and which of its points are drawn",
+    "viz.charts.throughput": "the filters of a chart and its resolution",
+    "viz.charts.timeline": "the filters of a chart and its width",
+    "viz.charts.usage": "the filters of a chart",
+    "viz.data": "the filters of a chart and how many cases it shows",
+    "viz.downsample": "the query of a chart and how many points it draws",
+    "viz.query_rows": "the query of a user",
+    "warehouse.upkeep.archive": "the files of the event log that hold some runs",
+    "warehouse.upkeep.compaction": "the files of the event log that are merged",
+    "warehouse.upkeep.verify": "all tables of events",
+    "warehouse.views": "the runs that a load concerns",
+    "query.engines.spark_views": "the runs that a load concerns: in Spark all of them",
+}
+_SQL = re.compile(r"\s*(WITH|SELECT|FROM|INSERT|CREATE)\b[\s\S]*\n[\s\S]*\b(FROM|SELECT|AS)\b")
+_COMPUTES = re.compile(r"\b(WITH|JOIN|GROUP BY|UNION|OVER|QUALIFY|UNPIVOT)\b")
+
+
+def test_queries_lie_in_sql() -> None:
+    """A query of more than one line that computes lies in sql/, where anyone can read and select it.
+
+    Python selects from views, filters and orders; what a user's filters compose is listed.
+    """
+    found = {
+        name
+        for name, path in modules().items()
+        if any(_SQL.match(text) and _COMPUTES.search(text) for text in texts(path))
+    }
+
+    assert found == COMPOSES.keys()
+
+
+def texts(path: Path) -> Iterator[str]:
+    """Every text in a source file; what an f-string interpolates is an x."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield str(node.value)
+
+
+def test_what_the_rules_find_is_there() -> None:
+    """The rules read the source they are meant to read."""
+    assert {"warehouse.events", "measure.engine.estimate", "cli"} <= modules().keys()
+    assert "warehouse.errors" in imports("warehouse.store")
+    assert reached({"a": {"b"}, "b": {"a"}}, "a") == {"a", "b"}

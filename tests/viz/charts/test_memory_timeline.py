@@ -1,0 +1,54 @@
+"""memory-timeline: readings over time, or peaks where there is nothing else."""
+
+import pytest
+from bench.viz.charts.memory_timeline import draw
+from bench.warehouse.errors import NothingToShow
+from bench.warehouse.events import CaseRecord
+
+from ...builders import Builder, case, memory, run
+from ..steps import opened
+
+SECOND_US = 1_000_000
+
+
+def read(one: CaseRecord, *sizes: int, **fields: str) -> Builder:
+    """A run with a reading a second."""
+    readings = (
+        memory(one, size, recorded_at=k * SECOND_US, **{"statistic": "reading", **fields})
+        for k, size in enumerate(sizes)
+    )
+    return Builder().add(run(), one, *readings)
+
+
+def test_readings_are_lines_from_the_first_on() -> None:
+    """In the unit that suits them, by source."""
+    figure = draw(opened(read(case("m"), 2**30, 3 * 2**30)))
+
+    assert (figure.fields["series"], figure.fields["x"], figure.fields["y"]) == (["rss", "rss"], [0.0, 1.0], [1.0, 3.0])
+    assert [layer["mark"]["type"] for layer in figure.spec(False)["layer"]] == ["line", "point"]
+
+
+def test_peaks_alone_are_points() -> None:
+    """Nothing is known of the time between them, so no line joins them."""
+    figure = draw(opened(read(case("m"), 2**30, 3 * 2**30, statistic="peak")))
+
+    assert [layer["mark"]["type"] for layer in figure.spec(False)["layer"]] == ["point"]
+    assert "2 peaks" in figure.spec(False)["title"]["subtitle"][0]
+
+
+def test_readings_without_a_time_are_counted() -> None:
+    """They cannot be placed; where none can, nothing is drawn."""
+    one = case("m")
+    builder = read(one, 1, 2).add(memory(one, 3, statistic="reading"))
+
+    assert "1 reading without a time left out" in " ".join(draw(opened(builder)).spec(False)["title"]["subtitle"])
+    with pytest.raises(NothingToShow, match="no memory was recorded with its time"):
+        draw(opened(Builder().add(run(), one, memory(one, 3))))
+
+
+def test_many_readings_keep_their_highest() -> None:
+    """A spike between two intervals is no less high."""
+    figure = draw(opened(read(case("m"), *(100 if k == 1777 else 1 for k in range(3000)))))
+
+    assert len(figure.rows) <= 310
+    assert max(figure.fields["y"]) == 100

@@ -1,0 +1,245 @@
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench import viz
+from bench.viz.charts.runtime_vs_tokens import draw
+from bench.viz.marks.scatter import token_ticks
+from bench.viz.output.figure import Figure
+from bench.warehouse.errors import NothingToShow, UnknownName
+
+from ...builders import Builder, chunk, run, source
+from ..steps import add_few, few, many, opened
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def rows(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
+    places = [figure.columns.index(name) for name in names]
+    return [tuple(row[place] for place in places) for row in figure.rows]
+
+
+def test_each_step_kept_is_one_point() -> None:
+    """x is the tokens scheduled, y the model run; lines at the ends of a file are left out."""
+    figure = draw(opened(few()), configs=["A"])
+
+    assert rows(figure, "tokens", "model_run_ms", "line") == [(64, 10, 11), (128, 12, 12), (2048, 80, 13)]
+
+
+def test_without_configs_all_are_drawn() -> None:
+    """Every config that has steps, by name."""
+    figure = draw(opened(add_few(few("B"), "A", [(1, 1.0)])))
+
+    assert [name for name, _ in figure.names] == ["A", "B"]
+
+
+def test_every_line_is_accounted_for() -> None:
+    """read = trimmed + rejected + filtered + incomplete + kept, and drawn says how many are in the file."""
+    builder = few("A", [(10, 1.0), (20, 500.0), (30, None), (40, 2.0)])
+
+    (counts,) = draw(opened(builder)).provenance.counts
+
+    assert counts == {
+        "config": "A", "read": 24, "trimmed": 20, "rejected": 0, "filtered": 1, "incomplete": 1, "kept": 2, "drawn": 2,
+    }  # fmt: skip
+
+
+def test_many_steps_are_reduced_and_the_subtitle_says_so() -> None:
+    """The subtitle counts what is drawn and what it stands for; the counts add up to all."""
+    figure = draw(opened(many(30_000)), max_model_run_ms=1e9)
+
+    total = 30_000 - 40
+    assert figure.provenance.total == total
+    assert len(figure.rows) < total
+    subtitle = figure.spec(False)["title"]["subtitle"]
+    assert subtitle == [f"{len(figure.rows):,} of {total:,} steps drawn (grid 900×600)"]
+    assert sum(n for (n,) in rows(figure, "steps")) == total
+
+
+def test_few_steps_are_drawn_as_they_are() -> None:
+    """Nothing is reduced that need not be."""
+    figure = draw(opened(few()))
+
+    assert figure.spec(False)["title"]["subtitle"] == ["A · all 3 steps drawn"]
+
+
+@pytest.mark.parametrize("count", [2_000, 30_000])
+def test_the_embedded_query_gives_what_is_drawn(count: int) -> None:
+    """Whoever pastes the SQL of a chart gets its rows, in its order."""
+    builder = many(count)
+    figure = draw(opened(builder))
+
+    cursor = builder.connection.execute(figure.provenance.sql)
+    names = [column[0] for column in cursor.description]
+    asked = [(row[names.index("x")], row[names.index("y")], row[names.index("n")]) for row in cursor.fetchall()]
+
+    assert asked == rows(figure, "tokens", "model_run_ms", "steps")
+
+
+def test_the_embedded_query_survives_hostile_names() -> None:
+    """Quotes, line breaks and Chinese in a config name stay inside its literal."""
+    name = 'it\'s "100 %"\n中; DROP TABLE runs --'
+    builder = few(name)
+
+    figure = draw(opened(builder), configs=[name])
+
+    assert "\n中" not in figure.provenance.sql
+    assert len(builder.rows(figure.provenance.sql)) == 3
+
+
+def test_the_same_store_draws_the_same_chart() -> None:
+    """Equal data, equal hash: a figure can be checked against another."""
+    first, second = (draw(opened(many(25_000))).provenance for _ in range(2))
+
+    assert first == second
+
+
+def test_an_unknown_config_is_named_with_the_nearest() -> None:
+    """A typing error is told apart from an empty chart."""
+    with pytest.raises(UnknownName, match=r"no config 'baselin'.*Nearest: 'baseline'"):
+        draw(opened(few("baseline")), configs=["baselin"])
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "reason"),
+    [
+        ([], {}, "--trim 0"),
+        ([(1, 900.0)], {}, "--max-model-run-ms"),
+        ([(1, None)], {}, "lack their tokens or their model run"),
+    ],
+)
+def test_an_empty_chart_names_the_filter_that_emptied_it(
+    points: list[Any], options: dict[str, Any], reason: str
+) -> None:
+    """Nothing is drawn, and what to change is said."""
+    with pytest.raises(NothingToShow, match=reason):
+        draw(opened(few("A", points)), **options)
+
+
+def test_a_store_without_steps_says_how_to_get_some() -> None:
+    """Never a blank chart."""
+    with pytest.raises(NothingToShow, match="bench ingest"):
+        draw(opened(Builder()))
+
+
+def test_a_config_without_steps_is_said_beside_those_that_have_some() -> None:
+    """One empty side of a comparison is a warning."""
+    builder = add_few(few("A"), "B", [])
+
+    figure = draw(opened(builder), configs=["A", "B"])
+
+    assert figure.notes == ["no step to draw in 'B'"]
+
+
+def test_own_recordings_are_drawn_too() -> None:
+    """Steps recorded by bench itself have no file; each can still be looked up."""
+    builder = Builder().add(run("r", "mine"))
+    builder.add(*(chunk(line, [line], run="r", batch_id=line) for line in range(1, 30)))
+
+    figure = draw(opened(builder), configs=["mine"], trim=10)
+
+    assert rows(figure, "tokens", "path") == [(tokens, None) for tokens in range(11, 20)]
+    assert (figure.fields["c9"][0], figure.fields["c8"][0]) == ("run_id = 'r' AND line = ", 11)
+
+
+def test_numbers_javascript_cannot_hold_become_text() -> None:
+    """A step number past 2^53 would be another number in a browser."""
+    builder = Builder().add(run("A"), source("a.jsonl", lines=1, run="A"))
+    builder.add(chunk(1, [5], run="A", source_id="a.jsonl", batch_id=2**60))
+
+    assert rows(draw(opened(builder), trim=0), "step") == [(str(2**60),)]
+
+
+def test_ticks_are_the_token_budget_and_its_halves() -> None:
+    """As many as fit on a linear axis."""
+    assert token_ticks(2048, 2048) == [0, 128, 256, 512, 1024, 2048]
+    assert token_ticks(3000, None) == [0, 256, 512, 1024, 2048]
+    assert token_ticks(6000, 6000) == [0, 375, 750, 1500, 3000, 6000]
+    assert token_ticks(1, 2048) == [0, 1]
+
+
+@pytest.mark.parametrize("color_by", ["config", "batch"])
+@pytest.mark.parametrize("configs", [1, 2, 40])
+def test_the_public_function_returns_a_valid_altair_chart(color_by: str, configs: int) -> None:
+    """Altair's own schema accepts the spec."""
+    altair = pytest.importorskip("altair")
+    builder = Builder()
+    for number in range(configs):
+        add_few(builder, f"config.{number}[0]", [(number + 1, 1.0 + number), (512, 20.0)])
+
+    chart = viz.runtime_vs_tokens(opened(builder), color_by=color_by)
+
+    assert isinstance(chart, altair.Chart)
+    assert chart.to_dict(validate=True)["mark"]["type"] == "point"
+
+
+@pytest.mark.parametrize("name", ["one", "two", "batch"])
+def test_the_spec_is_the_one_looked_at(name: str) -> None:
+    """A change of the picture is a change of a golden file: BENCH_GOLDEN=1 writes it anew; then look at the chart."""
+    builder = few("A") if name != "two" else add_few(few("A"), "B", [(32, 8.0), (512, 30.0)])
+    figure = draw(opened(builder), color_by="batch" if name == "batch" else "config")
+    spec = {"still": figure.still("sans-serif"), "interactive": figure.spec(True)}
+    path = GOLDEN / f"runtime_vs_tokens_{name}.json"
+    if os.environ.get("BENCH_GOLDEN"):
+        path.write_text(json.dumps(spec, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    assert json.loads(path.read_text(encoding="utf-8")) == spec
+
+
+def costly(floor_ms: float = 10.0, knee: int = 500, steps: int = 1000, config: str = "A") -> list[tuple[int, float]]:
+    """Steps that take a floor, and from a knee on as much more as they have more tokens."""
+    tokens = [1 + (7919 * step) % 2000 for step in range(steps)]
+    return [(n, floor_ms * max(1, n / knee) * (1 + 0.01 * ((31 * i) % 7 - 3))) for i, n in enumerate(tokens)]
+
+
+def test_the_cost_model_is_drawn_over_the_steps_and_told() -> None:
+    """A curve, a ring at the knee, and in the subtitle the parameters with their doubt and R²."""
+    figure = draw(opened(few("A", [*costly()])), fit=True, max_model_run_ms=1e9)
+    spec = figure.spec(True)
+    said = " ".join(spec["title"]["subtitle"])
+    knee = spec["layer"][-1]["data"]["values"][0]
+
+    assert re.search(r"(9\.99|10\.0)\d*±0\.\d+ ms, .* µs/token from (49\d|50\d)\S* on, R² 0\.9", said)
+    assert knee["x"] == pytest.approx(500, rel=0.05) and knee["y"] == pytest.approx(10, rel=0.05)
+    assert len(spec["layer"][1]["data"]["values"]) == 200
+    assert figure.provenance.counts[0]["fit"] in said
+    assert "━ cost model of A" in figure.text(80, 12, False)
+    pytest.importorskip("altair").Chart.from_dict(figure.interactive())
+
+
+def test_each_step_has_its_fitted_time() -> None:
+    """As a column of the table, from the query in the file."""
+    builder = few("A", [*costly()])
+    figure = draw(opened(builder), fit=True, max_model_run_ms=1e9)
+    pairs = rows(figure, "model_run_ms", "fitted_ms")
+
+    assert all(fitted == pytest.approx(ms, rel=0.05) for ms, fitted in pairs)
+    cursor = builder.connection.execute(figure.provenance.sql)
+    place = [column[0] for column in cursor.description].index("fitted_ms")
+    assert [row[place] for row in cursor.fetchall()] == [fitted for _, fitted in pairs]
+
+
+def test_what_cannot_be_fitted_says_why() -> None:
+    """The steps are drawn all the same."""
+    builder = add_few(few("A"), "B", [*costly()])
+
+    figure = draw(opened(builder), fit=True)
+
+    assert "A: no fit: 3 steps are too few, it takes 200" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert figure.provenance.counts[0]["fit"] == "no fit: 3 steps are too few, it takes 200"
+    assert {row["of"] for row in figure.spec(False)["layer"][1]["data"]["values"]} == {"B"}
+
+
+def test_of_many_models_the_subtitle_says_how_many_there_are() -> None:
+    """A sentence for each would be a wall; the counts have them."""
+    builder = Builder()
+    for number in range(5):
+        add_few(builder, f"c{number}", [*costly(10.0 + number)] if number else [(1, 1.0)])
+
+    figure = draw(opened(builder), fit=True, color_by="batch")
+
+    assert "lines: cost models of 4 of 5 configs" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert all("fit" in count for count in figure.provenance.counts)

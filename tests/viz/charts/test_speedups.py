@@ -1,0 +1,120 @@
+"""speedups: what is drawn of what, in which order, and what hollow means."""
+
+from typing import Any
+
+import pytest
+from bench.viz.charts.speedups import draw
+from bench.viz.output.figure import Figure
+from bench.warehouse.errors import NothingToShow, UnknownName
+
+from ...builders import Builder, case, outcome, run, timing
+from ..steps import opened
+
+
+def models(*blocks: tuple[str, list[float]], config: str = "main", builder: Builder | None = None) -> Builder:
+    """A run in which each model's blocks are so many times as fast on inductor as on eager."""
+    builder = (builder or Builder()).add(run(config, config))
+    for name, ratios in blocks:
+        eager, inductor = (case(name, config, backend=backend) for backend in ("eager", "inductor"))
+        builder.add(eager, inductor, outcome(eager), outcome(inductor))
+        for block, ratio in enumerate(ratios):
+            for side, each in ((eager, 1_000_000 * ratio), (inductor, 1_000_000)):
+                builder.add(timing(side, round(each), block=block, process=0))
+    return builder
+
+
+def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
+    return list(zip(*(figure.fields[name] for name in names), strict=True))
+
+
+FASTER, SLOWER, SAME = (
+    [2.0, 2.1, 1.9, 2.0, 2.05, 1.95],
+    [0.5, 0.52, 0.48, 0.5, 0.51, 0.49],
+    [0.8, 1.2, 1.0, 0.9, 1.1, 1.0],
+)
+
+
+def test_the_slowest_stand_first() -> None:
+    """What needs a look is seen first; a bar is full where its interval leaves 1 out."""
+    figure = draw(opened(models(("a", FASTER), ("b", SAME), ("c", SLOWER))))
+
+    assert fields(figure, "row", "sure") == [("c", True), ("b", False), ("a", True)]
+    assert "hollow: the 95 % interval holds 1 (1)" in figure.spec(False)["title"]["subtitle"][-1]
+
+
+def test_one_sample_has_no_interval_and_says_so() -> None:
+    """A bar without whiskers is hollow, and the subtitle says why."""
+    figure = draw(opened(models(("a", [2.0]))))
+
+    assert fields(figure, "low", "high", "sure") == [(None, None, False)]
+    assert "no interval is known (1)" in figure.spec(False)["title"]["subtitle"][-1]
+
+
+def test_a_failed_case_stands_at_the_axis_with_its_status() -> None:
+    """It has no bar, and is not dropped; nor does a skipped one vanish from the counts."""
+    builder = models(("a", FASTER))
+    for name, status in (("b", "OOM"), ("c", "skipped")):
+        eager, inductor = (case(name, "main", backend=backend) for backend in ("eager", "inductor"))
+        builder.add(eager, inductor, outcome(eager), outcome(inductor, status), timing(eager, 5))
+
+    figure = draw(opened(builder))
+
+    assert fields(figure, "row", "note") == [("a", ""), ("b", "OOM")]
+    assert figure.fields["value"][1] is None
+    assert figure.fields["at"][1] == 1
+    assert figure.provenance.counts == [{"backend": "inductor", "cases": 3, "skipped": 1, "failed": 1, "drawn": 2}]
+    assert "OOM" in figure.text(80, 10, False)
+
+
+def test_a_fast_but_wrong_result_says_that_it_is_wrong() -> None:
+    """The accuracy that did not pass stands at the end of the bar."""
+    builder = models(("a", FASTER))
+    builder.add(outcome(case("a", "main", backend="inductor"), "fail_accuracy", kind="accuracy"))
+
+    assert fields(draw(opened(builder)), "note") == [("fail_accuracy",)]
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [({"bottom": 1}, ["c"]), ({"top": 1}, ["a"]), ({"top": 2}, ["a", "b"]), ({"bottom": 1, "top": 1}, ["c", "a"])],
+)
+def test_the_ends_are_chosen(options: dict[str, Any], rows: list[str]) -> None:
+    """The subtitle says which end of how many."""
+    figure = draw(opened(models(("a", FASTER), ("b", SAME), ("c", SLOWER))), **options)
+
+    assert rows == figure.fields["row"]
+    assert f"{len(rows)} of 3 results" in figure.spec(False)["title"]["subtitle"][0]
+
+
+def test_fifty_cases_are_drawn_unless_all_are_asked_for() -> None:
+    """A figure one can print."""
+    store = opened(models(*((f"m{number:02}", [1.0 + number]) for number in range(60))))
+
+    assert len(draw(store).rows) == 50
+    assert len(draw(store, all_cases=True).rows) == 60
+
+
+def test_configs_are_told_apart_where_there_are_several() -> None:
+    """With one backend the config alone is the series, and looks as it does in every other chart."""
+    figure = draw(opened(models(("a", SAME), config="B", builder=models(("a", FASTER), config="A"))))
+
+    assert sorted(fields(figure, "row", "series"), reverse=True) == [("a", "B"), ("a", "A")]
+
+
+def test_an_outlier_leaves_the_others_to_be_seen() -> None:
+    """A logarithmic axis; an interval that would stretch it far beyond the bars is cut off, and that is said."""
+    figure = draw(opened(models(("a", [1e-3, 1e3] * 5), ("b", FASTER))))
+
+    low, high = figure.fields["low"], figure.fields["high"]
+    assert max(high) < 10 and min(low) > 0.1
+    assert "1 interval cut off by the axis" in "".join(figure.spec(False)["title"]["subtitle"])
+
+
+def test_unknown_names_are_told_apart_from_nothing() -> None:
+    """A typing error names the nearest; cases that were all skipped say where to look."""
+    with pytest.raises(UnknownName, match="inductor"):
+        draw(opened(models(("a", FASTER))), backends=["inducto"])
+    eager, inductor = (case("c", backend=backend) for backend in ("eager", "inductor"))
+    store = opened(Builder().add(run(), eager, inductor, outcome(eager), outcome(inductor, "skipped")))
+    with pytest.raises(NothingToShow, match=r"all cases were skipped.*bench cases"):
+        draw(store)

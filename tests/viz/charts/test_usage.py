@@ -1,0 +1,155 @@
+"""usage: FEATURES B2, and what it says of values that cannot be drawn."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from bench.viz.charts.usage import draw
+from bench.viz.output.figure import Figure
+from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+
+from ...builders import Builder, case, metric, outcome, run, timing
+from ..steps import opened
+
+Cell = tuple[str, int, int, float]  # model, batch size, sequence length, seconds
+CELLS: tuple[Cell, ...] = (("bert", 8, 32, 1.0), ("bert", 8, 64, 2.0), ("gpt2", 8, 32, 0.5), ("gpt2", 16, 32, 0.8))
+
+
+def imported(cells: Sequence[Cell] = CELLS, config: str = "main", **axes: Any) -> Builder:
+    """A run as `model,batch_size,sequence_length,result` becomes it."""
+    builder = Builder().add(run(config, config))
+    for name, batch_size, sequence_length, seconds in cells:
+        one = case(name, config, batch_size=batch_size, sequence_length=sequence_length, mode="inference", **axes)
+        builder.add(one, metric(one, "latency", seconds * 1e9, unit="ns", better="lower"))
+    return builder
+
+
+def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
+    return list(zip(*(figure.fields[name] for name in names), strict=True))
+
+
+def test_a_line_is_a_model_at_one_value_of_the_other_axis() -> None:
+    """Named as the scripts name it, over sequence lengths unless asked otherwise."""
+    store = opened(imported())
+
+    assert fields(draw(store), "series", "x", "y") == [
+        ("bert - bsz: 8", 32, 1.0), ("bert - bsz: 8", 64, 2.0), ("gpt2 - bsz: 8", 32, 0.5), ("gpt2 - bsz: 16", 32, 0.8),
+    ]  # fmt: skip
+    assert fields(draw(store, x="batch-size", models=["gpt2"]), "series", "x", "y") == [
+        ("gpt2 - len: 32", 8, 500.0), ("gpt2 - len: 32", 16, 800.0),
+    ]  # fmt: skip
+
+
+def test_title_axes_and_dashes_are_those_of_the_scripts() -> None:
+    """`Time usage for inference A vs. B`, log-log unless told otherwise, dashed lines."""
+    figure = draw(opened(imported()))
+    spec = figure.spec(False)
+
+    assert spec["title"]["text"] == ["Time usage for inference bert vs. gpt2"]
+    assert {layer["encoding"][axis]["scale"]["type"] for layer in spec["layer"] for axis in "xy"} == {"log"}
+    assert "strokeDash" in spec["layer"][0]["mark"]
+    linear = draw(opened(imported()), no_log=True).spec(False)["layer"][0]["encoding"]
+    assert [linear[axis]["scale"]["domain"][0] for axis in "xy"] == [0, 0]
+
+
+def test_models_have_short_names() -> None:
+    """In the order of the models; one too few is an error."""
+    store = opened(imported())
+
+    figure = draw(store, models=["gpt2", "bert"], short_names=["G", "B"])
+
+    assert {name for name, _ in figure.names} == {"B - bsz: 8", "G - bsz: 8", "G - bsz: 16"}
+    with pytest.raises(BenchError, match="2 models and 1 short name"):
+        draw(store, models=["gpt2", "bert"], short_names=["G"])
+
+
+def test_the_newest_value_of_each_case_is_drawn() -> None:
+    """A second run of the config replaces what it measured again, and nothing else."""
+    builder = imported()
+    one = case("bert", "newer", batch_size=8, sequence_length=32, mode="inference")
+    builder.add(run("newer", "main", started_at=1), one, metric(one, "latency", 3e9, unit="ns"))
+
+    assert fields(draw(opened(builder)), "series", "x", "y")[:2] == [
+        ("bert - bsz: 8", 32, 3.0),
+        ("bert - bsz: 8", 64, 2.0),
+    ]
+
+
+def test_measured_cases_have_intervals() -> None:
+    """Samples of our own runs are drawn with the interval of their median."""
+    one = case("mlp", sequence_length=8, batch_size=1)
+    builder = Builder().add(run(), one, outcome(one), *(timing(one, 1000 + i) for i in range(10)))
+
+    assert fields(draw(opened(builder)), "y", "low", "high") == [(1.0045, 1.001, 1.008)]
+
+
+def test_relative_to_a_model_divides_at_the_same_sizes() -> None:
+    """What that model lacks cannot be divided, and is left out; the model itself is no line."""
+    figure = draw(opened(imported()), relative_to="bert")
+
+    assert fields(figure, "series", "x", "y") == [("gpt2 - bsz: 8", 32, 0.5)]
+    assert figure.spec(False)["layer"][0]["encoding"]["y"]["title"] == "time relative to bert [x]"
+    with pytest.raises(UnknownName, match="'bert'"):
+        draw(opened(imported()), relative_to="brt")
+
+
+def test_zero_has_no_place_on_a_logarithmic_axis() -> None:
+    """It is counted and told, and drawn on a linear one."""
+    store = opened(imported([("m", 1, 32, 0.0), ("m", 1, 64, 1.0)]))
+
+    figure = draw(store)
+
+    assert figure.notes == ["1 value not above 0: no place on a logarithmic axis; see --no-log"]
+    assert figure.provenance.counts == [{"config": "main", "results": 2, "drawn": 1}]
+    assert fields(figure, "x") == [(64,)]
+    assert fields(draw(store, no_log=True), "x") == [(32,), (64,)]
+
+
+def test_failed_cases_are_counted_by_status() -> None:
+    """A line that ends because memory did says so."""
+    one = case("m", "main", batch_size=1, sequence_length=128)
+    builder = imported().add(one, outcome(one, "OOM"))
+
+    assert "failed: OOM 1" in draw(opened(builder)).spec(False)["title"]["subtitle"][0]
+
+
+def test_failures_are_those_of_what_is_drawn() -> None:
+    """Not of cases without a place on the x axis; a case that left its memory has failed in a chart of time."""
+    no_length = case("resnet", "main", batch_size=1)
+    half = case("m", "main", batch_size=1, sequence_length=128)
+    builder = imported().add(no_length, outcome(no_length, "OOM"), half, outcome(half, "timeout"))
+    store = opened(builder.add(metric(half, "memory", 2.0**20, unit="bytes")))
+
+    assert draw(store).spec(False)["title"]["subtitle"] == ["main · 4 results · failed: timeout 1"]
+    assert draw(store, x="batch-size").spec(False)["title"]["subtitle"] == [
+        "main · 4 results · failed: OOM 1, timeout 1"
+    ]
+
+
+def test_an_axis_that_nobody_measured_names_the_other() -> None:
+    """Models without a sequence length are drawn over batch sizes."""
+    one = case("m", "main", batch_size=4)
+    builder = Builder().add(run("main"), one, metric(one, "latency", 1e9, unit="ns"))
+
+    with pytest.raises(NothingToShow, match="--x batch-size"):
+        draw(opened(builder))
+
+
+def test_what_was_not_measured_is_what_was_asked_for() -> None:
+    """A store of times has no memory to draw, which is not to say that nothing was measured."""
+    one = case("m", "main", sequence_length=8)
+    store = opened(Builder().add(run("main"), one, outcome(one), metric(one, "latency", 1e9, unit="ns")))
+
+    with pytest.raises(NothingToShow, match="no memory was measured"):
+        draw(store, metric="memory")
+
+
+def test_memory_is_drawn_where_there_is_no_time() -> None:
+    """In the unit that suits it."""
+    one = case("m", "main", batch_size=4, sequence_length=8)
+    builder = Builder().add(run("main"), one, metric(one, "memory", 5 * 2.0**20, unit="bytes"))
+
+    figure = draw(opened(builder))
+
+    assert fields(figure, "y") == [(5.0,)]
+    assert figure.spec(False)["layer"][0]["encoding"]["y"]["title"] == "memory [MiB]"

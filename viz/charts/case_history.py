@@ -1,0 +1,203 @@
+"""The history of single cases: their numbers in every run, with intervals and the change points that were found."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...query.change.changepoints import ChangePoint, change_points, shortest
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import NothingToShow, UnknownName
+from ..data import Row, all_configs, build_filter, lookup_command, read_rows, select, texts
+from ..marks.lines import Lines, Panel, Point
+from ..marks.overlays import Level
+from ..marks.run_axis import RunAxis, began, days_of
+from ..output.figure import Figure, compose
+from ..style.labels import CASE, common_values, distinguish
+from ..style.units import choose_unit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+NAME = "history"
+MOST_PANELS = 12
+NAMED = 3  # changes that the subtitle names
+
+
+def draw(
+    warehouse: "Warehouse",
+    where: Mapping[str, Sequence[str]],
+    metrics: Sequence[str],
+    *,
+    last: int | None,
+    title: str | None,
+    size: tuple[float, float] | None,
+) -> Figure:
+    """What `history` draws of models.
+
+    Args:
+        warehouse: Where the runs are.
+        where: Columns of `series` and the values to keep.
+        metrics: What to draw; latency, or all where there is none, unless given.
+        last: How many runs of each series; None: all.
+        title: Title instead of the default.
+        size: Width and height in inches.
+
+    Raises:
+        UnknownName: `series` holds no such value, or these cases no such metric.
+        NothingToShow: Nothing was measured of these cases.
+    """
+    of_cases = f"coalesce(phase, 'steady') = 'steady' AND {build_filter(warehouse, 'series', where)}"
+    known = [name for (name,) in warehouse.rows(f"SELECT DISTINCT metric FROM series WHERE {of_cases} ORDER BY metric")]
+    if not known:
+        raise NothingToShow("nothing was measured of these cases. See how they ended: bench cases")
+    for metric in metrics:
+        if metric not in known:
+            raise UnknownName("metric", metric, known, where="these cases")
+    metrics = metrics or (["latency"] if "latency" in known else known)
+    series = "config, case_id, metric, phase, unit"
+    sql = select(
+        "config, suite, name, mode, device, dtype, batch_size, sequence_length, parameters, backend, metric,"
+        " phase, unit, position, run_id, began_at, git_commit, n, value, low, high, case_id",
+        "series",
+        f"list_contains({texts(metrics)}, metric)",
+        of_cases,
+        qualify=f"row_number() OVER (PARTITION BY {series} ORDER BY position DESC) <= {last:d}" if last else "",
+        order=f"{', '.join(CASE)}, metric, unit, backend, config, case_id, position",
+    )
+    rows = read_rows(warehouse, sql)
+    axis = RunAxis.of(_runs(warehouse, rows))
+    titles = distinguish(rows, (*CASE, "metric"), always="name")
+    kept = list(dict.fromkeys(titles))[:MOST_PANELS]
+    left_out = len(set(titles)) - len(kept)
+    names = distinguish(rows, ("backend", "config"))
+    lines = {
+        (title, name): [row for row, a, b in zip(rows, titles, names, strict=True) if (a, b) == (title, name)]
+        for title in kept for name in dict.fromkeys(names)
+    }  # fmt: skip
+    lines = {key: line for key, line in lines.items() if line}
+    changes = {key: change_points([row["value"] for row in line]) for key, line in lines.items()}
+    points = [point for (title, name), line in lines.items() for point in _points(line, kept.index(title), name, axis)]
+    form = Lines(
+        points=points,
+        panels=[
+            _panel(title, [row for (a, _), line in lines.items() if a == title for row in line], len(kept))
+            for title in kept
+        ],
+        x_title=axis.title,
+        x_names=axis.names,
+        columns=min(2, len(kept)),
+        levels=[
+            level
+            for key, line in lines.items()
+            for level in _levels(line, changes[key], kept.index(key[0]), key[1], axis)
+        ],
+        tips=(("run", None), ("began", None), ("commit", None), ("samples", ",d"), ("look it up", None)),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )
+    told = _told(changes, lines, axis, several=len(kept) > 1)
+    drawn = [row for line in lines.values() for row in line]
+    return compose(
+        NAME,
+        title=title,
+        default_title=f"History of {', '.join(dict.fromkeys(row['name'] for row in drawn))}",
+        facts=[
+            *common_values(drawn, ("config", "suite", "mode", "dtype", "device", "backend", "metric")),
+            days_of(len(axis.names), drawn),
+            *told,
+            *(["dotted: runs that did not measure it"] if any(point.stretch for point in points) else []),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={**{key: list(values) for key, values in where.items()}, "metrics": list(metrics), "last": last},
+        counts=[
+            {"case": f"{a} · {b}", "runs": len(line), "changes": len(changes[a, b])} for (a, b), line in lines.items()
+        ],
+        notes=[f"{counted(left_out, 'case')} left out: choose fewer with --models, --suites or --metrics"]
+        if left_out
+        else (),
+    )
+
+
+def _runs(warehouse: "Warehouse", rows: Sequence[Row]) -> list[Row]:
+    """The runs of the same configs that measured anything between the first and the last drawn, those without the case too."""
+    of_configs = f"list_contains({texts(sorted({row['config'] for row in rows}))}, config)"
+    query = f"SELECT run_id, config, began_at, git_commit FROM run_summaries WHERE {of_configs} AND samples > 0"
+    drawn = {row["run_id"] for row in rows}
+    instants = [row["began_at"] for row in rows if row["began_at"]]
+    between = (min(instants, default=""), max(instants, default=""))
+    return [
+        run
+        for run in read_rows(warehouse, query)
+        if run["run_id"] in drawn or between[0] <= (run["began_at"] or "") <= between[1]
+    ]
+
+
+def _panel(title: str, rows: Sequence[Row], panels: int) -> Panel:
+    metric = "" if title.endswith(f"· {rows[0]['metric']}") else rows[0]["metric"]
+    unit = choose_unit((row["value"] for row in rows), rows[0]["unit"])
+    return Panel(title=title if panels > 1 else "", y_title=metric, unit=unit, zero=False)
+
+
+def _points(line: Sequence[Row], panel: int, series: str, axis: RunAxis) -> list[Point]:
+    """The points of one line; a run of the config that lacks the case begins another stretch."""
+    points: list[Point] = []
+    stretch, last = 0, None
+    for row in line:
+        place = axis.places[row["run_id"]]
+        if last is not None and any(axis.configs[between] == row["config"] for between in range(last + 1, place)):
+            stretch += 1
+        last = place
+        points.append(
+            Point(
+                panel=panel,
+                series=series,
+                x=place,
+                y=row["value"],
+                low=row["low"],
+                high=row["high"],
+                stretch=stretch,
+                tips=(row["run_id"], began(row), row["git_commit"], row["n"], lookup_command(row, "series")),
+            )
+        )
+    return points
+
+
+def _levels(line: Sequence[Row], changes: Sequence[ChangePoint], panel: int, series: str, axis: RunAxis) -> list[Level]:
+    """The levels between the changes of one line; spikes change none."""
+    lasting = [change for change in changes if change.kind != "spike"]
+    starts = [0, *(change.end for change in lasting)]
+    ends = [*(change.index - 1 for change in lasting), len(line) - 1]
+    values = [*(change.before for change in lasting), *(change.after for change in lasting[-1:])]
+    places = [axis.places[row["run_id"]] for row in line]
+    return [
+        Level(panel=panel, series=series, start=places[start], end=places[end], y=value, changed=start > 0)
+        for start, end, value in zip(starts, ends, values, strict=False)
+    ]
+
+
+def _told(
+    changes: Mapping[tuple[str, str], Sequence[ChangePoint]],
+    lines: Mapping[tuple[str, str], Sequence[Row]],
+    axis: RunAxis,
+    *,
+    several: bool,
+) -> list[str]:
+    """The changes in words, the largest first."""
+    lasting = [(key, change) for key, found in changes.items() for change in found if change.kind != "spike"]
+    spikes = sum(change.kind == "spike" for found in changes.values() for change in found)
+    lasting.sort(key=lambda item: -abs(item[1].magnitude or 0))
+    alone = len({whose for _, whose in lines}) == 1  # then it is named above
+    said = []
+    for (case, whose), change in lasting[:NAMED]:
+        called = " · ".join([*([case] if several else []), *([] if alone else [whose])])
+        size = "" if change.magnitude is None else f"{change.magnitude:+.1%} "
+        where = axis.names[axis.places[lines[case, whose][change.index]["run_id"]]]
+        said.append(f"{called} {size}at {where}".lstrip())
+    if not lasting and max(map(len, lines.values())) < shortest():
+        return [f"too few runs to find changes: {shortest()} are needed"]
+    return [
+        f"{counted(len(lasting), 'change')} found" if lasting else "no change found",
+        *said,
+        *([counted(spikes, "spike")] if spikes else []),
+    ]

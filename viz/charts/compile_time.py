@@ -1,0 +1,127 @@
+"""Compile time: how long each backend took to compile each case."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from ...query.tables import newest_runs
+from ...warehouse.console.numbers import amount, counted
+from ...warehouse.errors import NothingToShow
+from ..data import Row, all_configs, build_filter, ends_of, lookup_command, read_rows, select
+from ..marks.bars import Bar, Bars
+from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
+from ..output.figure import Figure, compose
+from ..style.labels import CASE, common_values, distinguish
+from ..style.units import choose_unit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Compile time"
+TOP = 50
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    runs: Runs = (),
+    configs: Configs = (),
+    suites: Suites = (),
+    backends: Backends = (),
+    models: Models = (),
+    top: Annotated[int, Option("The N slowest cases.", type=click.IntRange(1))] = TOP,
+    all_cases: Annotated[bool, Option("All cases.", "--all")] = False,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """How long each backend took to compile each case: bars from 0, the slowest first.
+
+    Of each config the newest run is drawn. A case that failed stands below with its status.
+
+    \b
+        bench viz compile-time
+        bench viz compile-time --backends inductor --top 20 -o compile.png
+    \f
+    Raises:
+        UnknownName: The warehouse holds no such run, config, suite, backend or model.
+        NothingToShow: No compile latency was recorded.
+    """
+    where = {
+        "run_id": runs or _newest(warehouse),
+        "config": configs,
+        "suite": suites,
+        "backend": backends,
+        "name": models,
+    }
+    condition = build_filter(warehouse, "case_summaries", where)
+    columns = f"config, {', '.join(CASE)}, backend, compile_ns, status, reason, run_id, case_id"
+    cases = _cases(condition)
+    sql = ends_of(cases, "max(compile_ns)", columns, highest=None if all_cases else top)
+    rows = read_rows(warehouse, sql)
+    if not rows:
+        raise NothingToShow(
+            "no compile latency was recorded. Measure some with: bench measure models --backends inductor"
+        )
+    ((total,),) = warehouse.rows(f"SELECT count(*) FROM ({cases})")
+    bars = _bars(rows)
+    unit = choose_unit((bar.value for bar in bars), "ns")
+    form = Bars(
+        bars=bars, title=unit.title("compile time"), unit=unit, ratio=False,
+        tips=(("reason", None), ("look it up", None)), all_configs=all_configs(warehouse), wanted_size=size,
+    )  # fmt: skip
+    failed = sum(row["compile_ns"] is None for row in rows)
+    drawn = (
+        f"all {counted(total, 'result')}"
+        if len(rows) == total
+        else f"{len(rows):,} of {counted(total, 'result')}, the slowest"
+    )
+    return compose(
+        "compile-time",
+        title=title,
+        default_title=TITLE,
+        facts=[
+            *common_values(rows, ("config", "suite", "mode", "dtype", "device", "backend")),
+            "the only result" if total == 1 else drawn,
+            *([f"{failed:,} failed or left none"] if failed else []),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "runs": list(runs), "configs": list(configs), "suites": list(suites), "backends": list(backends),
+            "models": list(models), "top": None if all_cases else top,
+        },
+        counts=[
+            {"backend": backend, "drawn": len(own), "without": own.count(None)}
+            for backend in sorted({row["backend"] for row in rows})
+            for own in [[row["compile_ns"] for row in rows if row["backend"] == backend]]
+        ],
+        total=total,
+    )  # fmt: skip
+
+
+def _cases(condition: str) -> str:
+    """Cases of a backend that compiled any case of the run; a case that failed has its status."""
+    compiled = "count(compile_ns) OVER (PARTITION BY run_id, backend) > 0"
+    return select("*", "case_summaries", "status <> 'skipped'", condition, qualify=compiled)
+
+
+def _newest(warehouse: "Warehouse") -> list[str]:
+    return newest_runs(warehouse, "(SELECT run_id FROM case_summaries WHERE compile_ns IS NOT NULL)")
+
+
+def _bars(rows: Sequence[Row]) -> list[Bar]:
+    cases = distinguish(rows, CASE, always="name")
+    series = distinguish(rows, ("backend", "config", "run_id"))
+    return [
+        Bar(
+            row=case,
+            series=whose,
+            value=row["compile_ns"],
+            note="" if row["compile_ns"] is not None else "no compile time" if row["status"] == "ok" else row["status"],
+            text=amount(row["compile_ns"], "ns"),
+            tips=(row["reason"], lookup_command(row, "case_summaries")),
+        )
+        for row, case, whose in zip(rows, cases, series, strict=True)
+    ]

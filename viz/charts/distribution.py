@@ -1,0 +1,145 @@
+"""Distribution: the samples of a case on several sides, as a cumulative share, one by one, and summed up in a median."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from ...query.resolve import resolve_run
+from ...warehouse.console.numbers import amount, counted
+from ...warehouse.console.tables import shorten
+from ...warehouse.errors import BenchError, NothingToShow
+from ..data import Row, all_configs, build_filter, read_rows, text
+from ..marks.ecdf import Ecdf, EcdfPoint, Summary
+from ..options import Backends, Models, Option, Size, Suites, Title
+from ..output.figure import Figure, compose
+from ..style.labels import CASE, common_values, distinguish
+from ..style.units import choose_unit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+MOST = 1000  # samples of a side that are drawn
+TOLD = 3  # medians that the subtitle has room for
+
+
+def draw(
+    warehouse: "Warehouse",
+    sides: Sequence[str],
+    *,
+    metric: Annotated[str, Option("What was measured.")] = "latency",
+    suites: Suites = (),
+    backends: Backends = (),
+    models: Models = (),
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """The samples of one case on each side: how many lie at or below a value, each by itself, and the median.
+
+    A side is a run: the beginning of an id, a config, a commit, latest or latest~1. The bar below is the distribution-free
+    95 % interval of the median. Where several cases fit, the first by name is drawn.
+
+    \b
+        bench viz distribution main my-branch --models resnet50 --backends inductor
+        bench viz distribution latest --models resnet50 -o samples.png
+    \f
+    Raises:
+        UnknownName: No run answers to a name, or there is no such suite, backend or model.
+        NothingToShow: No side has samples of that metric.
+        BenchError: Two sides are the same run.
+    """
+    runs = {resolve_run(warehouse, side): side for side in sides}
+    if len(runs) < len(sides):
+        raise BenchError("two of the sides are the same run. List runs with: bench runs")
+    chosen = ", ".join(f"({text(run)}, {text(side)})" for run, side in runs.items())
+    where = build_filter(warehouse, "cells", {"suite": suites, "backend": backends, "name": models})
+    cells = f"""SELECT side, cell.*
+  FROM cells AS cell
+  JOIN (VALUES {chosen}) AS sides(run_id, side) USING (run_id)
+  WHERE metric = {text(metric)} AND coalesce(phase, 'steady') = 'steady' AND {where}"""
+    works = warehouse.rows(
+        f"SELECT work_hash FROM ({cells}) GROUP BY work_hash ORDER BY count(DISTINCT side) DESC, min(name), work_hash"
+    )
+    if not works:
+        raise NothingToShow(
+            f"no side measured {metric} of such a case. See what they measured: bench cases --runs {sides[0]}"
+        )
+    work = text(str(works[0][0]))
+    sql = _sql(cells, metric, work)
+    rows = read_rows(warehouse, sql)
+    if not rows:
+        raise NothingToShow(f"the sides have no single samples of {metric}: an import brought its median only.")
+    names = distinguish(rows, ("side", "backend", "dtype", "device", "case_id"))
+    unit = choose_unit((row["median"] for row in rows), rows[0]["unit"])
+    first = {name: row for row, name in reversed(list(zip(rows, names, strict=True)))}
+    form = Ecdf(
+        samples=[
+            EcdfPoint(series=name, value=row["value"], share=row["place"] / row["n"])
+            for row, name in zip(rows, names, strict=True)
+        ],
+        summaries=[
+            Summary(
+                series=name,
+                median=row["median"],
+                low=row["median_low"],
+                high=row["median_high"],
+                n=row["n"],
+                text=_said(row),
+            )
+            for name, row in reversed(first.items())
+        ],
+        title=unit.title(metric),
+        unit=unit,
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )
+    total = sum(row["n"] for row in first.values())
+    left = len(works) - 1
+    return compose(
+        "distribution",
+        title=title,
+        default_title=f"Samples of {rows[0]['name']}",
+        facts=[
+            *common_values(rows, ("suite", "mode", "dtype", "device", "backend")),
+            *(f"{shorten(name, 28)} {_said(row)}" for name, row in reversed(first.items()) if len(first) <= TOLD),
+            f"{len(rows):,} of {counted(total, 'sample')} drawn" if len(rows) < total else f"all {counted(total, 'sample')}",
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "sides": list(runs), "metric": metric, "suites": list(suites), "backends": list(backends), "models": list(models),
+        },
+        counts=[{"side": name, "samples": row["n"], "drawn": names.count(name)} for name, row in reversed(first.items())],
+        total=total,
+        notes=[f"{counted(left, 'other case')} left out: choose with --models, --backends or --suites"] if left else (),
+    )  # fmt: skip
+
+
+def _sql(cells: str, metric: str, work: str) -> str:
+    """Samples by size with their place; of more than MOST evenly spread ones, the smallest and the largest among them."""
+    return f"""WITH cell AS (
+  {cells} AND coalesce(work_hash, '') = coalesce({work}, '')
+),
+samples AS (
+  SELECT run_id, case_id, duration_ns / loops AS value FROM timings
+  WHERE metric = {text(metric)} AND phase = 'steady' AND loops > 0
+  UNION ALL
+  SELECT run_id, case_id, value FROM metrics
+  WHERE metric = {text(metric)} AND coalesce(phase, 'steady') = 'steady' AND statistic IS NULL
+),
+placed AS (
+  SELECT *, row_number() OVER (PARTITION BY run_id, case_id ORDER BY value) AS place
+  FROM samples
+  WHERE (run_id, case_id) IN (SELECT (run_id, case_id) FROM cell) AND isfinite(value)
+)
+SELECT side, {", ".join(CASE)}, backend, unit, value, place, cell.n, median, median_low, median_high, run_id, case_id
+FROM placed JOIN cell USING (run_id, case_id)
+WHERE place IN (1, cell.n) OR place % greatest(1, cell.n // {MOST}) = 0
+ORDER BY side, backend, case_id, place"""
+
+
+def _said(row: Row) -> str:
+    """The median with its doubt."""
+    middle = amount(row["median"], row["unit"])
+    if row["median_low"] is None:
+        return f"{middle} (n={row['n']})"
+    return f"{middle} (95 % {amount(row['median_low'], row['unit'])}–{amount(row['median_high'], row['unit'])}, n={row['n']})"

@@ -1,0 +1,178 @@
+"""History: geometric mean, pass rate, compile time and memory over the last runs; or the numbers of single cases."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import NothingToShow, UnknownName
+from ..data import Row, all_configs, build_filter, read_rows, select
+from ..marks.lines import Lines, Panel, Point
+from ..marks.run_axis import RunAxis, began, days_of
+from ..options import Backends, Configs, Models, Option, Size, Suites, Title
+from ..output.figure import Figure, compose
+from ..style.labels import common_values, distinguish
+from ..style.units import DisplayUnit
+from . import case_history
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "History of the last runs"
+LAST = 10  # runs
+METRICS = {  # what is asked for -> its column, and the axis
+    "geomean": ("speedup", Panel(y_title="geomean", unit=DisplayUnit("x"), zero=False)),
+    "pass-rate": ("pass_percent", Panel(y_title="passing", unit=DisplayUnit("%"))),
+    "compile-time": ("mean_seconds", Panel(y_title="compile", unit=DisplayUnit("s"))),
+    "memory": ("mean_ratio", Panel(y_title="compression", unit=DisplayUnit("x"), zero=False)),
+}
+PANEL = ("suite", "mode", "dtype", "device")  # one panel for each of them
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    configs: Configs = (),
+    suites: Suites = (),
+    backends: Backends = (),
+    models: Models = (),
+    metrics: Annotated[
+        Sequence[str],
+        Option(
+            f"What to draw: {', '.join(METRICS)}; with --models, metrics such as latency."
+            "  [default: all; latency, if there is any]"
+        ),
+    ] = (),
+    last: Annotated[
+        int | None,
+        Option(
+            f"How many runs of a config.  [default: {LAST}; with --models all]", type=click.IntRange(1), metavar="K"
+        ),
+    ] = None,
+    include_slowdowns: Annotated[
+        bool, Option("Let slowdowns count as they are in the geometric mean, not as 1.")
+    ] = False,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """Geometric mean, pass rate, compile time and memory over the last runs, a panel for each suite.
+
+    With --models the numbers of these cases in every run, with intervals and the change points that were found. A dotted
+    line bridges runs that did not measure.
+
+    \b
+        bench viz history --suites torchbench -o history.png
+        bench viz history --models resnet50 --backends inductor --metrics latency
+    \f
+    Raises:
+        UnknownName: The warehouse holds no such config, suite, backend, model or metric.
+        NothingToShow: No run judged any case.
+    """
+    where = {"config": configs, "suite": suites, "backend": backends}
+    if models:
+        cases = {**where, "name": models}
+        return case_history.draw(warehouse, cases, metrics, last=last, title=title, size=size)
+    unknown = [metric for metric in metrics if metric not in METRICS]
+    if unknown:
+        raise UnknownName("metric", unknown[0], METRICS, cure="Metrics of single cases need --models")
+    macro = f"history(k := {last or LAST:d}, include_slowdowns := {str(include_slowdowns).lower()})"
+    sql = select(
+        "config, suite, mode, dtype, device, backend, position, run_id, began_at, git_commit, ran, speedup,"
+        " low, high, n, passing, total, 100.0::DOUBLE * passing / total AS pass_percent, mean_seconds, mean_ratio",
+        macro,
+        build_filter(warehouse, macro, where),
+        order="suite, mode, dtype, device, backend, config, position",
+    )
+    rows = read_rows(warehouse, sql)
+    axis = RunAxis.of(rows)
+    points, panels = _points(rows, axis, metrics or tuple(METRICS))
+    if not points:
+        raise NothingToShow("no run judged any case. Measure some with: bench measure models")
+    judged = sum(row["ran"] for row in rows)
+    form = Lines(
+        points=points,
+        panels=panels,
+        x_title=axis.title,
+        x_names=axis.names,
+        columns=min(3, len(set(distinguish(rows, PANEL)))),
+        sparklines=True,
+        tips=(("run", None), ("began", None), ("commit", None), ("passing", None)),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )
+    return compose(
+        "history",
+        title=title,
+        default_title=TITLE,
+        facts=[
+            *common_values(rows, ("config", *PANEL)),
+            days_of(len(axis.names), rows),
+            *([f"dotted: {counted(len(rows) - judged, 'gap')}"] if judged < len(rows) else []),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "configs": list(configs), "suites": list(suites), "backends": list(backends), "metrics": list(metrics),
+            "last": last or LAST, "include_slowdowns": include_slowdowns,
+        },
+        counts=_counts(rows),
+    )  # fmt: skip
+
+
+def _points(rows: Sequence[Row], axis: RunAxis, metrics: Sequence[str]) -> tuple[list[Point], list[Panel]]:
+    """A panel for each metric and suite that any run has a value for, and the points in them."""
+    titles, series = distinguish(rows, PANEL), distinguish(rows, ("backend", "config"))
+    several = len(set(titles)) > 1
+    points: list[Point] = []
+    panels: list[Panel] = []
+    for metric in metrics:
+        column, panel = METRICS[metric]
+        for title in dict.fromkeys(titles):
+            found: list[Point] = []
+            for name in dict.fromkeys(series):
+                line = [row for row, a, b in zip(rows, titles, series, strict=True) if (a, b) == (title, name)]
+                found += _line(line, len(panels), name, column, axis)
+            if found:
+                points += found
+                panels.append(replace(panel, title=title if several else ""))
+    return points, panels
+
+
+def _line(rows: Sequence[Row], panel: int, series: str, column: str, axis: RunAxis) -> list[Point]:
+    """The points of one line; a run without a value begins another stretch."""
+    points: list[Point] = []
+    stretch = 0
+    for row in rows:
+        if row[column] is None:
+            stretch += bool(points)
+            continue
+        points.append(
+            Point(
+                panel=panel,
+                series=series,
+                x=axis.places[row["run_id"]],
+                y=row[column],
+                low=row["low"] if column == "speedup" else None,
+                high=row["high"] if column == "speedup" else None,
+                stretch=stretch,
+                tips=(row["run_id"], began(row), row["git_commit"], f"{row['passing']} of {row['total']}"),
+            )
+        )
+    return points
+
+
+def _counts(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """By backend, in how many runs; of a run each suite (mode, dtype, device) is judged by itself, or is a gap."""
+    return [
+        {
+            "backend": backend,
+            "runs": len({row["run_id"] for row in own}),
+            "judged": sum(bool(row["ran"]) for row in own),
+            "gaps": sum(not row["ran"] for row in own),
+        }
+        for backend in dict.fromkeys(row["backend"] for row in rows)
+        for own in [[row for row in rows if row["backend"] == backend]]
+    ]

@@ -1,0 +1,129 @@
+"""Latency against batch size: how long steps of about so many tokens take, by how many requests share them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import NothingToShow
+from .. import step_filter
+from ..data import all_configs, number, read_rows, select
+from ..marks.lines import Lines, Panel, Point
+from ..options import Option, Size, Title
+from ..output.figure import Figure, compose
+from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepConfigs, Trim
+from ..style.labels import common_values
+from ..style.units import DisplayUnit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Model run time against batch size"
+TARGETS = (128, 256, 512, 1024, 2048, 4096)
+TOLERANCE = 0.15
+LEAST = 3  # steps a mean is taken over
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    configs: StepConfigs = (),
+    trim: Trim = TRIM,
+    max_schedule_ms: MaxScheduleMs = MAX_SCHEDULE_MS,
+    max_model_run_ms: MaxModelRunMs = MAX_MODEL_RUN_MS,
+    targets: Annotated[
+        Sequence[int],
+        Option(
+            f"Numbers of tokens to group steps by.  [default: {' '.join(map(str, TARGETS))}]",
+            value_type=click.IntRange(1),
+            metavar="TOKENS…",
+        ),
+    ] = (),
+    tolerance: Annotated[
+        float,
+        Option("How far from a target the tokens of a step may be.", type=click.FloatRange(0, 1), metavar="SHARE"),
+    ] = TOLERANCE,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """Model run time of steps of about so many tokens, over the requests in them.
+
+    Mean and standard deviation of groups of 3 steps or more. One config has a line for each number of tokens; several
+    have a panel for each.
+
+    \b
+        bench viz latency-vs-batch --configs A
+        bench viz latency-vs-batch --configs A B --targets 256 1024 -o latency.png
+    \f
+    Raises:
+        UnknownName: The warehouse holds no such config.
+        NothingToShow: No group has 3 steps.
+    """
+    steps = step_filter.choose_steps(
+        warehouse, configs, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms
+    )
+    counts = step_filter.count_lines(warehouse, steps)
+    wanted = sorted(set(targets or TARGETS))
+    groups_of = f"targets := {wanted}, tolerance := {number(float(tolerance))}, least := {LEAST}"
+    sql = select(
+        "config, target_tokens, batch_size, n, mean_ms, sd_ms, mean_tokens",
+        f"latency_vs_batch({groups_of}, {steps.arguments()})",
+        order="config, target_tokens, batch_size",
+    )
+    rows = read_rows(warehouse, sql)
+    if not rows:
+        kept = sum(count["kept"] for count in counts.values())
+        if not kept:
+            raise step_filter.nothing_left(steps, counts)
+        raise NothingToShow(
+            f"of {counted(kept, 'step')} no {LEAST} of one batch size lie within {tolerance:.0%} of"
+            f" {', '.join(map(str, wanted))} tokens. Try: bench viz latency-vs-batch --targets 64 --tolerance 0.5"
+        )
+    several = len({row["config"] for row in rows}) > 1
+    groups = sorted({row["target_tokens"] for row in rows})
+    form = Lines(
+        points=[
+            Point(
+                panel=groups.index(row["target_tokens"]) if several else 0,
+                series=row["config"] if several else _about(row["target_tokens"]),
+                x=row["batch_size"],
+                y=row["mean_ms"],
+                low=None if row["sd_ms"] is None else max(0.0, row["mean_ms"] - row["sd_ms"]),  # no time is negative
+                high=None if row["sd_ms"] is None else row["mean_ms"] + row["sd_ms"],
+                tips=(row["n"], row["mean_tokens"]),
+            )
+            for row in rows
+        ],
+        panels=[Panel(title=_about(group), y_title="model run", unit=DisplayUnit("ms")) for group in groups]
+        if several
+        else [Panel(y_title="model run", unit=DisplayUnit("ms"))],
+        x_title="requests per step",
+        x_zero=True,
+        columns=2,
+        tips=(("steps", ",d"), ("their mean tokens", ",.0f")),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )
+    for config, count in counts.items():
+        count["drawn"] = sum(row["n"] for row in rows if row["config"] == config)
+    return compose(
+        "latency-vs-batch",
+        title=title,
+        default_title=TITLE,
+        facts=[
+            *common_values(rows, ("config",)),
+            f"mean ± standard deviation of {counted(sum(row['n'] for row in rows), 'step')}",
+            f"within {tolerance:.0%} of the tokens",
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={**steps.parameters(), "targets": wanted, "tolerance": tolerance},
+        counts=[{"config": config, **count} for config, count in counts.items()],
+        total=sum(row["n"] for row in rows),
+    )
+
+
+def _about(tokens: int) -> str:
+    return f"about {tokens:,} tokens"

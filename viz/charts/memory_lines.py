@@ -1,0 +1,173 @@
+"""Memory by source line: what each line of a traced program held, took and gave back."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from ...query.tables import newest_runs
+from ...warehouse.console.numbers import counted
+from ...warehouse.console.tables import shorten
+from ...warehouse.errors import NothingToShow
+from ..data import Row, build_filter, read_rows, select, text
+from ..marks.stacked_bars import Stack, Stacks
+from ..options import Configs, Models, Option, Runs, Size, Title
+from ..output.figure import Figure, compose
+from ..style.labels import common_values, printable
+from ..style.units import DisplayUnit, choose_unit, format_number
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Memory by source line"
+TOP = 40
+PARTS = {"before": "#B3BAC2", "kept": "#0072B2", "transient": "#E69F00"}  # of a line's peak, and their tints
+MOVED_BYTES = "greatest(abs(coalesce(growth_bytes, 0)), coalesce(transient_bytes, 0), peak_bytes - start_bytes)"
+ONE = ("run_id", "case_id", "source", "device_index")  # what one trace is told from another by
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    runs: Runs = (),
+    configs: Configs = (),
+    models: Models = (),
+    sources: Annotated[Sequence[str], Option("Only this kind of memory: rss, cuda_allocated …")] = (),
+    top: Annotated[int, Option("The N lines that moved memory most.", type=click.IntRange(1))] = TOP,
+    all_lines: Annotated[bool, Option("All lines.", "--all")] = False,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """Memory of each source line of a program traced by bench measure memory: before it, kept, and transient.
+
+    Lines stand in the order of the source, with how often they ran. Of several traces the newest is drawn.
+
+    \b
+        bench viz memory-lines
+        bench viz memory-lines --runs latest --sources cuda_allocated --top 20 -o lines.png
+    \f
+    Raises:
+        UnknownName: The warehouse holds no such run, config, program or kind of memory.
+        NothingToShow: No program was traced line by line.
+    """
+    where = {
+        "run_id": runs or newest_runs(warehouse, "line_memory"),
+        "config": configs,
+        "name": models,
+        "source": sources,
+    }
+    condition = build_filter(warehouse, "line_memory", where)
+    key = ", ".join(ONE)
+    traces = warehouse.rows(
+        f"SELECT {key}, any_value(name), min(start_bytes), count(*) FROM line_memory"
+        " LEFT JOIN (SELECT run_id, began_at FROM run_summaries) USING (run_id)"
+        f" WHERE {condition} GROUP BY {key}"
+        f" ORDER BY max(began_at) DESC NULLS LAST, run_id DESC, source <> 'rss', {key}"
+    )
+    if not traces:
+        raise NothingToShow("no program was traced line by line. Trace one with: bench measure memory PROGRAM.py")
+    *trace, program, base, total = traces[0]
+    chosen = " AND ".join(
+        f"{key} IS NOT DISTINCT FROM {_literal(value)}" for key, value in zip(ONE, trace, strict=True)
+    )
+    sql = select(
+        "file, line, text, function, hits, start_bytes, peak_bytes, end_bytes, transient_bytes, growth_bytes,"
+        " error_bound_bytes, config, source",
+        "line_memory",
+        chosen,
+        qualify="" if all_lines else f"row_number() OVER (ORDER BY {MOVED_BYTES} DESC, file, line) <= {top:d}",
+        order="file, line",
+    )
+    rows = read_rows(warehouse, sql)
+    unit = choose_unit((row["peak_bytes"] - base for row in rows), "bytes")
+    form = Stacks(
+        stacks=[_stack(row, label, base, unit) for row, label in zip(rows, _labels(rows), strict=True)],
+        parts=tuple(PARTS),
+        tints=tuple(PARTS.values()),
+        title=unit.title(f"memory above the {_size(base)} at the start"),
+        unit=unit,
+        what="line",
+        tips=(("times run", ",d"), ("before", None), ("at most", None), ("after", None), ("transient", None),
+              ("grew in all", None), ("in", None)),
+        wanted_size=size,
+    )  # fmt: skip
+    bounds = [row["error_bound_bytes"] for row in rows if row["error_bound_bytes"] is not None]
+    return compose(
+        "memory-lines",
+        title=title,
+        default_title=TITLE,
+        facts=[
+            *([shorten(printable(str(program)), 40)] if program else []),
+            *common_values(rows, ("config", "source")),
+            *_file(rows, program),
+            _drawn(len(rows), total),
+            *([f"up to {_size(max(bounds))} too low"] if bounds and max(bounds) else []),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "runs": list(runs), "configs": list(configs), "models": list(models), "sources": list(sources),
+            "top": None if all_lines else top,
+        },
+        counts=[{"trace": str(program or trace[0]), "lines": total, "drawn": len(rows)}],
+        total=total,
+        notes=_left_out(len(traces) - 1),
+    )  # fmt: skip
+
+
+def _file(rows: Sequence[Row], program: str | None) -> list[str]:
+    """The file, where there is one and it is not the program."""
+    files = {PurePath(row["file"]).name for row in rows}
+    return sorted(files - {PurePath(program or "").name}) if len(files) == 1 else []
+
+
+def _drawn(drawn: int, total: int) -> str:
+    lines = counted(total, "line")
+    return f"all {lines}" if drawn == total else f"{drawn:,} of {lines}, those that moved it most"
+
+
+def _left_out(traces: int) -> list[str]:
+    hint = "choose with --runs, --models or --sources"
+    return [f"{counted(traces, 'other trace')} left out: {hint}"] if traces else []
+
+
+def _literal(value: Any) -> str:
+    return "NULL" if value is None else text(value) if isinstance(value, str) else str(int(value))
+
+
+def _labels(rows: Sequence[Row]) -> list[str]:
+    """The number of each line, how often it ran, and its text; its file where there are several."""
+    several = len({row["file"] for row in rows}) > 1
+    files = [f"{PurePath(row['file']).name}:" if several else "" for row in rows]
+    texts = [(row["text"] or "").strip() for row in rows]
+    return [
+        f"{file}{row['line']} ×{row['hits']:,}  {text}".rstrip()
+        for file, row, text in zip(files, rows, texts, strict=True)
+    ]
+
+
+def _stack(row: Row, label: str, base: int, unit: DisplayUnit) -> Stack:
+    """What was there before, what stayed of what the line took, and what it gave back."""
+    start, peak, end = (row[f"{when}_bytes"] - base for when in ("start", "peak", "end"))
+    kept = max(0, end - start)
+    grown, transient = row["growth_bytes"], row["transient_bytes"]
+    told = [f"{format_number(grown / unit.size)} {unit.name}".replace("-", "−")] if grown else []
+    told += [f"{format_number(transient / unit.size)} {unit.name} transient"] if transient else []
+    return Stack(
+        row=label,
+        parts=(max(0, start), kept, max(0, peak - max(0, start) - kept)),
+        text=", ".join(told),
+        tips=(
+            row["hits"], _size(row["start_bytes"]), _size(row["peak_bytes"]), _size(row["end_bytes"]),
+            _size(transient), _size(grown), row["function"],
+        ),
+    )  # fmt: skip
+
+
+def _size(size_bytes: int | None) -> str | None:
+    if size_bytes is None:
+        return None
+    unit = choose_unit([size_bytes], "bytes")
+    return f"{format_number(size_bytes / unit.size)} {unit.name}"

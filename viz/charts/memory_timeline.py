@@ -1,0 +1,126 @@
+"""Memory timeline: memory in use over time."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from ...query.tables import newest_runs
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import NothingToShow
+from ..data import all_configs, build_filter, number, read_rows
+from ..marks.lines import Lines, Panel, Point
+from ..options import Backends, Configs, Models, Option, Runs, Size, Title
+from ..output.figure import Figure, compose
+from ..style.labels import common_values, distinguish
+from ..style.units import choose_unit, interval_of
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Memory over time"
+FEW = 400  # readings that are all drawn: those of a line trace are few, and most of them in a moment
+SERIES = {
+    "reading": ("source", "name", "backend", "config", "run_id", "case_id"),
+    "peak": ("source", "backend", "config"),
+}
+READINGS = "(SELECT memory_samples.*, config FROM memory_samples JOIN (SELECT run_id, config FROM run_summaries) USING (run_id))"
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    runs: Runs = (),
+    configs: Configs = (),
+    models: Models = (),
+    backends: Backends = (),
+    sources: Annotated[Sequence[str], Option("Only these: rss, cuda_allocated, nvml …")] = (),
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """Memory in use over time: a line for each source and case, from the first reading of its run on.
+
+    Of each config the newest run is drawn. Where only peaks were recorded, they are drawn as points when they were.
+
+    \b
+        bench viz memory-timeline --runs latest
+        bench viz memory-timeline --models resnet50 --sources cuda_allocated -o memory.png
+    \f
+    Raises:
+        UnknownName: The warehouse holds no such run, config, model, backend or source.
+        NothingToShow: No memory was recorded with its time.
+    """
+    chosen = {"run_id": runs or newest_runs(warehouse, "memory_samples"), "config": configs, "source": sources}
+    condition = build_filter(warehouse, READINGS, chosen)
+    cases = "(SELECT DISTINCT ON (run_id, case_id) run_id, case_id, name, backend FROM cases ORDER BY run_id, case_id, name)"
+    of_case = build_filter(warehouse, cases, {"name": models, "backend": backends})
+    readings = f"""SELECT reading.*, name, backend, epoch_us(recorded_at) / 1e6::DOUBLE AS at_s
+  FROM (SELECT * FROM {READINGS} WHERE {condition}) AS reading
+  LEFT JOIN {cases} AS own USING (run_id, case_id)
+  WHERE {of_case}"""
+    totals = {
+        statistic: (count, timed, span)
+        for statistic, count, timed, span in warehouse.rows(
+            f"SELECT statistic, count(*), count(at_s), coalesce(max(at_s) - min(at_s), 0) FROM ({readings}) GROUP BY statistic"
+        )
+    }
+    statistic = next((kind for kind in ("reading", "peak") if totals.get(kind, (0, 0, 0))[1]), None)
+    if statistic is None:
+        raise NothingToShow("no memory was recorded with its time. Measure some with: bench measure models")
+    count, timed, span = totals[statistic]
+    interval = number(interval_of(span, timed) if statistic == "reading" and timed > FEW else 1e-3)
+    sql = f"""WITH readings AS (
+  {readings}
+),
+timed AS (
+  SELECT *, floor((at_s - min(at_s) OVER (PARTITION BY run_id)) / {interval})::BIGINT AS slot
+  FROM readings
+  WHERE at_s IS NOT NULL AND statistic = '{statistic}'
+)
+SELECT config, run_id, case_id, name, backend, source, slot * {interval} AS seconds, max(size_bytes) AS most_bytes,
+  count(*) AS readings
+FROM timed
+GROUP BY config, run_id, case_id, name, backend, source, slot
+ORDER BY config, run_id, source, name, backend, case_id, slot"""
+    rows = read_rows(warehouse, sql)
+    clock, unit = (
+        choose_unit((row["seconds"] for row in rows), "s"),
+        choose_unit((row["most_bytes"] for row in rows), "bytes"),
+    )
+    form = Lines(
+        points=[
+            Point(
+                panel=0,
+                series=name,
+                x=row["seconds"] / clock.size,
+                y=row["most_bytes"],
+                tips=(row["name"], row["readings"]),
+            )
+            for row, name in zip(rows, distinguish(rows, SERIES[statistic]), strict=True)
+        ],
+        panels=[Panel(y_title="memory in use" if statistic == "reading" else "peak memory", unit=unit)],
+        x_title=clock.title("time since the first"),
+        x_zero=True,
+        joined=statistic == "reading",
+        marked=statistic == "peak" or len(rows) <= 60,
+        tips=(("case", None), (f"{statistic}s", ",d")),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )
+    return compose(
+        "memory-timeline",
+        title=title,
+        default_title=TITLE,
+        facts=[
+            *common_values(rows, ("config", "name", "backend", "source")),
+            f"{counted(timed, statistic)}" + (f", the most in {float(interval):g} s" if statistic == "reading" else ""),
+            *([f"{counted(count - timed, statistic)} without a time left out"] if count > timed else []),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "runs": list(runs), "configs": list(configs), "models": list(models), "backends": list(backends),
+            "sources": list(sources),
+        },
+        counts=[{"statistic": kind, "recorded": many, "timed": when} for kind, (many, when, _) in sorted(totals.items())],
+        total=timed,
+    )  # fmt: skip

@@ -1,0 +1,178 @@
+"""Movers: what changed between two sides, the worst and the best, with intervals."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from ...query.comparison.sides import Side, find_sides
+from ...warehouse.console.numbers import amount, counted, ratio
+from ...warehouse.errors import NothingToShow, UnknownName
+from ..data import Row, all_configs, build_filter, ends_of, read_rows, select, text, texts
+from ..marks.bars import Bar, Bars
+from ..options import Backends, Models, Option, Size, Suites, Title
+from ..output.figure import Figure, compose
+from ..style.labels import CASE, common_values, distinguish
+from ..style.units import DisplayUnit, choose_unit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+MOST = 20  # from either end
+WARM = "coalesce(phase, 'steady') NOT IN ('cold', 'warmup')"
+SURE = ("FASTER", "SLOWER", "BETTER", "WORSE")
+
+
+def draw(
+    warehouse: "Warehouse",
+    base: str,
+    candidate: str,
+    *,
+    metric: Annotated[str, Option("What to compare.")] = "latency",
+    by: Annotated[str, Option("Relative or absolute change.", type=click.Choice(["ratio", "difference"]))] = "ratio",
+    worst: Annotated[int, Option("The N that lost most.", type=click.IntRange(0))] = MOST,
+    best: Annotated[int, Option("The N that gained most.", type=click.IntRange(0))] = MOST,
+    suites: Suites = (),
+    backends: Backends = (),
+    models: Models = (),
+    margin: Annotated[float, Option("Smallest change that counts.", type=click.FloatRange(0))] = 0.02,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """What changed between two sides: the cases that lost and gained most, with 95 % intervals.
+
+    A side is a config, the beginning of a run id or of a commit, latest or latest~1, as for `bench compare`. By ratio, above
+    1 is better. A bar is hollow where the verdict is UNSURE or SAME; what only one side has stands below.
+
+    \b
+        bench viz movers main my-branch
+        bench viz movers latest~1 latest --by difference --worst 10 --best 0 -o movers.png
+    \f
+    Raises:
+        UnknownName: No run answers to a name, or nobody measured that metric, suite, backend or model.
+        NothingToShow: No case was measured by either side.
+    """
+    notes: list[str] = []
+    sides = find_sides(warehouse, base, candidate, say=notes.append)
+    macro = f"comparisons({texts(sides[0].runs)}, {texts(sides[1].runs)}, margin := {margin!r}::DOUBLE)"
+    measured = f"SELECT DISTINCT metric FROM {macro} WHERE metric IS NOT NULL ORDER BY 1"
+    known = [name for (name,) in warehouse.rows(measured)]
+    if not known:
+        raise NothingToShow("neither side measured anything that can be compared. See what they are: bench runs")
+    if metric not in known:
+        raise UnknownName("metric", metric, known, where="what both sides measured")
+    where = build_filter(warehouse, macro, {"suite": suites, "backend": backends, "name": models})
+    cases = select(
+        "* REPLACE (coalesce(case_id, name, metric) AS work_hash), NULL AS config, NULL AS run_id,"
+        " CASE WHEN better = 'lower' THEN -difference ELSE difference END AS gain",
+        macro,
+        f"metric = {text(metric)}",
+        WARM,
+        where,
+    )
+    columns = f"{', '.join(CASE)}, backend, metric, phase, unit, better, base_value, candidate_value, difference"
+    ranking = "min(ratio)" if by == "ratio" else "min(gain)"
+    sql = ends_of(
+        cases,
+        ranking,
+        f"{columns}, ratio, low, high, verdict, reason, base_status, candidate_status, case_id",
+        lowest=worst,
+        highest=best,
+    )
+    rows = read_rows(warehouse, sql)
+    verdicts = f"SELECT coalesce(verdict, 'no direction'), count(*) FROM ({cases}) GROUP BY 1 ORDER BY 1"
+    totals = dict(warehouse.rows(verdicts))
+    if not rows:
+        raise NothingToShow("no case is left to draw. Try a larger --worst or --best")
+    unit = DisplayUnit("x") if by == "ratio" else choose_unit((row["difference"] for row in rows), rows[0]["unit"])
+    cases_told = distinguish(rows, (*CASE, "phase", "backend"), always="name")
+    bars = [_bar(row, case, by) for row, case in zip(rows, cases_told, strict=True)]
+    form = Bars(
+        bars=bars,
+        title=f"{metric}, change [x, log; above 1 is better]"
+        if by == "ratio"
+        else unit.title(f"{metric}, candidate - base"),
+        unit=DisplayUnit(None) if by == "ratio" else unit,
+        ratio=by == "ratio",
+        tips=(("base", None), ("candidate", None), ("verdict", None), ("why", None)),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )
+    names = [side.name for side in sides]
+    return compose(
+        "movers",
+        title=title,
+        default_title=f"What changed from {names[0]} to {names[1]}",
+        facts=_facts(rows, bars, totals, form.cut, sides),
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "base": list(sides[0].runs), "candidate": list(sides[1].runs), "metric": metric, "by": by, "worst": worst,
+            "best": best, "suites": list(suites), "backends": list(backends), "models": list(models), "margin": margin,
+        },
+        counts=[{"verdict": verdict, "cases": count, "drawn": _drawn(rows, verdict)} for verdict, count in totals.items()],
+        total=sum(totals.values()),
+        notes=notes,
+    )  # fmt: skip
+
+
+def _bar(row: Row, case: str, by: str) -> Bar:
+    said = ratio(row["ratio"], row["low"], row["high"]) or ""
+    if by == "difference" and row["difference"] is not None:
+        sign = "+" if row["difference"] > 0 else "-" if row["difference"] < 0 else ""
+        said = f"{sign}{amount(abs(row['difference']), row['unit'])} · {said}".removesuffix(" · ")
+    low, high = _interval(row) if by == "difference" else (row["low"], row["high"])
+    return Bar(
+        row=case,
+        series=row["backend"] or "",
+        value=row["ratio"] if by == "ratio" else row["difference"],
+        low=low,
+        high=high,
+        sure=row["verdict"] in SURE,
+        note=_note(row),
+        text=said,
+        tips=(
+            amount(row["base_value"], row["unit"]), amount(row["candidate_value"], row["unit"]), row["verdict"], row["reason"],
+        ),
+    )  # fmt: skip
+
+
+def _interval(row: Row) -> tuple[float | None, float | None]:
+    """The interval of the ratio as one of the difference, the base's value held."""
+    base, low, high = row["base_value"], row["low"], row["high"]
+    if base is None or low is None or not low > 0:
+        return None, None
+    return (
+        (base / high - base, base / low - base) if row["better"] == "lower" else (base * low - base, base * high - base)
+    )
+
+
+def _note(row: Row) -> str:
+    """What stands instead of a bar: how a side failed, or that it lacks the case."""
+    if row["verdict"] == "ONLY-THERE":
+        return "gone" if row["candidate_status"] in (None, "ok") else f"now {row['candidate_status']}"
+    if row["verdict"] == "ONLY-HERE":
+        return "new" if row["base_status"] in (None, "ok") else f"was {row['base_status']}"
+    return "" if row["ratio"] is not None else "no ratio"
+
+
+def _drawn(rows: Sequence[Row], verdict: str) -> int:
+    return sum((row["verdict"] or "no direction") == verdict for row in rows)
+
+
+def _facts(
+    rows: Sequence[Row], bars: Sequence[Bar], totals: dict[str, int], cut: int, sides: Sequence[Side]
+) -> list[str]:
+    """The subtitle: the verdicts of all cases, and what is drawn of them."""
+    total = sum(totals.values())
+    hollow = sum(not bar.sure for bar in bars if bar.value is not None)
+    runs = " against ".join(counted(len(side.runs), "run") for side in sides)
+    return [
+        *common_values(rows, ("suite", "mode", "dtype", "device", "backend")),
+        f"{len(rows):,} of {counted(total, 'case')}" if len(rows) < total else f"all {counted(total, 'case')}",
+        ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(totals.items(), key=lambda item: -item[1])),
+        *([f"hollow: no change beyond doubt ({hollow:,})"] if hollow else []),
+        runs,
+        *([f"{counted(cut, 'interval')} cut off by the axis"] if cut else []),
+    ]

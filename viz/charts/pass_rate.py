@@ -1,0 +1,150 @@
+"""Pass rate: how every case ended in each of the last runs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import NothingToShow
+from ..data import Row, build_filter, lookup_command, read_rows
+from ..marks.heatmap import HeatCell, HeatMap, State
+from ..marks.run_axis import RunAxis, began, days_of
+from ..options import Backends, Configs, Models, Option, Size, Suites, Title
+from ..output.figure import Figure, compose
+from ..style.labels import CASE, common_values, distinguish
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Which cases pass"
+LAST, BOTTOM = 10, 50
+
+PASSES = State("P", "passes", "#8fd6bd")
+FAILS = State("F", "fails to run", "#eb8f6c")
+OTHER = State("X", "ended otherwise", "#d6d07e")
+ENDINGS = {  # reason that a case does not pass -> what is drawn
+    "fail_to_run": FAILS,
+    "fail_accuracy": State("A", "wrong result", "#f4c65a"),
+    "OOM": State("M", "out of memory", "#e0a0c9"),
+    "timeout": State("T", "timeout", "#8abbea"),
+    "interrupted": State("I", "interrupted", "#b9a2ea"),
+    "model_fail_to_load": State("L", "model does not load", "#dfb184"),
+}
+ALIKE = {"OOM": ("OOM",), "fail_accuracy": ("two_runs_differ",), "fail_to_run": ("run_fail",)}  # parts of reasons
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    configs: Configs = (),
+    suites: Suites = (),
+    backends: Backends = (),
+    models: Models = (),
+    last: Annotated[int, Option("Runs of each config.", type=click.IntRange(1), metavar="K")] = LAST,
+    bottom: Annotated[int, Option("The N cases that pass least.", type=click.IntRange(1))] = BOTTOM,
+    all_cases: Annotated[bool, Option("All cases.", "--all")] = False,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """How every case ended in each of the last runs, by colour and by letter.
+
+    The cases that pass least come first. An empty place is a run that did not measure the case.
+
+    \b
+        bench viz pass-rate --suites torchbench
+        bench viz pass-rate --backends inductor --last 30 --all -o passing.png
+    \f
+    Raises:
+        UnknownName: The warehouse holds no such config, suite, backend or model.
+        NothingToShow: No run judged any case.
+    """
+    where = {"config": configs, "suite": suites, "backend": backends, "name": models}
+    condition = build_filter(warehouse, "case_summaries", where)
+    cases = f"""WITH cases AS (
+  SELECT *, dense_rank() OVER (PARTITION BY config ORDER BY began_at DESC NULLS LAST, run_id DESC) AS age
+  FROM case_summaries
+  JOIN (SELECT run_id, began_at, git_commit FROM run_summaries) USING (run_id)
+  WHERE status <> 'skipped' AND {condition}
+),
+recent AS (
+  SELECT *, avg(passing::INTEGER) OVER (PARTITION BY config, case_id) AS share FROM cases WHERE age <= {last:d}
+)"""
+    limit = "" if all_cases else f"\nWHERE place <= {bottom:d}"
+    sql = f"""{cases},
+placed AS (SELECT *, dense_rank() OVER (ORDER BY share, name, backend, config, case_id) AS place FROM recent)
+SELECT config, {", ".join(CASE)}, backend, run_id, began_at, git_commit, passing, status, accuracy, reason, age, case_id
+FROM placed{limit}
+ORDER BY place, began_at NULLS FIRST, run_id"""
+    rows = read_rows(warehouse, sql)
+    if not rows:
+        raise NothingToShow("no run judged any case. Measure some with: bench measure models")
+    axis = RunAxis.of(rows) if len({row["config"] for row in rows}) == 1 else RunAxis.back(rows)
+    counts = _counts(warehouse, cases, rows)
+    results, passing, total = (sum(count[key] for count in counts) for key in ("results", "passing", "cases"))
+    called = distinguish(rows, (*CASE, "backend", "config"), always="name")
+    form = HeatMap(
+        cells=[
+            HeatCell(
+                row=case,
+                column=axis.places[row["run_id"]],
+                state=_state(row),
+                tips=(
+                    row["reason"],
+                    row["run_id"],
+                    began(row),
+                    row["git_commit"],
+                    lookup_command(row, "case_summaries"),
+                ),
+            )
+            for row, case in zip(rows, called, strict=True)
+        ],
+        columns=axis.names,
+        title=axis.title,
+        tips=("reason", "run", "began", "commit", "look it up"),
+        wanted_size=size,
+    )
+    drawn = len(set(called))
+    return compose(
+        "pass-rate",
+        title=title,
+        default_title=TITLE,
+        facts=[
+            *common_values(rows, ("config", "suite", "mode", "dtype", "device", "backend")),
+            f"{drawn:,} of {counted(total, 'case')}, those that pass least" if drawn < total else f"all {counted(total, 'case')}",
+            f"{passing / results:.0%} of {'all ' if drawn < total else ''}results pass ({passing:,} of {results:,})",
+            days_of(len(axis.places), rows),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "configs": list(configs), "suites": list(suites), "backends": list(backends), "models": list(models),
+            "last": last, "bottom": None if all_cases else bottom,
+        },
+        counts=counts,
+        total=results,
+    )  # fmt: skip
+
+
+def _counts(warehouse: "Warehouse", cases: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """By backend, what there is of its cases, drawn or not."""
+    what = "coalesce(backend, ''), count(*), count(*) FILTER (passing), count(DISTINCT (config, case_id))"
+    query = f"{cases}\nSELECT {what} FROM recent GROUP BY 1 ORDER BY 1"
+    return [
+        {
+            "backend": backend, "cases": count, "results": results, "passing": passing,
+            "drawn": sum((row["backend"] or "") == backend for row in rows),
+        }
+        for backend, results, passing, count in warehouse.rows(query)
+    ]  # fmt: skip
+
+
+def _state(row: Row) -> State:
+    """What is drawn of a result."""
+    if row["passing"]:
+        return PASSES
+    reason = str(row["reason"]).removeprefix("baseline ")
+    if reason in ENDINGS:
+        return ENDINGS[reason]
+    return next((ENDINGS[name] for name, parts in ALIKE.items() if any(part in reason for part in parts)), OTHER)

@@ -1,0 +1,172 @@
+"""Speedups: every case against its baseline, as bars hung from 1 with their intervals."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from ...query.tables import newest_runs
+from ...warehouse.console.numbers import amount, counted, ratio
+from ...warehouse.errors import NothingToShow
+from ..data import Row, all_configs, build_filter, ends_of, lookup_command, read_rows, select
+from ..marks.bars import Bar, Bars
+from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
+from ..output.figure import Figure, compose
+from ..style.labels import CASE, common_values, distinguish
+from ..style.units import DisplayUnit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Speedup over eager"
+BOTTOM = 50
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    runs: Runs = (),
+    configs: Configs = (),
+    suites: Suites = (),
+    backends: Backends = (),
+    models: Models = (),
+    bottom: Annotated[int | None, Option(f"The slowest N cases.  [default: {BOTTOM}]", type=click.IntRange(1))] = None,
+    top: Annotated[int | None, Option("The fastest N cases.", type=click.IntRange(1))] = None,
+    all_cases: Annotated[bool, Option("All cases.", "--all")] = False,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """Every case against its baseline: bars hung from 1 on a logarithmic axis, with 95 % intervals.
+
+    A bar is hollow where its interval holds 1, or where there is none. A case that failed stands below with its status.
+    Of each config the newest run is drawn.
+
+    \b
+        bench viz speedups
+        bench viz speedups --backends inductor --all -o speedups.png
+    \f
+    Raises:
+        UnknownName: The warehouse holds no such run, config, suite, backend or model.
+        NothingToShow: No case was measured against a baseline.
+    """
+    where = {
+        "run_id": runs or newest_runs(warehouse, "speedups"), "config": configs, "suite": suites, "backend": backends,
+        "name": models,
+    }  # fmt: skip
+    condition = build_filter(warehouse, "speedups", where)
+    chosen = _chosen(bottom, top, all_cases)
+    columns = f"config, {', '.join(CASE)}, backend, baseline_ns, candidate_ns, speedup, low, high, n, status, accuracy, passing"
+    cases = select("*", "speedups", "status <> 'skipped'", condition)
+    sql = ends_of(cases, "min(speedup)", f"{columns}, run_id, case_id", lowest=chosen["bottom"], highest=chosen["top"])
+    rows = read_rows(warehouse, sql)
+    counts = _counts(warehouse, condition, rows)
+    if not rows and counts:
+        raise NothingToShow("all cases were skipped. See why with: bench cases")
+    if not rows:
+        raise NothingToShow("no case was measured against a baseline. Measure some with: bench measure models")
+    bars = _bars(rows)
+    form = Bars(
+        bars=bars,
+        title="speedup over eager [x, log]",
+        unit=DisplayUnit(None),
+        ratio=True,
+        tips=(("eager", None), ("backend", None), ("accuracy", None), ("look it up", None)),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )
+    return compose(
+        "speedups",
+        title=title,
+        default_title=TITLE,
+        facts=_facts(rows, bars, counts, chosen, form.cut),
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "runs": list(runs), "configs": list(configs), "suites": list(suites), "backends": list(backends),
+            "models": list(models), "bottom": chosen["bottom"], "top": chosen["top"],
+        },
+        counts=counts,
+        total=sum(count["cases"] for count in counts),
+    )  # fmt: skip
+
+
+Chosen = dict[str, int | None]  # how many cases from the bottom and from the top; both None: all
+
+
+def _chosen(bottom: int | None, top: int | None, all_cases: bool) -> Chosen:
+    if all_cases:
+        return {"bottom": None, "top": None}
+    return {"bottom": BOTTOM if bottom is None and top is None else bottom, "top": top}
+
+
+def _counts(warehouse: "Warehouse", condition: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """By backend, what became of its cases."""
+    counted_rows = (
+        "count(*), count(*) FILTER (NOT passing AND status <> 'skipped'), count(*) FILTER (status = 'skipped')"
+    )
+    query = f"SELECT backend, {counted_rows} FROM speedups WHERE {condition} GROUP BY backend ORDER BY backend"
+    drawn = Counter(row["backend"] for row in rows)
+    return [
+        {"backend": backend, "cases": cases, "skipped": skipped, "failed": failed, "drawn": drawn[backend]}
+        for backend, cases, failed, skipped in warehouse.rows(query)
+    ]
+
+
+def _bars(rows: Sequence[Row]) -> list[Bar]:
+    cases = distinguish(rows, CASE, always="name")
+    series = distinguish(rows, ("backend", "config", "run_id"))
+    return [
+        Bar(
+            row=case,
+            series=whose,
+            value=row["speedup"],
+            low=row["low"],
+            high=row["high"],
+            sure=row["low"] is not None and (row["low"] > 1 or row["high"] < 1),
+            note=_note(row),
+            text=ratio(row["speedup"], row["low"], row["high"], row["n"]) or "",
+            tips=(
+                amount(row["baseline_ns"], "ns"),
+                amount(row["candidate_ns"], "ns"),
+                row["accuracy"],
+                lookup_command(row, "speedups"),
+            ),
+        )
+        for row, case, whose in zip(rows, cases, series, strict=True)
+    ]
+
+
+def _note(row: Row) -> str:
+    """How the case ended, where it did not end well."""
+    if row["status"] != "ok":
+        return str(row["status"])
+    return "" if row["passing"] or row["accuracy"] is None else str(row["accuracy"])
+
+
+def _facts(
+    rows: Sequence[Row], bars: Sequence[Bar], counts: Sequence[dict[str, Any]], chosen: Chosen, cut: int
+) -> list[str]:
+    """The subtitle: what is drawn of what, what failed, and what hollow means."""
+    measured = [bar for bar in bars if bar.value is not None]
+    crossing = sum(not bar.sure for bar in measured if bar.low is not None)
+    unknown = sum(bar.low is None for bar in measured)
+    total = sum(count["cases"] - count["skipped"] for count in counts)
+    ends = [
+        f"the {most} {which}" for most, which in ((chosen["bottom"], "slowest"), (chosen["top"], "fastest")) if most
+    ]
+    failed = sum(count["failed"] for count in counts)
+    skipped = sum(count["skipped"] for count in counts)
+    drawn = f"all {counted(total, 'result')}" if total > 1 else "the only result"
+    if len(bars) < total:
+        drawn = f"{len(bars):,} of {counted(total, 'result')}, {' and '.join(ends)}"
+    return [
+        *common_values(rows, ("config", "suite", "mode", "dtype", "device")),
+        drawn,
+        *([f"{failed:,} failed"] if failed else []),
+        *([f"{skipped:,} skipped"] if skipped else []),
+        *([f"hollow: the 95 % interval holds 1 ({crossing:,})"] if crossing else []),
+        *([f"{'hollow: ' if not crossing else ''}no interval is known ({unknown:,})"] if unknown else []),
+        *([f"{counted(cut, 'interval')} cut off by the axis"] if cut else []),
+    ]

@@ -1,0 +1,95 @@
+"""Step breakdown: where the time of a scheduler step goes."""
+
+from typing import TYPE_CHECKING
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import NothingToShow
+from ..data import Row, build_filter, read_rows, select
+from ..marks.stacked_bars import Stack, Stacks
+from ..options import Configs, Size, Title
+from ..output.figure import Figure, compose
+from ..style.labels import common_values
+from ..style.units import choose_unit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Where the time of a scheduler step goes"
+PARTS = ("model run", "scheduling", "anything else")
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    configs: Configs = (),
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """Mean time of a scheduler step, split into the model's run, scheduling and the rest.
+
+    Taken over all steps, like the view of this name; nothing is trimmed or filtered.
+
+    \b
+        bench viz step-breakdown
+        bench viz step-breakdown --configs A B -o steps.png
+    \f
+    Raises:
+        UnknownName: No such config has steps.
+        NothingToShow: There are no steps, or none has a time.
+    """
+    sql = select(
+        "config, steps, mean_schedule_ms, mean_model_run_ms, mean_step_ms, schedule_share, tokens_per_second,"
+        " mean_tokens, mean_batch_size, prefill_share, mean_waiting, mean_running, mean_kv_cache_usage, mean_budget_use",
+        "step_breakdown",
+        build_filter(warehouse, "step_breakdown", {"config": configs}),
+        order="config",
+    )
+    rows = read_rows(warehouse, sql)
+    if not rows:
+        raise NothingToShow("no scheduler steps in the store. Load some with: bench ingest NAME:PATH")
+    timed = [row for row in rows if row["mean_model_run_ms"] is not None or row["mean_schedule_ms"] is not None]
+    if not timed:
+        raise NothingToShow(
+            'no scheduler step says how long it took. See them with: bench sql "FROM schedule_chunks LIMIT 5"'
+        )
+    stacks = [_stack(row) for row in timed]
+    unit = choose_unit((sum(part or 0 for part in stack.parts) for stack in stacks), "ms")
+    form = Stacks(
+        stacks=stacks,
+        parts=PARTS,
+        title=unit.title("mean time of a step"),
+        unit=unit,
+        tips=(
+            ("tokens per second", ",.0f"),
+            ("tokens per step", ",.0f"),
+            ("requests per step", ",.1f"),
+            ("steps", ",d"),
+        ),
+        wanted_size=size,
+    )
+    silent = len(rows) - len(timed)
+    return compose(
+        "step-breakdown",
+        title=title,
+        default_title=TITLE,
+        facts=[*common_values(rows, ("config",)), f"mean of {counted(sum(row['steps'] for row in timed), 'step')}"],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={"configs": list(configs)},
+        counts=[{"config": row["config"], "steps": row["steps"]} for row in rows],
+        notes=[f"{counted(silent, 'config')} without any time left out"] if silent else (),
+    )
+
+
+def _stack(row: Row) -> Stack:
+    schedule, model, whole = row["mean_schedule_ms"], row["mean_model_run_ms"], row["mean_step_ms"]
+    rest = None if whole is None else max(0.0, whole - (schedule or 0) - (model or 0))
+    share = "" if row["schedule_share"] is None else f"{row['schedule_share']:.1%} scheduling"
+    rate = "" if row["tokens_per_second"] is None else f"{row['tokens_per_second']:,.0f} tokens/s"
+    return Stack(
+        row=row["config"],
+        parts=(model, schedule, rest),
+        text=", ".join(part for part in (share, rate) if part),
+        tips=(row["tokens_per_second"], row["mean_tokens"], row["mean_batch_size"], row["steps"]),
+    )

@@ -1,0 +1,144 @@
+"""Throughput: tokens per second of scheduler steps over their tokens, under the roofs of the fitted cost model."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ...query.cost.model import CostModel
+from ...warehouse.console.numbers import counted
+from ...warehouse.console.tables import shorten
+from .. import step_filter
+from ..data import Row, all_configs, read_rows
+from ..marks import cost_curves
+from ..marks.lines import Lines, Panel, Point
+from ..marks.overlays import FittedCurve
+from ..options import Size, Title
+from ..output.figure import Figure, compose
+from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepConfigs, Trim
+from ..style.labels import common_values, printable
+from ..style.units import DisplayUnit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Throughput of scheduler steps"
+PER_OCTAVE = 4  # groups of steps to each doubling of their tokens
+_TOLD = 3  # configs that the subtitle has room for
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    configs: StepConfigs = (),
+    trim: Trim = TRIM,
+    max_schedule_ms: MaxScheduleMs = MAX_SCHEDULE_MS,
+    max_model_run_ms: MaxModelRunMs = MAX_MODEL_RUN_MS,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """Tokens per second of scheduler steps over their tokens, with what bounds them: a roofline.
+
+    Points are medians of steps of about so many tokens, with the middle 90 %. Roofs are those of the cost model that bench
+    cost-model fits: reading the weights bounds small steps, computing large ones.
+
+    \b
+        bench viz throughput --configs A B
+        bench viz throughput --configs A -o roofline.png
+    \f
+    Raises:
+        UnknownName: The warehouse holds no such config.
+        NothingToShow: No step is left to draw.
+    """
+    steps = step_filter.choose_steps(
+        warehouse, configs, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms
+    )
+    counts = step_filter.count_lines(warehouse, steps)
+    sql = f"""SELECT config, median(tokens)::DOUBLE AS tokens, count(*) AS steps,
+  median(tokens / model_run_ms * 1000) AS tokens_per_second,
+  quantile_cont(tokens / model_run_ms * 1000, 0.05) AS low, quantile_cont(tokens / model_run_ms * 1000, 0.95) AS high,
+  avg(batch_size) AS mean_batch_size, sum(tokens)::DOUBLE AS sum_tokens, sum(model_run_ms) AS sum_ms
+FROM runtime_vs_tokens({steps.arguments()})
+WHERE tokens > 0 AND model_run_ms > 0 AND isfinite(model_run_ms)
+GROUP BY config, floor(log2(tokens) * {PER_OCTAVE})
+ORDER BY config, tokens"""
+    rows = read_rows(warehouse, sql)
+    if not rows:
+        raise step_filter.nothing_left(steps, counts)
+    drawn = list(dict.fromkeys(row["config"] for row in rows))
+    models = {config: model for config, model in cost_curves.models(warehouse, steps).items() if config in drawn}
+    for config, count in counts.items():
+        own = sum(row["steps"] for row in rows if row["config"] == config)
+        count |= {"incomplete": count["kept"] - own, "kept": own, "drawn": own}
+    form = Lines(
+        points=[
+            Point(
+                panel=0, series=row["config"], x=row["tokens"], y=row["tokens_per_second"], low=row["low"], high=row["high"],
+                tips=(row["steps"], row["mean_batch_size"]),
+            )
+            for row in rows
+        ],
+        panels=[Panel(y_title="throughput", unit=DisplayUnit("tokens/s"))],
+        x_title="scheduled tokens per step",
+        log_x=True,
+        log_y=True,
+        joined=False,
+        curves=[curve for config, model in models.items() for curve in _roofs(config, model, rows)],
+        tips=(("steps", ",d"), ("their mean requests", ",.1f")),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )  # fmt: skip
+    return compose(
+        "throughput",
+        title=title,
+        default_title=TITLE,
+        facts=[
+            *common_values(rows, ("config",)),
+            f"median and middle 90 % of {counted(sum(row['steps'] for row in rows), 'step')}",
+            *_told(models, rows),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters=steps.parameters(),
+        counts=[
+            {"config": config, **count, "fit": cost_curves.brief(models[config]) if config in models else "no steps"}
+            for config, count in counts.items()
+        ],
+        total=sum(row["steps"] for row in rows),
+    )
+
+
+def _roofs(config: str, model: CostModel, rows: Sequence[Row]) -> Iterator[FittedCurve]:
+    """The fitted curve, and what bounds it: as fast as weights are read, as fast as tokens are computed."""
+    tokens = [row["tokens"] for row in rows if row["config"] == config]
+    few, many = min(tokens), max(tokens)
+    line = tuple((at, at / ms * 1000) for at, _, ms, _, _ in model.line() if few <= at <= many and ms > 0)
+    if len(line) > 1:
+        yield FittedCurve(series=config, points=line)
+    peak = 1e6 / model.per_token_us.value if model.per_token_us else None
+    if model.floor_ms:
+        per_token = 1000 / model.floor_ms.value
+        end = many if peak is None else min(many, peak / per_token)
+        if few < end:
+            yield FittedCurve(series=config, points=((few, few * per_token), (end, end * per_token)), roof=True)
+    if peak:
+        yield FittedCurve(series=config, points=((few, peak), (many, peak)), roof=True)
+
+
+def _told(models: cost_curves.Models, rows: Sequence[Row]) -> list[str]:
+    """How much of what computing allows is achieved, and from where on it could be."""
+    told = []
+    for config, model in models.items():
+        own = [row for row in rows if row["config"] == config]
+        achieved = sum(row["sum_tokens"] for row in own) / sum(row["sum_ms"] for row in own) * 1000
+        name = f"{shorten(printable(config), 10)}: " if len(models) > 1 else ""
+        if model.per_token_us is None:
+            told.append(f"{name}{achieved:,.0f} tokens/s, no roof: {model.reason or model.status}")
+            continue
+        most, low, high = (
+            1e6 / value for value in (model.per_token_us.value, model.per_token_us.high, model.per_token_us.low)
+        )
+        told.append(
+            f"{name}{achieved:,.0f} tokens/s, {achieved / most:.0%} of its most, {most:,.0f} (95 % {low:,.0f}–{high:,.0f})"
+        )
+    dashed = ["dashed: roofs of the cost model"] if any(m.floor_ms or m.per_token_us for m in models.values()) else []
+    return [*(told if len(told) <= _TOLD else []), *dashed]

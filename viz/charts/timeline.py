@@ -1,0 +1,139 @@
+"""Timeline: the queue, the cache and the tokens per second of a scheduler, over time."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...query.tables import newest_runs
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import NothingToShow
+from ..data import Row, all_configs, build_filter, number, read_rows
+from ..marks.lines import Lines, Panel, Point
+from ..options import Configs, Runs, Size, Title
+from ..output.figure import Figure, compose
+from ..style.labels import common_values, distinguish
+from ..style.units import DisplayUnit, choose_unit, interval_of
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Scheduler over time"
+GAP = 3  # intervals without a step that make a gap
+PANELS = {  # column -> its panel
+    "waiting": Panel(title="waiting requests, most in the interval", y_title="requests", unit=DisplayUnit(None)),
+    "running": Panel(title="running requests, mean", y_title="requests", unit=DisplayUnit(None)),
+    "cache_percent": Panel(title="KV cache in use, most in the interval", y_title="in use", unit=DisplayUnit("%")),
+    "tokens_per_second": Panel(title="tokens per second that steps took", y_title="tokens/s", unit=DisplayUnit(None)),
+}
+AT = "coalesce(clock_s, epoch_us(recorded_at) / 1e6::DOUBLE)"
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    runs: Runs = (),
+    configs: Configs = (),
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """Waiting and running requests, cache use and tokens per second of scheduler steps, over time.
+
+    Of each config the newest run is drawn, from its first step on, in intervals.
+
+    \b
+        bench viz timeline --configs A B
+        bench viz timeline --runs latest -o timeline.png
+    \f
+    Raises:
+        UnknownName: The warehouse holds no such run or config.
+        NothingToShow: There are no steps, or none says when it was.
+    """
+    stepped = "(SELECT run_id, config FROM run_summaries WHERE steps > 0)"
+    condition = build_filter(warehouse, stepped, {"run_id": runs or newest_runs(warehouse, stepped), "config": configs})
+    steps = f"""SELECT config, run_id, {AT} AS at_s, waiting, running, kv_cache_usage,
+    coalesce(list_sum(chunk_sizes)::DOUBLE, total_tokens) AS tokens,
+    coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) AS step_ms
+  FROM schedule_chunks JOIN {stepped} USING (run_id)
+  WHERE {condition}"""
+    span = "coalesce(max(at_s) - min(at_s), 0)"
+    totals = warehouse.rows(
+        f"SELECT config, count(*), count(at_s), {span} FROM ({steps}) GROUP BY config, run_id ORDER BY ALL"
+    )
+    if not totals:
+        raise NothingToShow("no scheduler steps in the store. Load some with: bench ingest NAME:PATH")
+    if not any(timed for _, _, timed, _ in totals):
+        raise NothingToShow(
+            "no scheduler step says when it was. Draw them over their tokens: bench viz runtime-vs-tokens"
+        )
+    interval = interval_of(max(span for *_, span in totals), max(timed for _, _, timed, _ in totals))
+    sql = f"""WITH steps AS (
+  {steps}
+),
+timed AS (
+  SELECT *, floor((at_s - min(at_s) OVER (PARTITION BY run_id)) / {number(interval)})::BIGINT AS place
+  FROM steps
+  WHERE isfinite(at_s)
+)
+SELECT config, run_id, place, place * {number(interval)} AS seconds, count(*) AS steps, max(waiting) AS waiting,
+  avg(running) AS running, 100 * max(kv_cache_usage) AS cache_percent,
+  1000 * sum(tokens) FILTER (step_ms > 0) / sum(step_ms) FILTER (step_ms > 0 AND tokens IS NOT NULL) AS tokens_per_second
+FROM timed
+GROUP BY config, run_id, place
+ORDER BY config, run_id, place"""
+    rows = read_rows(warehouse, sql)
+    unit = choose_unit((row["seconds"] for row in rows), "s")
+    points, panels = _points(rows, unit)
+    if not points:
+        raise NothingToShow("no scheduler step says what waited, ran or was scheduled.")
+    form = Lines(
+        points=points,
+        panels=panels,
+        x_title=unit.title("time since the first step"),
+        x_zero=True,
+        marked=len(rows) <= 60,
+        tips=(("steps", ",d"),),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )
+    without = sum(every - timed for _, every, timed, _ in totals)
+    return compose(
+        "timeline",
+        title=title,
+        default_title=TITLE,
+        facts=[
+            *common_values(rows, ("config",)),
+            f"{counted(sum(row['steps'] for row in rows), 'step')} in intervals of {interval:g} s",
+            *(["dotted: no step for a while"] if any(point.stretch for point in points) else []),
+            *([f"{counted(without, 'step')} without a clock left out"] if without else []),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={"runs": list(runs), "configs": list(configs), "interval_s": interval},
+        counts=[{"config": config, "steps": every, "timed": timed} for config, every, timed, _ in totals],
+        total=sum(every for _, every, _, _ in totals),
+    )
+
+
+def _points(rows: Sequence[Row], unit: DisplayUnit) -> tuple[list[Point], list[Panel]]:
+    """The points of every panel that has any; a while without steps begins another stretch."""
+    series = distinguish(rows, ("config", "run_id"), always="config")
+    points: list[Point] = []
+    panels: list[Panel] = []
+    for column, panel in PANELS.items():
+        found: list[Point] = []
+        last: dict[str, int] = {}
+        stretch: dict[str, int] = {}
+        for row, name in zip(rows, series, strict=True):
+            if row[column] is None:
+                continue
+            if row["place"] - last.get(name, row["place"]) > GAP:
+                stretch[name] = stretch.get(name, 0) + 1
+            last[name] = row["place"]
+            found.append(
+                Point(panel=len(panels), series=name, x=row["seconds"] / unit.size, y=row[column], stretch=stretch.get(name, 0),
+                      tips=(row["steps"],))
+            )  # fmt: skip
+        if found:
+            points += found
+            panels.append(panel)
+    return points, panels

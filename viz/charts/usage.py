@@ -1,0 +1,215 @@
+"""Usage: time or memory of models over sequence length or batch size."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import BenchError, NothingToShow, UnknownName
+from ..data import Row, all_configs, build_filter, lookup_command, read_rows, text
+from ..marks.lines import Lines, Panel, Point
+from ..options import Backends, Configs, Models, Option, Size, Title
+from ..output.figure import Figure, compose
+from ..style.labels import common_values, distinguish, printable
+from ..style.units import DisplayUnit, choose_unit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+METRICS = {  # what is asked for -> the condition on cells, best first
+    "time": ("metric = 'latency' AND unit = 'ns' AND coalesce(phase, 'steady') = 'steady'", "1"),
+    "memory": (
+        "unit = 'bytes' AND metric IN ('memory', 'cuda_allocated_peak', 'rss_growth_peak', 'rss_peak')",
+        "list_position(['memory', 'cuda_allocated_peak', 'rss_growth_peak', 'rss_peak'], metric)",
+    ),
+}
+AXES = {  # x axis -> column, title, the other axis, what its values are called
+    "sequence-length": ("sequence_length", "sequence length [tokens]", "batch_size", "bsz"),
+    "batch-size": ("batch_size", "batch size [samples]", "sequence_length", "len"),
+}
+SERIES = ("name", "config", "backend", "dtype", "mode", "device", "parameters")
+RELATIVE = ("name", "backend", "config", "dtype", "mode", "device")  # axes on which a series to divide by is looked up
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    metric: Annotated[
+        str | None,
+        Option("What to draw.  [default: time, memory where there is no time]", type=click.Choice(list(METRICS))),
+    ] = None,
+    x: Annotated[str, Option("The x axis.", type=click.Choice(list(AXES)))] = "sequence-length",
+    configs: Configs = (),
+    models: Models = (),
+    backends: Backends = (),
+    modes: Annotated[Sequence[str], Option("Only inference, or only training.")] = (),
+    short_names: Annotated[Sequence[str], Option("What to call the models, in the order of --models.")] = (),
+    no_log: Annotated[bool, Option("Linear axes from 0 rather than logarithmic ones.")] = False,
+    relative_to: Annotated[
+        str | None, Option("Divide by this model, backend or config at the same sizes.", metavar="NAME")
+    ] = None,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """Time or memory of models over sequence length or batch size.
+
+    A line for each model and value of the other axis, on logarithmic axes. Of each case the newest value is drawn.
+
+    \b
+        bench viz usage --models bert gpt2 -o time.png
+        bench viz usage --metric memory --x batch-size --relative-to eager
+    \f
+    Raises:
+        UnknownName: The warehouse holds no such config, model, backend or mode.
+        NothingToShow: Nothing was measured over that axis.
+    """
+    if short_names and len(short_names) != len(models):
+        raise BenchError(
+            f"{counted(len(models), 'model')} and {counted(len(short_names), 'short name')}. Give each of --models one."
+        )
+    where = build_filter(warehouse, "series", {"config": configs, "name": models, "backend": backends, "mode": modes})
+    column, x_title, other, called = AXES[x]
+    wanted = [metric] if metric else list(METRICS)
+    for metric in wanted:
+        sql = _sql(warehouse, metric, where, column, relative_to)
+        if rows := read_rows(warehouse, sql):
+            break
+    else:
+        raise _nothing(warehouse, wanted, where, x)
+    failed = _failed(warehouse, METRICS[metric][0], f"{where} AND {column} IS NOT NULL")
+    names = dict(zip(models, short_names, strict=False))
+    labelled = [{**row, "name": names.get(row["name"], row["name"])} for row in rows]
+    series = [
+        label if row[other] is None else f"{label} - {called}: {row[other]}"
+        for label, row in zip(distinguish(labelled, SERIES, always="name"), rows, strict=True)
+    ]
+    shown = [
+        (row, name) for row, name in zip(rows, series, strict=True) if no_log or (row[column] > 0 and row["value"] > 0)
+    ]
+    hidden = len(rows) - len(shown)
+    if not shown:
+        raise NothingToShow(f"all {hidden:,} values are 0 or less. Draw them on linear axes: bench viz usage --no-log")
+    unit = DisplayUnit("x") if relative_to else choose_unit((row["value"] for row, _ in shown), rows[0]["unit"])
+    what = f"{metric} relative to {printable(relative_to)}" if relative_to else metric
+    form = Lines(
+        points=[_point(row, name, column) for row, name in shown],
+        panels=[Panel(y_title=what, unit=unit)],
+        x_title=x_title,
+        x_zero=True,
+        log_x=not no_log,
+        log_y=not no_log,
+        dashed=True,
+        tips=(("samples", ",d"), ("measured as", None), ("look it up", None)),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )
+    return compose(
+        "usage",
+        title=title,
+        default_title=_title(metric, labelled, relative_to),
+        facts=[
+            *common_values(rows, ("config", "backend", "dtype", "device")),
+            f"{len(shown)} of {counted(len(rows), 'result')}" if hidden else counted(len(rows), "result"),
+            *([f"failed: {', '.join(f'{status} {count}' for status, count in failed.items())}"] if failed else []),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "metric": metric, "x": x, "configs": list(configs), "models": list(models), "backends": list(backends),
+            "modes": list(modes), "log": not no_log, "relative_to": relative_to,
+        },
+        counts=[
+            {"config": config, "results": len(own), "drawn": sum(row["config"] == config for row, _ in shown)}
+            for config in dict.fromkeys(row["config"] for row in rows)
+            for own in [[row for row in rows if row["config"] == config]]
+        ],
+        notes=[f"{counted(hidden, 'value')} not above 0: no place on a logarithmic axis; see --no-log"] if hidden else (),
+    )  # fmt: skip
+
+
+def _sql(warehouse: "Warehouse", metric: str, where: str, column: str, relative_to: str | None) -> str:
+    """The newest value of each case; relative to another, divided by what that has at the same place."""
+    condition, preference = METRICS[metric]
+    kept = f"{where} AND {column} IS NOT NULL"
+    newest = f"""WITH newest AS (
+  SELECT config, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, unit, n, value,
+    low, high, run_id, case_id
+  FROM series
+  WHERE {condition}
+  QUALIFY row_number() OVER (PARTITION BY config, case_id ORDER BY {preference}, position DESC, value DESC) = 1
+)"""
+    order = "ORDER BY name, config, backend, dtype, mode, device, parameters, batch_size, sequence_length, case_id"
+    if relative_to is None:
+        return f"{newest}\nSELECT * FROM newest\nWHERE {kept}\n{order}"
+    axis = _axis_of(warehouse, relative_to)
+    others = [name for name in (*RELATIVE, "batch_size", "sequence_length", "parameters") if name != axis]
+    same = " AND ".join(f"side.{name} IS NOT DISTINCT FROM base.{name}" for name in others)
+    return f"""{newest}
+SELECT side.* REPLACE (side.value / base.value AS value, NULL::DOUBLE AS low, NULL::DOUBLE AS high, 'ratio' AS unit)
+FROM (SELECT * FROM newest WHERE {kept}) AS side
+JOIN newest AS base ON {same}
+WHERE base.{axis} = {text(relative_to)} AND side.{axis} IS DISTINCT FROM base.{axis} AND base.value > 0
+{order}"""
+
+
+def _axis_of(warehouse: "Warehouse", name: str) -> str:
+    """On which axis a series to divide by is found."""
+    known: list[str] = []
+    for axis in RELATIVE:
+        values = [str(value) for (value,) in warehouse.rows(f"SELECT DISTINCT {axis} FROM series ORDER BY 1")]
+        if name in values:
+            return axis
+        known += values
+    raise UnknownName("model, backend or config", name, known)
+
+
+def _failed(warehouse: "Warehouse", measured: str, where: str) -> dict[str, int]:
+    """By status, how many of these cases failed and never left such a value."""
+    query = (
+        f"SELECT status, count(DISTINCT (config, case_id)) FROM case_outcomes WHERE {where}"
+        " AND kind = 'performance' AND status NOT IN ('ok', 'skipped', 'unknown')"
+        f" AND (config, case_id) NOT IN (SELECT (config, case_id) FROM series WHERE {measured})"
+        " GROUP BY status ORDER BY status"
+    )
+    return dict(warehouse.rows(query))
+
+
+def _nothing(warehouse: "Warehouse", wanted: Sequence[str], where: str, x: str) -> NothingToShow:
+    """Why nothing is there to draw."""
+    measured = " OR ".join(f"({METRICS[metric][0]})" for metric in wanted)
+    ((here,),) = warehouse.rows(f"SELECT count(*) FROM series WHERE ({measured}) AND {where}")
+    other = next(axis for axis in AXES if axis != x)
+    if here:
+        return NothingToShow(
+            f"none of {counted(here, 'result')} can be drawn over {x}. Try: bench viz usage --x {other}"
+        )
+    if failed := _failed(warehouse, measured, where):
+        return NothingToShow(
+            f"{counted(sum(failed.values()), 'case')} failed and none left a value. See them with: bench cases"
+        )
+    return NothingToShow(
+        f"no {' or '.join(wanted)} was measured. Measure some with: bench measure models --sequence-lengths 64 128"
+    )
+
+
+def _point(row: Row, series: str, column: str) -> Point:
+    return Point(
+        panel=0,
+        series=series,
+        x=row[column],
+        y=row["value"],
+        low=row["low"],
+        high=row["high"],
+        tips=(row["n"], row["metric"], lookup_command(row, "series")),
+    )
+
+
+def _title(metric: str, rows: Sequence[Row], relative_to: str | None) -> str:
+    """As the scripts that these files come from say it: `Time usage for inference A vs. B`."""
+    models = list(dict.fromkeys(str(row["name"]) for row in rows))
+    modes = {row["mode"] for row in rows}
+    mode = f" for {next(iter(modes))}" if len(modes) == 1 and None not in modes else ""
+    of = " vs. ".join(models) if len(models) <= 4 else f"of {len(models)} models"
+    return f"{metric.capitalize()} usage{mode}{f' relative to {relative_to},' if relative_to else ''} {of}"

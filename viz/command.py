@@ -1,0 +1,116 @@
+"""`bench viz`: one command for each chart, and `explain`."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..warehouse.console.options import format_option
+from ..warehouse.console.tables import write_rows
+from ..warehouse.errors import UnknownName
+
+if TYPE_CHECKING:
+    from .output.figure import Figure
+
+# name -> short help. Each is a module of that name with a function `draw`; static, so that help imports none.
+CHARTS = {
+    "runtime-vs-tokens": "Model run time of each scheduler step over its tokens.",
+    "distribution": "The samples of a case on several sides, with their medians.",
+    "history": "Geometric mean, pass rate, compile time and memory over the last runs.",
+    "latency-vs-batch": "Model run time of steps of about so many tokens, over their requests.",
+    "compile-time": "How long each backend took to compile each case.",
+    "memory-lines": "Memory of each source line of a traced program: before it, kept, and transient.",
+    "memory-timeline": "Memory in use over time, by source and case.",
+    "movers": "What changed between two sides: the worst and the best, with intervals.",
+    "pass-rate": "How every case ended in each of the last runs.",
+    "query": "The rows of any query as points, lines, bars, or in a Vega-Lite spec of your own.",
+    "speedups": "Every case against its baseline, with 95 % intervals.",
+    "step-breakdown": "Where the time of a scheduler step goes.",
+    "throughput": "Tokens per second of scheduler steps over their tokens, under the roofs of the cost model.",
+    "timeline": "Queue, cache use and tokens per second of a scheduler over time.",
+    "usage": "Time or memory of models over sequence length or batch size.",
+}
+
+
+class Charts(click.Group):
+    """The group of charts: knows them by name, and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The charts, then what is asked of a file."""
+        return [*CHARTS, *self.commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the chart."""
+        if cmd_name not in CHARTS:
+            return super().get_command(ctx, cmd_name)
+        from .options import chart_command
+
+        return chart_command(cmd_name, draw_of(cmd_name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest chart when there is none by that name."""
+        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            raise UnknownName("chart", args[0], self.list_commands(ctx), cure="List them with: bench viz list")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the static one-line helps."""
+        own = {name: command.get_short_help_str(limit=80) for name, command in self.commands.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl([*CHARTS.items(), *own.items()])
+
+
+@click.group(cls=Charts)
+def viz() -> None:
+    """Draw charts of queries: into files, or without -o as text.
+
+    \b
+        bench viz runtime-vs-tokens --configs A B
+        bench viz runtime-vs-tokens --configs A B -o chart.png -o chart.html
+        bench viz explain chart.png
+    """
+
+
+@viz.command(name="list")
+@format_option
+def listed(fmt: str) -> None:
+    """List the charts: what each is for, and a command that draws it.
+
+    \b
+        bench viz list
+        bench viz list --format markdown
+    """
+    write_rows(["chart", "use", "command"], [(name, use, example(name)) for name, use in CHARTS.items()], fmt)
+
+
+def draw_of(name: str) -> "Callable[..., Figure]":
+    """Import a chart."""
+    draw: Callable[..., Figure] = importlib.import_module(f".charts.{name.replace('-', '_')}", __package__).draw
+    return draw
+
+
+def example(name: str) -> str:
+    """The first command that a chart's help has to paste."""
+    return next(
+        line.strip() for line in str(draw_of(name).__doc__).splitlines() if line.strip().startswith(f"bench viz {name}")
+    )
+
+
+@viz.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--sql", is_flag=True, help="Print only the query, ready for: bench sql")
+def explain(file: Path, sql: bool) -> None:
+    """Say what a chart file was drawn from: query, parameters, counts, hash of the data.
+
+    \b
+        bench viz explain chart.png
+        bench sql "$(bench viz explain chart.png --sql)"
+    """
+    from .output.provenance import read
+
+    provenance = read(file)
+    click.echo(provenance.sql if sql else provenance.explain())

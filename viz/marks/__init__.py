@@ -1,0 +1,1 @@
+"""What charts are drawn with: points, lines, bars, panels, legends."""

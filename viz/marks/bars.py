@@ -1,0 +1,288 @@
+"""Bars, one below the other, hung from 1 on a logarithmic axis or standing on 0, with their intervals."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ...warehouse.console.tables import shorten, width
+from ..style import theme
+from ..style.interaction import Tip, fade_others, params, tooltip
+from ..style.labels import labels, printable
+from ..style.plot_area import PlotArea
+from ..style.terminal import coloured, pad
+from ..style.units import DisplayUnit, extent, format_number, log_ticks
+from .legend import Legend
+
+WIDTH = 6.0  # inches
+_ROW, _SERIES = 0.17, 0.1  # inches of a row, and of every further series in it
+_FRAME = 1.15  # inches of title and axis
+_BESIDE_ROWS = 0.62  # of the width
+_ABREAST = 6  # series that colour tells apart in one row
+_GREY = "#7d858e"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One bar."""
+
+    row: str  # what stands beside it; bars of one row differ in their series
+    series: str
+    value: float | None  # None: there is only the note
+    low: float | None = None  # ends of its interval
+    high: float | None = None
+    sure: bool = True  # filled; hollow otherwise
+    note: str = ""  # stands at its end: a status
+    text: str = ""  # the value as people read it, with its doubt
+    tips: tuple[Any, ...] = ()  # what else a tooltip tells
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bars:
+    """The form; `bars` from top to bottom."""
+
+    bars: Sequence[Bar]
+    title: str  # of the axis
+    unit: DisplayUnit  # of the axis
+    ratio: bool  # hung from 1 on a logarithmic axis; otherwise standing on 0
+    tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a bar's `tips`
+    all_configs: Sequence[str] = ()  # configs of the store, whose looks are settled
+    wanted_size: tuple[float, float] | None = None  # inches the user wants
+
+    @cached_property
+    def size(self) -> tuple[float, float]:
+        """Inches: what the rows need."""
+        needed = _FRAME + self._below + len(self.rows) * (_ROW + _SERIES * (self._abreast - 1))
+        return WIDTH, round(max(1.5, needed), 2)
+
+    @property
+    def _below(self) -> float:
+        """Inches of the legend, where there is one."""
+        return 0.0 if self._crowded else self.legend.inches
+
+    @cached_property
+    def legend(self) -> Legend:
+        """One entry for each series."""
+        names = list(dict.fromkeys(bar.series for bar in self.bars))
+        return Legend.fitting(names, self.wanted_size, share=_BESIDE_ROWS, all_configs=self.all_configs)
+
+    @cached_property
+    def _crowded(self) -> bool:
+        """Whether a row would hold more series than can be told apart by colour: each then has a row of its own."""
+        return len(self.legend.labels) > _ABREAST
+
+    @cached_property
+    def _abreast(self) -> int:
+        """Bars that a row has room for: one for each series, if any row has two."""
+        return len(self.legend.labels) if len(self.rows) < len(self.bars) else 1
+
+    @cached_property
+    def rows(self) -> dict[str, str]:
+        """Label of each row, by name, from top to bottom."""
+        names = list(dict.fromkeys(map(self._row, self.bars)))
+        return labels(names, max(10, int((self.wanted_size or (WIDTH,))[0] * 5.5)))
+
+    def _row(self, bar: Bar) -> str:
+        return f"{bar.row} · {bar.series}" if self._crowded else bar.row
+
+    @cached_property
+    def base(self) -> float:
+        """Where bars begin."""
+        return 1.0 if self.ratio else 0.0
+
+    @cached_property
+    def domain(self) -> tuple[float, float]:
+        """Ends of the axis: all bars, and as much of their intervals as leaves the bars to be seen."""
+        values = [v for bar in self.bars if (v := self._shown(bar.value)) is not None]
+        ends = [v for bar in self.bars for v in map(self._shown, (bar.low, bar.high)) if v is not None]
+        low, high = extent([*values, self.base], ends, zero=not self.ratio, log=self.ratio)
+        if any(bar.note and bar.value is not None for bar in self.bars):  # which stands beyond the bar
+            room = 0.14 * (math.log(high / low) if self.ratio else high - low)
+            if self._rightwards(low, high):
+                return low, high * math.exp(room) if self.ratio else high + room
+            return low / math.exp(room) if self.ratio else low - room, high
+        return low, high
+
+    def _rightwards(self, low: float, high: float) -> bool:
+        """Whether there is more room at the right of the base, where notes then stand."""
+        return high * low >= 1 if self.ratio else high + low >= 0
+
+    @property
+    def cut(self) -> int:
+        """How many intervals reach past the axis."""
+        low, high = self.domain
+        return sum((self._shown(b.low) or low) < low or (self._shown(b.high) or high) > high for b in self.bars)
+
+    def _shown(self, value: float | None) -> float | None:
+        """A value in the axis's unit; None where the axis has no place for it."""
+        return None if value is None or (self.ratio and value <= 0) else value / self.unit.size
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """Every series, and how it is called in the data."""
+        return [(printable(name), label) for name, label in self.legend.labels.items()]
+
+    drawn_fields = ("row", "series", "value", "low", "high", "sure", "note", "at")
+
+    @cached_property
+    def fields(self) -> dict[str, list[Any]]:
+        """One entry a bar."""
+        low, high = self.domain
+        spans = [(self._shown(bar.low), self._shown(bar.high)) for bar in self.bars]
+        ends = [(max(a, low), min(b, high)) if a is not None and b is not None else (None, None) for a, b in spans]
+        values = [self._shown(bar.value) for bar in self.bars]
+        outer = max if self._rightwards(low, high) else min
+        return {
+            "row": [self.rows[self._row(bar)] for bar in self.bars],
+            "series": [self.legend.labels[bar.series] for bar in self.bars],
+            "value": values,
+            "low": [a for a, _ in ends],
+            "high": [b for _, b in ends],
+            "sure": [bar.sure for bar in self.bars],
+            "note": [printable(bar.note) for bar in self.bars],
+            "at": [
+                outer(x for x in (self.base, value, *span) if x is not None)
+                for value, span in zip(values, ends, strict=True)
+            ],
+            "name": [printable(bar.row) for bar in self.bars],
+            "whose": [printable(bar.series) for bar in self.bars],
+            "said": [bar.text or bar.note for bar in self.bars],
+            **{f"t{i}": [bar.tips[i] for bar in self.bars] for i in range(len(self.tips))},
+        }
+
+    def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
+        """Bars, whiskers, and notes in layers."""
+        low, high = self.domain
+        area = self._plot_area(size, head)
+        axis: dict[str, Any] = {"labelOverlap": True, "labelSeparation": 3}
+        if self.ratio:
+            axis |= {"values": area.ticks(low, high, across=True), "labelExpr": "format(datum.value, ',~r') + 'x'"}
+        scale = {"type": "log" if self.ratio else "linear", "domain": [low, high], "nice": False}
+        x = {"type": "quantitative", "title": area.title(self.title, across=True), "scale": scale, "axis": axis}
+        colour = self.legend.encodings("series")["color"]
+        if self._crowded:
+            colour["legend"] = None
+        right = self._rightwards(low, high)
+        note: dict[str, Any] = {"align": "left" if right else "right", "dx": 4 if right else -4, "color": theme.FAILED}
+        if not interactive:
+            note |= {"fontSize": area.letters(theme.NOTE, len(self.rows) * self._abreast)}
+        bar = {
+            "x": {**x, "field": "value"},
+            "x2": {"datum": self.base},
+            "color": colour,
+            "stroke": colour,
+            "fillOpacity": {"condition": {"test": "datum.sure", "value": 1}, "value": 0.12},
+        }
+        layers: list[dict[str, Any]] = [
+            {"mark": {"type": "rule", "color": _GREY}, "data": {"values": [{}]}, "encoding": {"x": {**x, "datum": self.base}}},
+            {"name": "bars", "mark": {"type": "bar", "strokeWidth": 0.8}, "encoding": bar},
+            {"mark": "rule", "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+            *(
+                {"mark": {"type": "tick", "height": 6 if interactive else 4}, "encoding": {"x": {**x, "field": end}}}
+                for end in ("low", "high")
+            ),
+            {
+                "mark": {"type": "text", **note},
+                "encoding": {"x": {**x, "field": "at"}, "text": {"field": "note", "type": "nominal"}},
+            },
+        ]  # fmt: skip
+        rows = self._rows_encoding({} if interactive else area.names(len(self.rows)))
+        for layer in layers:
+            if "data" not in layer:
+                layer["encoding"] |= rows
+        if not interactive:
+            return {"layer": layers}
+        tips: list[Tip] = [("name", "case", None), ("whose", "series", None), ("said", self.title, None)]
+        tips += [(f"t{i}", title, form) for i, (title, form) in enumerate(self.tips)]
+        for layer in layers:
+            if "data" not in layer:
+                layer["encoding"] |= {"opacity": fade_others("series", 0.08)}
+        layers[1]["encoding"] |= {"tooltip": tooltip(tips)}
+        layers[-1]["encoding"] |= {"tooltip": tooltip(tips)}
+        return {"params": params("series", zoom=False, views=["bars"]), "layer": layers}
+
+    def _plot_area(self, size: tuple[float, float], head: float) -> PlotArea:
+        beside = [] if self._crowded else self.legend.beside
+        return PlotArea.of(size, head, below=self._below, beside=beside, rows=list(self.rows.values()))
+
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """Names of rows, and of series."""
+        return self._plot_area(size, head).unnamed(len(self.rows)) + ([] if self._crowded else self.legend.left_out)
+
+    def _rows_encoding(self, labelled: dict[str, Any]) -> dict[str, Any]:
+        domain = list(self.rows.values())
+        axis = {"title": None, "ticks": False, "domain": False, "grid": False, "labelLimit": 0, **labelled}
+        row = {
+            "field": "row",
+            "type": "nominal",
+            "sort": None,
+            "scale": {"domain": domain, "padding": 0.25},
+            "axis": axis,
+        }
+        if self._abreast == 1:
+            return {"y": row}
+        series = list(self.legend.labels.values())
+        return {
+            "y": row,
+            "yOffset": {
+                "field": "series",
+                "type": "nominal",
+                "sort": None,
+                "bandPosition": 0.5,
+                "scale": {"domain": series, "paddingInner": 0.12},
+            },
+        }
+
+    def text(self, columns: int, rows: int, colour: bool) -> list[str]:
+        """A line for each bar: its name, its series, the bar and the value with its doubt."""
+        names, series = self.rows, self.legend.labels
+        many = len(series) > 1 and not all(bar.series in self._row(bar) for bar in self.bars)
+        name_room = min(28, max(map(width, names.values())))
+        series_room = min(16, max(map(width, series.values()))) if many else 0
+        text_room = max(width(self._text_of(bar)) for bar in self.bars)
+        across = max(12, columns - name_room - series_room - text_room - (6 if many else 4))
+        index = {name: i for i, name in enumerate(series)}
+        gap = " " * (name_room + (series_room + 2 if many else 0) + 2)
+        lines = [gap + self._ruler(across), gap + shorten(self.title, columns - len(gap))]
+        for bar in self.bars:
+            whose = pad(shorten(series[bar.series], series_room), series_room) + "  " if many else ""
+            drawn = coloured(self._drawn(bar, across), index[bar.series], colour)
+            name = pad(shorten(names[self._row(bar)], name_room), name_room)
+            lines.append(f"{name}  {whose}{drawn}  {self._text_of(bar)}".rstrip())
+        return lines
+
+    def _text_of(self, bar: Bar) -> str:
+        return printable(" ".join(part for part in (bar.text, bar.note) if part))
+
+    def _place(self, value: float, across: int) -> int:
+        low, high = (math.log(end) for end in self.domain) if self.ratio else self.domain
+        at = (math.log(value) if self.ratio else value) - low
+        return min(across - 1, max(0, round(at / (high - low) * (across - 1))))
+
+    def _drawn(self, bar: Bar, across: int) -> str:
+        cells = [" "] * across
+        base, value = self._place(self.base, across), self._shown(bar.value)
+        low, high = self._shown(bar.low), self._shown(bar.high)
+        if low is not None and high is not None:
+            for at in range(self._place(low, across), self._place(high, across) + 1):
+                cells[at] = "─"
+        if value is not None:
+            end = self._place(value, across)
+            for at in range(min(base, end), max(base, end) + 1):
+                cells[at] = "█" if bar.sure else "░"
+        cells[base] = "┃" if cells[base] == " " else cells[base]
+        return "".join(cells)
+
+    def _ruler(self, across: int) -> str:
+        """The axis's numbers, as many as have room."""
+        low, high = self.domain
+        ticks = [1.0, *log_ticks(low, high)] if self.ratio else [0.0, high / 2, high]
+        cells, taken = [" "] * (across + 8), -1
+        for tick in sorted(ticks):
+            label = f"{tick:,g}x" if self.ratio else format_number(tick)
+            at = max(0, self._place(tick, across) - len(label) // 2)
+            if at > taken:
+                cells[at : at + len(label)] = label
+                taken = at + len(label)
+        return "".join(cells).rstrip()

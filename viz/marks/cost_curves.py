@@ -1,0 +1,122 @@
+"""Fitted cost models as a layer over scheduler steps: the curve, its interval, and where steps turn compute-bound."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...query.cost.model import CostModel, FittedParameter, fit
+from ..data import number
+from ..style.interaction import fade_others, tooltip
+from ..style.labels import printable
+from ..style.terminal import TextSeries
+from .legend import Legend
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+    from ..step_filter import StepFilter
+
+Models = Mapping[str, CostModel]  # by config
+_HALO, _INK = "white", "#1f2328"  # a line in a config's colour would be lost among its points
+
+
+def models(warehouse: "Warehouse", steps: "StepFilter") -> dict[str, CostModel]:
+    """The cost model of each config, as `bench cost-model` fits it: slow steps are outliers to it, and are not filtered."""
+    return {model.config: model for model in fit(warehouse, configs=steps.configs, trim=steps.trim)}
+
+
+def brief(model: CostModel) -> str:
+    """The model in one line, each number with half of its 95 % interval; else why there is none."""
+    if model.curve is None:
+        return f"no fit: {model.reason}"
+    floor, token, knee = (
+        estimate and f"{_doubtful(estimate)} {unit}"
+        for estimate, unit in (
+            (model.floor_ms, "ms"), (model.per_token_us, "µs/token"), (model.knee_tokens, "on"),
+        )
+    )  # fmt: skip
+    slope = f"{token} from {knee}" if token and knee else token
+    told = [part for part in (floor, slope) if part] + ([model.status] if model.status != "ok" else [])
+    return ", ".join(told + ([] if model.r2 is None else [f"R² {model.r2:.3f}"]))
+
+
+def _doubtful(estimate: FittedParameter) -> str:
+    """A value and half of its interval, to the first digit of that."""
+    half = (estimate.high - estimate.low) / 2
+    places = min(max(0, -math.floor(math.log10(half))), 9) if half > 0 else 3
+    return f"{estimate.value:,.{places}f}±{half:,.{places}f}"
+
+
+def expression(models: Models, configs: tuple[str, ...]) -> str:
+    """SQL of the fitted time of a step: config is its place in `configs`, from 1; x its tokens."""
+    cases = [
+        f"WHEN {place} THEN step_cost_ms(x, batch_size, {', '.join(map(number, dataclasses.astuple(model.curve)))})"
+        for place, model in ((configs.index(config) + 1, model) for config, model in models.items())
+        if model.curve is not None
+    ]
+    return f"CASE drawn.config {' '.join(cases)} END" if cases else "NULL::DOUBLE"
+
+
+def layers(
+    models: Models, legend: Legend, axes: dict[str, Any], *, interactive: bool, coloured: bool
+) -> list[dict[str, Any]]:
+    """The curves over the points, with their intervals; a ring and the interval below it where steps turn compute-bound.
+
+    Args:
+        models: Those of configs in the legend.
+        legend: Of the points.
+        axes: Encodings of x and y of the points, whose titles and scales are shared.
+        interactive: Whether they can be pointed at.
+        coloured: Whether lines have the colours of their configs, rather than that of ink.
+    """
+    of_config = {**legend.encodings("of")["color"], "legend": None} if coloured else {"value": _INK}
+    larger = 1.6 if interactive else 1.0
+    x, y = ({**axes[axis], "field": axis} for axis in "xy")
+    alone = {"opacity": fade_others("of", 0.05)} if interactive else {}
+    curve = {"data": {"values": _curves(models, legend)}}
+    knee = {"data": {"values": _knees(models, legend)}}
+    by_config = {"x": x, "y": y, "detail": {"field": "of", "type": "nominal"}, **alone}
+    line = {"type": "line", "clip": True, "interpolate": "monotone"}
+    tips = tooltip([("of", "config", None), ("said", "cost model", None)])
+    told = {"tooltip": tips} if interactive else {}
+    return [
+        {**curve, "mark": {"type": "area", "clip": True, "opacity": 0.25},
+         "encoding": {**by_config, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "fill": of_config}},
+        {**curve, "mark": {**line, "strokeWidth": 2.6 * larger, "stroke": _HALO}, "encoding": by_config},
+        {**curve, "mark": {**line, "strokeWidth": 1.2 * larger}, "encoding": {**by_config, "stroke": of_config, **told}},
+        {**knee, "mark": {"type": "rule", "clip": True, "strokeWidth": 3 * larger},
+         "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "stroke": of_config, **alone}},
+        {**knee, "mark": {"type": "point", "filled": False, "fill": _HALO, "clip": True, "strokeWidth": 1.6 * larger,
+         "size": 40 * larger**2, "opacity": 1, "shape": "circle"},
+         "encoding": {"x": x, "y": y, "stroke": of_config, **alone, **told}},
+    ]  # fmt: skip
+
+
+def _curves(models: Models, legend: Legend) -> list[dict[str, Any]]:
+    return [
+        {"of": legend.labels[config], "x": tokens, "y": ms, "low": low, "high": high, "said": brief(model)}
+        for config, model in models.items()
+        for tokens, _, ms, low, high in model.line()
+    ]
+
+
+def _knees(models: Models, legend: Legend) -> list[dict[str, Any]]:
+    """Where steps turn compute-bound, on the curve at the batch it is drawn for."""
+    return [
+        {
+            "of": legend.labels[config], "x": knee.value, "low": knee.low, "high": knee.high,
+            "y": model.predict(knee.value, min(knee.value, round(model.typical_batch_size or 0))), "said": brief(model),
+        }
+        for config, model in models.items()
+        if (knee := model.knee_tokens) is not None
+    ]  # fmt: skip
+
+
+def series(models: Models) -> list[TextSeries]:
+    """The curves in characters."""
+    lines = {printable(config): list(model.line()) for config, model in models.items()}
+    return [
+        TextSeries(f"cost model of {config}", [row[0] for row in line], [row[2] for row in line], mark="━")
+        for config, line in lines.items()
+        if line
+    ]

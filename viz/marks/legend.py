@@ -1,0 +1,134 @@
+"""Where a legend stands so that it hides no point, and the labels that fit there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.console.tables import width
+from ..output.figure import SIZE
+from ..style import theme
+from ..style.labels import ems, labels, printable
+from ..style.palette import DASHES, MARKERS, styles
+
+_PER_INCH = 15  # characters of an 8 pt label
+_LETTER = _PER_INCH * theme.LABEL / theme.POINTS_PER_INCH  # of a usual one to the size of the font
+_ROW_INCHES = 0.165
+_MOST_ROWS = 8  # more are a reason to shorten names
+_SHORT = 30  # columns a name that is shortened is worth
+_LEAST = 13  # columns of an entry, where there is little room
+_BESIDE, _BELOW = 0.55, 0.26  # of a figure's height, where the user gives it
+_ENDLESS = 1e6
+_ELSE = 1.1  # inches of a title and an axis
+_AXIS = 10  # characters that the labels of a vertical axis take: a legend below begins where the plot does
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """One entry for each config: beside the plot where names are short and few, else below it in columns."""
+
+    orient: str
+    columns: int
+    labels: dict[str, str]  # by config, in drawing order
+    all_configs: Sequence[str] = ()  # configs of the store from the oldest on, whose looks are settled
+    scale: float = 1.0  # of its letters
+    limit: int = 0  # places, where there are fewer than entries; the last then says how many more there are
+
+    @classmethod
+    def fitting(
+        cls,
+        configs: Sequence[str],
+        wanted_size: tuple[float, float] | None = None,
+        *,
+        share: float = 1.0,
+        below: bool = False,
+        all_configs: Sequence[str] = (),
+    ) -> "Legend":
+        """The legend for these configs.
+
+        Args:
+            configs: In drawing order.
+            wanted_size: Inches of the figure that the user wants. Of that height the legend takes no more than its share.
+            share: Of the width of the figure that the plot has.
+            below: Whether it stands in no case beside the plot.
+            all_configs: Configs of the store from the oldest on, whose looks are settled.
+        """
+        inches, high = wanted_size or (SIZE[0], _ENDLESS)
+        scale = theme.scale_of(inches)
+        row = _ROW_INCHES * scale
+        wider = max([1.0, *(_LETTER * ems(name) / max(1, width(name)) for name in map(printable, configs))])
+        wide = any(width(config) > len(config) for config in configs)
+        wider = max(wider, theme.WIDER) if wide else wider
+        across = inches * share * _PER_INCH / wider / scale
+        longest = max((width(printable(config)) for config in configs), default=0)
+        beside = min(18, high * _BESIDE / row)
+        if longest <= across * 0.25 and len(configs) <= beside and not below:
+            return cls("right", 1, labels(configs, max(8, int(across * 0.25))), all_configs, scale)
+        across -= _AXIS
+        columns = int(max(1, min(8 if below else 4, len(configs), across // (longest + 5))))
+        if len(configs) > _MOST_ROWS * columns:
+            columns = max(columns, int(across // _SHORT))
+        rows = max(1, int(high * _BELOW / row))
+        if len(configs) > rows * columns:
+            columns = max(columns, min(int(across // _LEAST), -(-len(configs) // rows)))
+        if len(configs) > rows * columns and not below:  # no name is left out while the plot is the larger part
+            rows = max(rows, int((high - _ELSE) / 2 / row))
+        limit = rows * columns if rows * columns < len(configs) else 0
+        return cls(
+            "bottom",
+            columns,
+            labels(configs, max(7, int(across / columns) - (6 if wide else 4))),
+            all_configs,
+            scale,
+            limit,
+        )
+
+    @property
+    def inches(self) -> float:
+        """Height it adds below the plot."""
+        entries = self.limit or (len(self.labels) if len(self.labels) > 1 else 0)
+        return -(-entries // self.columns) * _ROW_INCHES * self.scale if self.orient == "bottom" else 0
+
+    @property
+    def beside(self) -> list[str]:
+        """What it writes beside the plot."""
+        return list(self.labels.values()) if self.orient == "right" and len(self.labels) > 1 else []
+
+    @property
+    def left_out(self) -> list[str]:
+        """What it has no room for."""
+        missing = len(self.labels) - self.limit + 1 if self.limit else 0
+        return [f"{counted(missing, 'name')} of the legend"] if missing else []
+
+    def encodings(self, field: str, *, colour: bool = True) -> dict[str, Any]:
+        """Vega-Lite colour and shape for that field; one legend for both, none for a single config."""
+        looks = self._looks
+        domain = list(self.labels.values())
+        most = {"symbolLimit": self.limit} if self.limit else {}
+        legend = (
+            {"title": None, "orient": self.orient, "columns": self.columns, "labelLimit": 0, **most}
+            if len(domain) > 1
+            else None
+        )
+        encoding = {"field": field, "type": "nominal", "legend": legend}
+        shape = {**encoding, "scale": {"domain": domain, "range": [looks[config][1] for config in self.labels]}}
+        if not colour:
+            return {"shape": shape} if len(domain) > 1 else {}
+        return {
+            "color": {**encoding, "scale": {"domain": domain, "range": [looks[config][0] for config in self.labels]}},
+            **({"shape": shape} if len(domain) > 1 else {}),
+        }
+
+    def strokes(self, field: str) -> dict[str, Any]:
+        """Vega-Lite colour of lines without markers, and dashes where there are more of them than colours; one legend."""
+        colour, looks = self.encodings(field)["color"], self._looks
+        alike = len({colour for colour, _ in looks.values()}) < len(looks)
+        longer = {"symbolSize": 90} if alike else {}  # as long as the height of a row allows, for the dashes to be seen
+        legend = colour["legend"] and {**colour["legend"], "symbolType": "stroke", "symbolStrokeWidth": 2, **longer}
+        dashes = [DASHES[MARKERS.index(looks[config][1])] for config in self.labels]
+        dash = {**colour, "legend": legend, "scale": {**colour["scale"], "range": dashes}}
+        return {"color": {**colour, "legend": legend}, **({"strokeDash": dash} if alike else {})}
+
+    @property
+    def _looks(self) -> dict[str, tuple[str, str]]:
+        return styles(list(self.labels), self.all_configs)

@@ -1,0 +1,319 @@
+"""Lines with points, intervals and gaps, in one panel or in several."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ...warehouse.console.tables import shorten, width
+from ..output.figure import SIZE
+from ..style import terminal, theme
+from ..style.interaction import Tip, fade_others, params, tooltip
+from ..style.labels import labels, printable
+from ..style.plot_area import PlotArea
+from ..style.units import DisplayUnit, extent, format_number
+from .legend import Legend
+from .overlays import FittedCurve, Level, curve_layers, level_layers
+from .panels import Grid
+
+_PLOT = 1.35  # inches of height of a panel among others
+_FEW = 400  # points that are marked large
+_NUMBERS = {
+    "labelExpr": "format(datum.value, ',~r')"
+}  # as they are, where d3 would round them to the distance of ticks
+_TICKS = 12  # whole numbers on the x axis that all get a tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One point of a line."""
+
+    panel: int
+    series: str
+    x: float  # in the unit of the axis, or the place of its name
+    y: float
+    low: float | None = None  # ends of its interval
+    high: float | None = None
+    stretch: int = 0  # points of one stretch are joined by a solid line; a dotted one bridges the gap to the next
+    tips: tuple[Any, ...] = ()  # what else a tooltip tells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One plot."""
+
+    y_title: str
+    unit: DisplayUnit  # of its values
+    title: str = ""
+    zero: bool = True  # whether its axis begins at 0, where it is not logarithmic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """The form; points in drawing order."""
+
+    points: Sequence[Point]
+    panels: Sequence[Panel]
+    x_title: str
+    x_names: tuple[str, ...] = ()  # of the places 0, 1, 2 … on an axis of names
+    x_zero: bool = False  # whether the x axis begins at 0, where it is not logarithmic
+    x_time: bool = False  # whether x is milliseconds since 1970, UTC
+    log_x: bool = False
+    log_y: bool = False
+    columns: int = 1  # of panels
+    dashed: bool = False
+    marked: bool = True  # whether points are, rather than lines alone
+    joined: bool = True  # whether lines are drawn at all
+    levels: Sequence[Level] = ()
+    curves: Sequence[FittedCurve] = ()  # of the first panel
+    sparklines: bool = False  # in characters: a row for each line rather than a plot for each panel
+    tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a point's `tips`
+    all_configs: Sequence[str] = ()  # configs of the store, whose looks are settled
+    wanted_size: tuple[float, float] | None = None  # inches the user wants
+    drawn_fields: tuple[str, ...] = field(default=("panel", "series", "x", "y", "low", "high", "stretch"), init=False)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Where the panels go."""
+        titled = any(panel.title for panel in self.panels)
+        return Grid.of(len(self.panels), self.columns, titled=titled, wanted_size=self.wanted_size)
+
+    @cached_property
+    def legend(self) -> Legend:
+        """One entry for each series."""
+        names = list(dict.fromkeys(point.series for point in self.points))
+        return Legend.fitting(names, self.wanted_size, below=len(self.panels) > 1, all_configs=self.all_configs)
+
+    @cached_property
+    def size(self) -> tuple[float, float]:
+        """Inches: those of every chart for one panel, what they need for several."""
+        if len(self.panels) == 1:
+            return SIZE[0], round(SIZE[1] + self.legend.inches, 2)
+        return SIZE[0], self.grid.inches(_PLOT, self.legend)
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """Every series, and how it is called in the data."""
+        return [(printable(name), label) for name, label in self.legend.labels.items()]
+
+    @cached_property
+    def _places(self) -> list[str]:
+        """The names of the places on the x axis, no two alike."""
+        places = [name if name not in self.x_names[:i] else f"{name} #{i}" for i, name in enumerate(self.x_names)]
+        return list(labels(places, 16).values())
+
+    def _at(self, x: float) -> Any:
+        return self._places[int(x)] if self.x_names else x
+
+    @cached_property
+    def fields(self) -> dict[str, list[Any]]:
+        """One entry a point."""
+        shown = [(self.panels[point.panel].unit, point) for point in self.points]
+        return {
+            "panel": [point.panel for point in self.points],
+            "series": [self.legend.labels[point.series] for point in self.points],
+            "x": [self._at(point.x) for point in self.points],
+            "y": [unit.of(point.y) for unit, point in shown],
+            "low": [unit.of(point.low) for unit, point in shown],
+            "high": [unit.of(point.high) for unit, point in shown],
+            "stretch": [point.stretch for point in self.points],
+            "whose": [printable(point.series) for point in self.points],
+            **{f"t{i}": [point.tips[i] for point in self.points] for i in range(len(self.tips))},
+        }
+
+    def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
+        """One layered view, or a grid of them."""
+        several, beside = len(self.panels) > 1, self.legend.beside
+        area = PlotArea.of(size, head, below=self.legend.inches, beside=beside)
+        if several:
+            area = self.grid.plot_area(size, head, self.legend, interactive=interactive)
+        views = [self._view(place, interactive, area) for place in range(len(self.panels))]
+        marks = [f"marks{place}" for place in range(len(views))]
+        if len(views) == 1:
+            return {
+                **views[0],
+                **({"params": params("series", zoom=not self.x_names, views=marks)} if interactive else {}),
+            }
+        spec = self.grid.spec(views, area, size=size, head=head, legend=self.legend, interactive=interactive)
+        return {**spec, "params": params("series", zoom=False, views=marks)} if interactive else spec
+
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """Names of lines."""
+        return self.legend.left_out
+
+    def _view(self, place: int, interactive: bool, area: PlotArea) -> dict[str, Any]:
+        """One panel: gaps dotted, stretches solid, intervals, points, levels."""
+        panel, larger = self.panels[place], 1.6 if interactive else 1.0
+        clip = interactive or self._beyond(place)  # which costs an image 50 ms a layer
+        dot = 24 if len(self.points) <= _FEW else 9
+        axes = {"x": self._x_encoding(place, area), "y": self._y_encoding(place, area)}
+        looks = self.legend.encodings("series")
+        colour = {**looks["color"], "legend": None}
+        alone = {"opacity": fade_others("series", 0.06)} if interactive else {}
+        line = {"type": "line", "strokeWidth": round(1.1 * larger, 2), "clip": interactive}
+        joined = {**axes, "stroke": colour, **alone}
+        marks: list[dict[str, Any]] = [
+            {"mark": {**line, "strokeDash": [1, 2.5]}, "encoding": joined},
+            {
+                "mark": {**line, **({"strokeDash": [4, 2.5]} if self.dashed else {})},
+                "encoding": {**joined, "detail": {"field": "stretch", "type": "nominal"}},
+            },
+            {
+                "mark": {"type": "rule", "clip": clip},
+                "encoding": {**axes, "y": {**axes["y"], "field": "low"}, "y2": {"field": "high"}, "stroke": colour, **alone},
+            },
+            {
+                "name": f"marks{place}",
+                "mark": {"type": "point", "filled": True, "opacity": 1, "size": round(dot * larger**2)},
+                "encoding": {**axes, **looks, **alone, **({"tooltip": self._tooltip(panel)} if interactive else {})},
+            },
+        ]  # fmt: skip
+        wanted = [
+            any(p.stretch for p in self.points),
+            self.joined,
+            any(p.low is not None for p in self.points),
+            self.marked,
+        ]
+        layers = [layer for layer, want in zip(marks, wanted, strict=True) if want]
+        if not self.marked:  # the lines themselves are what one points at, and what the legend shows
+            layers[-1] |= {"name": f"marks{place}"}
+            layers[-1]["encoding"].pop("stroke")
+            layers[-1]["encoding"] |= self.legend.strokes("series")
+        if len(self.panels) > 1:
+            layers = [{"transform": [{"filter": f"datum.panel === {place}"}], **layer} for layer in layers]
+        levels = [level for level in self.levels if level.panel == place]
+        layers += level_layers(levels, axes, self.legend, panel.unit, self._at)
+        layers += curve_layers(self.curves, axes, self.legend, panel.unit, larger, clip) if place == 0 else []
+        told = " · ".join(part for part in (panel.title, self.grid.dense and panel.unit.title(panel.y_title)) if part)
+        look = theme.panel_title(1.45 if interactive else area.scale)
+        title = {"title": {"text": area.heading(told), **look}} if told else {}
+        return {**title, "layer": layers, "resolve": {"legend": {"stroke": "independent"}}}  # that of the points stays
+
+    def _tooltip(self, panel: Panel) -> list[dict[str, Any]]:
+        tips: list[Tip] = [("whose", "series", None)]
+        if not self.x_time:  # which is told as text among the others
+            tips += [("x", self.x_title, None if self.x_names else ",~g")]
+        tips += [("y", panel.unit.title(panel.y_title), ",.4~g")]
+        return tooltip([*tips, *((f"t{i}", title, form) for i, (title, form) in enumerate(self.tips))])
+
+    def _x_encoding(self, place: int, area: PlotArea) -> dict[str, Any]:
+        lowest = self.grid.lowest(place, len(self.panels))
+        title = area.title(self.x_title, across=True) if lowest else None
+        told: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 3, "labels": lowest or not self.grid.dense}
+        if self.x_names:
+            axis = {**told, "labelAngle": 0, "grid": False}
+            scale = {"type": "point", "domain": self._places, "padding": 0.4}
+            return {"field": "x", "type": "ordinal", "title": title, "sort": None, "scale": scale, "axis": axis}
+        low, high = self._x_domain
+        if self.x_time:
+            scale = {"type": "utc", "domain": [low, high], "nice": False}
+            return {
+                "field": "x",
+                "type": "temporal",
+                "title": title,
+                "scale": scale,
+                "axis": told,
+            }
+        present = sorted({point.x for point in self.points})
+        ticks: dict[str, Any] = {"values": area.ticks(low, high, across=True)} if self.log_x else {"tickCount": 10}
+        if len(present) <= _TICKS and not any(x % 1 for x in present):
+            ticks = {"values": present}
+        scale = {"type": "log" if self.log_x else "linear", "domain": [low, high], "nice": False}
+        return {
+            "field": "x",
+            "type": "quantitative",
+            "title": title,
+            "scale": scale,
+            "axis": {**_NUMBERS, **told, **ticks},
+        }
+
+    @cached_property
+    def _x_domain(self) -> tuple[float, float]:
+        values = [point.x for point in self.points]
+        return extent(values, (), zero=self.x_zero, log=self.log_x)
+
+    def _ends(self, place: int) -> list[float]:
+        """Of the intervals of a panel, and of its curves."""
+        own = [point for point in self.points if point.panel == place]
+        ends = [end for point in own for end in (point.low, point.high) if end is not None]
+        return ends + [y for curve in self.curves for _, y in curve.points if place == 0]
+
+    def _y_domain(self, place: int) -> tuple[float, float]:
+        panel = self.panels[place]
+        values = [point.y for point in self.points if point.panel == place]
+        low, high = extent(values, self._ends(place), zero=panel.zero, log=self.log_y)
+        return low / panel.unit.size, high / panel.unit.size
+
+    def _beyond(self, place: int) -> bool:
+        """Whether an interval or a curve goes on where the y axis of its panel ends."""
+        (low, high), size = self._y_domain(place), self.panels[place].unit.size
+        return any(not low <= end / size <= high for end in self._ends(place))
+
+    def _y_encoding(self, place: int, area: PlotArea) -> dict[str, Any]:
+        panel = self.panels[place]
+        low, high = self._y_domain(place)
+        ticks = {**_NUMBERS, "values": area.ticks(low, high, across=False)} if self.log_y else {"tickCount": 5}
+        scale = {"type": "log" if self.log_y else "linear", "domain": [low, high], "nice": False}
+        title = None if self.grid.dense else area.title(panel.unit.title(panel.y_title), across=False) or None
+        return {
+            "field": "y",
+            "type": "quantitative",
+            "title": title,
+            "scale": scale,
+            "axis": {**ticks, "labelOverlap": True},
+        }
+
+    def text(self, columns: int, rows: int, colour: bool) -> list[str]:
+        """Every panel below the other, then the legend."""
+        if self.sparklines:
+            return self._sparklines(columns, colour)
+        several = len(self.panels) > 1
+        names = list(self.legend.labels.items())
+        lines: list[str] = []
+        drawn: list[terminal.TextSeries] = []
+        for place, panel in enumerate(self.panels):
+            own = [point for point in self.points if point.panel == place]
+            drawn = []
+            for name, label in names:
+                mine = [point for point in own if point.series == name]
+                drawn.append(terminal.TextSeries(label, [p.x for p in mine], [p.y / panel.unit.size for p in mine]))
+            x = terminal.Axis(self.x_title, 0, max(1, len(self._places) - 1), names=tuple(self._places))
+            if not self.x_names:
+                x = terminal.Axis(self.x_title, *self._x_domain, log=self.log_x, time=self.x_time)
+            y_title = panel.unit.title(panel.y_title)
+            y = terminal.Axis(
+                " · ".join(part for part in (panel.title, y_title) if part), *self._y_domain(place), log=self.log_y
+            )
+            lines += terminal.plot(
+                drawn,
+                x,
+                y,
+                columns=columns,
+                rows=max(5, rows // 2) if several else rows,
+                colour=colour,
+                joined=self.joined,
+            )
+            lines += [""]
+        return [*lines, *terminal.legend(drawn, columns, colour)]
+
+    def _sparklines(self, columns: int, colour: bool) -> list[str]:
+        """A row for each line: its name, its course with gaps, its last value and the range of all."""
+        names = list(self.legend.labels)
+        room = min(32, max(map(width, self.legend.labels.values())))
+        lines = []
+        for place, panel in enumerate(self.panels):
+            title = panel.unit.title(panel.y_title)
+            lines.append(shorten(" · ".join(part for part in (panel.title, title) if part), columns))
+            for index, name in enumerate(names):
+                own = {p.x: p.y / panel.unit.size for p in self.points if (p.panel, p.series) == (place, name)}
+                if not own:
+                    continue
+                course = [own.get(x) for x in range(len(self._places))][-max(8, columns - room - 34) :]
+                drawn = terminal.coloured(
+                    terminal.sparkline(course, min(own.values()), max(own.values())), index, colour
+                )
+                label = terminal.pad(shorten(self.legend.labels[name], room), room)
+                span = f"{format_number(min(own.values()))} to {format_number(max(own.values()))}"
+                lines.append(f"  {label}  {drawn}  {format_number(own[max(own)])}  ({span})")
+            lines.append("")
+        return [*lines, f"{self._places[0]} … {self._places[-1]}, {self.x_title}"]

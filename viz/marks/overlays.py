@@ -1,0 +1,77 @@
+"""What is drawn over lines as data of its own: levels between change points, and what a model says."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..style.units import DisplayUnit
+from .legend import Legend
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A level between two change points, or before the first, or after the last."""
+
+    panel: int
+    series: str
+    start: float  # x of its first and of its last point
+    end: float
+    y: float
+    changed: bool  # whether a change point begins it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedCurve:
+    """A line that no points of data lie on: what a model says."""
+
+    series: str
+    points: tuple[tuple[float, float], ...]  # x and y
+    roof: bool = False  # dashed: what bounds the others
+
+
+def level_layers(
+    levels: Sequence[Level], axes: dict[str, Any], legend: Legend, unit: DisplayUnit, at: Callable[[float], Any]
+) -> list[dict[str, Any]]:
+    """A thick pale line for each level, and a rule where the next begins; `at` is where an x stands on the axis."""
+    if not levels:
+        return []
+    rows = [
+        {
+            "from": at(level.start),
+            "to": at(level.end),
+            "y": unit.of(level.y),
+            "series": legend.labels[level.series],
+            "changed": level.changed,
+        }
+        for level in levels
+    ]
+    colour = {**legend.encodings("series")["color"], "legend": None}
+    span = {"x": {**axes["x"], "field": "from"}, "x2": {"field": "to"}, "y": axes["y"], "stroke": colour}
+    return [
+        {"data": {"values": rows}, "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.3}, "encoding": span},
+        {
+            "data": {"values": [row for row in rows if row["changed"]]},
+            "mark": {"type": "rule", "strokeDash": [3, 2]},
+            "encoding": {"x": span["x"], "stroke": colour},
+        },
+    ]
+
+
+def curve_layers(
+    curves: Sequence[FittedCurve], axes: dict[str, Any], legend: Legend, unit: DisplayUnit, larger: float, clip: bool
+) -> list[dict[str, Any]]:
+    """The curves, roofs dashed; `clip` is whether they may leave the plot."""
+    colour = {**legend.encodings("series")["color"], "legend": None}
+    encoding = {**axes, "stroke": colour, "detail": {"field": "curve", "type": "nominal"}}
+    layers = []
+    for dash in (False, True):
+        rows = [
+            {"series": legend.labels[curve.series], "x": x, "y": unit.of(y), "curve": number}
+            for number, curve in enumerate(curves)
+            if curve.roof == dash
+            for x, y in curve.points
+        ]
+        mark = {"type": "line", "clip": clip, "strokeWidth": 1.2 * larger, **({"strokeDash": [4, 3]} if dash else {})}
+        if rows:
+            layers.append({"data": {"values": rows}, "mark": mark, "encoding": encoding})
+    return layers

@@ -1,0 +1,130 @@
+"""Panels: views in a grid, each as large as its neighbours, in an image of exactly the size asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import BenchError
+from ..style import theme
+from ..style.plot_area import PlotArea
+from .legend import Legend
+
+_LEFT, _RIGHT, _BELOW = 52.0, 14.0, 42.0  # points: y axis, half a label, x axis
+_BETWEEN, _TITLE, _LABELS = 50.0, 15.0, 20.0  # beside each other; a panel's title; labels of the x axis above it
+_BARE = 6.0  # between panels without labels
+_DENSE = 1.3  # inches of height for each row of panels, from which on an axis has no room for its title
+_LEAST = 16.0  # points of a panel's height
+_PAGE = 1040.0  # pixels of a page's width
+_LARGER = 1.45  # on a page
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Where panels go."""
+
+    columns: int
+    rows: int
+    titled: bool  # whether panels have titles
+    dense: bool  # whether titles of y axes stand above the panels, and labels of x axes below the lowest only
+    scale: float  # of letters
+
+    @classmethod
+    def of(
+        cls, count: int, columns: int, *, titled: bool = True, wanted_size: tuple[float, float] | None = None
+    ) -> "Grid":
+        """A grid of so many panels, in a figure of that many inches."""
+        columns = min(count, columns)
+        rows = -(-count // columns)
+        dense = wanted_size is not None and rows > 1 and wanted_size[1] / rows < _DENSE
+        return cls(columns, rows, titled or dense, dense, theme.scale_of(wanted_size[0]) if wanted_size else 1.0)
+
+    def inches(self, plot: float, legend: Legend) -> float:
+        """Height of a figure whose panels are so high."""
+        rest = theme.heading_points(1, 2) + _BELOW + self._above + (self.rows - 1) * self._between_rows
+        return round(self.rows * plot + rest / theme.POINTS_PER_INCH + legend.inches, 2)
+
+    def lowest(self, place: int, count: int) -> bool:
+        """Whether no panel of so many stands below that one."""
+        return place + self.columns >= count
+
+    @property
+    def _above(self) -> float:
+        return _TITLE * self.scale if self.titled else 0.0
+
+    @property
+    def _between_rows(self) -> float:
+        return (_BARE if self.dense else _LABELS * self.scale) + self._above
+
+    def plot_area(self, size: tuple[float, float], head: float, legend: Legend, *, interactive: bool) -> PlotArea:
+        """The plot area of one panel.
+
+        Args:
+            size: Of the whole, in inches.
+            head: Points that the title takes.
+            legend: Below the panels.
+            interactive: Whether it is for a page, which is as wide as it likes.
+        """
+        larger = _LARGER if interactive else self.scale
+        width, height = (inches * theme.POINTS_PER_INCH for inches in size)
+        high = (height - head - self._above - self._below(legend) - self._between_rows * (self.rows - 1)) / self.rows
+        across = (_PAGE if interactive else width) - (_LEFT + _RIGHT) * larger
+        wide = (across - _BETWEEN * larger * (self.columns - 1)) / self.columns
+        return PlotArea(max(20.0, wide), high, larger, 0.7 * _BETWEEN * larger)
+
+    def _below(self, legend: Legend) -> float:
+        return _BELOW * self.scale + legend.inches * theme.POINTS_PER_INCH
+
+    def spec(
+        self,
+        views: Sequence[dict[str, Any]],
+        area: PlotArea,
+        *,
+        size: tuple[float, float],
+        head: float,
+        legend: Legend,
+        interactive: bool,
+    ) -> dict[str, Any]:
+        """The views in their places.
+
+        Args:
+            views: Vega-Lite, row by row, without width and height.
+            area: Of each of them.
+            size: Of the whole, in inches.
+            head: Points that the title takes.
+            legend: Below the panels.
+            interactive: Whether it is for a page, which is as wide as it likes.
+
+        Raises:
+            BenchError: An image of that size has no room for so many panels.
+        """
+        larger = area.scale
+        spec: dict[str, Any] = {
+            "columns": self.columns,
+            "spacing": {
+                "row": round(self._between_rows * larger / self.scale, 2), "column": round(_BETWEEN * larger, 2),
+            },
+            "bounds": "flush",
+            "concat": [
+                {"width": round(area.width, 2), "height": round(area.height * (larger + 0.2 if interactive else 1), 2), **view}
+                for view in views
+            ],
+        }  # fmt: skip
+        if interactive:
+            return {**spec, "usermeta": {"margin": round((_LEFT + _RIGHT) * larger)}}
+        width, height = (inches * theme.POINTS_PER_INCH for inches in size)
+        if area.height < _LEAST:
+            needed = (height + (_LEAST - area.height) * self.rows) / theme.POINTS_PER_INCH
+            raise BenchError(
+                f"panels in {counted(self.rows, 'row')} have no room in {size[0]:g}x{size[1]:g} inches."
+                f" Ask for more: --size {size[0]:g}x{needed + 0.05:.1f}, or draw less."
+            )
+        # Vega-Lite cannot fit panels into a size, but it hands these two signals on to Vega, which then takes them.
+        left, right, below = _LEFT * self.scale, _RIGHT * self.scale, self._below(legend)
+        inner = {"width": width - left - right, "height": height - head - self._above - below}
+        return {
+            **spec,
+            "autosize": {"type": "none"},
+            "padding": {"left": left, "right": right, "top": round(head + self._above, 2), "bottom": round(below, 2)},
+            "params": [{"name": name, "value": round(value, 2)} for name, value in inner.items()],
+        }

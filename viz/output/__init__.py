@@ -1,0 +1,1 @@
+"""A figure as files: PNG, SVG, PDF, HTML, and the terminal."""

@@ -1,0 +1,257 @@
+"""A figure: one chart before it has a file format. And how a chart's module makes one."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from ...warehouse.console.tables import width
+from ...warehouse.errors import MissingExtra
+from ..data import Row
+from ..style import theme
+from ..style.heading import Heading
+from ..style.labels import printable, wrap
+from . import html
+from . import provenance as embedding
+from .provenance import Provenance, sha256_of
+
+if TYPE_CHECKING:
+    import altair
+
+
+SIZE = (6.0, 4.0)  # inches, where neither the user nor the rows want another
+HEADING_LINES = 3  # lines of title and subtitle that forms reckon with
+_PAGE, _NOTEBOOK = 130, 105  # pixels to the inch of height
+_NO_HEADING = "no heading is drawn, so the caption has to say: {}. {}."
+_NO_ROOM = "{:g}x{:g} inches have no room for: {}"
+_SEVERAL = {"concat", "hconcat", "vconcat", "facet", "repeat"}  # keys of specs whose views have sizes of their own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One chart: what is drawn, and how."""
+
+    provenance: Provenance
+    size: tuple[float, float]  # inches
+    columns: tuple[str, ...]  # of `rows`, as people call them
+    rows: list[tuple[Any, ...]]  # what is drawn, in drawing order
+    fields: dict[str, list[Any]]  # the same by column as the spec calls them, plus what tooltips say
+    drawn_fields: tuple[str, ...]  # those that a still image needs
+    spec: Callable[[bool], dict[str, Any]]  # Vega-Lite without data and config; True: to be played with
+    text: Callable[[int, int, bool], str]  # columns, rows, colour -> the chart in characters
+    names: list[tuple[str, str]]  # series: full name, value in the data
+    said: str  # all text of the figure, for its choice of fonts
+    notes: list[str] = field(default_factory=list)  # warnings
+    full_size: "Callable[[], Figure] | None" = None  # the same in the size it needs, where that is more
+
+    def still(self, font: str, look: str = "paper") -> dict[str, Any]:
+        """The spec for an image of exactly `size`, in one of `theme.THEMES`."""
+        spec = self.spec(False)
+        width, height = (round(inches * theme.POINTS_PER_INCH, 2) for inches in self.size)
+        frame = {
+            "width": width,
+            "height": height,
+            "autosize": {"type": "fit", "contains": "padding"},
+            "padding": theme.PADDING,
+        }
+        return {
+            "$schema": theme.SCHEMA,
+            **(frame if not _SEVERAL & spec.keys() else {}),
+            "data": {"values": self._values(self.drawn_fields)},
+            **spec,
+            "config": {**theme.image_config(font, look, theme.scale_of(self.size[0])), **spec.get("config", {})},
+        }
+
+    def interactive(self, font: str = "sans-serif") -> dict[str, Any]:
+        """The whole spec with data, tooltips and provenance, for JSON files and notebooks; as large as it needs."""
+        if self.full_size:
+            return self.full_size().interactive(font)
+        spec = self.spec(True)
+        frame = {"width": 640, "height": round(self.size[1] * _NOTEBOOK)}
+        return {
+            "$schema": theme.SCHEMA,
+            "usermeta": {**spec.pop("usermeta", {}), embedding.KEYWORD: json.loads(self.provenance.json())},
+            **(frame if not _SEVERAL & spec.keys() else {}),
+            "data": {"values": self._values(tuple(self.fields))},
+            **spec,
+            "config": {**theme.screen_config(font, dark=False), **spec.get("config", {})},
+        }
+
+    def altair(self) -> "altair.Chart":
+        """The interactive chart as an Altair object, to look at in a notebook or to build on.
+
+        Raises:
+            MissingExtra: altair is not installed.
+        """
+        try:
+            import altair
+        except ImportError:
+            raise MissingExtra("altair", "viz") from None
+        return altair.Chart.from_dict(self.interactive())
+
+    def block(self) -> html.Block:
+        """The chart as part of a page; as high as it needs."""
+        if self.full_size:
+            return self.full_size().block()
+        spec = self.spec(True)
+        height = round(self.size[1] * _PAGE)
+        frame = {"width": "container", "height": height, "autosize": {"type": "fit", "contains": "padding"}}
+        return html.Block(
+            title=self.provenance.title,
+            spec={"$schema": theme.SCHEMA, **(frame if not _SEVERAL & spec.keys() else {}), **spec},
+            columns=[_encode_column(name, values) for name, values in self.fields.items()],
+            names=self.names,
+        )
+
+    def page(self, font: str, bundle: bytes, look: str = "screen") -> bytes:
+        """The offline HTML page, in one of `theme.THEMES`."""
+        return html.page(self.block(), self.provenance, font=font, bundle=bundle, look=look)
+
+    def _values(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        columns = [self.fields[name] for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _encode_column(name: str, values: list[Any]) -> dict[str, Any]:
+    """A column as JSON: texts as codes into the list of those there are."""
+    if not any(isinstance(value, str) for value in values):
+        return {"name": name, "values": values}
+    codes: dict[Any, int] = {}
+    coded = [codes.setdefault(value, len(codes)) for value in values]
+    return {"name": name, "values": list(codes), "codes": coded}
+
+
+class Form(Protocol):
+    """How rows are laid out: bars, lines, a heat map … It knows the picture and the characters, not the meaning."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def wanted_size(self) -> tuple[float, float] | None:
+        """Inches the user wants."""
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Inches it needs, whatever the user wants, below a title of HEADING_LINES lines."""
+
+    @property
+    def fields(self) -> dict[str, list[Any]]:
+        """Columns of the data by the names that the spec uses."""
+
+    @property
+    def drawn_fields(self) -> tuple[str, ...]:
+        """Those that a still image needs."""
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """What can be shown alone: full name, value in the data."""
+
+    def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
+        """Vega-Lite without title, data and config, for a figure of that size; the title takes `head` points."""
+
+    def left_out(self, size: tuple[float, float], head: float) -> list[str]:
+        """What has no room in an image of that size."""
+
+    def text(self, columns: int, rows: int, colour: bool) -> list[str]:
+        """The same in characters, line by line."""
+
+
+def compose(
+    chart: str,
+    *,
+    title: str | None,
+    default_title: str,
+    facts: Sequence[str],
+    form: Form,
+    sql: str,
+    rows: Sequence[Row],
+    parameters: Mapping[str, Any],
+    counts: Sequence[dict[str, Any]] = (),
+    total: int | None = None,
+    notes: Sequence[str] = (),
+) -> Figure:
+    """A figure of a form.
+
+    Args:
+        chart: The command that draws it.
+        title: Title that was asked for; an empty one draws no heading, for a paper whose caption says it.
+        default_title: Title otherwise.
+        facts: What the subtitle says, part by part.
+        form: The picture.
+        sql: The statement that gives `rows`.
+        rows: What is drawn.
+        parameters: What was asked for, as JSON.
+        counts: What became of the rows: each a name, then numbers.
+        total: How many rows those drawn stand for, where they are fewer.
+        notes: Warnings.
+    """
+    provenance = Provenance(
+        chart=chart,
+        title=printable(title or default_title),
+        sql=sql,
+        parameters=dict(parameters),
+        counts=list(counts),
+        drawn=len(rows),
+        total=len(rows) if total is None else total,
+        data_sha256=sha256_of([list(row.values()) for row in rows]),
+    )
+    return _figure(form, provenance, [printable(fact) for fact in facts], rows, notes, headed=title != "")
+
+
+def _figure(
+    form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str], *, headed: bool
+) -> Figure:
+    title, said = provenance.title, " · ".join(facts)
+    texts = {text for name in form.drawn_fields for text in form.fields[name] if type(text) is str}
+    letters = "".join((title, said, *sorted(texts)))
+
+    def heading(across: float, height: float | None = None) -> Heading:
+        if not headed:
+            return Heading([], [], theme.heading_points(0, 0))
+        return Heading.fitting(title, facts, across, height, wide=width(letters) > len(letters))
+
+    whole = heading(form.size[0])
+    more = max(0.0, whole.points - theme.heading_points(1, HEADING_LINES - 1)) / theme.POINTS_PER_INCH
+    needed = form.size[0], round(form.size[1] + more, 2)
+    size, head, missing = needed, whole, list[str]()
+    if form.wanted_size:
+        size, head = form.wanted_size, heading(*form.wanted_size)
+        missing = [*head.left_out, *form.left_out(size, head.points)]
+
+    def spec(interactive: bool) -> dict[str, Any]:
+        drawn = form.spec(interactive, size, head.points)
+        if not headed:
+            return {"description": f"{title}. {said}.", **drawn}
+        frame: dict[str, Any] = {"frame": "bounds"}  # from the left end of all labels
+        if "concat" in drawn:  # which has no bounds
+            left = drawn.get("padding", {}).get("left", theme.PADDING)
+            frame = {"frame": "group", "dx": theme.PADDING - left}
+        told = {"text": head.title, "subtitle": head.subtitle, **frame}
+        return {"title": told, "description": f"{title}. {said}.", **drawn}
+
+    def text(columns: int, lines: int, colour: bool) -> str:
+        above = [*wrap([title], columns, " "), *wrap(facts, columns, " · "), ""] if headed else []
+        return "\n".join([*above, *form.text(columns, lines, colour)])
+
+    def full_size() -> Figure:
+        return _figure(dataclasses.replace(form, wanted_size=None), provenance, facts, rows, notes, headed=headed)
+
+    return Figure(
+        provenance=provenance,
+        size=size,
+        columns=tuple(rows[0]) if rows else (),
+        rows=[tuple(row.values()) for row in rows],
+        fields=form.fields,
+        drawn_fields=form.drawn_fields,
+        spec=spec,
+        text=text,
+        names=form.names,
+        said=letters,
+        notes=[
+            *notes,
+            *([] if headed else [_NO_HEADING.format(title, said)]),
+            *([_NO_ROOM.format(*size, " · ".join(missing))] if missing else ()),
+        ],
+        full_size=full_size if size[0] < needed[0] or size[1] < needed[1] else None,
+    )

@@ -1,0 +1,103 @@
+// Draws the charts of a page: their specs and data stand as JSON in the block `chart-data`.
+// Rows come as columns; the texts of a column are codes into a list, which takes a third of the space.
+"use strict";
+(async () => {
+  const page = JSON.parse(document.getElementById("chart-data").textContent);
+  const preferred = matchMedia("(prefers-color-scheme: dark)"),
+    look = document.documentElement.dataset.look;
+  const isDark = () => look === "dark" || (look !== "paper" && preferred.matches);
+  const unpack = (columns) => {
+    const length = Math.max(0, ...columns.map((column) => (column.codes || column.values).length));
+    return Array.from({ length }, (_, row) => {
+      const datum = {};
+      for (const column of columns)
+        datum[column.name] = column.codes ? column.values[column.codes[row]] : column.values[row];
+      return datum;
+    });
+  };
+  const escapeHtml = (value) =>
+    (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value)).replace(
+      /[&<>"']/g,
+      (char) => `&#${char.charCodeAt(0)};`,
+    );
+  // Vega's own tooltip would load what a field called `image` names: this one is text only.
+  const formatTooltip = (value) =>
+    value === null || typeof value !== "object"
+      ? escapeHtml(value)
+      : "<table>" +
+        Object.entries(value)
+          .map(
+            ([key, text]) =>
+              `<tr><td class="key">${escapeHtml(key)}</td><td class="value">${escapeHtml(text)}</td></tr>`,
+          )
+          .join("") +
+        "</table>";
+  const wrap = (text, columns) =>
+    [text].flat().flatMap((line) =>
+      line.split(" ").reduce((lines, word) => {
+        const longer = lines.at(-1) + " " + word;
+        return lines.length && longer.length <= columns ? [...lines.slice(0, -1), longer] : [...lines, word];
+      }, []),
+    );
+  const narrow = (node) => {
+    if (node === null || typeof node !== "object") return;
+    if (node.legend?.orient === "right") Object.assign(node.legend, { orient: "bottom", columns: 2 });
+    if (node.axis && "labelLimit" in node.axis) node.axis.labelLimit = 120;
+    Object.values(node).forEach(narrow);
+  };
+  // Panels that stand side by side share the width of the page; where that is too narrow, they stand below each other.
+  const fitToWidth = (spec, room) => {
+    if (room < 640) {
+      const across = room - (spec.usermeta?.margin ?? 0);
+      if (spec.title) {
+        spec.title.text = wrap(spec.title.text, (across - 50) / 9.5);
+        spec.title.subtitle = wrap(spec.title.subtitle, across / 7.3);
+      }
+      narrow(spec);
+    }
+    if (!spec.concat || !spec.usermeta?.margin) return;
+    const left = spec.usermeta.margin,
+      between = spec.spacing.column,
+      planned = spec.columns;
+    const width = (columns) => Math.floor((room - left - between * (columns - 1)) / columns);
+    while (spec.columns > 1 && width(spec.columns) < 180) spec.columns -= 1;
+    if (spec.columns < planned) spec.spacing.row += 20;
+    for (const view of spec.concat) view.width = Math.max(120, width(spec.columns));
+  };
+  const charts = page.charts.map((chart, index) => {
+    const box = document.getElementById(`chart-${index}`),
+      select = document.getElementById(`show-${index}`);
+    const rows = unpack(chart.columns);
+    let view = null;
+    // `show` is a parameter of the spec.
+    const show = () => {
+      if (view && select) view.signal("show", select.value === "" ? null : chart.names[+select.value]).run();
+    };
+    if (select) select.addEventListener("change", show);
+    return async () => {
+      if (view) view.finalize();
+      const spec = structuredClone(chart.spec);
+      spec.data = { values: rows };
+      spec.config = { ...(isDark() ? page.dark : page.light), ...spec.config };
+      fitToWidth(spec, box.clientWidth);
+      const result = await vegaEmbed(box, spec, {
+        ast: true,
+        renderer: "canvas",
+        downloadFileName: "chart",
+        tooltip: { theme: isDark() ? "dark" : "light", formatTooltip: formatTooltip },
+        actions: { export: { png: true, svg: true }, source: false, compiled: false, editor: false },
+      });
+      view = result.view;
+      show();
+      return rows.length;
+    };
+  });
+  const draw = async () => {
+    let drawn = 0;
+    for (const chart of charts) drawn += await chart();
+    performance.mark("drawn");
+    document.documentElement.dataset.drawn = drawn;
+  };
+  preferred.addEventListener("change", draw);
+  await draw();
+})();

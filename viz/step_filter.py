@@ -1,0 +1,133 @@
+"""Scheduler steps: which of them a chart is about, and how many were left out for which reason."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from ..warehouse.errors import NothingToShow, UnknownName
+from .data import number, texts
+from .options import Option
+from .style.labels import printable
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+Counts = dict[str, dict[str, int]]  # by config: how many of its lines were read, trimmed, rejected, filtered …
+
+
+TRIM, MAX_SCHEDULE_MS, MAX_MODEL_RUN_MS = 10, 300, 200  # unless the user says otherwise
+StepConfigs = Annotated[Sequence[str], Option("Configs to draw.  [default: all that have steps]")]
+Trim = Annotated[
+    int,
+    Option("Lines to leave out at the start and at the end of each file.", type=click.IntRange(0), metavar="LINES"),
+]
+MaxScheduleMs = Annotated[
+    float,
+    Option("Leave out steps whose scheduling took this long or longer.", type=click.FloatRange(0), metavar="MS"),
+]
+MaxModelRunMs = Annotated[
+    float,
+    Option("Leave out steps whose model run took this long or longer.", type=click.FloatRange(0), metavar="MS"),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFilter:
+    """Which scheduler steps a chart draws: of which configs, within which limits."""
+
+    configs: tuple[str, ...]
+    trim: int
+    max_schedule_ms: float
+    max_model_run_ms: float
+
+    def config_list(self) -> str:
+        """The configs, as an SQL list."""
+        return texts(self.configs)
+
+    def arguments(self) -> str:
+        """The macros' arguments, as SQL."""
+        return (
+            f'configs := {self.config_list()}, "trim" := {self.trim:d},'
+            f" max_schedule_ms := {number(self.max_schedule_ms)}, max_model_run_ms := {number(self.max_model_run_ms)}"
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """The same as strict JSON, which has no infinity."""
+        return {key: str(value) if value == float("inf") else value for key, value in asdict(self).items()}
+
+
+def choose_steps(
+    warehouse: "Warehouse",
+    configs: Sequence[str],
+    *,
+    trim: int = TRIM,
+    max_schedule_ms: float = MAX_SCHEDULE_MS,
+    max_model_run_ms: float = MAX_MODEL_RUN_MS,
+) -> StepFilter:
+    """The steps to draw. Without configs: of all that have scheduler steps, or files that should have had some."""
+    if not configs:
+        configs = [
+            str(config) for (config,) in warehouse.rows("SELECT config FROM runtime_vs_tokens_counts() ORDER BY 1")
+        ]
+    return StepFilter(
+        configs=tuple(dict.fromkeys(configs)),
+        trim=trim,
+        max_schedule_ms=float(max_schedule_ms),
+        max_model_run_ms=float(max_model_run_ms),
+    )
+
+
+def count_lines(warehouse: "Warehouse", steps: StepFilter) -> Counts:
+    """Count the lines of each config: read = trimmed + rejected + filtered + kept; `drawn` and `incomplete` are still 0.
+
+    Raises:
+        UnknownName: The warehouse holds no such config.
+        NothingToShow: The warehouse holds none at all.
+    """
+    rows = warehouse.rows(
+        f"SELECT config, read, trimmed, rejected, filtered, kept FROM runtime_vs_tokens_counts({steps.arguments()})"
+    )
+    found = {row[0]: row[1:] for row in rows}
+    if missing := [config for config in steps.configs if config not in found]:
+        names = [str(config) for (config,) in warehouse.rows("SELECT DISTINCT config FROM runs ORDER BY config")]
+        if not names:
+            raise NothingToShow("the store holds no runs. Load some with: bench ingest NAME:PATH")
+        for config in missing:
+            if config not in names:
+                raise UnknownName("config", printable(config), names, cure="List them with: bench configs")
+    counts = {}
+    for config in steps.configs:
+        read, trimmed, rejected, filtered, kept = (int(n or 0) for n in found.get(config, (0,) * 5))
+        counts[config] = {
+            "read": read, "trimmed": trimmed, "rejected": rejected, "filtered": filtered,
+            "incomplete": 0, "kept": kept, "drawn": 0,
+        }  # fmt: skip
+    return counts
+
+
+def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:
+    """Why nothing is left, and what to change."""
+    total = {key: sum(c[key] for c in counts.values()) for key in ("read", "trimmed", "rejected", "filtered", "kept")}
+    configs = ", ".join(repr(printable(config)) for config in steps.configs) or "the store"
+    if not total["read"]:
+        return NothingToShow(f"no scheduler steps in {configs}. Load some with: bench ingest NAME:PATH")
+    lines = f"nothing to draw of {total['read']:,} lines in {configs}:"
+    if total["trimmed"] == total["read"]:
+        return NothingToShow(f"{lines} all lie within the first or last {steps.trim} of their file. Try --trim 0")
+    if total["kept"]:
+        return NothingToShow(f"{lines} {total['kept']:,} steps lack their tokens or their model run time.")
+    if total["filtered"]:
+        return NothingToShow(
+            f"{lines} {total['filtered']:,} steps took {steps.max_schedule_ms:g} ms or longer to schedule, or"
+            f" {steps.max_model_run_ms:g} ms or longer to run. Try a higher --max-schedule-ms or --max-model-run-ms"
+        )
+    return NothingToShow(f"{lines} {total['rejected']:,} could not be read. See them with: bench rejects")
+
+
+def token_budget(warehouse: "Warehouse", steps: StepFilter) -> int | None:
+    """Most tokens a step may schedule, where the writer says."""
+    runs = f"SELECT run_id FROM runs WHERE list_contains({steps.config_list()}, config)"
+    ((most,),) = warehouse.rows(f"SELECT max(token_budget) FROM schedule_chunks WHERE run_id IN ({runs})")
+    return int(most) if most else None

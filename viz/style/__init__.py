@@ -1,0 +1,1 @@
+"""How charts look: theme, colours, fonts, labels, units."""

@@ -1,0 +1,100 @@
+"""The room of a plot in an image of a given size, and the letters that fit there."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import theme
+from .labels import ems, shorten_to_fit, wrap
+from .units import log_ticks
+
+_BELOW = 30.0  # points of an axis with its title
+_BESIDE = 52.0  # of an axis of numbers with its title
+_ROW = 1.15  # lines apart, in sizes of their font
+_ENTRY = 20.0  # of a legend's entry without its text
+_TICK = 32.0, 13.0  # of a tick with its label: across, and upwards
+_SMALLEST = 4.5  # points of a font
+
+
+@dataclass(frozen=True, slots=True)
+class PlotArea:
+    """Where a plot is drawn."""
+
+    width: float  # points
+    height: float
+    scale: float  # of fonts
+    beyond: float = 0.0  # points across that titles of a panel may take beyond it; they have one line
+
+    @classmethod
+    def of(
+        cls,
+        size: tuple[float, float],
+        head: float,
+        *,
+        below: float = 0.0,
+        beside: Sequence[str] = (),
+        rows: Sequence[str] = (),
+    ) -> "PlotArea":
+        """The room that is left.
+
+        Args:
+            size: Of the image, in inches.
+            head: Points of its title.
+            below: Inches of the legend below the plot.
+            beside: Labels of the legend beside it.
+            rows: Labels of the vertical axis, where those are names.
+        """
+        scale = theme.scale_of(size[0])
+        width, height = (inches * theme.POINTS_PER_INCH for inches in size)
+        label = theme.LABEL * scale
+        left = max((ems(row) * label + 8 for row in rows), default=_BESIDE * scale)
+        right = max((ems(name) * label + 24 for name in beside), default=0.0)
+        high = height - head - below * theme.POINTS_PER_INCH - _BELOW * scale
+        return cls(max(1.0, width - 2 * theme.PADDING - left - right), max(1.0, high), scale)
+
+    def title(self, text: str, *, across: bool) -> str | list[str]:
+        """The title of an axis: broken into two lines where it is longer than the axis, if there is room for two."""
+        room = self.width if across else self.height
+
+        def measure(text: str) -> float:
+            return ems(text) * theme.AXIS_TITLE * self.scale
+
+        if across and self.beyond:
+            return shorten_to_fit(text, room + self.beyond, measure)
+        first, *more = wrap(re.split(r" (?=\[)", text, maxsplit=1), room, " ", measure)  # a unit stays whole
+        return [first, shorten_to_fit(" ".join(more), room, measure)] if more else first
+
+    def ticks(self, low: float, high: float, *, across: bool) -> list[float]:
+        """Ticks of a logarithmic axis, as many as are read with ease."""
+        room = self.width / _TICK[0] if across else self.height / _TICK[1]
+        return log_ticks(low, high, max(3, min(9, int(room / self.scale))))
+
+    def heading(self, text: str) -> str:
+        """The title of a panel."""
+        return shorten_to_fit(
+            text, self.width + self.beyond, lambda text: ems(text) * theme.AXIS_TITLE * theme.BOLD * self.scale
+        )
+
+    def columns(self, entries: Sequence[str], most: int) -> int:
+        """How many entries of a legend stand beside each other below the plot."""
+        widths = [ems(entry) * theme.LABEL * self.scale + _ENTRY for entry in entries]
+        if len(entries) <= most and sum(widths) <= self.width:
+            return len(entries)
+        return max(1, min(most, len(entries), int(self.width / max(widths))))
+
+    def names(self, count: int) -> dict[str, Any]:
+        """How an axis of so many names below each other is labelled: smaller where they would touch."""
+        size = self._font(count)
+        return {"labelOverlap": "greedy", **({"labelFontSize": size} if size < theme.LABEL * self.scale else {})}
+
+    def letters(self, points: float, count: int) -> float:
+        """The size of letters of usually so many points, in rows of which there are so many."""
+        return min(points, self._font(count))
+
+    def unnamed(self, count: int) -> list[str]:
+        """What is left out where so many names have no room."""
+        return [f"some of {count:,} names"] if self.height / count < _SMALLEST else []
+
+    def _font(self, count: int) -> float:
+        return round(min(theme.LABEL * self.scale, max(_SMALLEST, self.height / count / _ROW)), 2)

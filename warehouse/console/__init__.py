@@ -1,0 +1,1 @@
+"""What every command shares: its options, its tables, and numbers as a person reads them."""

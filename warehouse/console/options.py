@@ -1,0 +1,106 @@
+"""What every command shares: options that take several values, the store, the format of rows."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from ..errors import BenchError
+from ..store import Store
+
+FORMATS = ("table", "csv", "json", "jsonl", "markdown", "parquet")
+
+
+class Values(click.Option):
+    """An option that takes its values the natural way: `--configs A B`, `--configs A,B`, or repeated.
+
+    Its value is a tuple of strings (or of `value_type`). A comma that belongs to a value is written `\\,`.
+    """
+
+    def __init__(self, *args: Any, value_type: "click.ParamType[Any] | type | None" = None, **kwargs: Any) -> None:
+        super().__init__(*args, **{"metavar": "VALUE…", **kwargs, "multiple": True})
+        self.value_type = click.types.convert_type(value_type or str)
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[Any, ...]:
+        """Split at commas, then convert each part."""
+        parts = [part for text in value or () for part in _split(str(text))]
+        return tuple(self.value_type(part, self, ctx) for part in parts)
+
+
+def _split(text: str) -> list[str]:
+    parts = text.replace("\\,", "\0").split(",")
+    return [part.replace("\0", ",").strip() for part in parts if part.strip()]
+
+
+class Command(click.Command):
+    """A command whose `Values` options swallow every argument up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat the option's name before each of its values, which is what click understands."""
+        names = {name for p in self.params if isinstance(p, Values) for name in (*p.opts, *p.secondary_opts)}
+        return super().parse_args(ctx, _repeat_names(args, names))
+
+
+def _repeat_names(args: Sequence[str], names: set[str]) -> list[str]:
+    out: list[str] = []
+    current: str | None = None
+    fresh = False  # the name was just written and still wants its first value
+    for index, arg in enumerate(args):
+        if arg == "--":
+            return [*out, *args[index:]]
+        if arg.startswith("-") and len(arg) > 1 and not _is_number(arg):
+            if fresh:  # click would take this option for the value
+                raise click.BadOptionUsage(str(current), f"Option {current!r} requires an argument.")
+            current, fresh = (arg, True) if arg in names else (None, False)
+            out.append(arg)
+        elif current is not None and not fresh:
+            out += [current, arg]
+        else:
+            fresh = False
+            out.append(arg)
+    return out
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _open_store(ctx: click.Context, param: click.Parameter, value: str | None) -> Store:
+    return Store.find(value)
+
+
+def share(text: str, most: float = 1) -> float:
+    """Read a share above 0 and below `most`, written as 3% or 0.03.
+
+    Raises:
+        BenchError: It is none.
+    """
+    try:
+        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < most:
+        raise BenchError(f"{text!r} is no share between 0 and {most:g}. Write it as 3% or 0.03.")
+    return value
+
+
+def share_option(*names: str, default: str | None, most: float = 1, help: str) -> Callable[[Any], Any]:
+    """An option for a `share`."""
+    return click.option(
+        *names, type=lambda text: share(text, most), metavar="SHARE", default=default, show_default=True, help=help
+    )
+
+
+store_option: Callable[[Any], Any] = click.option(
+    "--store",
+    metavar="STORE",
+    callback=_open_store,
+    help="Store to use, a folder or s3://bucket/prefix; else $BENCH_STORE, the nearest .bench upward, or .bench here.",
+)
+format_option: Callable[[Any], Any] = click.option(
+    "--format", "fmt", type=click.Choice(FORMATS), default="table", show_default=True, help="How to write rows."
+)

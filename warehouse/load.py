@@ -1,0 +1,305 @@
+"""Loading: the event log into the warehouse.
+
+Deleting the warehouse loses nothing: the next load, or `rebuild`, derives it again.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import BenchError
+from .events import (
+    TABLES,
+    CaseRecord,
+    Environment,
+    Event,
+    MemorySample,
+    Metric,
+    Outcome,
+    RunRecord,
+    ScheduleChunk,
+    Source,
+    Timing,
+)
+from .log import SPLIT, EventLog, LogFile, path_list, sha256, unmerged
+from .log_files import counting_files, covered_names, names_elsewhere
+from .schema import SQL_TYPES, quote
+from .snapshot import internal_error, new_version, open_current
+from .store import Say, Store
+from .views import compute_derived
+
+if TYPE_CHECKING:
+    import duckdb
+
+DERIVING_MEMORY = "2GB"  # medians are taken over all samples of a case
+
+
+RESTORE = "Restore it from a copy; `bench rebuild` then loads it."
+
+
+DAMAGED = f"is damaged. {RESTORE}"
+
+
+# what derived tables are computed from
+DERIVING: tuple[type[Event], ...] = (
+    RunRecord,
+    CaseRecord,
+    Outcome,
+    Timing,
+    MemorySample,
+    ScheduleChunk,
+    Metric,
+    Source,
+)
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What a load did."""
+
+    recovered: list[Path] = field(default_factory=list)  # journals of dead writers that were sealed
+    rows: dict[str, int] = field(default_factory=dict)  # table -> events loaded
+    files: int = 0
+    rebuilt: bool = False
+    left_out: dict[str, str] = field(default_factory=dict)  # file name -> why it was not loaded
+    unknown_columns: dict[str, int] = field(default_factory=dict)  # table.column -> files that have it
+
+
+def load(store: Store, *, wait: bool = True, say: Say | None = None) -> Loaded:
+    """Seal dead journals, then bring the warehouse up to date with the log.
+
+    Args:
+        store: The store; created if missing.
+        wait: Wait for another loader rather than raise.
+        say: Told once, in a sentence, whom it waits for.
+
+    Raises:
+        StoreBusy: Another process is loading and `wait` is False.
+        BenchError: There is no store, or nothing is known of it.
+    """
+    must_exist(store)
+    with store.lock(wait=wait, say=say):
+        loaded = load_locked(store)
+    _must_be_known(store)
+    return loaded
+
+
+def rebuild(store: Store, *, wait: bool = True, say: Say | None = None) -> Loaded:
+    """Derive the whole warehouse anew; readers keep the old one until the new one is in place. Raises as `load`."""
+    must_exist(store)
+    with store.lock(wait=wait, say=say):
+        loaded = load_locked(store, anew=True)
+    _must_be_known(store)
+    return loaded
+
+
+def load_locked(store: Store, *, anew: bool = False) -> Loaded:
+    """`load` for a caller that holds the store's lock already; what a bucket has is fetched first, and what it lacks uploaded."""
+    if not store.remote:
+        return _load_log(store, anew)
+    from .remote.mirror import pull, push
+
+    pull(store)
+    loaded = _load_log(store, anew)
+    push(store)
+    return loaded
+
+
+def _load_log(store: Store, anew: bool) -> Loaded:
+    import duckdb
+
+    log = EventLog(store)
+    loaded = Loaded()
+    loaded.recovered, loaded.left_out = log.recover()
+    known = None if anew else _known(store)
+    files = counting_files(log.files(), known)
+    if known is not None and all(file.name in known for file in files):
+        return loaded
+    stands_for = covered_names(files)
+    here = {file.name for file in files}
+    for file in list(files):  # what it replaces may only go if it is whole
+        if stands_for.get(file.name, set()) & here and sha256(file.path)[:16] != file.digest:
+            loaded.left_out[file.name] = DAMAGED
+            del stands_for[file.name]
+            files.remove(file)
+    superseded = set().union(*stands_for.values())
+    new = [f for f in files if f.name not in superseded and (known is None or f.name not in known)]
+    covered = set() if known is None else known.union(*(stands_for.get(name, set()) for name in known))
+    if any(names & covered and unmerged(names - covered) for names in stands_for.values()):
+        # a merged file holds some events that are loaded and some that are not: only building anew tells them apart
+        known, new = None, [file for file in files if file.name not in superseded]
+    gone = set() if known is None else known - here - superseded
+    if any(name.startswith(SPLIT) for name in gone) or (gone and gone & names_elsewhere(files)):
+        # archived, or here as a whole again: anew, since only that takes rows away, and makes the warehouse smaller
+        known, new = None, [file for file in files if file.name not in superseded]
+    noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & covered}
+    loaded.rebuilt = known is None
+    new = _readable(new, loaded)
+    if new or known is None:
+        try:
+            _publish(store, new, noted, loaded)
+        except duckdb.Error as error:  # a page in a file, perhaps: leave out what its own name disowns, and try again
+            whole = [file for file in new if sha256(file.path)[:16] == file.digest]
+            if len(whole) == len(new):
+                if isinstance(error, duckdb.IOException | duckdb.TransactionException):  # at COMMIT
+                    said = str(error).splitlines()[0].rpartition("Original error: ")[2]
+                    raise internal_error(
+                        f"cannot build the warehouse in {store.root}: {said}. The old one stays."
+                    ) from error
+                raise
+            loaded.left_out |= {file.name: DAMAGED for file in new if file not in whole}
+            _publish(store, whole, noted, loaded)
+    replaced_now = set().union(*(names for name, names in stands_for.items() if name not in loaded.left_out))
+    for file in files:
+        if file.name in replaced_now:
+            file.path.unlink()
+    return loaded
+
+
+def readable_files(store: Store) -> tuple[list[LogFile], dict[str, str]]:
+    """The files that a load anew would read, without loading them: for other engines.
+
+    Returns:
+        The files, and by name why others are left out.
+
+    Raises:
+        BenchError: There is no store.
+    """
+    must_exist(store)
+    log, seen = EventLog(store), Loaded()
+    if store.remote or log.abandoned():
+        with store.lock():
+            if store.remote:
+                from .remote.mirror import pull
+
+                pull(store)
+            seen.recovered, seen.left_out = log.recover()
+    files = counting_files(log.files())
+    superseded = set().union(*covered_names(files).values())
+    return _readable([file for file in files if file.name not in superseded], seen), seen.left_out
+
+
+def _publish(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: Loaded) -> None:
+    loaded.rows, loaded.files = {}, 0
+    with new_version(store, fresh=loaded.rebuilt) as connection:
+        for file, names in noted.items():
+            connection.execute("DELETE FROM _files WHERE name IN (SELECT unnest(?::VARCHAR[]))", [sorted(names)])
+            connection.execute("INSERT INTO _files VALUES (?, ?)", [file.table, file.name])
+        _load(connection, [file for file in new if file not in noted], loaded)
+
+
+def must_exist(store: Store) -> None:
+    """Raise BenchError where a lock would make a store that nobody meant to make."""
+    if not store.may_hold():
+        raise BenchError(f"there is no store at {store}. Record with `bench measure`, or load with: bench ingest PATH")
+
+
+def _must_be_known(store: Store) -> None:
+    """Raise what kept us from a bucket of which the mirror holds nothing."""
+    if store.remote:
+        from .remote.mirror import unread
+
+        if error := unread(store):
+            raise error
+
+
+def _known(store: Store) -> set[str] | None:
+    """Names of the files the warehouse holds; None if there is none, or another bench's, that must be built anew."""
+    connection, known = open_current(store)
+    if connection is not None:
+        connection.close()
+    return known
+
+
+def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: Loaded) -> None:
+    touched: set[str] = set()
+    for table, event in TABLES.items():
+        files = [file for file in new if file.table == table]
+        if not files:
+            continue
+        source = f"read_parquet({path_list(files)}, union_by_name = true)"
+        loaded.rows[table] = _insert(connection, event, source, loaded)
+        loaded.files += len(files)
+        connection.executemany("INSERT INTO _files VALUES (?, ?)", [(table, file.name) for file in files])
+        if event in DERIVING:
+            touched.update(run for (run,) in connection.execute(f"SELECT DISTINCT run_id FROM {source}").fetchall())
+    if RunRecord.TABLE in loaded.rows:
+        _one_row_a_run(connection)
+    if touched:
+        connection.execute(f"SET memory_limit = '{DERIVING_MEMORY}'")
+        compute_derived(connection, sorted(touched))
+
+
+def _one_row_a_run(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Put together the rows of a run that was described in parts, in whatever order: a file about its machine may come late."""
+    columns = ", ".join(f"min({quote(f.name)}) AS {quote(f.name)}" for f in RunRecord.fields() if f.name != "run_id")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE _whole AS SELECT run_id, {columns} FROM runs GROUP BY run_id HAVING count(*) > 1"
+    )
+    connection.execute("DELETE FROM runs WHERE run_id IN (SELECT run_id FROM _whole)")
+    connection.execute("INSERT INTO runs BY NAME FROM _whole")
+
+
+def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source: str, loaded: Loaded) -> int:
+    """Insert what the files hold, the columns this bench knows; returns how many rows."""
+    have = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+    known = {f.name: SQL_TYPES[f.type] for f in event.fields()}
+    for column in sorted(have - known.keys()):
+        loaded.unknown_columns[f"{event.TABLE}.{column}"] = loaded.unknown_columns.get(f"{event.TABLE}.{column}", 0) + 1
+    columns = ", ".join(f"{_cast(quote(name), kind)} AS {quote(name)}" for name, kind in known.items() if name in have)
+    select = f"SELECT {columns} FROM {source}"
+    if event is Environment:  # the same machine describes itself in every run
+        select = (
+            f"SELECT DISTINCT ON (environment_id) * FROM ({select}) "
+            f"WHERE environment_id NOT IN (SELECT environment_id FROM {event.TABLE})"
+        )
+    row = connection.execute(f"INSERT INTO {event.TABLE} BY NAME {select}").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _cast(column: str, kind: str) -> str:
+    """A column as the warehouse has it; JSON that is none is kept as a text: one bad row must not close the store."""
+    return f"coalesce(TRY_CAST({column} AS JSON), to_json({column}))" if kind == "JSON" else f"CAST({column} AS {kind})"
+
+
+def _readable(files: list[LogFile], loaded: Loaded) -> list[LogFile]:
+    """The files that can be read and are no newer than we are; the others are left out, and said."""
+    import duckdb
+
+    with contextlib.closing(duckdb.connect()) as connection:
+        try:
+            versions = _versions(connection, files)
+        except duckdb.Error:  # one of them is damaged: find out which
+            versions = {}
+            for file in files:
+                try:
+                    versions |= _versions(connection, [file])
+                except duckdb.Error as error:
+                    loaded.left_out[file.name] = f"is damaged ({str(error).splitlines()[0]}). {RESTORE}"
+    good = []
+    for file in files:
+        version = versions.get(str(file.path))
+        newest = TABLES[file.table].VERSION
+        if version is None:
+            loaded.left_out.setdefault(file.name, "was not written by bench: it says no version.")
+        elif version > newest:
+            loaded.left_out[file.name] = (
+                f"was written as {file.table} v{version}; this bench reads up to v{newest}. Update bench to ingest it."
+            )
+        else:
+            good.append(file)
+    return good
+
+
+def _versions(connection: "duckdb.DuckDBPyConnection", files: Sequence[LogFile]) -> dict[str, int]:
+    """What version each file says it has, by path."""
+    if not files:
+        return {}
+    query = (
+        "SELECT file_name, decode(value) FROM parquet_kv_metadata(?) "
+        "WHERE decode(key) = 'bench.version' AND regexp_full_match(decode(value), '[0-9]{1,9}')"
+    )
+    paths = [str(file.path) for file in files]
+    return {name: int(version) for name, version in connection.execute(query, [paths]).fetchall()}

@@ -1,0 +1,73 @@
+"""`bench sync`: copy what one store has and another lacks."""
+
+import sys
+
+import click
+
+from ..console.numbers import counted
+from ..console.options import Command, format_option
+from ..store import Store
+from ..upkeep.command import complain, no_wait_option, say
+from .places import Entry
+
+
+@click.command(cls=Command)
+@click.argument("source", metavar="SRC")
+@click.argument("target", metavar="DST")
+@click.option("--dry-run", is_flag=True, help="Only list what would be copied.")
+@no_wait_option
+@format_option
+def sync(source: str, target: str, dry_run: bool, no_wait: bool, fmt: str) -> None:
+    """Copy the event files and artefacts of one store that another lacks.
+
+    Each is a folder or the address of a store in a bucket. Every file is checked against the checksum in its name; what is
+    damaged is named, and the rest copied. What was broken off goes on when it is repeated, and what stores merged counts
+    once. Exits with 1 if something could not be copied.
+
+    \b
+        bench sync .bench s3://bucket/team
+        bench sync s3://bucket/team /mnt/backup/bench --dry-run
+    """
+    from ..console.tables import obeys, write_rows
+    from .sync import sync as copy
+
+    bar = _Bar() if obeys(sys.stderr) else None
+    copied = copy(
+        Store.find(source),
+        Store.find(target),
+        dry_run=dry_run,
+        wait=not no_wait,
+        say=say,
+        progress=bar.step if bar else None,
+    )
+    if bar:
+        bar.end()
+    for note in copied.notes:
+        say(f"note: {note}")
+    if dry_run:
+        write_rows(["file", "size_bytes"], [(entry.name, entry.size_bytes) for entry in copied.entries], fmt)
+        say(f"{counted(len(copied.entries), 'file')} of {_size(copied.size_bytes)} would be copied")
+    else:
+        click.echo(f"{counted(len(copied.entries), 'file')} of {_size(copied.size_bytes)} copied")
+    complain(copied.problems)
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 1e6 else f"{size_bytes / 1e3:,.1f} kB"
+
+
+class _Bar:
+    """One line on the terminal that says how far it is."""
+
+    def __init__(self) -> None:
+        self.files = self.size_bytes = 0
+
+    def step(self, entry: Entry) -> None:
+        """One more file was copied."""
+        self.files += 1
+        self.size_bytes += entry.size_bytes
+        click.echo(f"\rcopied: {counted(self.files, 'file')}, {_size(self.size_bytes)}", nl=False, err=True)
+
+    def end(self) -> None:
+        """Leave an empty line for what follows."""
+        click.echo("\r\x1b[K", nl=False, err=True)

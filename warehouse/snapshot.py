@@ -1,0 +1,139 @@
+"""A version of the warehouse file: opened read-only, or built beside the old one and published by rename.
+
+Readers hold the version they opened; they never wait for a load and never see a lock error. A killed load leaves the
+old version whole.
+"""
+
+import contextlib
+import functools
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import sql
+from .errors import BenchError, Exit
+from .events import TABLES
+from .log import SPILL, sync
+from .schema import create_tables, literal
+from .store import Store
+from .views import create_derived
+
+if TYPE_CHECKING:
+    import duckdb
+
+LOADING_MEMORY = "400MB"  # rows stream through; more would only be buffered
+
+
+def connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.DuckDBPyConnection":
+    """A connection of its own: DuckDB hands out one instance per path, which would be the version opened first."""
+    import duckdb
+
+    connection = duckdb.connect(config=dict(config or {}))
+    try:
+        connection.execute(f"ATTACH {literal(str(database))} AS warehouse (READ_ONLY)")
+    except duckdb.Error as error:
+        connection.close()
+        raise BenchError(f"cannot open {database}: {error}. Derive it anew with: bench rebuild") from error
+    connection.execute("USE warehouse")
+    return connection
+
+
+def open_current(
+    store: Store, config: Mapping[str, Any] | None = None
+) -> "tuple[duckdb.DuckDBPyConnection | None, set[str] | None]":
+    """The warehouse, if it is one of this bench, and the names of the files it holds."""
+    import duckdb
+
+    with contextlib.suppress(BenchError, duckdb.Error):
+        if store.database.exists():
+            connection = connect(store.database, config)
+            if connection.execute("SELECT value FROM _meta WHERE key = 'made_by'").fetchone() == (_made_by(),):
+                return connection, {name for (name,) in connection.execute("SELECT name FROM _files").fetchall()}
+    return None, None
+
+
+def _made_by() -> str:
+    """What the warehouse's own shape depends on: the declared tables and the SQL files."""
+    shape = [
+        (event.TABLE, event.VERSION, [(f.name, str(f.type), f.nullable, f.doc) for f in event.fields()])
+        for event in TABLES.values()
+    ]
+    return hashlib.sha256(repr((shape, sql.digest())).encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A writable copy of the warehouse (or an empty one) that takes its place when all went well."""
+    import duckdb
+
+    building = store.root / f".warehouse-{os.getpid()}.duckdb"
+    for leftover in store.root.glob(".warehouse-*"):  # of killed loads: we hold the lock
+        leftover.unlink()
+    try:
+        if fresh:
+            building.write_bytes(empty())
+        else:
+            shutil.copyfile(store.database, building)
+        connection = duckdb.connect(
+            config={
+                "memory_limit": LOADING_MEMORY,
+                "preserve_insertion_order": False,
+                "temp_directory": str(store.root / SPILL),
+            }
+        )
+        try:
+            connection.execute(f"ATTACH {literal(str(building))} AS warehouse")
+            connection.execute("USE warehouse")
+            connection.execute("BEGIN")
+            if fresh:
+                connection.execute("INSERT INTO _meta VALUES ('made_by', ?)", [_made_by()])
+            yield connection
+            connection.execute("COMMIT")
+            connection.execute("CHECKPOINT warehouse")
+        finally:
+            connection.close()
+        sync(building)
+        os.replace(building, store.database)
+        sync(store.root)
+    except duckdb.OutOfMemoryException as error:
+        raise internal_error(f"loading {store.root} needs more memory or disk than there is: {error}") from error
+    except OSError as error:
+        raise internal_error(
+            f"cannot build the warehouse in {store.root}: {error.strerror or error}. The old one stays."
+        ) from error
+    finally:
+        for leftover in store.root.glob(f".warehouse-{os.getpid()}.duckdb*"):
+            leftover.unlink()
+
+
+def internal_error(message: str) -> BenchError:
+    """An error that is no fault of the user's: exit code 70."""
+    error = BenchError(message)
+    error.exit_code = Exit.INTERNAL
+    return error
+
+
+@functools.cache
+def empty() -> bytes:
+    """A warehouse without events. Making all views takes a third of a second, so a process does it once."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        file = Path(folder, "empty.duckdb")
+        connection.execute(f"ATTACH {literal(str(file))} AS warehouse (STORAGE_VERSION 'v1.0.0')")
+        connection.execute("USE warehouse")
+        connection.execute("BEGIN")  # as changes of their own, a thousand statements would take twice the time
+        create_tables(connection)
+        create_derived(connection)
+        connection.execute("CREATE TABLE _files (table_name VARCHAR, name VARCHAR)")
+        connection.execute("COMMENT ON TABLE _files IS 'One row per file of the event log that is loaded.'")
+        connection.execute("CREATE TABLE _meta (key VARCHAR, value VARCHAR)")
+        connection.execute("COMMENT ON TABLE _meta IS 'One row per fact about this warehouse file.'")
+        connection.execute("COMMIT")
+        connection.execute("USE memory")
+        connection.execute("DETACH warehouse")
+        return file.read_bytes()

@@ -1,0 +1,141 @@
+"""Commands that keep a store in order: recover, rebuild, verify, compact, archive."""
+
+import sys
+from datetime import datetime
+
+import click
+
+from ..console.numbers import counted
+from ..console.options import Command, store_option
+from ..errors import Exit
+from ..store import Store
+
+no_wait_option = click.option(
+    "--no-wait", is_flag=True, help="Give up with exit code 75 if another process is loading."
+)
+
+
+def say(sentence: str) -> None:
+    """Tell the person at the terminal; stdout is for data."""
+    click.echo(sentence, err=True)
+
+
+@click.command(cls=Command)
+@store_option
+@no_wait_option
+def recover(store: Store, no_wait: bool) -> None:
+    """Seal the journals of processes that died, and load them.
+
+    Every event whose call returned is there; `bench ingest` does the same on its way.
+
+    \b
+        bench recover
+    """
+    from ..load import load
+    from ..log import EventLog
+
+    loaded = load(store, wait=not no_wait, say=say)
+    alive = EventLog(store).journals()
+    click.echo(f"{counted(len(loaded.recovered), 'journal')} recovered, {len(alive)} still being written")
+
+
+@click.command(cls=Command)
+@store_option
+@no_wait_option
+def rebuild(store: Store, no_wait: bool) -> None:
+    """Build the warehouse anew from the event log; every answer stays the same.
+
+    \b
+        bench rebuild
+    """
+    from ..load import rebuild as build
+
+    loaded = build(store, wait=not no_wait, say=say)
+    for table, rows in loaded.rows.items():
+        click.echo(f"{table:16} {rows:>12,}")
+    complain({name: f"{name} {reason}" for name, reason in loaded.left_out.items()})
+
+
+@click.command(cls=Command)
+@store_option
+@no_wait_option
+def verify(store: Store, no_wait: bool) -> None:
+    """Check every file's checksum, and that every line and event is accounted for.
+
+    Exits with 1 if anything is wrong, after naming it.
+
+    \b
+        bench verify
+    """
+    from .verify import verify as check
+
+    checked = check(store, wait=not no_wait, say=say)
+    click.echo(
+        f"{checked.files} files, {checked.events:,} events, {checked.sources} sources, {checked.lines:,} lines checked"
+    )
+    for note in checked.notes:
+        say(f"note: {note}")
+    complain(checked.problems)
+    click.echo("all is well")
+
+
+@click.command(cls=Command)
+@store_option
+@no_wait_option
+@click.option(
+    "--below", type=click.IntRange(0), default=16, show_default=True, metavar="MB", help="Merge files below this size."
+)
+@click.option(
+    "--target", type=click.IntRange(1), default=128, show_default=True, metavar="MB", help="Into files of about this."
+)
+def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
+    """Merge small event files into large ones, sorted and packed, by month; every answer stays the same.
+
+    \b
+        bench compact
+    """
+    from ..log import EventLog
+    from .compaction import compact as merge
+
+    before = len(EventLog(store).files())
+    merge(store, below_bytes=below << 20, target_bytes=target << 20, wait=not no_wait, say=say)
+    click.echo(f"{counted(before, 'file')} became {len(EventLog(store).files())}")
+
+
+@click.command(cls=Command)
+@store_option
+@no_wait_option
+@click.argument("destination", metavar="STORE")
+@click.option(
+    "--before",
+    required=True,
+    metavar="DATE",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]),
+    help="Move the runs that began before it, UTC: 2026-11-01, or 2026-11-01T12:30.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be moved, and move nothing.")
+def archive(store: Store, no_wait: bool, destination: str, before: datetime, dry_run: bool) -> None:
+    """Move the runs that began before a date into another store, a folder or s3://….
+
+    Each file is read back and checked there before it goes here. Whoever asks for such a run is told where it is.
+
+    \b
+        bench archive /mnt/archive --before 2026-01-01
+    """  # fmt: skip
+    from .archive import archive as move
+
+    target = Store.find(destination)
+    done = move(store, target, before, dry_run=dry_run, wait=not no_wait, say=say)
+    what = f"{counted(done.runs, 'run')} in {counted(done.files, 'file')} ({done.size_bytes / 1e6:.1f} MB)"
+    shared = f"; they have {done.split} of the files in common: each of those is split" if done.split else ""
+    click.echo(
+        f"{what} {'would be ' if dry_run else ''}moved to {target}; {counted(done.left, 'run', 'stays', 'stay')}{shared}"
+    )
+
+
+def complain(problems: dict[str, str]) -> None:
+    """Tell what is wrong, and end with the exit code of failure if something is."""
+    for problem in problems.values():
+        say(f"Error: {problem}")
+    if problems:
+        sys.exit(Exit.FAILED)

@@ -1,0 +1,113 @@
+"""Verification: the log against its own checksums, the warehouse against the log, the imports against their lines."""
+
+from dataclasses import dataclass, field
+
+from ..console.numbers import counted
+from ..database import Warehouse
+from ..events import TABLES, Environment
+from ..load import load_locked, must_exist
+from ..log import IMPORT, EventLog, sha256
+from ..log_files import counting_files
+from ..remote.mirror import disagreements, pull
+from ..store import Say, Store
+
+
+@dataclass(slots=True)
+class Checked:
+    """What was looked at, and what was wrong with it."""
+
+    files: int = 0
+    events: int = 0
+    sources: int = 0
+    lines: int = 0
+    problems: dict[str, str] = field(default_factory=dict)  # file, table or source -> what is wrong, as a sentence
+    notes: list[str] = field(default_factory=list)
+
+
+def verify(store: Store, *, wait: bool = True, say: Say | None = None) -> Checked:
+    """Bring the warehouse up to date, then check all of the store; of a bucket, that it lists what its mirror has.
+
+    Raises:
+        StoreBusy: Another process is loading and `wait` is False.
+        BenchError: There is no store.
+    """
+    must_exist(store)
+    checked = Checked()
+    with store.lock(wait=wait, say=say):
+        pull(store, whole=True)
+        loaded = load_locked(store)
+    for name, reason in loaded.left_out.items():
+        checked.problems[name] = f"{name} {reason}"
+    checked.problems |= disagreements(store)
+    _check_files(EventLog(store), checked)
+    with Warehouse.open(store) as warehouse:
+        _check_tables(warehouse, checked)
+        _check_sources(warehouse, checked)
+    return checked
+
+
+def _check_files(log: EventLog, checked: Checked) -> None:
+    files = log.files()
+    counted = {file.name for file in counting_files(files)}
+    for file in files:
+        checked.files += 1
+        if sha256(file.path)[:16] != file.digest:
+            checked.problems[file.name] = (
+                f"{file.path} is damaged: its content is not what its name says. Restore it from a copy; "
+                "`bench rebuild` then loads it."
+            )
+        elif file.name not in counted:
+            why = (
+                "belongs to an import that never finished"
+                if file.stem.startswith(IMPORT)
+                else "is part of a file that is here"
+            )
+            checked.notes.append(f"{file.name} {why}, and counts for nothing")
+    for journal in log.journals():
+        checked.notes.append(f"{journal.name} is still being written")
+
+
+def _check_tables(warehouse: Warehouse, checked: Checked) -> None:
+    """The warehouse holds as many rows as the files it names, and every one of them is still there."""
+    here = {file.name: file for file in EventLog(warehouse.store).files()}
+    for table, event in TABLES.items():
+        loaded = [name for (name,) in warehouse.rows("SELECT name FROM _files WHERE table_name = ?", [table])]
+        for name in sorted(set(loaded) - here.keys()):
+            checked.problems[name] = f"{table}/{name} is loaded but gone from the log. Restore it from a copy."
+        paths = [str(here[name].path) for name in loaded if name in here and name not in checked.problems]
+        rows = (
+            sum(n for (n,) in warehouse.rows("SELECT num_rows FROM parquet_file_metadata(?)", [paths])) if paths else 0
+        )
+        ((count,),) = warehouse.rows(f"SELECT count(*) FROM {table}")
+        checked.events += count
+        damaged = len(paths) < len(loaded)
+        if event is not Environment and count != rows and not damaged:
+            checked.problems[table] = (
+                f"table {table} holds {counted(count, 'row')}, its files {rows}. Derive it anew with: bench rebuild"
+            )
+
+
+def _check_sources(warehouse: Warehouse, checked: Checked) -> None:
+    """For every imported part: loaded + rejected = lines, and as many distinct lines have events and rejects."""
+    union = " UNION ALL ".join(
+        f"SELECT source_id, line FROM {event.TABLE} WHERE source_id IS NOT NULL AND line IS NOT NULL"
+        for event in TABLES.values()
+        if {"source_id", "line"} <= {f.name for f in event.fields()} and event.TABLE != "rejects"
+    )
+    query = f"""
+        WITH events AS (SELECT source_id, count(DISTINCT line) AS lines FROM ({union}) GROUP BY source_id),
+        rejected AS (SELECT source_id, count(*) AS lines FROM rejects GROUP BY source_id)
+        SELECT path, sum(s.lines)::BIGINT, sum(loaded)::BIGINT, sum(s.rejected)::BIGINT,
+               coalesce(any_value(events.lines), 0), coalesce(any_value(rejected.lines), 0)
+        FROM sources s LEFT JOIN events USING (source_id) LEFT JOIN rejected USING (source_id)
+        GROUP BY source_id, path
+    """
+    for path, lines, loaded, rejected, have, have_rejected in warehouse.rows(query):
+        checked.sources += 1
+        checked.lines += lines
+        if loaded + rejected != lines or have != loaded or have_rejected != rejected:
+            checked.problems[path] = (
+                f"{path}: {counted(lines, 'line')}, {loaded} said to be loaded and {rejected} rejected, "
+                f"but events of {counted(have, 'line')} and {counted(have_rejected, 'reject')} are here. "
+                "Derive it anew with: bench rebuild"
+            )
