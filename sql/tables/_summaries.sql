@@ -30,7 +30,7 @@
 -- excluded             VARCHAR[]  What n_here leaves out of n_compared, as 'name: reason', in order.
 -- matched_excluded     VARCHAR[]  What n_matched leaves out.
 WITH
-judged AS (
+judged_cases AS (
     SELECT
         outcome.run_id, outcome.config, outcome.suite, outcome.mode, outcome.dtype, outcome.device, outcome.backend,
         outcome.name, outcome.work_hash, speedup, (ln(high) - ln(low)) / 2 AS width, passing, side.reason, compile_ns,
@@ -43,13 +43,13 @@ judged AS (
 ),
 works AS (
     SELECT run_id, suite, mode, dtype, device, work_hash, count(DISTINCT backend) AS shared
-    FROM judged
+    FROM judged_cases
     WHERE counts
     GROUP BY ALL
 ),
 panels AS (
     SELECT run_id, suite, mode, dtype, device, count(DISTINCT backend) AS backends
-    FROM judged
+    FROM judged_cases
     WHERE counts
     GROUP BY ALL
 ),
@@ -63,16 +63,17 @@ coverage AS (
         AND panels.dtype IS NOT DISTINCT FROM works.dtype AND panels.device IS NOT DISTINCT FROM works.device
     GROUP BY ALL
 ),
-placed AS (
+covered_cases AS (
     SELECT
-        judged.*, shared, backends, n_everywhere, n_but_one, counts AND shared = backends AS matched,
+        judged_cases.*, shared, backends, n_everywhere, n_but_one, counts AND shared = backends AS matched,
         ln(CASE WHEN counts THEN speedup END) AS log_speedup
-    FROM judged
-    LEFT JOIN works ON judged.run_id = works.run_id AND judged.work_hash = works.work_hash
+    FROM judged_cases
+    LEFT JOIN works ON judged_cases.run_id = works.run_id AND judged_cases.work_hash = works.work_hash
     LEFT JOIN coverage
-        ON judged.run_id = coverage.run_id
-        AND judged.suite IS NOT DISTINCT FROM coverage.suite AND judged.mode IS NOT DISTINCT FROM coverage.mode
-        AND judged.dtype IS NOT DISTINCT FROM coverage.dtype AND judged.device IS NOT DISTINCT FROM coverage.device
+        ON judged_cases.run_id = coverage.run_id
+        AND judged_cases.suite IS NOT DISTINCT FROM coverage.suite AND judged_cases.mode IS NOT DISTINCT FROM coverage.mode
+        AND judged_cases.dtype IS NOT DISTINCT FROM coverage.dtype
+        AND judged_cases.device IS NOT DISTINCT FROM coverage.device
 )
 
 SELECT
@@ -109,5 +110,5 @@ SELECT
     coalesce(list(name || ': ' || reason ORDER BY name, reason) FILTER (compared AND NOT counts), []) AS excluded,
     coalesce(list(name || ': ' || coalesce(reason, 'does not pass on every backend') ORDER BY name, reason)
         FILTER (compared AND matched IS NOT true), []) AS matched_excluded
-FROM placed
+FROM covered_cases
 GROUP BY run_id, config, suite, mode, dtype, device, backend

@@ -40,36 +40,36 @@ logs AS (
     WHERE base.backend = 'eager' AND side.backend <> 'eager'
     GROUP BY ALL
 ),
-cut AS (
+trim_counts AS (
     SELECT
         *, list_sort(x) AS sorted, len(x) AS n,
         CASE WHEN len(x) < 5 THEN 0 ELSE floor(0.2::DOUBLE * len(x))::BIGINT END AS cut
     FROM logs
 ),
-winsorised AS (
+winsorised_logs AS (
     SELECT
         * EXCLUDE x, list_avg(sorted[cut + 1:n - cut]) AS log_ratio,
         list_transform(x, lambda y: least(greatest(y, sorted[cut + 1]), sorted[n - cut])) AS w
-    FROM cut
+    FROM trim_counts
 ),
-centred AS (
+centred_logs AS (
     SELECT *, list_transform(w, lambda y: y - mean) AS c, list_var_samp(w) AS variance
-    FROM (SELECT *, list_avg(w) AS mean FROM winsorised)
+    FROM (SELECT *, list_avg(w) AS mean FROM winsorised_logs)
 ),
-correlated AS (
+autocorrelations AS (
     SELECT
         *,
         CASE WHEN variance > 0 THEN least(greatest(
             list_avg(list_transform(range(1, n), lambda i: c[i] * c[i + 1])) / variance + 1 / n + 1 / sqrt(n),
         0), 0.9) ELSE 0 END AS r
-    FROM centred
+    FROM centred_logs
 ),
-tested AS (
+estimates AS (
     SELECT
         *, list_avg(theirs) - list_avg(own) AS gap, list_var_samp(theirs) AS v1, list_var_samp(own) AS v2,
         CASE WHEN n >= 5 THEN sqrt(variance * (1 + r) / (1 - r) / n) / 0.6 END AS error,
         CASE WHEN n >= 5 THEN greatest(2, (n - 2 * cut) * (1 - r) / (1 + r) - 1)::DOUBLE END AS degrees
-    FROM correlated
+    FROM autocorrelations
 )
 
 SELECT
@@ -83,4 +83,4 @@ SELECT
         WHEN v1 + v2 > 0 THEN 2 * _t_tail(abs(gap) / sqrt((v1 + v2) / n), (n - 1) * pow(v1 + v2, 2) / (v1 * v1 + v2 * v2))
         ELSE (gap = 0)::DOUBLE
     END AS p_unpaired
-FROM tested
+FROM estimates

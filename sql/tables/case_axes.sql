@@ -3,7 +3,7 @@
 --
 -- axes: case
 WITH
-said AS (
+announcements AS (
     SELECT * FROM cases
     UNION ALL BY NAME
     SELECT run_id, case_id, work_hash, suite, name, parameters FROM step_cells
@@ -13,6 +13,6 @@ SELECT
     case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
     min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
     min(sequence_length) AS sequence_length, min(parameters) AS parameters
-FROM said
-WHERE case_id IN (SELECT case_id FROM said JOIN _touched USING (run_id))
+FROM announcements
+WHERE case_id IN (SELECT case_id FROM announcements JOIN _touched USING (run_id))
 GROUP BY case_id

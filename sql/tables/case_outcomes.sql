@@ -16,13 +16,13 @@
 -- message      VARCHAR  Exception text.
 -- stderr_tail  VARCHAR  Last lines the worker wrote to stderr.
 WITH
-announced AS (  -- once or twice, by the run and by its worker
+announced_cases AS (  -- once or twice, by the run and by its worker
     SELECT run_id, case_id, bool_or(source_id IS NOT NULL) AS imported
     FROM cases
     WHERE run_id IN (SELECT run_id FROM _touched)
     GROUP BY run_id, case_id
 ),
-ended AS (
+endings AS (
     SELECT *
     FROM outcomes
     WHERE run_id IN (SELECT run_id FROM _touched) AND case_id IS NOT NULL
@@ -30,13 +30,13 @@ ended AS (
         PARTITION BY run_id, case_id, kind ORDER BY recorded_at DESC NULLS LAST, line DESC NULLS LAST, status, reason
     )
 ),
-judged AS (  -- every case of our own is judged for performance, whatever else it was judged for
-    SELECT run_id, case_id, kind FROM ended
+judgements AS (  -- every case of our own is judged for performance, whatever else it was judged for
+    SELECT run_id, case_id, kind FROM endings
     UNION
-    SELECT run_id, case_id, 'performance' FROM announced LEFT JOIN ended USING (run_id, case_id)
-    WHERE NOT imported OR ended.kind IS NULL
+    SELECT run_id, case_id, 'performance' FROM announced_cases LEFT JOIN endings USING (run_id, case_id)
+    WHERE NOT imported OR endings.kind IS NULL
 ),
-ended_well AS (
+good_runs AS (
     SELECT DISTINCT run_id
     FROM outcomes
     WHERE run_id IN (SELECT run_id FROM _touched) AND case_id IS NULL AND status = 'ok'
@@ -47,23 +47,23 @@ SELECT
     axes.backend, axes.batch_size, axes.sequence_length, axes.parameters,
     kind,
     coalesce(
-        ended.status,
-        CASE WHEN imported THEN 'unknown' WHEN ended_well.run_id IS NOT NULL THEN 'ok' ELSE 'interrupted' END
+        endings.status,
+        CASE WHEN imported THEN 'unknown' WHEN good_runs.run_id IS NOT NULL THEN 'ok' ELSE 'interrupted' END
     ) AS status,
     CASE
-        WHEN ended.status IS NULL THEN CASE WHEN NOT imported THEN ended_well.run_id IS NULL END
-        WHEN ended.status IN ('skipped', 'unknown') THEN NULL
-        WHEN kind = 'accuracy' THEN ended.status NOT IN ('pass', 'pass_due_to_skip')
-        ELSE ended.status <> 'ok'
+        WHEN endings.status IS NULL THEN CASE WHEN NOT imported THEN good_runs.run_id IS NULL END
+        WHEN endings.status IN ('skipped', 'unknown') THEN NULL
+        WHEN kind = 'accuracy' THEN endings.status NOT IN ('pass', 'pass_due_to_skip')
+        ELSE endings.status <> 'ok'
     END AS failed,
     coalesce(
-        ended.reason,
-        CASE WHEN ended.status IS NULL AND NOT imported AND ended_well.run_id IS NULL THEN 'its run ended before it did' END
+        endings.reason,
+        CASE WHEN endings.status IS NULL AND NOT imported AND good_runs.run_id IS NULL THEN 'its run ended before it did' END
     ) AS reason,
-    ended.phase, ended.exit_code, ended.signal, ended.exception, ended.message, ended.stderr_tail
-FROM announced
+    endings.phase, endings.exit_code, endings.signal, endings.exception, endings.message, endings.stderr_tail
+FROM announced_cases
 JOIN case_axes AS axes USING (case_id)
-JOIN judged USING (run_id, case_id)
+JOIN judgements USING (run_id, case_id)
 JOIN _touched USING (run_id)
-LEFT JOIN ended USING (run_id, case_id, kind)
-LEFT JOIN ended_well USING (run_id)
+LEFT JOIN endings USING (run_id, case_id, kind)
+LEFT JOIN good_runs USING (run_id)

@@ -47,11 +47,11 @@ by_model AS (
     FROM accuracies
     GROUP BY ALL
 ),
-judging AS (SELECT DISTINCT run_id, suite, backend FROM accuracies),
-judged AS (
+judging_backends AS (SELECT DISTINCT run_id, suite, backend FROM accuracies),
+judged_cases AS (
     SELECT
         side.*, coalesce(own.status, by_model.status) AS accuracy,
-        side.status = 'ok' AND (judging.run_id IS NULL
+        side.status = 'ok' AND (judging_backends.run_id IS NULL
             OR coalesce(coalesce(own.status, by_model.status) IN ('pass', 'pass_due_to_skip'), false)) AS sound
     FROM performances AS side
     LEFT JOIN accuracies AS own ON side.run_id = own.run_id AND side.case_id = own.case_id
@@ -60,9 +60,9 @@ judged AS (
         AND side.suite IS NOT DISTINCT FROM by_model.suite AND side.mode IS NOT DISTINCT FROM by_model.mode
         AND side.device IS NOT DISTINCT FROM by_model.device AND side.dtype IS NOT DISTINCT FROM by_model.dtype
         AND side.backend IS NOT DISTINCT FROM by_model.backend
-    LEFT JOIN judging
-        ON side.run_id = judging.run_id AND side.suite IS NOT DISTINCT FROM judging.suite
-        AND side.backend IS NOT DISTINCT FROM judging.backend
+    LEFT JOIN judging_backends
+        ON side.run_id = judging_backends.run_id AND side.suite IS NOT DISTINCT FROM judging_backends.suite
+        AND side.backend IS NOT DISTINCT FROM judging_backends.backend
 ),
 numbers AS (  -- the medians of a case that its summary takes
     SELECT
@@ -77,7 +77,7 @@ numbers AS (  -- the medians of a case that its summary takes
         AND metric IN ('latency', 'compile_latency', 'compression_ratio', 'speedup', 'absolute_latency')
     GROUP BY run_id, case_id
 ),
-reporting AS (  -- these import speedups
+reporting_backends AS (  -- these import speedups
     SELECT DISTINCT run_id, suite, backend
     FROM cells
     WHERE run_id IN (SELECT run_id FROM _touched) AND metric = 'speedup'
@@ -93,10 +93,10 @@ peaks AS (
     GROUP BY run_id, case_id
 ),
 own AS (
-    SELECT judged.*, numbers.* EXCLUDE (run_id, case_id), allocated, growth, resident
-    FROM judged
-    LEFT JOIN numbers ON judged.run_id = numbers.run_id AND judged.case_id = numbers.case_id
-    LEFT JOIN peaks ON judged.run_id = peaks.run_id AND judged.case_id = peaks.case_id
+    SELECT judged_cases.*, numbers.* EXCLUDE (run_id, case_id), allocated, growth, resident
+    FROM judged_cases
+    LEFT JOIN numbers ON judged_cases.run_id = numbers.run_id AND judged_cases.case_id = numbers.case_id
+    LEFT JOIN peaks ON judged_cases.run_id = peaks.run_id AND judged_cases.case_id = peaks.case_id
 ),
 sides AS (
     SELECT
@@ -106,22 +106,22 @@ sides AS (
             AS compression,
         CASE
             WHEN base.case_id IS NOT NULL
-                AND (reporting.run_id IS NULL OR own.latency_ns > 0 AND base.latency_ns > 0) THEN 'measured'
-            WHEN reporting.run_id IS NOT NULL THEN 'reported'
+                AND (reporting_backends.run_id IS NULL OR own.latency_ns > 0 AND base.latency_ns > 0) THEN 'measured'
+            WHEN reporting_backends.run_id IS NOT NULL THEN 'reported'
         END AS origin
     FROM own
     LEFT JOIN own AS base
         ON own.run_id = base.run_id AND own.work_hash = base.work_hash AND own.backend <> 'eager' AND base.backend = 'eager'
-    LEFT JOIN reporting
-        ON own.run_id = reporting.run_id AND own.suite IS NOT DISTINCT FROM reporting.suite
-        AND own.backend IS NOT DISTINCT FROM reporting.backend
+    LEFT JOIN reporting_backends
+        ON own.run_id = reporting_backends.run_id AND own.suite IS NOT DISTINCT FROM reporting_backends.suite
+        AND own.backend IS NOT DISTINCT FROM reporting_backends.backend
 ),
 pairs AS (
     SELECT run_id, case_id, n, log_ratio, _t975(degrees) * error AS width, p, p_unpaired
     FROM block_ratios
     WHERE run_id IN (SELECT run_id FROM _touched)
 ),
-gained AS (
+gains AS (
     SELECT
         sides.*, n, width, p, p_unpaired,
         CASE WHEN status = 'ok' AND origin = 'measured' AND base_status <> 'ok' THEN 'baseline ' || base_status ELSE status END
@@ -150,4 +150,4 @@ SELECT
         ELSE 'no speedup'
     END AS reason,
     compile_ns, compression AS compression_ratio
-FROM gained
+FROM gains

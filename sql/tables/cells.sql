@@ -28,18 +28,18 @@ samples AS (
     SELECT run_id, case_id, source || '_' || statistic, phase, 'bytes', 'lower', size_bytes
     FROM memory_samples
 ),
-sorted AS (
+sorted_samples AS (
     SELECT run_id, case_id, metric, phase, unit, min(better) AS better, list_sort(list(value)) AS x
     FROM samples
     WHERE run_id IN (SELECT run_id FROM _touched) AND abs(value) < 1e150
     GROUP BY ALL
 ),
-ranked AS (
+rank_positions AS (
     SELECT
         *, len(x) AS n,
         (len(x) - 1) * 0.25::DOUBLE AS r1, (len(x) - 1) * 0.5::DOUBLE AS r2, (len(x) - 1) * 0.75::DOUBLE AS r3,
         CASE WHEN len(x) >= 6 THEN floor((len(x) + 1 - 1.959963984540054 * sqrt(len(x))) / 2)::BIGINT END AS k
-    FROM sorted
+    FROM sorted_samples
 ),
 run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id)
 
@@ -56,6 +56,6 @@ SELECT
     list_stddev_samp(x) AS stdev,
     x[k] AS median_low,
     x[n + 1 - k] AS median_high
-FROM ranked
+FROM rank_positions
 LEFT JOIN run USING (run_id)
 LEFT JOIN case_axes AS axes USING (case_id)

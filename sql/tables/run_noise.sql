@@ -31,16 +31,16 @@ logs AS (
     WHERE median > 0
     GROUP BY ALL
 ),
-own AS (
+own_noises AS (
     SELECT
         * EXCLUDE x,
         1.4826::DOUBLE / sqrt(2) * list_median(list_transform(range(1, n), lambda i: abs(x[i + 1] - x[i]))) AS own_noise
     FROM logs
 ),
-pooled AS (
+pooled_noises AS (
     SELECT config, host, metric, phase, unit, sqrt(median(own_noise * own_noise)) AS pooled_noise,
         sum(n - 1) AS steps
-    FROM own
+    FROM own_noises
     WHERE own_noise IS NOT NULL
     GROUP BY ALL
 )
@@ -49,7 +49,7 @@ SELECT
     own.config, own.host, own.case_id, own.metric, own.phase, own.unit, n, own_noise, pooled_noise,
     (coalesce(pooled.steps, 0) - (n - 1))::BIGINT AS other_steps,
     sqrt((coalesce((n - 1) * own_noise * own_noise, 0) + 8 * pooled_noise * pooled_noise) / (n + 7)) AS noise
-FROM own
-LEFT JOIN pooled
+FROM own_noises AS own
+LEFT JOIN pooled_noises AS pooled
     ON own.config = pooled.config AND own.host IS NOT DISTINCT FROM pooled.host AND own.metric = pooled.metric
     AND own.phase IS NOT DISTINCT FROM pooled.phase AND own.unit IS NOT DISTINCT FROM pooled.unit

@@ -22,7 +22,7 @@ judgements AS (
     FROM case_summaries
     WHERE accuracy IS NOT NULL
 ),
-sided AS (
+side_judgements AS (
     SELECT judgements.*, side = 'base' AS here
     FROM judgements
     JOIN _comparison_sides(base, candidate) AS run ON judgements.run_id = run.run_id
@@ -36,5 +36,5 @@ SELECT
     count(*) FILTER (here AND void) AS base_failed, count(*) FILTER (NOT here AND void) AS candidate_failed,
     coalesce(bool_or(wrong) FILTER (here) AND NOT bool_or(wrong) FILTER (NOT here), false) AS base_void,
     coalesce(bool_or(wrong) FILTER (NOT here) AND NOT bool_or(wrong) FILTER (here), false) AS candidate_void
-FROM sided
+FROM side_judgements
 GROUP BY case_id

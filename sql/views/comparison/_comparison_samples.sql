@@ -1,14 +1,19 @@
 -- One row per case × metric × phase × unit measured on either side of a comparison: the values, and how sure they are.
--- All errors are of logarithms. The variance of one run is that between the side's runs, moderated by what the history of
--- their config and host knows (run_noise; after Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004).
--- History counts beyond these runs: it is a median of differences between successive runs, worth 0.37 of so many squared
--- ones (Rousseeuw and Croux, Journal of the American Statistical Association 88, 1993), and all other cases of the metric
--- count as 8 at most. Where both sides are of one config, the step between them is part of its history: that counts from 4
--- runs up, of whose differences it is one of three or more. A side without history borrows the other's, without both the other's variance. It is never taken for
--- less than the samples within a run tell: from the 95 % interval of their median, for fewer than 6 from their standard
--- deviation (the median of a normal sample varies π / 2 times as much as its mean); where nothing is known of runs, that
--- is all. The median of R runs has (π / 2) / (R + π / 2 - 1) of the variance of one: exact for R = 1, within 3 % for 3, 5 …,
--- and on the safe side for even numbers. Runs in which the case failed are left out.
+-- All errors are of logarithms. Runs in which the case failed are left out.
+--
+-- The variance of one run is the variance between the side's runs, moderated by the history of their config and host
+-- (run_noise; after Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004). The history is a median of
+-- differences between successive runs: n of them are worth 0.37 n squared ones (Rousseeuw and Croux, Journal of the American
+-- Statistical Association 88, 1993). All other cases of the metric together count as 8 at most. Where both sides are of one
+-- config, the step between them is part of their history, so the history counts only if it has 4 runs or more.
+--
+-- If one side has no history, it uses that of the other side; if neither has one, it uses the other side's variance.
+-- The variance is never smaller than the sampling error within a run, which comes from the 95 % interval of the run's median
+-- or, for fewer than 6 samples, from their standard deviation (the median of a normal sample varies π / 2 times as much as
+-- its mean). Where nothing is known of other runs, the sampling error is all there is.
+--
+-- The median of R runs has (π / 2) / (R + π / 2 - 1) of the variance of one run: exact for R = 1, within 3 % for odd R, and
+-- on the safe side for even R.
 --
 -- arguments: base, candidate
 --
@@ -25,7 +30,7 @@
 -- error            DOUBLE   Standard error of ln(base / candidate); NULL where nothing tells it.
 -- degrees          DOUBLE   Degrees of freedom of that error, the smaller of both sides.
 WITH
-measured AS (
+run_medians AS (
     SELECT
         cell.*, run.config AS run_config, host, shared, side = 'base' AS here,
         CASE WHEN median > 0 THEN ln(median) END AS log_median,
@@ -39,10 +44,10 @@ measured AS (
 ),
 sides AS (
     SELECT
-        measured.case_id, measured.metric, measured.phase, measured.unit, min(better) AS better,
+        run_medians.case_id, run_medians.metric, run_medians.phase, run_medians.unit, min(better) AS better,
         median(median) FILTER (here) AS base_value, median(median) FILTER (NOT here) AS candidate_value,
         count(*) FILTER (here) AS base_runs, count(*) FILTER (NOT here) AS candidate_runs,
-        sum(measured.n) FILTER (here) AS base_n, sum(measured.n) FILTER (NOT here) AS candidate_n,
+        sum(run_medians.n) FILTER (here) AS base_n, sum(run_medians.n) FILTER (NOT here) AS candidate_n,
         avg(within) FILTER (here) AS base_within, avg(within) FILTER (NOT here) AS candidate_within,
         coalesce(var_samp(log_median) FILTER (here), 0) AS base_spread,
         coalesce(var_samp(log_median) FILTER (NOT here), 0) AS candidate_spread,
@@ -50,14 +55,14 @@ sides AS (
         avg(noise * noise) FILTER (NOT here AND (history.n >= 4 OR NOT shared)) AS candidate_history,
         max(history.n) FILTER (here) AS base_history_n, max(history.n) FILTER (NOT here) AS candidate_history_n,
         max(other_steps) FILTER (here) AS base_other_steps, max(other_steps) FILTER (NOT here) AS candidate_other_steps
-    FROM measured
+    FROM run_medians
     LEFT JOIN run_noise AS history
-        ON measured.run_config = history.config AND measured.host IS NOT DISTINCT FROM history.host
-        AND measured.case_id IS NOT DISTINCT FROM history.case_id AND measured.metric = history.metric
-        AND measured.phase IS NOT DISTINCT FROM history.phase AND measured.unit IS NOT DISTINCT FROM history.unit
-    GROUP BY measured.case_id, measured.metric, measured.phase, measured.unit
+        ON run_medians.run_config = history.config AND run_medians.host IS NOT DISTINCT FROM history.host
+        AND run_medians.case_id IS NOT DISTINCT FROM history.case_id AND run_medians.metric = history.metric
+        AND run_medians.phase IS NOT DISTINCT FROM history.phase AND run_medians.unit IS NOT DISTINCT FROM history.unit
+    GROUP BY run_medians.case_id, run_medians.metric, run_medians.phase, run_medians.unit
 ),
-weighed AS (
+history_weights AS (
     SELECT
         *,
         CASE WHEN base_history IS NOT NULL THEN
@@ -68,7 +73,7 @@ weighed AS (
         END AS candidate_weight
     FROM sides
 ),
-lent AS (
+shared_histories AS (
     SELECT
         * REPLACE (
             coalesce(base_history, candidate_history, 0) AS base_history,
@@ -76,25 +81,25 @@ lent AS (
             coalesce(base_weight, candidate_weight, 0) AS base_weight,
             coalesce(candidate_weight, base_weight, 0) AS candidate_weight
         )
-    FROM weighed
+    FROM history_weights
 ),
-moderated AS (
+moderated_variances AS (
     SELECT
         *, greatest(base_runs - 1 + base_weight, 0) AS base_degrees,  -- a side without runs has none
         greatest(candidate_runs - 1 + candidate_weight, 0) AS candidate_degrees,
         ((base_runs - 1) * base_spread + base_weight * base_history) / nullif(base_degrees, 0) AS base_own,
         ((candidate_runs - 1) * candidate_spread + candidate_weight * candidate_history)
             / nullif(candidate_degrees, 0) AS candidate_own
-    FROM lent
+    FROM shared_histories
 ),
-borrowed AS (
+side_variances AS (
     SELECT
         * REPLACE (
             coalesce(base_own, candidate_own) AS base_own, coalesce(candidate_own, base_own) AS candidate_own,
             coalesce(nullif(base_degrees, 0), candidate_degrees) AS base_degrees,
             coalesce(nullif(candidate_degrees, 0), base_degrees) AS candidate_degrees
         )
-    FROM moderated
+    FROM moderated_variances
 ),
 errors AS (
     SELECT
@@ -107,7 +112,7 @@ errors AS (
         ),
         greatest(base_own, base_within) * (pi() / 2) / (base_runs + pi() / 2 - 1) AS base_variance,
         greatest(candidate_own, candidate_within) * (pi() / 2) / (candidate_runs + pi() / 2 - 1) AS candidate_variance
-    FROM borrowed
+    FROM side_variances
 )
 
 SELECT

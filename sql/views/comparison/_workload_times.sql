@@ -8,7 +8,7 @@
 -- seconds    DOUBLE   Median over the runs of the config on that host; NULL where no run noted when it ended.
 WITH
 run AS (SELECT DISTINCT ON (run_id) run_id, config, host, started_at FROM runs ORDER BY run_id, started_at, config),
-over AS (SELECT run_id, max(recorded_at) AS ended_at FROM outcomes WHERE case_id IS NULL GROUP BY run_id),
+run_ends AS (SELECT run_id, max(recorded_at) AS ended_at FROM outcomes WHERE case_id IS NULL GROUP BY run_id),
 work AS (
     SELECT run_id, work_hash, max(outcomes.recorded_at) AS ended_at
     FROM cases
@@ -20,13 +20,13 @@ spans AS (
         config, host, work_hash,
         CASE
             WHEN count(work.ended_at) OVER same_run = 0
-                THEN (epoch_us(over.ended_at) - epoch_us(started_at)) / count(*) OVER same_run
+                THEN (epoch_us(run_ends.ended_at) - epoch_us(started_at)) / count(*) OVER same_run
             WHEN work.ended_at IS NOT NULL
                 THEN epoch_us(work.ended_at) - coalesce(epoch_us(lag(work.ended_at) OVER in_order), epoch_us(started_at))
         END AS us
     FROM work
     JOIN run USING (run_id)
-    LEFT JOIN over USING (run_id)
+    LEFT JOIN run_ends USING (run_id)
     WINDOW same_run AS (PARTITION BY run_id), in_order AS (PARTITION BY run_id ORDER BY work.ended_at NULLS LAST, work_hash)
 )
 

@@ -16,7 +16,7 @@
 -- only_here   VARCHAR[]  Cases that only the candidate has.
 -- only_there  VARCHAR[]  Cases that only the base has.
 WITH
-compared AS (
+headline_rows AS (
     SELECT *
     FROM comparisons(base, candidate, margin := margin)
     WHERE _is_warm(phase) AND _is_headline(metric, better)
@@ -32,7 +32,7 @@ SELECT
         AS only_here,
     coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict = 'ONLY-THERE'), [])
         AS only_there
-FROM compared
+FROM headline_rows
 WHERE better IS NOT NULL
 GROUP BY metric, phase, suite, backend
 HAVING count(ratio) > 0

@@ -33,7 +33,7 @@
 --                            known.
 -- candidate_status  VARCHAR  The same of the candidate.
 WITH
-judged AS (
+side_values AS (
     SELECT
         coalesce(sample.case_id, ended.case_id) AS case_id, metric, phase, unit, better,
         CASE WHEN NOT coalesce(base_void, false) THEN base_value END AS base_value,
@@ -44,7 +44,7 @@ judged AS (
     FULL JOIN _comparison_endings(base, candidate) AS ended ON sample.case_id = ended.case_id
     WHERE metric IS NOT NULL OR base_failed > 0 OR candidate_failed > 0 OR base_void OR candidate_void
 ),
-compared AS (
+effects AS (
     SELECT
         *, base_value IS NOT NULL AS there, candidate_value IS NOT NULL AS here,
         CASE WHEN better = 'lower' THEN base_value - candidate_value ELSE candidate_value - base_value END AS gain,
@@ -54,15 +54,15 @@ compared AS (
             ELSE ln(candidate_value / base_value)
         END AS effect,
         _t975(degrees) AS t
-    FROM judged
+    FROM side_values
 ),
-bounded AS (
+intervals AS (
     SELECT
         *, effect - t * error AS lowest, effect + t * error AS highest,
         exp((t + 0.8416212335729143::DOUBLE) * error) - 1 AS detectable,
         (effect IS NULL OR error IS NULL)
             AND (unit = 'count' OR gain = 0 AND coalesce(NOT (unit = 'ns' OR unit LIKE '%/s'), true)) AS exact
-    FROM compared
+    FROM effects
 ),
 verdicts AS (
     SELECT
@@ -83,7 +83,7 @@ verdicts AS (
             END
             ELSE 'UNSURE'
         END AS verdict
-    FROM bounded
+    FROM intervals
 )
 
 SELECT

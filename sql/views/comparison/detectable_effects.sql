@@ -29,7 +29,7 @@
 -- workload_seconds  DOUBLE   Time a run takes for the case's work, all backends together; NULL where nobody noted it.
 WITH
 run AS (SELECT DISTINCT ON (run_id) run_id, host FROM runs ORDER BY run_id, started_at, config),
-measured AS (  -- the axes of a case are the same in every run: its id is their hash
+sampling_noises AS (  -- the axes of a case are the same in every run: its id is their hash
     SELECT
         config, host, case_id, metric, phase, unit, any_value(work_hash) AS work_hash, any_value(suite) AS suite,
         any_value(name) AS name, any_value(mode) AS mode, any_value(device) AS device, any_value(dtype) AS dtype,
@@ -43,20 +43,20 @@ measured AS (  -- the axes of a case are the same in every run: its id is their 
     JOIN run USING (run_id)
     GROUP BY config, host, case_id, metric, phase, unit
 ),
-known AS (
+noises AS (
     SELECT
         own.config, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise,
-        measured.* EXCLUDE (config, host, case_id, metric, phase, unit),
+        sampling_noises.* EXCLUDE (config, host, case_id, metric, phase, unit),
         0.37::DOUBLE * own.n + least(8, 0.37::DOUBLE * other_steps) AS weight,
         count(own.noise) OVER (PARTITION BY own.config, own.host, own.metric, own.phase, own.unit) AS judged,
         greatest(own.noise, CASE WHEN own.noise IS NOT NULL THEN sampling_noise END) AS spread
     FROM run_noise AS own
-    LEFT JOIN measured
-        ON own.config = measured.config AND own.host IS NOT DISTINCT FROM measured.host
-        AND own.case_id IS NOT DISTINCT FROM measured.case_id AND own.metric = measured.metric
-        AND own.phase IS NOT DISTINCT FROM measured.phase AND own.unit IS NOT DISTINCT FROM measured.unit
+    LEFT JOIN sampling_noises
+        ON own.config = sampling_noises.config AND own.host IS NOT DISTINCT FROM sampling_noises.host
+        AND own.case_id IS NOT DISTINCT FROM sampling_noises.case_id AND own.metric = sampling_noises.metric
+        AND own.phase IS NOT DISTINCT FROM sampling_noises.phase AND own.unit IS NOT DISTINCT FROM sampling_noises.unit
 ),
-corrected AS (
+test_levels AS (
     SELECT
         *,
         CASE correction
@@ -66,7 +66,7 @@ corrected AS (
                 alpha::DOUBLE, power * changed * alpha::DOUBLE / ((1 - changed) * (1 - alpha::DOUBLE))
             ))
         END AS test_alpha
-    FROM known
+    FROM noises
 ),
 candidates AS (
     SELECT CASE WHEN step <= 64 THEN step::DOUBLE ELSE ceil(64 * pow(1.05::DOUBLE, step - 64)) END AS candidate
@@ -78,7 +78,7 @@ ladders AS (
         list({
             'runs': candidate, 'multiple': _detectable_multiple(candidate, weight, test_alpha, power::DOUBLE)
         }) AS rungs
-    FROM (SELECT DISTINCT weight, test_alpha FROM corrected)
+    FROM (SELECT DISTINCT weight, test_alpha FROM test_levels)
     CROSS JOIN candidates
     WHERE candidate - 1 + weight >= 3
     GROUP BY weight, test_alpha
@@ -94,7 +94,7 @@ SELECT
     ))::BIGINT AS runs_needed,
     exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE)) - 1 AS detectable,
     seconds AS workload_seconds
-FROM corrected AS case_
+FROM test_levels AS case_
 LEFT JOIN ladders ON case_.weight = ladders.weight AND case_.test_alpha = ladders.test_alpha
 LEFT JOIN _workload_times AS work
     ON case_.config = work.config AND case_.host IS NOT DISTINCT FROM work.host

@@ -19,7 +19,7 @@ run AS (
     ORDER BY run_id, started_at, config
 ),
 environment AS (SELECT DISTINCT ON (environment_id) * FROM environments ORDER BY environment_id),
-said AS (
+run_facts AS (
     SELECT
         run_id,
         [
@@ -59,12 +59,12 @@ entries AS (  -- what is no object, or has a key twice, stays one fact
             map_entries(TRY_CAST(json.object AS MAP(VARCHAR, VARCHAR))),
             [{'key': json.kind, 'value': json_extract_string(json.object, '$')}]
         )) AS entry
-    FROM (SELECT run_id, unnest(objects) AS json FROM said)
+    FROM (SELECT run_id, unnest(objects) AS json FROM run_facts)
     WHERE json.object IS NOT NULL
 ),
 facts AS (
     SELECT run_id, fact.kind AS kind, fact.field AS field, fact.value AS value
-    FROM (SELECT run_id, unnest(columns) AS fact FROM said)
+    FROM (SELECT run_id, unnest(columns) AS fact FROM run_facts)
     UNION ALL
     SELECT run_id, kind, entry.key, coalesce(entry.value, 'null') FROM entries
 ),

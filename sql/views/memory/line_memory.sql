@@ -25,7 +25,7 @@
 -- transient_rank     BIGINT   1 for the line with the largest transient; NULL where there is none.
 WITH
 run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
-named AS (SELECT run_id, case_id, min(name) AS name FROM cases GROUP BY run_id, case_id),
+case_names AS (SELECT run_id, case_id, min(name) AS name FROM cases GROUP BY run_id, case_id),
 lines AS (
     SELECT
         * REPLACE (coalesce(source, 'rss') AS source),
@@ -34,7 +34,7 @@ lines AS (
 )
 
 SELECT
-    lines.run_id, run.config, lines.case_id, named.name, source, device_index, file, line, function, text, hits,
+    lines.run_id, run.config, lines.case_id, case_names.name, source, device_index, file, line, function, text, hits,
     start_bytes, peak_bytes, end_bytes, transient_bytes, increase_bytes, decrease_bytes, growth_bytes, error_bound_bytes,
     row_number() OVER (
         PARTITION BY lines.run_id, lines.case_id, source, device_index
@@ -50,4 +50,4 @@ SELECT
     ) END AS transient_rank
 FROM lines
 LEFT JOIN run ON lines.run_id = run.run_id
-LEFT JOIN named ON lines.run_id = named.run_id AND lines.case_id = named.case_id
+LEFT JOIN case_names ON lines.run_id = case_names.run_id AND lines.case_id = case_names.case_id

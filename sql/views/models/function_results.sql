@@ -10,7 +10,7 @@
 -- announced_at  TIMESTAMP  When the case was announced. UTC.
 -- line          BIGINT     Its place among the cases of the run.
 WITH
-ended AS (
+endings AS (
     SELECT
         run_id, case_id,
         arg_min(status, (status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at)) AS status,
@@ -29,9 +29,9 @@ peaks AS (
 run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id)
 
 SELECT
-    announced.run_id, config, announced.case_id, work_hash, name, backend, parameters, ended.status, ended.reason, failed,
-    processes, peak_bytes, announced.recorded_at AS announced_at, announced.line
+    announced.run_id, config, announced.case_id, work_hash, name, backend, parameters, endings.status, endings.reason,
+    failed, processes, peak_bytes, announced.recorded_at AS announced_at, announced.line
 FROM cases AS announced
 LEFT JOIN run ON announced.run_id = run.run_id
-LEFT JOIN ended ON announced.run_id = ended.run_id AND announced.case_id = ended.case_id
+LEFT JOIN endings ON announced.run_id = endings.run_id AND announced.case_id = endings.case_id
 LEFT JOIN peaks ON announced.run_id = peaks.run_id AND announced.case_id = peaks.case_id

@@ -10,7 +10,7 @@
 -- captured  BIGINT   Calls of it in the graphs that torch.compile captures of a step; 0 where only eager has it, NULL where
 --                    no graphs were captured.
 WITH
-counted AS (
+call_counts AS (
     SELECT
         run_id, case_id, regexp_replace(metric, '^(graph_)?operator:', '') AS operator,
         sum(value) FILTER (starts_with(metric, 'operator:')) AS calls,
@@ -19,13 +19,13 @@ counted AS (
     WHERE starts_with(metric, 'operator:') OR starts_with(metric, 'graph_operator:')
     GROUP BY ALL
 ),
-inspected AS (SELECT DISTINCT run_id, case_id, true AS graphs FROM metrics WHERE metric = 'graphs'),
+inspected_cases AS (SELECT DISTINCT run_id, case_id, true AS graphs FROM metrics WHERE metric = 'graphs'),
 run AS (SELECT DISTINCT ON (run_id) run_id, config FROM runs ORDER BY run_id, started_at, config)
 
 SELECT
-    counted.run_id, config, counted.case_id, suite, name, mode, device, dtype, batch_size, sequence_length, parameters, operator,
-    coalesce(calls, 0)::BIGINT AS calls, CASE WHEN graphs THEN coalesce(captured, 0)::BIGINT END AS captured
-FROM counted
-JOIN case_axes ON counted.case_id = case_axes.case_id
-LEFT JOIN run ON counted.run_id = run.run_id
-LEFT JOIN inspected ON counted.run_id = inspected.run_id AND counted.case_id = inspected.case_id
+    call_counts.run_id, config, call_counts.case_id, suite, name, mode, device, dtype, batch_size, sequence_length,
+    parameters, operator, coalesce(calls, 0)::BIGINT AS calls, CASE WHEN graphs THEN coalesce(captured, 0)::BIGINT END AS captured
+FROM call_counts
+JOIN case_axes ON call_counts.case_id = case_axes.case_id
+LEFT JOIN run ON call_counts.run_id = run.run_id
+LEFT JOIN inspected_cases ON call_counts.run_id = inspected_cases.run_id AND call_counts.case_id = inspected_cases.case_id

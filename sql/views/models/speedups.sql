@@ -1,6 +1,6 @@
--- One row per case measured against the eager baseline in one run, or whose speedup an import reports.
--- Measured cases are paired block by block where their samples carry blocks (see block_ratios); elsewhere the speedup is
--- the ratio of the medians, without an interval. A case that failed, or whose baseline did, has a status and no speedup.
+-- One row per case with a speedup, which sql/tables/case_summaries.sql computes from sql/tables/block_ratios.sql.
+-- It is measured against the eager baseline of the same run, or an import reports it. Where samples carry blocks, the two
+-- are paired block by block; elsewhere the speedup is the ratio of the medians, without an interval. A case that failed, or whose baseline did, has a status and no speedup.
 --
 -- axes: run, case
 -- work_hash     VARCHAR  What was computed; the baseline has the same.

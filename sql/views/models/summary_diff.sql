@@ -60,7 +60,7 @@ by_case AS (
     FROM sides
     GROUP BY ALL
 ),
-matched AS (
+matched_means AS (
     SELECT
         run_id, suite, mode, dtype, device, backend, count(*) FILTER (why IS NULL) AS n_matched,
         exp(avg(log_now) FILTER (why IS NULL)) AS matched_speedup,
@@ -74,8 +74,8 @@ summaries AS (SELECT *, CASE WHEN include_slowdowns THEN raw_speedup ELSE speedu
 SELECT
     now.config, now.suite, now.mode, now.dtype, now.device, now.backend, now.run_id, previous_run AS run_id_before,
     report.began_at, run.began_at AS began_at_before, now.mean AS speedup, before.mean AS speedup_before,
-    now.n_here AS n, before.n_here AS n_before, matched.matched_speedup, matched.matched_speedup_before, matched.n_matched,
-    matched.excluded,
+    now.n_here AS n, before.n_here AS n_before, matched_means.matched_speedup,
+    matched_means.matched_speedup_before, matched_means.n_matched, matched_means.excluded,
     now.passing, before.passing AS passing_before, now.total, before.total AS total_before,
     now.rate, before.rate AS rate_before,
     now.mean_compile_ns / 1e9::DOUBLE AS mean_seconds, before.mean_compile_ns / 1e9::DOUBLE AS mean_seconds_before,
@@ -92,9 +92,9 @@ LEFT JOIN summaries AS before
     AND report.dtype IS NOT DISTINCT FROM before.dtype AND report.device IS NOT DISTINCT FROM before.device
     AND report.backend IS NOT DISTINCT FROM before.backend
 LEFT JOIN _run_times AS run ON previous_run = run.run_id
-LEFT JOIN matched
-    ON report.run_id = matched.run_id
-    AND report.suite IS NOT DISTINCT FROM matched.suite AND report.mode IS NOT DISTINCT FROM matched.mode
-    AND report.dtype IS NOT DISTINCT FROM matched.dtype AND report.device IS NOT DISTINCT FROM matched.device
-    AND report.backend IS NOT DISTINCT FROM matched.backend
+LEFT JOIN matched_means
+    ON report.run_id = matched_means.run_id
+    AND report.suite IS NOT DISTINCT FROM matched_means.suite AND report.mode IS NOT DISTINCT FROM matched_means.mode
+    AND report.dtype IS NOT DISTINCT FROM matched_means.dtype AND report.device IS NOT DISTINCT FROM matched_means.device
+    AND report.backend IS NOT DISTINCT FROM matched_means.backend
 WHERE age = 1

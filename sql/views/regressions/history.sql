@@ -21,7 +21,7 @@
 -- mean_seconds  DOUBLE     Mean compile latency of the passing cases.
 -- mean_ratio    DOUBLE     Mean of baseline peak memory / case peak memory of the passing cases.
 WITH
-judged AS (
+panel_summaries AS (
     SELECT *, CASE WHEN include_slowdowns THEN raw_speedup ELSE speedup END AS mean
     FROM _summaries
     WHERE total > 0
@@ -31,25 +31,25 @@ last_runs AS (
         run_id, config, began_at, git_commit,
         row_number() OVER (PARTITION BY config ORDER BY began_at DESC NULLS LAST, run_id DESC) AS age
     FROM _run_times
-    WHERE run_id IN (SELECT run_id FROM judged)
+    WHERE run_id IN (SELECT run_id FROM panel_summaries)
     QUALIFY age <= k
 ),
 panels AS (
     SELECT DISTINCT config, suite, mode, dtype, device, backend
-    FROM judged
+    FROM panel_summaries
     WHERE run_id IN (SELECT run_id FROM last_runs)
 )
 
 SELECT
     panel.config, panel.suite, panel.mode, panel.dtype, panel.device, panel.backend,
     max(age) OVER (PARTITION BY panel.config) - age + 1 AS position,
-    run.run_id, began_at, git_commit, judged.run_id IS NOT NULL AS ran, mean AS speedup, mean * exp(-width) AS low,
+    run.run_id, began_at, git_commit, panel_summaries.run_id IS NOT NULL AS ran, mean AS speedup, mean * exp(-width) AS low,
     mean * exp(width) AS high, n_here AS n, passing, total, mean_compile_ns / 1e9::DOUBLE AS mean_seconds,
     mean_compression AS mean_ratio
 FROM panels AS panel
 JOIN last_runs AS run ON panel.config = run.config
-LEFT JOIN judged
-    ON run.run_id = judged.run_id
-    AND panel.suite IS NOT DISTINCT FROM judged.suite AND panel.mode IS NOT DISTINCT FROM judged.mode
-    AND panel.dtype IS NOT DISTINCT FROM judged.dtype AND panel.device IS NOT DISTINCT FROM judged.device
-    AND panel.backend IS NOT DISTINCT FROM judged.backend
+LEFT JOIN panel_summaries
+    ON run.run_id = panel_summaries.run_id
+    AND panel.suite IS NOT DISTINCT FROM panel_summaries.suite AND panel.mode IS NOT DISTINCT FROM panel_summaries.mode
+    AND panel.dtype IS NOT DISTINCT FROM panel_summaries.dtype AND panel.device IS NOT DISTINCT FROM panel_summaries.device
+    AND panel.backend IS NOT DISTINCT FROM panel_summaries.backend

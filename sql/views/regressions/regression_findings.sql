@@ -28,8 +28,8 @@
 -- since_commit  VARCHAR    Commit it measured.
 -- good_commit   VARCHAR    Commit of the last run before it.
 WITH
-tested AS MATERIALIZED (SELECT * FROM regressions(judged, last := last, floor := floor, fdr := fdr)),
-moved AS (  -- whether any metric behind a limit moved: an import reports the limit's own metric, a measurement the others
+verdicts AS MATERIALIZED (SELECT * FROM regressions(judged, last := last, floor := floor, fdr := fdr)),
+metrics_that_moved AS (  -- an import reports the metric of a limit itself; a measurement reports what it is computed from
     SELECT
         config, case_id,
         CASE
@@ -38,7 +38,7 @@ moved AS (  -- whether any metric behind a limit moved: an import reports the li
             ELSE metric
         END AS metric,
         bool_or(verdict IN ('REGRESSED', 'SUSPECTED')) AS has_moved
-    FROM tested
+    FROM verdicts
     WHERE p IS NOT NULL
     GROUP BY ALL
 ),
@@ -60,7 +60,7 @@ SELECT
     'statistics' AS finding, config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
     parameters, metric, phase, unit, better, run_id, runs, n, baseline, value, change, low, high, noise, p, q, verdict,
     reason, since_run_id, since_at, since_commit, good_commit
-FROM tested
+FROM verdicts
 UNION ALL
 SELECT
     'limit', flag.config, flag.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
@@ -72,7 +72,8 @@ SELECT
 FROM newly_flagged(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS flag
 JOIN flagged_runs AS beyond ON flag.config = beyond.config AND flag.case_id = beyond.case_id AND flag.metric = beyond.metric
 JOIN passing_runs AS measured ON flag.config = measured.config AND flag.case_id = measured.case_id
-LEFT JOIN moved ON flag.config = moved.config AND flag.case_id = moved.case_id AND flag.metric = moved.metric
+LEFT JOIN metrics_that_moved AS moved
+    ON flag.config = moved.config AND flag.case_id = moved.case_id AND flag.metric = moved.metric
 WHERE list_contains(judged, run_id) AND before = 'fine' AND value IS NOT NULL AND beyond.runs = measured.runs
 UNION ALL
 SELECT

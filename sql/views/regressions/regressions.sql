@@ -7,14 +7,16 @@
 -- Rousseeuw, Compstat 1992), never below a tenth of `floor`: it is worth 0.37 (n - 1) degrees of freedom. Where most values
 -- are equal it is the mean absolute deviation · 1.2533, and p is no less than the share of the values that are as far off.
 --
--- A few runs say little of one case, so its variance is moderated towards the median of all cases of the metric. That counts
--- the more the more alike their variances are (Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004),
--- but takes none below what its own spread allows by two standard errors. The root is the noise, or, on a machine so busy
--- that it is larger, the sampling error within a judged run. A judged value has that noise too: x - b has noise · √(1 + π / 2n).
+-- A few runs say little about one case, so its variance is moderated towards the median variance of all cases of the metric.
+-- The more alike these variances are, the more weight their median has (Smyth, Statistical Applications in Genetics and
+-- Molecular Biology 3, 2004); no variance falls more than two of its standard errors below its own value. The noise is the
+-- square root of the result or, where that is larger, the sampling error within a judged run. A judged value varies by the
+-- noise, too, so the standard deviation of x - b is noise · √(1 + π / 2n).
 --
--- Every judged run must show a change, so the one that shows it least counts. p is two-sided, by Student's t; with two runs
--- or more it is squared, as often as chance does that twice (repeats of one hour share its weather: no higher power). q is p
--- after Benjamini and Hochberg over all rows. accuracy_error is not judged, for it has tolerances of its own.
+-- All judged runs must show a change, so the run with the smallest change counts. p is two-sided, by Student's t. With two or
+-- more judged runs it is squared, the probability that chance does this twice; the power stays 2, because repeats within an
+-- hour share disturbances. q is p after Benjamini and Hochberg over all rows. accuracy_error is not judged: it has its own
+-- tolerances.
 --
 -- arguments: judged, last := 20, floor := 0.03, fdr := 0.05, least := 5
 --
@@ -34,8 +36,8 @@
 -- p             DOUBLE     Probability that runs without a change differ as much; NULL where that cannot be judged.
 -- q             DOUBLE     Share of false alarms to expect if this row and all with a smaller p were called changed.
 -- verdict       VARCHAR    REGRESSED, or of one run alone SUSPECTED: worse by the floor or more, and q within `fdr`.
---                          IMPROVED: better likewise. UNSURE: too little data, or a change that one test alone would
---                          believe (p within `fdr`) and so many tests do not. STEADY: nothing of that.
+--                          IMPROVED: better likewise. UNSURE: too little data, or a change with p within `fdr` but q
+--                          above it. STEADY: none of these.
 -- reason        VARCHAR    Why, in one line.
 -- since_run_id  VARCHAR    Run the change begins with: the first of those before, without a gap, that are beyond the floor
 --                          too.
@@ -43,8 +45,8 @@
 -- since_commit  VARCHAR    Commit it measured.
 -- good_commit   VARCHAR    Commit of the last run before it.
 WITH
-failed AS (SELECT run_id, case_id FROM case_outcomes WHERE kind = 'performance' AND failed),
-measured AS (
+failed_cases AS (SELECT run_id, case_id FROM case_outcomes WHERE kind = 'performance' AND failed),
+run_values AS (
     SELECT
         run.config, place, is_judged, anywhere, cell.run_id, cell.case_id, metric, phase, unit, better,
         CASE WHEN unit = 'count' THEN 1 ELSE 0 END AS plus,
@@ -52,8 +54,8 @@ measured AS (
         CASE WHEN median_low > 0 THEN ln(median_high / median_low) / (2 * 1.959963984540054::DOUBLE) END AS sampling
     FROM _all_cells AS cell
     JOIN _regression_runs(judged, last, least) AS run ON cell.run_id = run.run_id
-    LEFT JOIN failed ON cell.run_id = failed.run_id AND cell.case_id = failed.case_id
-    WHERE better IS NOT NULL AND metric <> 'accuracy_error' AND failed.run_id IS NULL
+    LEFT JOIN failed_cases ON cell.run_id = failed_cases.run_id AND cell.case_id = failed_cases.case_id
+    WHERE better IS NOT NULL AND metric <> 'accuracy_error' AND failed_cases.run_id IS NULL
 ),
 series AS (  -- newest first
     SELECT
@@ -63,7 +65,7 @@ series AS (  -- newest first
         list(x) FILTER (is_judged) AS now, max(sampling) FILTER (is_judged) AS sampling,
         coalesce(arg_max(x, place, last) FILTER (NOT is_judged), []) AS before,
         coalesce(max(place, last) FILTER (NOT is_judged), []) AS places
-    FROM measured
+    FROM run_values
     GROUP BY config, case_id, metric, phase, unit
     HAVING bool_or(is_judged)
 ),
@@ -86,7 +88,7 @@ spreads AS (
         list_max(list_transform(effects, lambda x: abs(x))) AS most
     FROM deviations
 ),
-own AS (
+own_spreads AS (
     SELECT
         *,
         CASE WHEN n >= least AND has_ratio THEN greatest(floor / 10, n / (n - 0.8::DOUBLE) * CASE
@@ -94,14 +96,14 @@ own AS (
         END) END AS own
     FROM spreads
 ),
-pooled AS (  -- how much the variances differ beyond what chance does with so many degrees: 2 / d + 2 / d² is trigamma(d / 2)
+pooled_variances AS (  -- how much the variances differ beyond what chance does with so many degrees: 2 / d + 2 / d² is trigamma(d / 2)
     SELECT
         *, median(own * own) OVER cases AS pool, (count(own) OVER cases - 1) * avg(d) FILTER (own > 0) OVER cases AS d_most,
         var_samp(2 * ln(own)) OVER cases - avg(2 / d + 2 / (d * d)) FILTER (own > 0) OVER cases AS excess
-    FROM own
+    FROM own_spreads
     WINDOW cases AS (PARTITION BY config, metric, phase, unit)
 ),
-weighed AS (
+pool_weights AS (
     SELECT
         *,
         CASE
@@ -109,18 +111,18 @@ weighed AS (
             WHEN excess > 0 THEN least(d_most, (1 + sqrt(1 + 2 * excess)) / excess)
             ELSE d_most
         END AS d_pool
-    FROM pooled
+    FROM pooled_variances
 ),
-moderated AS (
+moderated_noise AS (
     SELECT
         *, d + d_pool AS degrees,
         sqrt(greatest(
             (d * own * own + d_pool * pool * n / (n - 0.8::DOUBLE)) / (d + d_pool), own * own / (1 + 2 * sqrt(2 / d))
         )) AS noise
-    FROM weighed
+    FROM pool_weights
 ),
-doubted AS (SELECT *, CASE WHEN noise IS NOT NULL THEN greatest(noise, sampling) END AS doubt FROM moderated),
-tested AS (
+effective_noise AS (SELECT *, CASE WHEN noise IS NOT NULL THEN greatest(noise, sampling) END AS doubt FROM moderated_noise),
+test_results AS (
     SELECT
         *,
         _t975(degrees) * greatest(doubt, list_stddev_samp(now)) * sqrt(1 / runs + pi() / (2 * n)) AS reach,  -- half the interval
@@ -132,18 +134,18 @@ tested AS (
                 CASE WHEN mad = 0 THEN len(list_filter(deviations, lambda x: x >= abs(effect))) / n ELSE 0 END
             ), least(runs, 2)))
         END AS p
-    FROM doubted
+    FROM effective_noise
 ),
-ranked AS (
+p_ranks AS (
     SELECT *, count(p) OVER () AS tests, row_number() OVER (ORDER BY p NULLS LAST) AS rank
-    FROM tested
+    FROM test_results
 ),
-controlled AS (
+q_values AS (
     SELECT
         *,
         CASE WHEN p IS NOT NULL THEN least(1, min(p * tests / rank) OVER (ORDER BY rank DESC)) END AS q,
         abs(effect) >= ln(1 + floor) AS beyond
-    FROM ranked
+    FROM p_ranks
 ),
 judgements AS (
     SELECT
@@ -158,7 +160,7 @@ judgements AS (
         CASE WHEN beyond AND p <= fdr THEN coalesce(  -- newest of the runs before that are not beyond
             list_position(list_transform(before, lambda x: worse * (x - b) * sign(effect) >= ln(1 + floor)), false), n + 1
         ) END AS stop
-    FROM controlled
+    FROM q_values
 )
 
 SELECT

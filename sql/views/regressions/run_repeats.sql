@@ -8,7 +8,7 @@
 -- place          BIGINT   Its place in time within the config, from 1.
 -- is_confirming  BOOLEAN  Whether it is the run, confirms it, is confirmed by it, or confirms the same run.
 WITH
-placed AS (
+run_places AS (
     SELECT
         time.run_id, config, time.git_commit, NOT git_dirty AS clean, began_at,
         json_extract_string(tags, '$.confirms') AS confirms,
@@ -17,7 +17,7 @@ placed AS (
     JOIN (SELECT DISTINCT ON (run_id) run_id, git_dirty, tags FROM runs ORDER BY run_id, started_at, config) AS own
         ON time.run_id = own.run_id
 ),
-paired AS (
+run_pairs AS (
     SELECT
         other.run_id, other.place,
         coalesce(run.confirms, run.run_id) = coalesce(other.confirms, other.run_id) AS is_confirming,
@@ -26,11 +26,11 @@ paired AS (
             AND abs(date_diff('minute', run.began_at, other.began_at)) <= hours * 60,
             false
         ) AS is_repeat
-    FROM placed AS run
-    JOIN placed AS other ON run.config = other.config
+    FROM run_places AS run
+    JOIN run_places AS other ON run.config = other.config
     WHERE run.run_id = judged_run
 )
 
 SELECT run_id, place, is_confirming
-FROM paired
+FROM run_pairs
 WHERE is_confirming OR is_repeat

@@ -21,10 +21,11 @@
 -- ending       BOOLEAN    Whether the row is the case's ending, which stands after its samples.
 -- sample       BIGINT     Number of the sample within its case.
 WITH
-lines AS (
+exported_rows AS (
     SELECT
-        run_id, case_id, false AS ending, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
-        metric, statistic, phase, unit, better, value, loops, NULL::VARCHAR AS status, NULL::VARCHAR AS reason, recorded_at, sample
+        run_id, case_id, false AS ending, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
+        parameters, metric, statistic, phase, unit, better, value, loops, NULL::VARCHAR AS status, NULL::VARCHAR AS reason,
+        recorded_at, sample
     FROM samples
     WHERE case_id IS NOT NULL AND abs(value) < 1e150
     UNION ALL
@@ -39,7 +40,7 @@ run AS (SELECT DISTINCT ON (run_id) * FROM runs ORDER BY run_id, started_at, con
 SELECT
     run_id, run.config, run_id AS run, run.git_commit AS "commit", run.git_branch AS branch, run.host,
     coalesce(recorded_at, run.started_at) AS recorded_at,
-    lines.suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, statistic, phase,
-    unit, better, value, loops, status, reason, case_id, ending, sample
-FROM lines
+    exported_rows.suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, statistic,
+    phase, unit, better, value, loops, status, reason, case_id, ending, sample
+FROM exported_rows
 JOIN run USING (run_id)

@@ -6,7 +6,7 @@
 -- same_commit     BOOLEAN    Whether both measured the same known and clean commit.
 -- same_plan       BOOLEAN    Whether both took from one plan (`bench measure models --fleet`).
 WITH
-paired AS (
+run_pairs AS (
     SELECT
         run.run_id, run.config, other.run_id AS other_run_id, other.began_at AS other_began_at,
         coalesce(run.git_commit = other.git_commit AND NOT run.git_dirty AND NOT other.git_dirty, false) AS same_commit,
@@ -20,5 +20,5 @@ paired AS (
 )
 
 SELECT run_id, config, other_run_id, other_began_at, same_commit, same_plan
-FROM paired
+FROM run_pairs
 WHERE same_commit OR same_plan

@@ -1,0 +1,248 @@
+"""The steps that other views read: each one alone, on rows of its own."""
+
+import re
+from pathlib import Path
+
+import pytest
+from bench import sql
+from bench.warehouse.events import ArchivedRun, Metric, Outcome
+
+from ..builders import Builder, case, chunk, outcome, run, source, timing
+
+HOUR = 3_600_000_000  # in µs
+
+
+def test_every_private_step_is_tested() -> None:
+    """A step without a test of its own would be seen only through what reads it."""
+    tests = "".join(path.read_text() for path in Path(__file__).parents[1].glob("*/test_*.py"))
+    private = {name for name in sql.views() | sql.tables() if name.startswith("_")}
+
+    assert {name for name in private if not re.search(rf"\b{name}\b", tests)} == set()
+
+
+@pytest.fixture
+def runs(warehouse: Builder) -> Builder:
+    """Two runs of a config on one host, one on another, and one of another config."""
+    return warehouse.add(
+        run("a1", "a", host="x", started_at=1), run("a2", "a", host="x", started_at=2),
+        run("a3", "a", host="y", started_at=3), run("b1", "b", host="x", started_at=4),
+    )  # fmt: skip
+
+
+def test_run_times(warehouse: Builder) -> None:
+    """A run began when it says so; an import that does not say began when its first file was loaded."""
+    warehouse.add(run("own", "c", started_at=5, host="x"), run("import", "c"))
+    warehouse.add(source("one", run="import", recorded_at=9), source("two", run="import", recorded_at=7))
+
+    assert warehouse.rows("SELECT run_id, config, epoch_us(began_at), host FROM _run_times ORDER BY ALL") == [
+        ("import", "c", 7, None),
+        ("own", "c", 5, "x"),
+    ]
+
+
+def test_archived(warehouse: Builder) -> None:
+    """A run is archived while it is in another store only, and belongs to the last store that it was moved to."""
+    warehouse.add(run("back", "c"), ArchivedRun(run_id="back", config="c", archive="old", archived_at=1))
+    warehouse.add(ArchivedRun(run_id="gone", config="c", archive="old", archived_at=1))
+    warehouse.add(ArchivedRun(run_id="gone", config="c", archive="new", archived_at=2))
+
+    assert warehouse.rows("SELECT run_id, archive, epoch_us(archived_at) FROM _archived") == [("gone", "new", 2)]
+
+
+def test_all_cells(runs: Builder) -> None:
+    """What was measured and what scheduler steps took, in one relation."""
+    runs.add(it := case("m", run="a1"), timing(it, 7))
+    runs.add(source("steps_0.jsonl", run="b1"), chunk(1, run="b1", source_id="steps_0.jsonl", model_run_ms=3.0))
+
+    found = dict(runs.rows("SELECT config, list(DISTINCT metric ORDER BY metric) FROM _all_cells GROUP BY config"))
+    assert found["a"] == ["latency"]
+    assert "model_run" in found["b"]
+
+
+def test_comparison_sides(runs: Builder) -> None:
+    """A run named twice counts once; `shared` says whether the other side has runs of that config and host."""
+    query = "SELECT side, run_id, shared FROM _comparison_sides(['a1', 'a1', 'b1'], ['a2', 'a3']) ORDER BY ALL"
+
+    assert runs.rows(query) == [
+        ("base", "a1", True),
+        ("base", "b1", False),
+        ("candidate", "a2", True),
+        ("candidate", "a3", False),
+    ]
+
+
+def test_comparison_endings(runs: Builder) -> None:
+    """A status is of what failed; a wrong answer is void only where the other side's is right."""
+    for run_id, accuracy in (("a1", "pass"), ("b1", "fail_accuracy")):
+        it = case("wrong", run=run_id)
+        runs.add(it, outcome(it), outcome(it, accuracy, kind="accuracy"))
+    runs.add(it := case("died", run="b1"), outcome(it, "OOM", reason="out of memory"))
+    query = """
+        SELECT name, base_status, candidate_status, candidate_reason, candidate_failed, base_void, candidate_void
+        FROM _comparison_endings(['a1'], ['b1']) JOIN case_axes USING (case_id) ORDER BY name
+    """
+
+    assert runs.rows(query) == [
+        ("died", None, "OOM", "out of memory", 1, False, False),
+        ("wrong", None, "fail_accuracy", None, 0, False, True),
+    ]
+
+
+def test_comparison_samples(runs: Builder) -> None:
+    """Runs in which a case failed are left out; a side's value is the median over its runs of their medians."""
+    for run_id, ns in (("a1", 10), ("a2", 30), ("a3", 1000), ("b1", 40)):
+        it = case("m", run=run_id)
+        runs.add(it, timing(it, ns), timing(it, ns), outcome(it, "fail_to_run" if run_id == "a3" else "ok"))
+    query = "SELECT base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n"
+
+    assert runs.rows(f"{query} FROM _comparison_samples(['a1', 'a2', 'a3'], ['b1'])") == [(20, 40, 2, 1, 4, 2)]
+
+
+def test_a_side_without_history_uses_that_of_the_other(runs: Builder) -> None:
+    """The error of a single run without earlier ones is that which the other side's runs show."""
+    for run_id, ns in (("a1", 100), ("a2", 110), ("b1", 105)):
+        runs.add(it := case("m", run=run_id), timing(it, ns))
+
+    ((noise, error),) = runs.rows("SELECT noise, error FROM _comparison_samples(['a1', 'a2'], ['b1'])")
+    assert noise > 0.05
+    assert error > noise
+
+
+def test_regression_runs(runs: Builder) -> None:
+    """A run is compared with runs of its host; runs of other hosts count where that host has too few and hosts are many."""
+    query = "SELECT run_id, place, is_judged, anywhere FROM _regression_runs({}, 20, {}) ORDER BY place"
+
+    assert runs.rows(query.format("['a2']", 1)) == [("a1", 1, False, False), ("a2", 2, True, False)]
+    runs.add(run("a4", "a", host="z", started_at=5))
+    assert runs.rows(query.format("['a4']", 2)) == [
+        ("a1", 1, False, True),
+        ("a2", 2, False, True),
+        ("a3", 3, False, True),
+        ("a4", 4, True, True),
+    ]
+
+
+def test_failures(warehouse: Builder) -> None:
+    """What ended well is not here; what was measured before an interruption counts, so its row is not void."""
+    warehouse.add(run())
+    for name, status in (("good", "ok"), ("killed", "interrupted"), ("big", "OOM")):
+        warehouse.add(it := case(name), outcome(it, status))
+    query = "SELECT name, status, void FROM _failures JOIN case_axes USING (case_id) ORDER BY name"
+
+    assert warehouse.rows(query) == [("big", "OOM", True), ("killed", "interrupted", False)]
+
+
+def test_summaries(warehouse: Builder) -> None:
+    """Work that passes on one backend only counts in its own mean and not in the matched one."""
+    warehouse.add(run())
+    for name, backend, ns in (("one", "x", 50), ("one", "y", 25), ("two", "x", 100)):
+        for side, each in (("eager", 100), (backend, ns)):
+            it = case(name, backend=side)
+            warehouse.add(it, outcome(it), *(timing(it, each, block=block) for block in range(5)))
+    query = (
+        "SELECT backend, passing, n_here, n_matched, speedup, matched_speedup FROM _summaries WHERE backend <> 'eager'"
+    )
+
+    assert warehouse.rows(f"{query} ORDER BY backend") == [
+        ("x", 2, 2, 1, pytest.approx(2**0.5), pytest.approx(2)),
+        ("y", 1, 1, 1, pytest.approx(4), pytest.approx(4)),
+    ]
+
+
+def test_reports(warehouse: Builder) -> None:
+    """A run's place is among the runs of its config that judged the same suite."""
+    for run_id, suite, day in (("r1", "s", 1), ("r2", "t", 2), ("r3", "s", 3)):
+        warehouse.add(run(run_id, "c", started_at=day), it := case("m", run=run_id, suite=suite), outcome(it))
+
+    assert warehouse.rows("SELECT run_id, position, age, previous_run FROM _reports ORDER BY run_id") == [
+        ("r1", 1, 2, None),
+        ("r2", 1, 1, None),
+        ("r3", 2, 1, "r1"),
+    ]
+
+
+def test_workload_times(warehouse: Builder) -> None:
+    """Work takes from the end of the work before, or the start of its run, to its last outcome."""
+    warehouse.add(run(started_at=HOUR, host="x"), one := case("one"), two := case("two"))
+    warehouse.add(outcome(one, recorded_at=HOUR + 3_000_000), outcome(two, recorded_at=HOUR + 10_000_000))
+
+    assert warehouse.rows("SELECT host, seconds FROM _workload_times ORDER BY seconds") == [("x", 3.0), ("x", 7.0)]
+
+
+def test_workload_times_of_a_run_that_noted_no_case(warehouse: Builder) -> None:
+    """Every work takes an equal share of the run."""
+    warehouse.add(run(started_at=HOUR), case("one"), case("two"))
+    warehouse.add(Outcome(run_id="run", case_id=None, status="ok", recorded_at=HOUR + 10_000_000))
+
+    assert warehouse.rows("SELECT seconds FROM _workload_times") == [(5.0,), (5.0,)]
+
+
+def test_step_files(warehouse: Builder) -> None:
+    """Files go by the number at the end of their stem, by name where one has none; rejected lines count as lines."""
+    warehouse.add(run("a"), run("b"))
+    for name, run_id in (("s_10.jsonl", "a"), ("s_9.jsonl", "a"), ("s_10.jsonl.b", "b"), ("s.jsonl", "b")):
+        warehouse.add(source(name, 4, run=run_id, rejected=1), chunk(1, run=run_id, source_id=name))
+
+    assert warehouse.rows("SELECT config, source_id, lines, file FROM _step_files ORDER BY config, file") == [
+        ("a", "s_9.jsonl", 4, 1),
+        ("a", "s_10.jsonl", 4, 2),
+        ("b", "s.jsonl", 4, 1),
+        ("b", "s_10.jsonl.b", 4, 2),
+    ]
+
+
+def test_step_margins(warehouse: Builder) -> None:
+    """Steps of a file are numbered after what trimming leaves of the files before it."""
+    warehouse.add(run("a"), run("b"))
+    for name, run_id in (("s_1.jsonl", "a"), ("s_2.jsonl", "a"), ("s_3.jsonl", "b")):
+        warehouse.add(source(name, 5, run=run_id), chunk(1, run=run_id, source_id=name))
+
+    assert warehouse.rows("SELECT source_id, before FROM _step_margins(['a'], 1) ORDER BY source_id") == [
+        ("s_1.jsonl", None),
+        ("s_2.jsonl", 3),
+    ]
+
+
+def test_steps(warehouse: Builder) -> None:
+    """The first and last lines of a file are trimmed; a step as slow as a limit is filtered."""
+    warehouse.add(run(), source("s_1.jsonl", 4))
+    for line, model_ms in enumerate((1.0, 2.0, 9.0, 1.0), 1):
+        warehouse.add(chunk(line, source_id="s_1.jsonl", batch_id=None, model_run_ms=model_ms))
+
+    assert warehouse.rows("SELECT line, batch_id, trimmed, filtered FROM _steps(NULL, 1, 300, 9) ORDER BY line") == [
+        (1, 0, True, False),
+        (2, 1, False, False),
+        (3, 2, False, True),
+        (4, 3, True, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        ("_is_warm(NULL)", True),
+        ("_is_warm('steady')", True),
+        ("_is_warm('cold')", False),
+        ("_is_warm('warmup')", False),
+        ("_is_headline(NULL, NULL)", True),
+        ("_is_headline('latency', 'lower')", True),
+        ("_is_headline('latency', NULL)", False),
+        ("_is_headline('latency_max', 'lower')", False),
+        ("""_case_label('m', '{"n":3}')""", "m n:3"),
+        ("_case_label('m', NULL)", "m"),
+    ],
+)
+def test_scalars(warehouse: Builder, call: str, value: object) -> None:
+    """What decides which rows a comparison shows, and how it names them."""
+    assert warehouse.rows(f"SELECT {call}") == [(value,)]
+
+
+def test_exported(warehouse: Builder) -> None:
+    """A case's ending follows its samples; a value of the run as a whole is not exported."""
+    warehouse.add(run(), it := case("m"), timing(it, 8, loops=2), outcome(it, "OOM"))
+    warehouse.add(Metric(run_id="run", case_id=None, metric="steal", value=0.1))
+
+    assert warehouse.rows("SELECT metric, value, loops, status, ending FROM _exported ORDER BY ending") == [
+        ("latency", 4.0, 2, None, False),
+        (None, None, None, "OOM", True),
+    ]
