@@ -48,7 +48,7 @@ class Measurements:
             str, tuple[pytest.Item, Case, CallMeasurement]
         ] = {}  # by node id, those that were measured whole
         self._judged: dict[str, tuple[bool, str]] = {}  # by case id: whether it became slower, and what to say
-        self._said: list[str] = []
+        self._sentences: list[str] = []
         with _told_by_pytest():
             self.store = Store.find(self._options.bench_store)
             self._precision = share(self._options.bench_precision)
@@ -87,8 +87,8 @@ class Measurements:
         from .measure.functions.in_process import measure_call
         from .warehouse import recorder
 
-        if sys.gettrace() is not None and not self._said:
-            self._said.append(
+        if sys.gettrace() is not None and not self._sentences:
+            self._sentences.append(
                 "measured under a tracer, such as coverage or a debugger: times are longer than without it"
             )
         self._run = self._run or recorder.run(
@@ -146,7 +146,7 @@ class Measurements:
         with self._warehouse() as warehouse:
             base = self._base or self._previous(warehouse, run)
             if base is None:
-                self._said.append("no earlier run to compare with: this is the first of its config")
+                self._sentences.append("no earlier run to compare with: this is the first of its config")
                 return
             sides = find_sides(warehouse, base, run.run_id)
             where = {"suite": [SUITE], "metric": ["latency"]}
@@ -165,7 +165,7 @@ class Measurements:
                 text = f"{text}; chance alone does this to one of {len(known)}, q = {rate:.2g}"
             self._judged[row["case_id"]] = slower and rate is not None and rate <= MOST_FALSE, text
         if unknown := len(rows) - len(known):
-            self._said.append(
+            self._sentences.append(
                 f"of {unknown} of {len(rows)} nothing is known of the noise from run to run: they cannot fail. "
                 "Run this again a few times"
             )
@@ -191,7 +191,7 @@ class Measurements:
             if case.case_id in self._judged:
                 line += f"  {self._judged[case.case_id][1]}"
             terminalreporter.write_line(line)
-        for sentence in self._said:
+        for sentence in self._sentences:
             terminalreporter.write_line(sentence)
         terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store}. Every sample of it:")
         terminalreporter.write_line(f"  bench sql \"FROM samples WHERE run_id = '{self._run.run_id}'\"")

@@ -11,7 +11,7 @@ from ..warehouse.console.tables import obeys, write_rows
 from ..warehouse.errors import BenchError
 from ..warehouse.store import Store
 from .format import Format, Options
-from .plan import IngestPlan, NewPart, Said
+from .plan import IngestPlan, NewPart, SourceOptions
 from .run import IngestProgress, IngestReport
 from .run import ingest as ingest_files
 from .user_formats.mapped import Mapped
@@ -76,12 +76,12 @@ def ingest(
     report = ingest_files(
         store,
         list(paths),
-        said=Said(format=format_name, config=config, own=_own(maps, pattern, format_name, paths)),
+        sources=SourceOptions(format=format_name, config=config, own=_own(maps, pattern, format_name, paths)),
         options=Options(metric=metric),
         tags=dict(_pair(tag) for tag in tags),
         dry_run=dry_run,
         wait=not no_wait,
-        say=_say,
+        notify=_notify,
         progress=_Bar() if obeys(sys.stderr) else None,
     )
     if dry_run:
@@ -96,7 +96,7 @@ def ingest_path(store: Store, path: str) -> None:
     Raises:
         BenchError: Nothing at this path can be loaded.
     """
-    _show_notes(ingest_files(store, [path], say=_say, progress=_Bar() if obeys(sys.stderr) else None))
+    _show_notes(ingest_files(store, [path], notify=_notify, progress=_Bar() if obeys(sys.stderr) else None))
 
 
 def _own(
@@ -134,13 +134,13 @@ def _show(report: IngestReport, store: Store) -> None:
         write_rows(["config", "format", "files", "lines", "loaded", "rejected", "known"], rows, "table")
     _show_notes(report)
     if report.recovered:
-        _say(
+        _notify(
             f"sealed and loaded {counted(report.recovered, 'journal')} of processes that ended without closing their run"
         )
     if any(line.rejected for line in report.lines):
-        _say("Rejected records are kept with file, line and reason; see them with: bench rejects")
+        _notify("Rejected records are kept with file, line and reason; see them with: bench rejects")
     if not rows and not report.recovered and not report.copied:
-        _say(f"nothing new for {store}")
+        _notify(f"nothing new for {store}")
 
 
 def _show_plan(report: IngestReport) -> None:
@@ -161,12 +161,12 @@ def _show_plan(report: IngestReport) -> None:
 
 def _show_notes(report: IngestReport) -> None:
     for note in report.notes[:SHOWN_NOTES]:
-        _say(f"note: {note}")
+        _notify(f"note: {note}")
     if len(report.notes) > SHOWN_NOTES:
-        _say(f"note: … and {len(report.notes) - SHOWN_NOTES} more")
+        _notify(f"note: … and {len(report.notes) - SHOWN_NOTES} more")
 
 
-def _say(sentence: str) -> None:
+def _notify(sentence: str) -> None:
     click.echo(sentence, err=True)
 
 

@@ -76,10 +76,10 @@ def _table(path: Path) -> str:
     import pyarrow.parquet as pq
 
     try:
-        said = pq.read_metadata(path).metadata or {}
+        metadata = pq.read_metadata(path).metadata or {}
     except (pa.ArrowInvalid, OSError) as error:
         raise BenchError(f"{path} cannot be read as Parquet: {error}") from error
-    table: str = said.get(b"bench.table", b"").decode()
+    table: str = metadata.get(b"bench.table", b"").decode()
     if table not in TABLES:
         raise BenchError(f"{path} is Parquet, but not of an event log. Give a file of events/, or a store's folder.")
     if path.name.startswith(IMPORT):

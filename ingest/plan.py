@@ -70,7 +70,7 @@ class IngestPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SourceOptions:
     """What the user said that bears on all files."""
 
     format: str | None = None
@@ -98,7 +98,7 @@ class _File:
         return self.match is not None and self.match.end_byte == self.print.size_bytes
 
 
-def parse(text: str, said: Said) -> RequestedPath:
+def parse(text: str, options: SourceOptions) -> RequestedPath:
     """PATH or NAME:PATH, split at the first colon that is followed by an existing path.
 
     Raises:
@@ -116,11 +116,14 @@ def parse(text: str, said: Said) -> RequestedPath:
         near = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
         hint = f" Nearest: {folder / near[0]}." if near else ""
         raise BenchError(f"no file or folder {text!r}.{hint} Give PATH or NAME:PATH.")
-    return RequestedPath(path, said.config)
+    return RequestedPath(path, options.config)
 
 
 def make_plan(
-    wanted: Iterable[RequestedPath], said: Said, known: KnownSources, tell: Callable[[int], None] | None = None
+    wanted: Iterable[RequestedPath],
+    options: SourceOptions,
+    known: KnownSources,
+    tell: Callable[[int], None] | None = None,
 ) -> IngestPlan:
     """Look at every file, and decide.
 
@@ -129,10 +132,10 @@ def make_plan(
     """
     plan = IngestPlan()
     for want in wanted:
-        if said.own is None and is_store(want.path):
+        if options.own is None and is_store(want.path):
             plan.stores.append(want.path)
         else:
-            _plan_set(want, said, known, plan, tell)
+            _plan_set(want, options, known, plan, tell)
     return plan
 
 
@@ -144,10 +147,14 @@ def is_store(path: Path) -> bool:
 
 
 def _plan_set(
-    want: RequestedPath, said: Said, known: KnownSources, plan: IngestPlan, tell: Callable[[int], None] | None
+    want: RequestedPath,
+    options: SourceOptions,
+    known: KnownSources,
+    plan: IngestPlan,
+    tell: Callable[[int], None] | None,
 ) -> None:
     """Plan the files of one PATH: one result set, one run for each format in it."""
-    forced = said.own or (find_format(said.format) if said.format else None)
+    forced = options.own or (find_format(options.format) if options.format else None)
     folder = (want.path if want.path.is_dir() else want.path.absolute().parent).resolve()
     before = len(plan.notes)
     unknown: dict[str, str] = {}
@@ -164,7 +171,7 @@ def _plan_set(
     if unknown and not found and len(plan.notes) == before:
         looks = "\n".join(f"  {name} {look}" for name, look in list(unknown.items())[:10])
         more = f"\n  … and {len(unknown) - 10} more" if len(unknown) > 10 else ""
-        if said.own is not None:
+        if options.own is not None:
             raise BenchError(f"nothing in {want.path} can be read as you say:\n{looks}{more}")
         names = "\n".join(f"  {each.name}: {each.doc}" for each in formats().values())
         raise BenchError(

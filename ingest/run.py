@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._version import __version__
-from ..warehouse.store import Say, Store
+from ..warehouse.store import Notify, Store
 from .format import Options, Part, Tally
-from .plan import IngestPlan, Item, NewPart, Said, make_plan, parse
+from .plan import IngestPlan, Item, NewPart, SourceOptions, make_plan, parse
 from .source_index import read_index, read_log, write_index
 
 if TYPE_CHECKING:
@@ -79,12 +79,12 @@ def ingest(
     store: Store,
     paths: list[str],
     *,
-    said: Said | None = None,
+    sources: SourceOptions | None = None,
     options: Options | None = None,
     tags: Mapping[str, str] | None = None,
     dry_run: bool = False,
     wait: bool = True,
-    say: Say | None = None,
+    notify: Notify | None = None,
     progress: IngestProgress | None = None,
 ) -> IngestReport:
     """Load files into a store, only what is new of them, and publish the warehouse.
@@ -94,7 +94,7 @@ def ingest(
     Args:
         store: The store; created if missing, except in a dry run.
         paths: PATH or NAME:PATH each; a file or a folder, whose files are one result set.
-        said: Format and config for all of them.
+        sources: Format and config for all of them.
         options: What else the formats must be told.
         tags: Labels for the runs that are new.
         dry_run: Only make the plan.
@@ -106,15 +106,15 @@ def ingest(
         BenchError: A path does not exist, or nothing in it is recognised.
         StoreBusy: Another process is loading and `wait` is False.
     """
-    said, progress = said or Said(), progress or IngestProgress()
-    wanted = [parse(text, said) for text in paths]
+    sources, progress = sources or SourceOptions(), progress or IngestProgress()
+    wanted = [parse(text, sources) for text in paths]
     if dry_run:
-        plan = make_plan(wanted, said, read_index(store) or read_log(store), progress.hashed)
+        plan = make_plan(wanted, sources, read_index(store) or read_log(store), progress.hashed)
         return IngestReport(lines=[_line(item) for item in plan.items], notes=plan.notes, plan=plan)
-    with store.lock(wait=wait, say=say):
+    with store.lock(wait=wait, notify=notify):
         known = read_index(store)
         behind = known is None or not paths or any(store.journals.iterdir())
-        plan = make_plan(wanted, said, known or read_log(store), progress.hashed)
+        plan = make_plan(wanted, sources, known or read_log(store), progress.hashed)
         report = IngestReport(plan=plan, notes=plan.notes)
         parts = [item.new for item in plan.items if item.new is not None]
         progress.reading(plan)
@@ -293,8 +293,7 @@ class _Loader:
             if run.run_id not in self._written:
                 self._written[run.run_id] = run.environment_id
                 tags = {**json.loads(run.tags or "{}"), **self.tags}
-                said = as_json(tags) if tags else None
-                rows.append(replace(run, tags=said, bench_version=__version__))
+                rows.append(replace(run, tags=as_json(tags) if tags else None, bench_version=__version__))
             elif self._written[run.run_id] is None and run.environment_id is not None:
                 # a file about the machine that came after the results; the warehouse puts both rows together
                 self._written[run.run_id] = run.environment_id

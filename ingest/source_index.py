@@ -76,10 +76,10 @@ class KnownSources:
 def read_index(store: Store) -> KnownSources | None:
     """What is known, at the price of a look at the folder; None if the log has changed since it was written."""
     try:
-        said = json.loads((store.root / INDEX).read_text())
-        if said["log"] != _log_state(store) or not store.database.exists():
+        index = json.loads((store.root / INDEX).read_text())
+        if index["log"] != _log_state(store) or not store.database.exists():
             return None
-        return KnownSources.of(IndexedSource(*row) for row in said["sources"])
+        return KnownSources.of(IndexedSource(*row) for row in index["sources"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -31,6 +31,10 @@ class Answer:
     columns: list[str]
     rows: Iterator[tuple[Any, ...]]
 
+    def dicts(self) -> Iterator[dict[str, Any]]:
+        """The rows, each by the names of its columns."""
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
 
 def ask(warehouse: "Warehouse", query: str, parameters: object = None) -> Answer | None:
     """Run SQL and hand out the rows of its last statement as they come.

@@ -33,7 +33,7 @@ models_option: Callable[[Any], Any] = click.option("--models", cls=Values, help=
 limit_option: Callable[[Any], Any] = click.option("--limit", type=click.IntRange(0), help="At most so many rows.")
 
 
-def say(sentence: str) -> None:
+def notify(sentence: str) -> None:
     """Tell the person at the terminal, whom no name in it may steer; stdout is for data."""
     sys.stdout.flush()
     click.echo(escape(sentence), err=True)
@@ -89,7 +89,7 @@ def sql(
         if query is None and file is None and sys.stdin.isatty():
             raise BenchError('there is no query. Try: bench sql --engine spark "SELECT * FROM run_summaries"')
         with session(master or "local[*]") as spark:
-            write(ask_spark(spark, store, query if query is not None else _read(file), say), fmt, output)
+            write(ask_spark(spark, store, query if query is not None else _read(file), notify), fmt, output)
         return
     with Warehouse.open(store) as warehouse:
         if sandbox:
@@ -189,7 +189,7 @@ def speedups(
         write_rows(*render(rows), fmt, output)
         if not models:
             for sentence in geomeans(warehouse, {key: where[key] for key in where if key != "name"}):
-                say(sentence)
+                notify(sentence)
 
 
 @click.command(cls=Command)
@@ -341,7 +341,7 @@ def _list(
         else:
             write(select(warehouse, view, where, order=order, limit=limit), fmt)
         for sentence in archived(warehouse) if view == "run_summaries" else ():
-            say(sentence)
+            notify(sentence)
 
 
 def _without_empty(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:

@@ -70,9 +70,9 @@ class Table:
         if len(self.rows) < 2 or not alike:
             return self, ""
         keep = [i for i in range(len(self.columns)) if i not in alike]
-        said = ", ".join(f"{self.columns[i].name} {self.columns[i].shown(self.rows[0][i])}" for i in alike)
+        sentence = ", ".join(f"{self.columns[i].name} {self.columns[i].shown(self.rows[0][i])}" for i in alike)
         table = Table([self.columns[i] for i in keep], [[row[i] for i in keep] for row in self.rows])
-        return table, f"All of them: {said}."
+        return table, f"All of them: {sentence}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +120,12 @@ class Document:
 
     def _markdown(self, kept: Sequence[int]) -> str:
         mark = {True: "✅", False: "❌", None: "⚪"}[self.good]
-        parts = [f"## {plain(self.title)}", f"{mark} **{plain(self.verdict)}**"]
+        parts = [f"## {markdown_text(self.title)}", f"{mark} **{markdown_text(self.verdict)}**"]
         if self.facts:
-            parts.append(" · ".join(f"{plain(name)} {_code(value)}" for name, value in self.facts))
+            parts.append(" · ".join(f"{markdown_text(name)} {_code(value)}" for name, value in self.facts))
         rows = iter(kept)
         for section in self.sections:
-            body = [plain(sentence) for sentence in section.sentences]
+            body = [markdown_text(sentence) for sentence in section.sentences]
             for table in section.tables:
                 count = next(rows)
                 if count:
@@ -134,7 +134,9 @@ class Document:
                     left_out = f"{len(table.rows) - count:,} of {len(table.rows):,} rows"
                     body.append(f"_{left_out} are left out here: a comment has no room for them._")
             parts.append(
-                _folded(section.title, body) if section.folded else "\n\n".join([f"### {plain(section.title)}", *body])
+                _folded(section.title, body)
+                if section.folded
+                else "\n\n".join([f"### {markdown_text(section.title)}", *body])
             )
         return "\n\n".join(parts) + "\n"
 
@@ -143,7 +145,7 @@ def _with(kept: Sequence[int], index: int, count: int) -> list[int]:
     return [*kept[:index], count, *kept[index + 1 :]]
 
 
-def plain(text: str) -> str:
+def markdown_text(text: str) -> str:
     """Text that Markdown takes as it is: no markup, no HTML, no mention of a person, one line."""
     out = escape(" ".join(text.split()))
     for character in "\\`*_[]<>|#~":
@@ -162,16 +164,16 @@ def _code(text: str) -> str:
 
 def _folded(title: str, body: Sequence[str]) -> str:
     inside = "\n\n".join(body)
-    return f"<details>\n<summary>{plain(title)}</summary>\n\n{inside}\n\n</details>"
+    return f"<details>\n<summary>{markdown_text(title)}</summary>\n\n{inside}\n\n</details>"
 
 
 def _table(table: Table) -> str:
     lines = [
-        "| " + " | ".join(plain(column.name) for column in table.columns) + " |",
+        "| " + " | ".join(markdown_text(column.name) for column in table.columns) + " |",
         "|" + "|".join("--:" if column.numeric else "---" for column in table.columns) + "|",
     ]
     lines += [
-        "| " + " | ".join(plain(c.shown(value)) for c, value in zip(table.columns, row, strict=True)) + " |"
+        "| " + " | ".join(markdown_text(c.shown(value)) for c, value in zip(table.columns, row, strict=True)) + " |"
         for row in table.rows
     ]
     return "\n".join(lines)

@@ -383,4 +383,4 @@ def _table(warehouse: "Warehouse", columns: Sequence[TableColumn], query: str, p
 def _rows(warehouse: "Warehouse", query: str, parameters: object) -> list[dict[str, Any]]:
     answer = ask(warehouse, query, parameters)
     assert answer is not None, "a SELECT gives rows"
-    return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+    return list(answer.dicts())

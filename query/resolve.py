@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 _ARCHIVED = "SELECT run_id, config, git_commit, '', archive FROM _archived ORDER BY archived_at DESC, run_id"
+COLUMN_LABELS = {"name": "model"}  # what people call a column
 SHORTEST_PREFIX = 4  # characters of a run id or commit that may stand for the whole
 
 
@@ -94,8 +95,11 @@ def _check_archive(warehouse: "Warehouse", name: str) -> None:
         )
 
 
-def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequence[str], kind: str) -> None:
-    """Raise UnknownName for a value that a column does not hold, or say where its runs were archived."""
+def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequence[str], *, place: str = "") -> None:
+    """Raise UnknownName for a value that a column does not hold, or say where its runs were archived.
+
+    `place` is how the error calls the view, if a user does not know its name.
+    """
     known = [
         value
         for (value,) in warehouse.rows(f"SELECT DISTINCT {quote(column)}::VARCHAR FROM {view} ORDER BY 1")
@@ -103,9 +107,9 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
     ]
     for value in values:
         if value not in known:
-            cure = f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
+            cure = "" if place else f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
             if column == "config":
                 _check_archive(warehouse, value)
                 cure = "List them with: bench configs"
-            where = "" if view.startswith("(") else view  # other views may well have it
-            raise UnknownName(kind, value, known, where=where, cure=cure)
+            where = place or ("" if view.startswith("(") else view)  # other views may well have it
+            raise UnknownName(COLUMN_LABELS.get(column, column), value, known, where=where, cure=cure)

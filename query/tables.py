@@ -8,12 +8,11 @@ from .. import sql
 from ..warehouse.errors import UnknownName
 from ..warehouse.schema import quote
 from .ask import Answer, ask, readable
-from .resolve import check_values, resolve_run
+from .filters import build_filter
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
-KINDS = {"config": "config", "backend": "backend", "name": "model", "suite": "suite", "status": "status"}
 KINDS_OF_VIEW = ("view", "macro", "computed", "table")
 RESERVED = {"trim"}  # argument names that DuckDB before 2.0 takes only in quotes
 
@@ -40,18 +39,9 @@ def select(
     Raises:
         UnknownName: A value that the column does not hold; the nearest is named.
     """
-    conditions, parameters = ["true"], []
-    for column, values in (where or {}).items():
-        if not values:
-            continue
-        if column == "run_id":
-            values = [resolve_run(warehouse, value) for value in values]
-        else:
-            check_values(warehouse, view, column, values, KINDS.get(column, column))
-        conditions.append(f"list_contains(?::VARCHAR[], {quote(column)}::VARCHAR)")
-        parameters.append(list(values))
-    query = f"SELECT {', '.join(columns)} FROM {view} WHERE {' AND '.join(conditions)} ORDER BY {order}"
-    answer = ask(warehouse, query if limit is None else f"{query} LIMIT {limit:d}", parameters)
+    kept = build_filter(warehouse, view, where)
+    query = f"SELECT {', '.join(columns)} FROM {view} WHERE {kept.condition} ORDER BY {order}"
+    answer = ask(warehouse, query if limit is None else f"{query} LIMIT {limit:d}", kept.parameters)
     assert answer is not None, "a SELECT gives rows"
     return answer
 

@@ -1,14 +1,11 @@
 """What a chart asks: one statement over the views, spelt out so that it can be pasted, and its rows as JSON holds them."""
 
-import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..query.resolve import check_values, resolve_run
-from ..query.tables import KINDS
-from ..warehouse.schema import literal, quote
+from ..query.filters import build_filter
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -18,23 +15,6 @@ SAFE_INTEGER = 2**53  # JavaScript has no larger ones
 Row = dict[str, Any]
 
 
-def text(value: str) -> str:
-    """An SQL string literal of printable characters only, so that a printed query can be pasted."""
-    runs = (("".join(run), fine) for fine, run in itertools.groupby(value, key=str.isprintable))
-    quoted = (literal(run) if fine else " || ".join(f"chr({ord(char)})" for char in run) for run, fine in runs)
-    return " || ".join(quoted) or "''"
-
-
-def texts(values: Sequence[str]) -> str:
-    """An SQL list of strings."""
-    return f"[{', '.join(map(text, values))}]"
-
-
-def number(value: float) -> str:
-    """An SQL number; infinity has no literal of its own."""
-    return repr(value) if math.isfinite(value) else f"'{value}'::DOUBLE"
-
-
 def select(columns: str, source: str, *conditions: str, order: str = "", qualify: str = "") -> str:
     """One statement over a view, as a chart prints it: what is selected, from where, what is kept, in which order."""
     kept = " AND ".join(condition for condition in conditions if condition != "true") or "true"
@@ -42,27 +22,9 @@ def select(columns: str, source: str, *conditions: str, order: str = "", qualify
     return "\n".join(f"{keyword} {text}" for keyword, text in clauses.items() if text)
 
 
-def build_filter(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]]) -> str:
-    """The condition that keeps these values, as SQL; columns without values keep all.
-
-    Args:
-        warehouse: Where the names are looked up.
-        view: What is asked.
-        where: column -> values. `run_id` takes what `resolve_run` takes.
-
-    Raises:
-        UnknownName: A value that the column does not hold; the nearest is named.
-    """
-    conditions = []
-    for column, values in where.items():
-        if not values:
-            continue
-        if column == "run_id":
-            values = [resolve_run(warehouse, value) for value in values]
-        else:
-            check_values(warehouse, view, column, values, KINDS.get(column, column))
-        conditions.append(f"list_contains({texts(values)}, {quote(column)}::VARCHAR)")
-    return " AND ".join(conditions) or "true"
+def filter_sql(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]]) -> str:
+    """The condition that keeps these values, as `query.filters.build_filter` takes them, as SQL that can be pasted."""
+    return build_filter(warehouse, view, where).pasteable
 
 
 def all_configs(warehouse: "Warehouse") -> tuple[str, ...]:
@@ -75,11 +37,11 @@ def read_rows(warehouse: "Warehouse", statement: str) -> list[Row]:
     """All rows of a statement, with values that JSON and JavaScript can hold."""
     cursor = warehouse.connection.execute(statement)
     names = [column[0] for column in cursor.description or ()]
-    columns = map(plain, zip(*cursor.fetchall(), strict=True))
+    columns = map(json_column, zip(*cursor.fetchall(), strict=True))
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def plain(column: Sequence[Any]) -> Sequence[Any]:
+def json_column(column: Sequence[Any]) -> Sequence[Any]:
     """A column as JSON and JavaScript can hold it.
 
     Decimal becomes a float, what is not finite None, integers past 2^53 and instants text.
@@ -90,17 +52,17 @@ def plain(column: Sequence[Any]) -> Sequence[Any]:
         fits = all(math.isfinite(value) for value in column if type(value) is float)
     if fits and int in kinds:
         fits = all(abs(value) <= SAFE_INTEGER for value in column if type(value) is int)
-    return column if fits else [_plain(value) for value in column]
+    return column if fits else [_json_value(value) for value in column]
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, int) and abs(value) > SAFE_INTEGER:
         return str(value)
     if value is None or isinstance(value, (str, int)):
         return value
-    return value.isoformat(" ") if hasattr(value, "isoformat") else _plain(float(value))
+    return value.isoformat(" ") if hasattr(value, "isoformat") else _json_value(float(value))
 
 
 def lookup_command(row: Row, view: str) -> str:

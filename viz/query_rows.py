@@ -43,7 +43,12 @@ class Columns:
     def named(self, row: Row) -> Row:
         """A row with the query's own names."""
         color = {self.color: row["series"]} if self.color else {}
-        return {self.x: row["told"], self.y: row["y"], **color, **{name: row[tip] for tip, name in self.tips.items()}}
+        return {
+            self.x: row["written"],
+            self.y: row["y"],
+            **color,
+            **{name: row[tip] for tip, name in self.tips.items()},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +82,8 @@ class QueryRows:
         x = x or next((name for name in kinds if name not in (y, color)), None)
         y = y or next((name for name in kinds if kinds[name] == "number" and name not in (x, color)), None)
         if x is None or y is None:
-            told = ", ".join(f"{name} {type_name}" for name, type_name in self.types.items())
-            raise BenchError(f"a chart needs a column across and another of numbers; the query gives {told}.")
+            sql = ", ".join(f"{name} {type_name}" for name, type_name in self.types.items())
+            raise BenchError(f"a chart needs a column across and another of numbers; the query gives {sql}.")
         turned = kinds[y] != "number"
         if turned:
             if kinds[x] != "number":
@@ -92,15 +97,15 @@ class QueryRows:
 
     def first(self, columns: Columns, most: int, most_series: int, *, log_y: bool) -> tuple[list[Row], Counts, str]:
         """The first rows, those without a number among them, with why they have none."""
-        told = self._told(columns, most_series, log_x=False, log_y=log_y)
-        sql = f"""{told}
-SELECT x, told, y, series, {self._tips(columns)}why
-FROM told
+        sql = self._query(columns, most_series, log_x=False, log_y=log_y)
+        sql = f"""{sql}
+SELECT x, written, y, series, {self._tips(columns)}why
+FROM checked
 WHERE why IS DISTINCT FROM 'other_series'
 ORDER BY place
 LIMIT {most}"""
         rows = read_rows(self.warehouse, sql)
-        counts = self._counts(told)
+        counts = self._counts(sql)
         del counts["drawable"]
         return (
             rows,
@@ -112,15 +117,15 @@ LIMIT {most}"""
         self, columns: Columns, most_series: int, *, log_x: bool, log_y: bool, size: tuple[float, float] | None
     ) -> tuple[list[Row], Counts, str]:
         """The rows that can be drawn; of very many those one can see, in the places one would see them at."""
-        told = self._told(columns, most_series, log_x=log_x, log_y=log_y)
-        counts = self._counts(told)
+        sql = self._query(columns, most_series, log_x=log_x, log_y=log_y)
+        counts = self._counts(sql)
         drawable = counts.pop("drawable")
-        drawn = f"told, y, series, {self._tips(columns)}n"
+        drawn = f"written, y, series, {self._tips(columns)}n"
         if drawable <= downsample.DRAW_ALL_BELOW:
-            sql = f"{told}\nSELECT x, {drawn.removesuffix('n')}1 AS n\nFROM told\nWHERE why IS NULL\nORDER BY place"
+            sql = f"{sql}\nSELECT x, {drawn.removesuffix('n')}1 AS n\nFROM checked\nWHERE why IS NULL\nORDER BY place"
         else:
             steps = downsample.reduction(downsample.grid_of(size or SIZE)).removeprefix("WITH ")
-            sql = f"{told},\n{_placed(columns.x_kind, log_x, log_y)},\n{steps}"
+            sql = f"{sql},\n{_placed(columns.x_kind, log_x, log_y)},\n{steps}"
             sql = f"SELECT x_value AS x, {drawn.replace('y', 'y_value AS y', 1)}\nFROM (\n{sql}\n)\nORDER BY rank"
         rows = read_rows(self.warehouse, sql)
         return rows, {**counts, "beyond": 0, "hidden": drawable - len(rows)}, self._whole(sql)
@@ -132,7 +137,7 @@ LIMIT {most}"""
     def _tips(self, columns: Columns) -> str:
         return "".join(f"{tip}, " for tip in columns.tips)
 
-    def _told(self, columns: Columns, most_series: int, *, log_x: bool, log_y: bool) -> str:
+    def _query(self, columns: Columns, most_series: int, *, log_x: bool, log_y: bool) -> str:
         """Rows with place, x, y, series, tips, and why they cannot be drawn."""
         x, y = quote(columns.x), quote(columns.y)
         across = {
@@ -144,18 +149,19 @@ LIMIT {most}"""
         finite = "isfinite(x) AND " if columns.x_kind == "number" else ""
         above = " AND ".join(f"{axis} > 0" for axis, log in (("x", log_x), ("y", log_y)) if log) or "true"
         tips = "".join(f", left({quote(name)}::VARCHAR, {_TIP}) AS {tip}" for tip, name in columns.tips.items())
-        told = {"number": x, "time": f"{x}::VARCHAR", "name": _name_of(columns.x)}[columns.x_kind]
+        written = {"number": x, "time": f"{x}::VARCHAR", "name": _name_of(columns.x)}[columns.x_kind]
         return f"""{_HELD},
 numbered AS (
-  SELECT row_number() OVER () AS place, {across[columns.x_kind]} AS x, {told} AS told, {y}::DOUBLE AS y, {series} AS series{tips}
+  SELECT row_number() OVER () AS place, {across[columns.x_kind]} AS x, {written} AS written, {y}::DOUBLE AS y,
+    {series} AS series{tips}
   FROM given
 ),
 largest AS (SELECT series FROM numbered GROUP BY series ORDER BY count(*) DESC, series LIMIT {most_series}),
-told AS (
-  SELECT place, x, told, series{"".join(f", {tip}" for tip in columns.tips)},
+checked AS (
+  SELECT place, x, written, series{"".join(f", {tip}" for tip in columns.tips)},
     CASE
       WHEN series NOT IN (FROM largest) THEN 'other_series'
-      WHEN told IS NULL OR y IS NULL THEN 'null'
+      WHEN written IS NULL OR y IS NULL THEN 'null'
       WHEN x IS NULL OR NOT ({finite}isfinite(y)) THEN 'not_finite'
       WHEN NOT ({above}) THEN 'not_positive'
     END AS why,
@@ -163,8 +169,8 @@ told AS (
   FROM numbered
 )"""
 
-    def _counts(self, told: str) -> Counts:
-        found = dict(self.warehouse.rows(f"{told}\nSELECT why, count(*) FROM told GROUP BY why"))
+    def _counts(self, sql: str) -> Counts:
+        found = dict(self.warehouse.rows(f"{sql}\nSELECT why, count(*) FROM checked GROUP BY why"))
         counts = {reason: found.get(reason, 0) for reason in _REASONS}
         return {"read": sum(found.values()), **counts, "drawable": found.get(None, 0)}
 
@@ -175,10 +181,10 @@ def _name_of(column: str) -> str:
 
 
 def _placed(x_kind: str, log_x: bool, log_y: bool) -> str:
-    """The steps between `told` and `reduce.reduction`: places from 0 to 1 on either axis, which it takes for x and y."""
+    """The steps between `checked` and `downsample.reduction`: places from 0 to 1 on either axis, which it takes for x and y."""
     across = "dense_rank() OVER (ORDER BY x)" if x_kind == "name" else "ln(x)" if log_x else "x"
     return f"""positions AS (
-  SELECT *, ({across})::DOUBLE AS a, {"ln(y)" if log_y else "y"} AS b FROM told WHERE why IS NULL
+  SELECT *, ({across})::DOUBLE AS a, {"ln(y)" if log_y else "y"} AS b FROM checked WHERE why IS NULL
 ),
 ends AS (SELECT min(a) AS a0, max(a) AS a1, min(b) AS b0, max(b) AS b1 FROM positions),
 points AS MATERIALIZED (

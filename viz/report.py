@@ -101,8 +101,8 @@ def _page(warehouse: "Warehouse", report: "Report") -> bytes:
 
     document = _with_pictures(report.document)
     figures = dict(_figures(warehouse, report, document))
-    said = "".join(figure.said for found in figures.values() for figure in found)
-    return report_page.page(document, figures, font=fonts.choose(said)[0], bundle=bundle())
+    letters = "".join(figure.letters for found in figures.values() for figure in found)
+    return report_page.page(document, figures, font=fonts.choose(letters)[0], bundle=bundle())
 
 
 def _with_pictures(document: "Document") -> "Document":

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from ..query.pasteable_sql import list_literal, number_literal
 from ..warehouse.errors import NothingToShow, UnknownName
-from .data import number, texts
 from .options import Option
 from .style.labels import printable
 
@@ -44,13 +44,14 @@ class StepFilter:
 
     def config_list(self) -> str:
         """The configs, as an SQL list."""
-        return texts(self.configs)
+        return list_literal(self.configs)
 
     def arguments(self) -> str:
         """The macros' arguments, as SQL."""
         return (
             f'configs := {self.config_list()}, "trim" := {self.trim:d},'
-            f" max_schedule_ms := {number(self.max_schedule_ms)}, max_model_run_ms := {number(self.max_model_run_ms)}"
+            f" max_schedule_ms := {number_literal(self.max_schedule_ms)},"
+            f" max_model_run_ms := {number_literal(self.max_model_run_ms)}"
         )
 
     def parameters(self) -> dict[str, Any]:

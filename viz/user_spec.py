@@ -102,16 +102,16 @@ def figure(
             " Group them in SQL, or USING SAMPLE."
         )
     cursor = warehouse.connection.execute("FROM asked")
-    values = [[plain(value) for value in row] for row in cursor.fetchall()]
+    values = [[json_value(value) for value in row] for row in cursor.fetchall()]
     rows = [dict(zip(answer.types, row, strict=True)) for row in values]
     default_title = spec.get("title")
     default_title = default_title.get("text") if isinstance(default_title, dict) else default_title
-    told = " ".join(map(str, default_title)) if isinstance(default_title, list) else default_title
+    title = " ".join(map(str, default_title)) if isinstance(default_title, list) else default_title
     missing = list(_unknown(spec, set(answer.types)))
     return compose(
         "query",
         title=title,
-        default_title=told if isinstance(told, str) and told else "Rows of a query",
+        default_title=title if isinstance(title, str) and title else "Rows of a query",
         facts=["the only row" if count == 1 else f"all {counted(count, 'row')} of the query"],
         form=_Own(spec, {name: [row[name] for row in rows] for name in answer.types}, size),
         sql=answer.query,
@@ -159,7 +159,7 @@ class _Own:
         return [shorten(f"columns: {names}", columns), "A spec of one's own is drawn in files: -o chart.png, or .html"]
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value as JSON and JavaScript can hold it: instants as ISO 8601 in UTC, lists and structs as they are."""
     if value is None or isinstance(value, str | bool):
         return value
@@ -168,9 +168,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, float | Decimal):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [json_value(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, datetime.datetime):
         return value.astimezone(datetime.UTC).isoformat() if value.tzinfo else f"{value.isoformat()}Z"
     return str(value)

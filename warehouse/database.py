@@ -48,6 +48,12 @@ class Warehouse:
         """All rows of a query."""
         return self.connection.execute(query, parameters).fetchall()
 
+    def dicts(self, query: str, parameters: object = ()) -> list[dict[str, Any]]:
+        """All rows of a query, each by the names of its columns."""
+        rows = self.rows(query, parameters)
+        names = [column[0] for column in self.connection.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
     def close(self) -> None:
         """Let go of the snapshot."""
         self.connection.close()

@@ -63,8 +63,8 @@ def capture() -> Environment:
 
 def identified(environment: Environment) -> Environment:
     """The same environment, named by the hash of what it says."""
-    said = {f.name: getattr(environment, f.name) for f in fields(environment) if f.name != "environment_id"}
-    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+    facts = {f.name: getattr(environment, f.name) for f in fields(environment) if f.name != "environment_id"}
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
     return replace(environment, environment_id=digest[:16])
 
 
@@ -76,14 +76,14 @@ def git(folder: Path | None = None) -> tuple[str | None, str | None, bool | None
     except (OSError, subprocess.SubprocessError):
         return None, None, None
     lines = done.stdout.splitlines()
-    said = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
-    commit, branch = said.get("branch.oid"), said.get("branch.head")
+    facts = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
+    commit, branch = facts.get("branch.oid"), facts.get("branch.head")
     dirty = any(not line.startswith("# ") for line in lines)
     return (None if commit == "(initial)" else commit), (None if branch == "(detached)" else branch), dirty
 
 
 def _cpu() -> str:
-    return _said(Path("/proc/cpuinfo"), "model name") or os.uname().machine
+    return _value_after(Path("/proc/cpuinfo"), "model name") or os.uname().machine
 
 
 def _cores() -> int | None:
@@ -102,11 +102,11 @@ def _version(distribution: str) -> str | None:
     kinds = ("dist-info/METADATA", "egg-info/PKG-INFO")
     for folder, kind in itertools.product(filter(None, sys.path), kinds):
         for path in Path(folder).glob(f"{distribution}-*.{kind}"):
-            return _said(path, "Version")
+            return _value_after(path, "Version")
     return None
 
 
-def _said(path: Path, name: str) -> str | None:
+def _value_after(path: Path, name: str) -> str | None:
     """What follows `name` and a colon in a file of such lines."""
     with contextlib.suppress(OSError), open(path, errors="replace") as lines:
         for line in lines:
@@ -132,7 +132,7 @@ def described(nvml: Any) -> tuple[list[str], str, dict[str, list[int | None]]]:
     nvml.nvmlInit()
     gpus = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
 
-    def told(ask: Callable[[Any], int]) -> list[int | None]:
+    def ask_each(ask: Callable[[Any], int]) -> list[int | None]:
         found: list[int | None] = []
         for gpu in gpus:
             try:
@@ -142,7 +142,7 @@ def described(nvml: Any) -> tuple[list[str], str, dict[str, list[int | None]]]:
         return found
 
     more = {
-        "gpu_ram_bytes": told(lambda gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).total),
-        "gpu_power_limit_mw": told(nvml.nvmlDeviceGetPowerManagementLimit),
+        "gpu_ram_bytes": ask_each(lambda gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).total),
+        "gpu_power_limit_mw": ask_each(nvml.nvmlDeviceGetPowerManagementLimit),
     }
     return [nvml.nvmlDeviceGetName(gpu) for gpu in gpus], nvml.nvmlSystemGetDriverVersion(), more

@@ -65,7 +65,7 @@ CODES: dict[Any, str] = {
 TYPES = {code: kind for kind, code in CODES.items()} | {"*H": list[int], "Q": int, "D": float}
 STRUCT_CODES = {"I": "I", "q": "q", "H": "H", "n": "q", "d": "d", "?": "?", "Q": "q", "D": "d"}
 NUMPY_CODES = {"I": "<u4", "q": "<i8", "H": "<u2", "n": "<i8", "d": "<f8", "?": "?", "Q": "<i8", "D": "<f8"}
-KINDS: dict[type[Event], int] = {event: index for index, event in enumerate(EVENTS)}
+KIND_OF_EVENT: dict[type[Event], int] = {event: index for index, event in enumerate(EVENTS)}
 HEAD = struct.Struct("<IB")
 U32 = struct.Struct("<I")
 U64 = struct.Struct("<Q")
@@ -144,8 +144,8 @@ def _narrow(name: str, code: str, nullable: bool) -> tuple[str, str, bool]:
 
 LAYOUTS.append(
     dataclasses.replace(
-        LAYOUTS[KINDS[ScheduleChunk]],
-        fields=tuple(_narrow(*field) for field in LAYOUTS[KINDS[ScheduleChunk]].fields),
+        LAYOUTS[KIND_OF_EVENT[ScheduleChunk]],
+        fields=tuple(_narrow(*field) for field in LAYOUTS[KIND_OF_EVENT[ScheduleChunk]].fields),
     )
 )
 
@@ -220,11 +220,11 @@ class Journal:
                     _write_all(self._file, blob, base)
                 start, window, zeros = self._start, self._window, self._zeros
                 after = base + len(blob)
-                said = U64.pack(after)
+                new_base = U64.pack(after)
                 if self.end == end and self._base == base:
                     self.map[start : start + 4] = b"\0\0\0\0"
                     self.map[start:] = zeros
-                    self.map[window:start] = said
+                    self.map[window:start] = new_base
                     self._base = after
                     self.end = start
                     return
@@ -315,7 +315,7 @@ class Journal:
             Closed: The journal is closed.
             BenchError: A value does not fit its column.
         """
-        kind = KINDS[type(event)]
+        kind = KIND_OF_EVENT[type(event)]
         mask, bit, lengths, values = 0, 1, [], []
         for name, code, nullable in LAYOUTS[kind].fields:
             value = getattr(event, name)

@@ -27,7 +27,7 @@ from .log import SPLIT, EventLog, LogFile, path_list, sha256, unmerged
 from .log_files import counting_files, covered_names, names_elsewhere
 from .schema import SQL_TYPES, quote
 from .snapshot import internal_error, new_version, open_current
-from .store import Say, Store
+from .store import Notify, Store
 from .views import compute_derived
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Loaded:
     unknown_columns: dict[str, int] = field(default_factory=dict)  # table.column -> files that have it
 
 
-def load(store: Store, *, wait: bool = True, say: Say | None = None) -> Loaded:
+def load(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Loaded:
     """Seal dead journals, then bring the warehouse up to date with the log.
 
     Args:
@@ -80,16 +80,16 @@ def load(store: Store, *, wait: bool = True, say: Say | None = None) -> Loaded:
         BenchError: There is no store, or nothing is known of it.
     """
     must_exist(store)
-    with store.lock(wait=wait, say=say):
+    with store.lock(wait=wait, notify=notify):
         loaded = load_locked(store)
     _must_be_known(store)
     return loaded
 
 
-def rebuild(store: Store, *, wait: bool = True, say: Say | None = None) -> Loaded:
+def rebuild(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Loaded:
     """Derive the whole warehouse anew; readers keep the old one until the new one is in place. Raises as `load`."""
     must_exist(store)
-    with store.lock(wait=wait, say=say):
+    with store.lock(wait=wait, notify=notify):
         loaded = load_locked(store, anew=True)
     _must_be_known(store)
     return loaded
@@ -144,9 +144,9 @@ def _load_log(store: Store, anew: bool) -> Loaded:
             whole = [file for file in new if sha256(file.path)[:16] == file.digest]
             if len(whole) == len(new):
                 if isinstance(error, duckdb.IOException | duckdb.TransactionException):  # at COMMIT
-                    said = str(error).splitlines()[0].rpartition("Original error: ")[2]
+                    cause = str(error).splitlines()[0].rpartition("Original error: ")[2]
                     raise internal_error(
-                        f"cannot build the warehouse in {store.root}: {said}. The old one stays."
+                        f"cannot build the warehouse in {store.root}: {cause}. The old one stays."
                     ) from error
                 raise
             loaded.left_out |= {file.name: DAMAGED for file in new if file not in whole}

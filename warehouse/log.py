@@ -359,8 +359,8 @@ def arrow_table(layout: journal.Layout, columns: dict[str, list[Any]], header: d
         _array([constant[f.name]] * rows if f.name in constant else columns.get(f.name, [None] * rows), f.type)
         for f in wanted
     ]
-    said = {**schema.metadata(event), "bench.version": str(layout.version)}
-    return pa.Table.from_arrays(arrays, schema=wanted).replace_schema_metadata(said)
+    file_metadata = {**schema.metadata(event), "bench.version": str(layout.version)}
+    return pa.Table.from_arrays(arrays, schema=wanted).replace_schema_metadata(file_metadata)
 
 
 def _array(values: Sequence[Any], kind: "pa.DataType") -> "pa.Array":
@@ -383,11 +383,11 @@ def copy(connection: "duckdb.DuckDBPyConnection", select: str, path: Path, metad
     """Write the rows of a query, in order, to a Parquet file with this metadata."""
     import duckdb
 
-    said = ", ".join(f"{quote(key)}: {literal(value)}" for key, value in metadata.items())
+    file_metadata = ", ".join(f"{quote(key)}: {literal(value)}" for key, value in metadata.items())
     try:
         connection.execute(
             f"COPY ({select}) TO {literal(str(path))} "
-            f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 30720, KV_METADATA {{{said}}})"
+            f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 30720, KV_METADATA {{{file_metadata}}})"
         )
     except duckdb.IOException as error:
         raise _full(path.parent, str(error).splitlines()[0]) from error
@@ -429,10 +429,10 @@ def metadata(path: Path | BinaryIO) -> dict[str, str]:
     import pyarrow.parquet as pq
 
     try:
-        said = pq.read_metadata(path).metadata or {}
+        file_metadata = pq.read_metadata(path).metadata or {}
     except (OSError, pa.ArrowInvalid):
         return {}
-    return {key.decode(): value.decode() for key, value in said.items() if key.startswith(b"bench.")}
+    return {key.decode(): value.decode() for key, value in file_metadata.items() if key.startswith(b"bench.")}
 
 
 def replaced(path: Path | BinaryIO) -> list[str]:

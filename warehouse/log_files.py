@@ -8,8 +8,8 @@ from .log import IMPORT, MERGED, SPLIT, LogFile, replaced, splits, unmerged
 
 def covered_names(files: list[LogFile]) -> dict[str, set[str]]:
     """By the name of a merged file all it stands for: what it says, and what another store merged that it holds as well."""
-    said = {file.name: set(replaced(file.path)) for file in files if file.stem.startswith(MERGED)}
-    held = {name: unmerged(names) for name, names in said.items()}
+    covered = {file.name: set(replaced(file.path)) for file in files if file.stem.startswith(MERGED)}
+    held = {name: unmerged(names) for name, names in covered.items()}
     holders: dict[str, set[str]] = {}  # of what was recorded or imported: the merged files that hold it
     for name, mine in held.items():
         for one in mine:
@@ -17,8 +17,8 @@ def covered_names(files: list[LogFile]) -> dict[str, set[str]]:
     for other, theirs in held.items():
         for name in set.intersection(*(holders[one] for one in theirs)) if theirs else ():
             if name < other or theirs < held[name]:
-                said[name].add(other)
-    return said
+                covered[name].add(other)
+    return covered
 
 
 def counting_files(files: list[LogFile], loaded: Set[str] | None = None) -> list[LogFile]:

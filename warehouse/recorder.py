@@ -29,7 +29,7 @@ from .._version import __version__
 from . import environment, events
 from .errors import BenchError
 from .events import Event, Instant, as_json
-from .journal import ABSENT_FLOAT, ABSENT_INT, KINDS, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
+from .journal import ABSENT_FLOAT, ABSENT_INT, KIND_OF_EVENT, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -66,7 +66,7 @@ def run(
     """
     commit, branch, dirty = environment.git()
     machine = environment.capture()
-    said = {name: value for name, value in (settings or {}).items() if value is not None}
+    given = {name: value for name, value in (settings or {}).items() if value is not None}
     recorder = Run(run_id or uuid7(), Store.find(store) if not isinstance(store, Store) else store, owner=True)
     recorder.emit(machine)
     recorder.emit(
@@ -84,7 +84,7 @@ def run(
             environment_id=machine.environment_id,
             tags=as_json(dict(tags)) if tags else None,
             bench_version=__version__,
-            settings=as_json(said) if said else None,
+            settings=as_json(given) if given else None,
         )
     )
     return recorder
@@ -189,11 +189,16 @@ class Run:
         case_id, work_hash = case_ids(**axes, parameters=parameters)
         if announce and case_id not in self._announced:
             self._announced.add(case_id)
-            said = as_json(dict(parameters)) if parameters else None
+            axes_json = as_json(dict(parameters)) if parameters else None
             now = Instant(_now() // 1000)
             self.emit(
                 events.CaseRecord(
-                    run_id=self.run_id, case_id=case_id, work_hash=work_hash, parameters=said, recorded_at=now, **axes
+                    run_id=self.run_id,
+                    case_id=case_id,
+                    work_hash=work_hash,
+                    parameters=axes_json,
+                    recorded_at=now,
+                    **axes,
                 )
             )
         return Case(self, case_id)
@@ -530,7 +535,7 @@ def _bits(kind: int) -> dict[str, int]:
     return {name: 1 << index for index, name in enumerate(nullable)}
 
 
-_TIMING_KIND = KINDS[events.Timing]
+_TIMING_KIND = KIND_OF_EVENT[events.Timing]
 _PLAIN_MASK = _bits(_TIMING_KIND)["sample"] | _bits(_TIMING_KIND)["recorded_at"]
 
 # For scheduler steps by their number of chunks: packer, what the row begins with, its length.

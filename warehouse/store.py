@@ -16,7 +16,7 @@ from .errors import BenchError, StoreBusy
 FOLDER = ".bench"
 STATE = "remote.json"  # in a mirror: of what
 
-Say = Callable[[str], None]  # takes a sentence meant for a person
+Notify = Callable[[str], None]  # takes a sentence meant for a person
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Store:
         return self
 
     @contextlib.contextmanager
-    def lock(self, *, wait: bool = True, say: Say | None = None) -> Iterator[None]:
+    def lock(self, *, wait: bool = True, notify: Notify | None = None) -> Iterator[None]:
         """Hold the store's loader lock; the kernel lets go of it when the holder dies.
 
         Args:
@@ -118,7 +118,7 @@ class Store:
         except OSError as error:
             raise BenchError(f"cannot write to the store {self.root}: {error.strerror}.") from error
         try:
-            _acquire(descriptor, wait, say, self.root)
+            _acquire(descriptor, wait, notify, self.root)
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
             yield
@@ -152,8 +152,8 @@ def _mirrored(root: Path) -> str | None:
     return url
 
 
-def _acquire(descriptor: int, wait: bool, say: Say | None, root: Path) -> None:
-    told = False
+def _acquire(descriptor: int, wait: bool, notify: Notify | None, root: Path) -> None:
+    notified = False
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -165,7 +165,7 @@ def _acquire(descriptor: int, wait: bool, say: Say | None, root: Path) -> None:
                 raise StoreBusy(
                     f"{holder} is loading {root}. Try again when it is done, or without --no-wait."
                 ) from None
-            if say is not None and not told:
-                say(f"waiting for {holder}, which is loading {root}")
-                told = True
+            if notify is not None and not notified:
+                notify(f"waiting for {holder}, which is loading {root}")
+                notified = True
             time.sleep(0.02)

@@ -166,11 +166,11 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
     outcome(case, record, [error for error in errors if error], len(errors))
     for field, (metric, unit, always) in REQUESTS.items():
         if _is_list(record, field):
-            said, better = record.array(field), "lower" if unit == "s" else None
+            recorded, better = record.array(field), "lower" if unit == "s" else None
             failures = set() if always else failed
-            values = [None if index in failures else value for index, value in enumerate(said)]
+            values = [None if index in failures else value for index, value in enumerate(recorded)]
             case.samples(values, unit, metric=metric, recorded_at=moment, better=better)
-            cut = [value for index, value in enumerate(said) if index in failures and value]
+            cut = [value for index, value in enumerate(recorded) if index in failures and value]
             case.samples(cut, unit, metric=f"{metric}_errored", recorded_at=moment, better=None)
     case.samples(record.array("start_times"), "s", loops=None, metric="start_time", better=None)
     _gaps(case, record.array("itls"), failed, moment)
@@ -202,7 +202,7 @@ def _is_list(record: Object, field: str) -> bool:
     return isinstance(record.get(field), list)
 
 
-def outcome(case: Subject, record: Object, errors: list[Any], total: int, *, said: str = "") -> None:
+def outcome(case: Subject, record: Object, errors: list[Any], total: int, *, detail: str = "") -> None:
     """Add how a benchmark ended some of whose requests failed: ok with the reason, unless none completed.
 
     Args:
@@ -218,10 +218,10 @@ def outcome(case: Subject, record: Object, errors: list[Any], total: int, *, sai
     if not failed and completed != 0:
         return
     total = total or (completed or 0) + failed
-    said = said or "; ".join(list(dict.fromkeys(str(error).strip()[-200:] for error in errors))[:MOST_REASONS])
+    detail = detail or "; ".join(list(dict.fromkeys(str(error).strip()[-200:] for error in errors))[:MOST_REASONS])
     reason = f"{failed or 'none'} of {total} requests {'failed' if failed else 'completed'}"
     none = completed == 0 or (completed is None and failed == total)
-    case.outcome("fail_to_run" if none else "ok", reason + (f": {said}" if said else ""))
+    case.outcome("fail_to_run" if none else "ok", reason + (f": {detail}" if detail else ""))
 
 
 def after(record: Object, key: str) -> Iterator[str]:
@@ -233,20 +233,20 @@ def after(record: Object, key: str) -> Iterator[str]:
         found |= field == key
 
 
-def plain(value: Any) -> Any:
+def axis_value(value: Any) -> Any:
     """The value of an axis: a number JSON has no word for as the tools write it as text."""
     return "inf" if value == float("inf") else value
 
 
-def public(said: Any) -> Any:
+def public(value: Any) -> Any:
     """A document, rid of what must not be in a store, nor in its rejects: keys of servers."""
-    if isinstance(said, dict):
-        for key in [key for key in said if key.lower() in SECRETS]:
-            del said[key]
-    for inner in said.values() if isinstance(said, dict) else said if isinstance(said, list) else ():
+    if isinstance(value, dict):
+        for key in [key for key in value if key.lower() in SECRETS]:
+            del value[key]
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         if isinstance(inner, dict | list):
             public(inner)
-    return said
+    return value
 
 
 def masked(text: str) -> str:

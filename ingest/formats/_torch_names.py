@@ -30,10 +30,10 @@ def stem(name: str) -> str:
 def axes_of(name: str) -> dict[str, Any]:
     """What a file's name says was measured; empty if it says nothing."""
     match = NAME.fullmatch(stem(name))
-    said: dict[str, Any] = match.groupdict() if match else {}
-    if said.get("expected"):
-        said |= {"backend": said["expected"], "suite": said["expected_suite"]}
-    return said
+    axes: dict[str, Any] = match.groupdict() if match else {}
+    if axes.get("expected"):
+        axes |= {"backend": axes["expected"], "suite": axes["expected_suite"]}
+    return axes
 
 
 def day_of(folder: str) -> Instant | None:

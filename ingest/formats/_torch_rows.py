@@ -69,7 +69,7 @@ HUNDREDTHS = "GB × 100"
 class ResultRows:
     """The rows of one file."""
 
-    def __init__(self, part: Part, kind: str, columns: list[str], said: dict[str, Any]) -> None:
+    def __init__(self, part: Part, kind: str, columns: list[str], axes: dict[str, Any]) -> None:
         """None yet.
 
         Args:
@@ -84,7 +84,7 @@ class ResultRows:
         self._kind = kind
         self._columns = columns
         self._tag = columns.index("tag") if "tag" in columns else len(columns)
-        self._axes = tuple((axis, said.get(axis)) for axis in ("backend", "suite", "dtype", "mode"))
+        self._axes = tuple((axis, axes.get(axis)) for axis in ("backend", "suite", "dtype", "mode"))
         self._known: dict[tuple[int, str], list[Measure | None]] = {}
         self._announced: set[str] = set()
         self._cases: list[tuple[Any, ...]] = []
@@ -172,16 +172,16 @@ class ResultRows:
         """
         if self._kind == COMPILATION:
             return None
-        said = row.cells[3]
+        text = row.cells[3]
         if self._kind == ACCURACY:
-            if not said:
+            if not text:
                 raise BadRow("no accuracy")
-            return ("fail_to_run", f"the accuracy column reads {said!r}") if is_number(said) else (said, None)
-        if not is_number(said):
-            if len(row.cells) == 4 and re.fullmatch(r"\w+", said):
-                return said, f"the speedup column reads {said!r}"
-            raise BadRow(f"speedup is {said!r}, not a number")
-        if float(said) > 0 or (self._kind == COVERAGE and len(row.cells) > 4):  # no graph, yet it ran
+            return ("fail_to_run", f"the accuracy column reads {text!r}") if is_number(text) else (text, None)
+        if not is_number(text):
+            if len(row.cells) == 4 and re.fullmatch(r"\w+", text):
+                return text, f"the speedup column reads {text!r}"
+            raise BadRow(f"speedup is {text!r}, not a number")
+        if float(text) > 0 or (self._kind == COVERAGE and len(row.cells) > 4):  # no graph, yet it ran
             return "ok", None
         return "fail_to_run", f"the row has no measurement: {row.text}"
 
@@ -219,8 +219,8 @@ def _case(
     case_id, work_hash = case_ids(
         **dict(axes), name=name, device=device or None, batch_size=size, parameters=further or None
     )
-    said = as_json(further) if further else None
-    return case_id, work_hash, name, device or None, size, said
+    text = as_json(further) if further else None
+    return case_id, work_hash, name, device or None, size, text
 
 
 def _measure(column: str, kind: str, device: str) -> Measure | None:

@@ -28,8 +28,8 @@ def _fields() -> str:
         *place, *(f"'\"{key}\":' || {quote(key)}" for key in OTHER),
     ]  # fmt: skip
     short = f"kind = 'span' AND name = called AND coalesce({', '.join(OTHER)}) IS NULL"  # as nearly all are
-    said = f"CASE WHEN {short} THEN concat_ws(',', {', '.join(place)}) ELSE concat_ws(',', {', '.join(whole)}) END"
-    return f"'{{' || {said} || '}}'"
+    key = f"CASE WHEN {short} THEN concat_ws(',', {', '.join(place)}) ELSE concat_ws(',', {', '.join(whole)}) END"
+    return f"'{{' || {key} || '}}'"
 
 
 _PATHS = ", ".join(literal(f'$."{key}"') for key in AXES)

@@ -126,11 +126,11 @@ class _Entry:
     def of(cls, value: Any, columns: list[Any]) -> "_Entry":
         """Version 2 has a list under columns, version 1 an object or the bare result."""
         if isinstance(value, list):
-            said = Object(list(zip(map(str, columns), value, strict=False)))
-            stats = {key.removeprefix("stats_"): said.array(key) for key in said if key.startswith("stats_")}
+            given = Object(list(zip(map(str, columns), value, strict=False)))
+            stats = {key.removeprefix("stats_"): given.array(key) for key in given if key.startswith("stats_")}
         elif isinstance(value, Object):
-            said = value
-            each = [one if isinstance(one, Object) else Object() for one in said.array("stats")]
+            given = value
+            each = [one if isinstance(one, Object) else Object() for one in given.array("stats")]
             stats = {key: [one.get(key) for one in each] for key in dict.fromkeys(key for one in each for key in one)}
             pairs = stats.pop("ci_99", [])
             for index, key in enumerate(("ci_99_a", "ci_99_b")):
@@ -138,8 +138,8 @@ class _Entry:
         else:
             return cls(value)
         return cls(
-            said.take("result"), said.array("params"), said.take("version"), said.moment("started_at"),
-            said.take("duration"), stats, said.array("samples"), said.take("profile"), said.left(),
+            given.take("result"), given.array("params"), given.take("version"), given.moment("started_at"),
+            given.take("duration"), stats, given.array("samples"), given.take("profile"), given.left(),
         )  # fmt: skip
 
     def combinations(self) -> list[tuple[Any, ...]]:
@@ -164,7 +164,7 @@ class _Entry:
 def _result(case: Subject, entry: _Entry, index: int, unit: str | None) -> None:
     value = entry.result[index] if isinstance(entry.result, list) else entry.result
     stats = {key: entry.at(values, index) for key, values in entry.stats.items()}
-    case.fields(entry.left | {key: said for key, said in stats.items() if key not in KNOWN})
+    case.fields(entry.left | {key: given for key, given in stats.items() if key not in KNOWN})
     if index == 0:
         case.metric("benchmark_duration", entry.duration, "s", better=None)
     if value is None:
@@ -190,15 +190,15 @@ def _result(case: Subject, entry: _Entry, index: int, unit: str | None) -> None:
 
 
 def _parameter(names: Any, place: int) -> str:
-    said = names[place] if isinstance(names, list) and place < len(names) else None
-    return said if isinstance(said, str) else f"param{place + 1}"
+    given = names[place] if isinstance(names, list) and place < len(names) else None
+    return given if isinstance(given, str) else f"param{place + 1}"
 
 
 def _unit(name: str, about: Mapping[str, Any]) -> str | None:
     """As benchmarks.json says, else by the prefix of the function's name, which is what makes it a benchmark."""
     kind = about.get("type") or name.rpartition(".")[2].partition("_")[0]
-    said = about.get("unit")
-    return UNITS.get(kind if isinstance(kind, str) else "") or (said if isinstance(said, str) else None)
+    given = about.get("unit")
+    return UNITS.get(kind if isinstance(kind, str) else "") or (given if isinstance(given, str) else None)
 
 
 def _described(path: Path) -> Object:

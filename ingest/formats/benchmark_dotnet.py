@@ -60,8 +60,8 @@ class BenchmarkDotNet(JsonFormat):
     def load(self, record: Object, results: Results) -> None:
         """One benchmark."""
         parts = [record.text(field) for field in ("Namespace", "Type", "Method")]
-        said = record.text("FullName")
-        name = said.partition("(")[0] if said else ".".join(part for part in parts if part)
+        full_name = record.text("FullName")
+        name = full_name.partition("(")[0] if full_name else ".".join(part for part in parts if part)
         if not name:
             raise BadRecord("no FullName, and no Method")
         job = _job(record.get("DisplayInfo"))
@@ -91,9 +91,9 @@ def _parameters(text: str | None) -> dict[str, str]:
     return {name.strip(): value for name, _, value in pairs}
 
 
-def _job(said: Any) -> str | None:
+def _job(text: Any) -> str | None:
     """The settings of a job that is not the default one; its generated name differs from run to run."""
-    match = JOB.fullmatch(said) if isinstance(said, str) and len(said) < 10_000 else None
+    match = JOB.fullmatch(text) if isinstance(text, str) and len(text) < 10_000 else None
     if match is None or match["id"] == "DefaultJob":
         return None
     return match["settings"] or match["id"]

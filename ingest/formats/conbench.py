@@ -69,8 +69,8 @@ class Conbench(JsonFormat):
         stats, error = record.section("stats"), record.take("error")
         _stats(case, stats)
         if error is not None:
-            said = error if isinstance(error, str) else as_json(error)
-            case.outcome("fail_to_run", said.strip().rpartition("\n")[2][:500], message=said[:10_000])
+            text = error if isinstance(error, str) else as_json(error)
+            case.outcome("fail_to_run", text.strip().rpartition("\n")[2][:500], message=text[:10_000])
         for field in (*RUN, "timestamp", "context", "info"):
             record.take(field)
         case.fields(record.left())

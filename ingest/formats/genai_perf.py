@@ -121,13 +121,13 @@ class GenaiPerf(JsonFormat):
         case.fields(record.left())
 
 
-def _statistics(case: Subject, name: str, said: Object, suffix: str = "") -> None:
+def _statistics(case: Subject, name: str, statistics: Object, suffix: str = "") -> None:
     """One metric; what has only an average is of the benchmark as a whole."""
-    unit = said.text("unit")
-    keys = [key for key in said if key != "unit"]
+    unit = statistics.text("unit")
+    keys = [key for key in statistics if key != "unit"]
     for key in keys:
         kind = None if keys == ["avg"] and "throughput" in name else _serving.statistic(key)
-        _metric(case, name, said.take(key), unit, kind, suffix)
+        _metric(case, name, statistics.take(key), unit, kind, suffix)
 
 
 def _metric(case: Subject, name: str, value: Any, unit: str | None, kind: str | None, suffix: str = "") -> None:
@@ -140,9 +140,9 @@ def _metric(case: Subject, name: str, value: Any, unit: str | None, kind: str | 
         case.text(f"{name}{suffix}", value)
 
 
-def _telemetry(case: Subject, said: Any) -> None:
+def _telemetry(case: Subject, telemetry: Any) -> None:
     """Power, memory and use of each GPU: by GPU and statistic, or in early versions the other way round."""
-    for name, metric in said.items() if isinstance(said, Object) else ():
+    for name, metric in telemetry.items() if isinstance(telemetry, Object) else ():
         if not isinstance(metric, Object):
             case.text(name, metric)
             continue
@@ -159,8 +159,8 @@ def _telemetry(case: Subject, said: Any) -> None:
 
 def _model(config: Object) -> str | None:
     """The models, whether there is one or several."""
-    said = config.get("model") or config.get("model_names")
-    names = [said] if isinstance(said, str) else said if isinstance(said, list) else []
+    value = config.get("model") or config.get("model_names")
+    names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     return ",".join(name for name in names if isinstance(name, str) and len(name) < LONGEST_NAME) or None
 
 
@@ -171,7 +171,7 @@ def _axes(config: Object) -> dict[str, Any]:
         for key in path.split("."):
             value = value.get(key) if isinstance(value, Mapping) else None
         if value is not None and not isinstance(value, dict | list):
-            axes.setdefault(axis, _serving.plain(value))
+            axes.setdefault(axis, _serving.axis_value(value))
     return axes
 
 
@@ -242,9 +242,9 @@ class _Level:
 
 def _level(experiment: Any) -> _Level | None:
     """A level of load; None if it does not say what it is."""
-    said = experiment.get("experiment") if isinstance(experiment, Object) else None
-    mode = said.get("mode") if isinstance(said, Object) else None
-    if not isinstance(said, Object) or not isinstance(mode, str):
+    value = experiment.get("experiment") if isinstance(experiment, Object) else None
+    mode = value.get("mode") if isinstance(value, Object) else None
+    if not isinstance(value, Object) or not isinstance(mode, str):
         return None
     start, silent, model = None, 0, None
     for request in records_in(experiment.get("requests")):
@@ -254,7 +254,7 @@ def _level(experiment: Any) -> _Level | None:
             silent += not request.get("response_timestamps")
             model = model or _asked_of(request)
     boundaries = experiment.get("window_boundaries")
-    return _Level(mode, said.get("value"), boundaries, experiment.get("requests"), start, silent, model)
+    return _Level(mode, value.get("value"), boundaries, experiment.get("requests"), start, silent, model)
 
 
 def _requests(levels: list[_Level | None], experiments: list[Any], config: Object, results: Results) -> Iterator[Any]:
@@ -282,10 +282,10 @@ def _asked_of(request: Object) -> str | None:
     inputs = request.get("request_inputs")
     payload = inputs.get("payload") if isinstance(inputs, Object) else None
     try:
-        said = json.loads(payload) if isinstance(payload, str) else None
+        value = json.loads(payload) if isinstance(payload, str) else None
     except (ValueError, RecursionError):
         return None
-    model = said.get("model") if isinstance(said, dict) else None
+    model = value.get("model") if isinstance(value, dict) else None
     return model if isinstance(model, str) and len(model) < LONGEST_NAME else None
 
 
@@ -319,10 +319,10 @@ def _request(record: Object, results: Results) -> None:
 
 def _has_text(output: Any) -> bool:
     """Whether a response says something: a chunk of OpenAI's that has content, or anything that is no chunk."""
-    said = output.get("response") if isinstance(output, Object) else output
-    if not isinstance(said, str):
+    value = output.get("response") if isinstance(output, Object) else output
+    if not isinstance(value, str):
         return bool(output)
-    for line in said.split("\n"):
+    for line in value.split("\n"):
         data = line.strip().removeprefix("data:").strip()
         if data and data != "[DONE]":
             try:

@@ -100,13 +100,13 @@ def _moment(entry: Object, commit: Object) -> Instant | None:
 
 def _range(text: str | None, metric: str, unit: str | None, case: Subject) -> None:
     """The spread: `stddev: 0.01` in seconds, `± 4` in the unit of the value."""
-    label, _, said = (text or "").partition(":" if (text or "").startswith("stddev") else "±")
-    if number(said) is None:
+    label, _, spread = (text or "").partition(":" if (text or "").startswith("stddev") else "±")
+    if number(spread) is None:
         case.text("range", text)
     elif label == "stddev":
-        case.metric("latency", said, "s", statistic="stddev")
+        case.metric("latency", spread, "s", statistic="stddev")
     else:
-        case.metric(metric, said, unit, statistic="range")
+        case.metric(metric, spread, unit, statistic="range")
 
 
 def _extra(line: str, case: Subject) -> None:

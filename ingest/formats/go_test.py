@@ -52,11 +52,11 @@ class GoTest(Format):
         except BadRecord as error:
             reject_file(results, error)
             return results.close()
-        said = {match[1]: match[2].strip() for line in lines if (match := CONFIGURATION.fullmatch(line))}
+        facts = {match[1]: match[2].strip() for line in lines if (match := CONFIGURATION.fullmatch(line))}
         suite = None
         results.run(environment=Environment(
-            environment_id="", os=said.pop("goos", None), architecture=said.pop("goarch", None), cpu=said.pop("cpu", None),
-            extra=labels({key: value for key, value in said.items() if key != "pkg"}),
+            environment_id="", os=facts.pop("goos", None), architecture=facts.pop("goarch", None), cpu=facts.pop("cpu", None),
+            extra=labels({key: value for key, value in facts.items() if key != "pkg"}),
         ))  # fmt: skip
         other = 0
         for at, line in enumerate(lines, 1):

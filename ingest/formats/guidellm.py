@@ -139,7 +139,7 @@ def _axes(benchmark: Object, document: Object, index: int) -> dict[str, Any]:
         if _first(PROFILES, benchmark) == "sweep":
             axes["step"] = index
         else:
-            axes |= {key: _serving.plain(strategy.get(key)) for key in LOAD}
+            axes |= {key: _serving.axis_value(strategy.get(key)) for key in LOAD}
     return {key: value for key, value in axes.items() if value is not None}
 
 
@@ -147,13 +147,13 @@ def _start(benchmark: Object) -> Any:
     return benchmark.get("start_time") or _at(benchmark, ("run_stats", "start_time"))
 
 
-def _metrics(case: Subject, said: Object, above: str) -> None:
+def _metrics(case: Subject, metrics: Object, above: str) -> None:
     """Distributions by status, and groups of them."""
-    for name in list(said):
-        inner = said[name]
+    for name in list(metrics):
+        inner = metrics[name]
         if not isinstance(inner, Object):
             continue
-        said.take(name)
+        metrics.take(name)
         if not any(status in inner for status in STATUSES):
             _metrics(case, inner, f"{above}{name}_")
             continue
@@ -196,24 +196,24 @@ def _direction(kind: str) -> dict[str, Any]:
 
 def _named(name: str) -> tuple[str, str | None]:
     """Our name and the unit of one of its metrics."""
-    plain = name.removesuffix("_ms")
-    unit = "ms" if plain != name else None
+    axis_value = name.removesuffix("_ms")
+    unit = "ms" if axis_value != name else None
     if name == "request_latency":
         unit = "s"
     elif "per_second" in name:
         unit = "requests/s" if name.startswith("request") else "tokens/s" if "token" in name else "1/s"
     elif name.endswith(("token_count", "_tokens")):
         unit = "tokens"
-    return _serving.METRICS.get(plain, plain), unit
+    return _serving.METRICS.get(axis_value, axis_value), unit
 
 
 def _outcome(case: Subject, benchmark: Object) -> None:
     totals = _first(TOTALS, benchmark)
     if isinstance(totals, Object):
         errored = _at(benchmark, ("requests", "errored"))
-        said = [_error(each) for each in records_in(errored) if isinstance(each, Object)]
+        reasons = [_error(each) for each in records_in(errored) if isinstance(each, Object)]
         counts = Object([("completed", totals.get("successful")), ("failed", totals.get("errored"))])
-        _serving.outcome(case, counts, [error for error in said if error], totals.whole("total") or 0)
+        _serving.outcome(case, counts, [error for error in reasons if error], totals.whole("total") or 0)
 
 
 def _error(request: Object) -> Any:

@@ -46,6 +46,6 @@ def _failures(codes: list[Any], case: Subject) -> None:
     failed = [code for code in codes if code != 0]
     if failed:
         numbers = [code for code in failed if type(code) is int and abs(code) < 2**31]
-        said = sorted({f"exit code {code}" for code in numbers}) + ["killed by a signal"] * (None in failed)
-        reason = f"{len(failed)} of {len(codes)} calls failed: {', '.join(said)}"
+        reasons = sorted({f"exit code {code}" for code in numbers}) + ["killed by a signal"] * (None in failed)
+        reason = f"{len(failed)} of {len(codes)} calls failed: {', '.join(reasons)}"
         case.outcome("fail_to_run", reason, exit_code=numbers[0] if numbers else None)

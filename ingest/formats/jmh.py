@@ -32,9 +32,9 @@ class Jmh(JsonFormat):
         """The run is the folder's; its machine is that of the first benchmark."""
         records: list[Any] = document
         first = next((record for record in records if isinstance(record, Object)), Object())
-        said = {field: first.get(field) for field in MACHINE}
-        results.run(environment=Environment(environment_id="", extra=labels(said)))
-        results.context = said
+        machine = {field: first.get(field) for field in MACHINE}
+        results.run(environment=Environment(environment_id="", extra=labels(machine)))
+        results.context = machine
         results.note(
             "its scores, and percentiles but in mode sample, are over iterations that are means: means of means"
         )

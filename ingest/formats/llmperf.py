@@ -92,7 +92,7 @@ def _summary(record: Object, results: Results) -> None:
         [("completed", record.get("results_num_completed_requests")), ("failed", record.get("results_number_errors"))]
     )
     codes = record.get("results_error_code_frequency")
-    _serving.outcome(case, counts, [], 0, said=codes if isinstance(codes, str) and codes != "{}" else "")
+    _serving.outcome(case, counts, [], 0, detail=codes if isinstance(codes, str) and codes != "{}" else "")
     case.fields(record.left())
 
 
@@ -111,7 +111,7 @@ def _case(results: Results, about: Object) -> Subject:
             axes[field] = about.take(field)
     about.take("version")
     about.take("name")
-    parameters = {key: _serving.plain(value) for key, value in axes.items() if value is not None}
+    parameters = {key: _serving.axis_value(value) for key, value in axes.items() if value is not None}
     return results.case(about.name("model"), suite="serving", parameters=parameters)
 
 
@@ -130,10 +130,10 @@ def _responses(document: list[Any], results: Results) -> Iterator[Any]:
     known = (
         isinstance(about, Object) and isinstance(about.get("model"), str) and about["model"] and not repeated_key(about)
     )
-    said = about if known else Object()
-    yield Object([("responses", document), ("about", said)])
+    facts = about if known else Object()
+    yield Object([("responses", document), ("about", facts)])
     for index, response in enumerate(document):
-        yield Object([("response", response), ("index", index), ("about", said)])
+        yield Object([("response", response), ("index", index), ("about", facts)])
 
 
 def _outcome(case: Subject, responses: list[Any]) -> None:
@@ -141,7 +141,7 @@ def _outcome(case: Subject, responses: list[Any]) -> None:
     failed = sum(code is not None for code in errors)
     counts = Object([("completed", len(errors) - failed), ("failed", failed)])
     codes = sorted({f"error code {code}" for code in errors if code is not None})
-    _serving.outcome(case, counts, [], len(errors), said="; ".join(codes[:3]))
+    _serving.outcome(case, counts, [], len(errors), detail="; ".join(codes[:3]))
 
 
 def _response(record: Object, results: Results) -> None:

@@ -45,7 +45,7 @@ RATES = {
     "tps_w/o_loadgen_overhead": ("output_throughput_without_loadgen", "tokens/s"),
     "token_throughput": ("output_throughput_without_loadgen", "tokens/s"),
 }  # fmt: skip
-KINDS = {"min", "max", "mean"}
+STATISTIC_KINDS = {"min", "max", "mean"}
 RANK = re.compile(r"(\d{1,2}(?:\.\d{1,6})?)(th)?")
 UNIT = re.compile(r"(.+?)(?:_\((ns|ms|s)\)|_(ns|ms))?")
 COUNT = re.compile(r"(No|\d+) (warning|error)s? encountered\b.*", re.IGNORECASE)
@@ -99,11 +99,11 @@ class Mlperf(Format):
     def recognise(self, head: Head) -> bool:
         """Whether it begins as a log or a summary, is the summary of an accuracy run, or describes a submission."""
         text = head.text.lstrip()
-        said = [line for line in text[:400].splitlines() if line.strip()]
+        lines = [line for line in text[:400].splitlines() if line.strip()]
         return (
             (text.startswith(ENTRY) and '"key"' in text)
             or (TITLE in text[:200] and "SUT name" in text)
-            or (len(said) == 2 and all(COUNT.fullmatch(line) for line in said))
+            or (len(lines) == 2 and all(COUNT.fullmatch(line) for line in lines))
             or head.paths >= SUBMISSION
         )
 
@@ -158,7 +158,9 @@ class _Log:
         """The test; with the line that judges it comes the outcome."""
         axes = {"scenario": self.test.scenario, "mode": self.test.mode}
         name = self.test.name[:LONGEST_NAME] or "mlperf"
-        case = self.results.case(name, dtype=self.dtype, parameters={key: said for key, said in axes.items() if said})
+        case = self.results.case(
+            name, dtype=self.dtype, parameters={key: setting for key, setting in axes.items() if setting}
+        )
         if at == self.test.judged_at:
             self.test.outcome(case)
         case.has_outcome = True
@@ -168,41 +170,43 @@ class _Log:
         """A line of the detailed log."""
         if not line.startswith(ENTRY):
             raise BadRecord("no entry of a log")
-        said = _serving.object_of(line[len(ENTRY) :])
-        key, case = said.name("key"), self.case(at)
-        about = said.section("metadata")
+        logged = _serving.object_of(line[len(ENTRY) :])
+        key, case = logged.name("key"), self.case(at)
+        about = logged.section("metadata")
         for kind in ("error", "warning"):
             if about.get(f"is_{kind}") is True:
-                case.text(kind, f"{key}: {said.get('value')}")
+                case.text(kind, f"{key}: {logged.get('value')}")
         if key not in HEADS or key == "result_invalid_reason":
-            _value(case, key.removeprefix("effective_"), said.take("value"))
+            _value(case, key.removeprefix("effective_"), logged.take("value"))
 
     def line(self, at: int, line: str) -> None:
         """A line of the summary: a setting, a result, or what belongs to the heading above."""
         case = self.case(at)
-        key, colon, said = (part.strip() for part in line.partition(":"))
+        key, colon, text = (part.strip() for part in line.partition(":"))
         if match := COUNT.fullmatch(line.strip()):
             case.metric(f"{match[2].lower()}s", 0 if match[1].lower() == "no" else match[1], "count", better="lower")
-        elif line.lstrip().startswith("*") or (self.section and line.strip() and not (colon and said)):
+        elif line.lstrip().startswith("*") or (self.section and line.strip() and not (colon and text)):
             case.text(self.section.lower().replace(" ", "_") or "remark", line.strip())
         elif not line.strip():
             self.section = ""
-        elif colon and not said:
+        elif colon and not text:
             self.section = key
         elif colon and key not in HEADS:
             name = re.sub(r"\s+", "_", key.lower())
             per_query = self.section == "Per-query latency" and "token" not in name
-            _value(case, re.sub("latency", "query_latency", name) if per_query else name, said)
+            _value(case, re.sub("latency", "query_latency", name) if per_query else name, text)
 
 
-def _value(case: Subject, said: str, value: Any) -> None:
+def _value(case: Subject, key: str, value: Any) -> None:
     """A result, a setting or a counter, by its name in either file."""
-    match = UNIT.fullmatch(said.removeprefix("result_"))
-    name, unit = (match[1], match[2] or match[3]) if match else (said, None)
+    match = UNIT.fullmatch(key.removeprefix("result_"))
+    name, unit = (match[1], match[2] or match[3]) if match else (key, None)
     words = name.split("_")
     ranks = [rank for word in words if (rank := RANK.fullmatch(word))]
-    kinds = [word for word in words if word in KINDS] + [f"p{float(rank[1]):g}" for rank in ranks]
-    plain = "_".join(word for word in words if word not in KINDS and word != "percentile" and not RANK.fullmatch(word))
+    kinds = [word for word in words if word in STATISTIC_KINDS] + [f"p{float(rank[1]):g}" for rank in ranks]
+    plain = "_".join(
+        word for word in words if word not in STATISTIC_KINDS and word != "percentile" and not RANK.fullmatch(word)
+    )
     read = number(value)
     if read is None or (abs(read) >= EXACT and name not in RATES):
         case.text(name, value)
@@ -220,21 +224,21 @@ def _looked_at(part: Part, detailed: bool) -> _Test:
     for at, line in _serving.lines(part):
         test.judged_at = test.judged_at or at
         match = KEY.search(line[:200]) if detailed else None
-        key, _, said = (part.strip() for part in (line.partition(":")))
+        key, _, text = (part.strip() for part in (line.partition(":")))
         if match is not None and match[1] in HEADS:
             key = match[1]
             try:
                 value = _serving.object_of(line[len(ENTRY) :]).get("value")
             except BadRecord:
                 continue  # which is a reject when its turn comes
-            said = value if isinstance(value, str) else ""
+            text = value if isinstance(value, str) else ""
         elif detailed:
             continue
         advice = key == "Recommendations" or (advice and key.startswith("*"))
         if advice and key != "Recommendations" and len(test.reason) < LONGEST_REASON:
             test.reason += f"{line.strip().removeprefix('* ')} "
-        if key in HEADS and said:
-            setattr(test, HEADS[key], said)
+        if key in HEADS and text:
+            setattr(test, HEADS[key], text)
             if HEADS[key] == "valid":
                 test.judged_at = at
     return test
@@ -243,11 +247,11 @@ def _looked_at(part: Part, detailed: bool) -> _Test:
 def _described(results: Results) -> dict[str, Any]:
     """What measurements.json beside the log says of the submission."""
     try:
-        said = decode_companion(results.part.path.parent, MEASUREMENTS)
+        document = decode_companion(results.part.path.parent, MEASUREMENTS)
     except BadRecord as error:
         results.note(f"what was submitted is not known: {error}")
         return {}
-    return dict(said) if isinstance(said, Object) else {}
+    return dict(document) if isinstance(document, Object) else {}
 
 
 def _submission(results: Results) -> None:

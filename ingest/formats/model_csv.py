@@ -103,26 +103,26 @@ def _is_environment(records: list[CsvRow]) -> bool:
 
 def _describe(records: list[CsvRow], part: Part, batch: Batch, tally: Tally) -> None:
     """The run and its machine; each line is a record."""
-    said: dict[str, str] = {}
+    facts: dict[str, str] = {}
     for row in records:
         tally.lines += 1
         key = row.cells[0] if row.cells else ""
-        if row.problem is not None or len(row.cells) != 2 or not key or key in said:
+        if row.problem is not None or len(row.cells) != 2 or not key or key in facts:
             problem = row.problem or (
-                "blank line" if row.is_blank() else f"repeats the key {key!r}" if key in said else "no key,value"
+                "blank line" if row.is_blank() else f"repeats the key {key!r}" if key in facts else "no key,value"
             )
             reject(part, batch, tally, row, problem)
             continue
-        said[key] = row.cells[1]
+        facts[key] = row.cells[1]
         tally.loaded += 1
-    began = instant(f"{said.pop('date', '')} {said.pop('time', '')}")
-    gpu, gpus = said.pop("gpu", ""), said.get("num_gpus", "1")
-    torch = said.pop("framework_version") if said.get("framework") == "PyTorch" else None
-    ram = said.pop("cpu_ram_mb") if re.fullmatch(r"[0-9]{1,12}", said.get("cpu_ram_mb", "")) else None
+    began = instant(f"{facts.pop('date', '')} {facts.pop('time', '')}")
+    gpu, gpus = facts.pop("gpu", ""), facts.get("num_gpus", "1")
+    torch = facts.pop("framework_version") if facts.get("framework") == "PyTorch" else None
+    ram = facts.pop("cpu_ram_mb") if re.fullmatch(r"[0-9]{1,12}", facts.get("cpu_ram_mb", "")) else None
     environment = identified(Environment(
-        environment_id="", cpu=said.pop("cpu", None), architecture=said.pop("architecture", None), os=said.pop("system", None),
-        python=said.pop("python_version", None), torch=torch, ram_bytes=int(ram) << 20 if ram else None,
-        gpus=[gpu] * (int(gpus) if re.fullmatch(r"[1-9][0-9]?", gpus) else 1) if gpu else None, extra=labels(said),
+        environment_id="", cpu=facts.pop("cpu", None), architecture=facts.pop("architecture", None), os=facts.pop("system", None),
+        python=facts.pop("python_version", None), torch=torch, ram_bytes=int(ram) << 20 if ram else None,
+        gpus=[gpu] * (int(gpus) if re.fullmatch(r"[1-9][0-9]?", gpus) else 1) if gpu else None, extra=labels(facts),
     ))  # fmt: skip
     batch.add(environment)
     run = RunRecord(

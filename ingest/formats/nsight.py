@@ -132,11 +132,11 @@ class _Reader:
         for table in ABOUT.keys() & tables.keys():
             with contextlib.suppress(*_errors()):
                 for row in database.execute(f"SELECT {_list(tables[table])} FROM {quote(table)} LIMIT {ABOUT[table]}"):
-                    short = [value[:LONGEST] if isinstance(value, str) else value for value in map(_plain, row)]
+                    short = [value[:LONGEST] if isinstance(value, str) else value for value in map(_text, row)]
                     about.setdefault(table, []).append(dict(zip(tables[table], short, strict=True)))
         gpus, system = about.pop("TARGET_INFO_GPU", []), about.pop("TARGET_INFO_SYSTEM_ENV", [])
-        said = {str(row.get("name")): row.get("value") for row in system}
-        extra = labels({"gpus": gpus, "system": said})
+        facts = {str(row.get("name")): row.get("value") for row in system}
+        extra = labels({"gpus": gpus, "system": facts})
         if extra:
             names = [gpu["name"] for gpu in gpus if isinstance(gpu.get("name"), str)]
             environment = identified(Environment(environment_id="", gpus=names or None, extra=extra))
@@ -144,7 +144,7 @@ class _Reader:
         began = next(iter(about.get("TARGET_INFO_SESSION_START_TIME", [])), {}).get("utcEpochNs")
         if type(began) is int and 0 < began < LAST * 1000:
             self._began_ns = began
-        host = said.get("Hostname")
+        host = facts.get("Hostname")
         self.run = RunRecord(
             run_id=self.run.run_id, config=self.run.config, source=self.run.source,
             started_at=Instant(self._began_ns // 1000) if self._began_ns else None,
@@ -168,11 +168,11 @@ class _Reader:
             if most < 0 or self._room < 0:
                 self.reject(f"{table} has more rows than the file has room for", "")
                 return
-            self._span(suite, row[0], dict(zip(columns, map(_plain, row[1:]), strict=True)))
+            self._span(suite, row[0], dict(zip(columns, map(_text, row[1:]), strict=True)))
 
     def _span(self, suite: str, name: Any, row: dict[str, Any]) -> None:
         start, end = row["start"], row["end"]
-        called = _plain(name)
+        called = _text(name)
         if called is None:
             called = (
                 f"memcpy {COPIES.get(row['copyKind'], row['copyKind'])}" if row.get("copyKind") is not None else suite
@@ -203,12 +203,12 @@ class _Reader:
         axes = tuple(row.get(key) for key in AXES)
         if (known := self._cases.get((suite, name, axes))) is not None:
             return known
-        said = {key: value for key, value in zip(AXES, axes, strict=True) if value is not None}
+        facts = {key: value for key, value in zip(AXES, axes, strict=True) if value is not None}
         parameters: dict[str, Any] = {}
         for side in ("grid", "block"):  # as torch.profiler writes them
-            if all(f"{side}{axis}" in said for axis in "XYZ"):
-                parameters[side] = [said.pop(f"{side}{axis}") for axis in "XYZ"]
-        parameters |= said
+            if all(f"{side}{axis}" in facts for axis in "XYZ"):
+                parameters[side] = [facts.pop(f"{side}{axis}") for axis in "XYZ"]
+        parameters |= facts
         columns: dict[str, Any] = {"name": name, "suite": suite, "device": "cuda" if suite in ON_DEVICE else None}
         case_id, work_hash = case_ids(**columns, parameters=parameters or None)
         place: dict[str, Any] = {"run_id": self._part.run_id, "case_id": case_id, "source_id": self._part.source_id}
@@ -282,5 +282,5 @@ def _list(columns: list[str]) -> str:
     return ", ".join(quote(column) for column in columns)
 
 
-def _plain(value: Any) -> Any:
+def _text(value: Any) -> Any:
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value

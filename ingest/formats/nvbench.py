@@ -76,8 +76,8 @@ class Nvbench(JsonFormat):
         if state.take("is_skipped"):
             case.outcome("skipped", state.text("skip_reason"))
         left = state.left()
-        for said in ("name", "axis_values", "summaries"):  # the axes again, and what explains the tags
-            left.pop(said, None)
+        for known in ("name", "axis_values", "summaries"):  # the axes again, and what explains the tags
+            left.pop(known, None)
         case.fields(left)
 
 
@@ -94,23 +94,23 @@ def _summary(results: Results, case: Subject, summary: Object) -> None:
             metric, statistic = named, STATISTICS.get(tag.removeprefix(f"{prefix}/"), tag.removeprefix(f"{prefix}/"))
             better = "lower" if statistic in ("mean", "median", "min", "max", "q1", "q3") else None
     for name, value in data.items():
-        said = "inf" if value is None else value  # which JSON has no word for
-        case.metric(metric if name == "value" else f"{metric}_{name}", said, unit, statistic=statistic, better=better)
+        number = "inf" if value is None else value  # which JSON has no word for
+        case.metric(metric if name == "value" else f"{metric}_{name}", number, unit, statistic=statistic, better=better)
 
 
 def _samples(results: Results, case: Subject, data: dict[str, Any], metric: str, unit: str) -> None:
-    said, size = data.get("filename"), data.get("size")
-    content = _read_samples(results, said) if isinstance(said, str) else None
+    file_name, size = data.get("filename"), data.get("size")
+    content = _read_samples(results, file_name) if isinstance(file_name, str) else None
     if content is None:
-        results.note(f"sample file {said} is not there; its samples are left out")
+        results.note(f"sample file {file_name} is not there; its samples are left out")
     elif len(content) % 4 or str(len(content) // 4) != str(size):
-        results.note(f"sample file {said} does not hold the {size} samples it should; they are left out")
+        results.note(f"sample file {file_name} does not hold the {size} samples it should; they are left out")
     else:
         case.samples([value for (value,) in struct.iter_unpack("<f", content)], unit, metric=metric)
 
 
-def _read_samples(results: Results, said: str) -> bytes | None:
+def _read_samples(results: Results, file_name: str) -> bytes | None:
     """The file a summary names, relative to the JSON or to where the program ran, which ends in the same folder."""
     folder = results.part.path.parent
-    content = read_companion(folder, said)
-    return content if content is not None else read_companion(folder, "/".join(PurePosixPath(said).parts[-2:]))
+    content = read_companion(folder, file_name)
+    return content if content is not None else read_companion(folder, "/".join(PurePosixPath(file_name).parts[-2:]))

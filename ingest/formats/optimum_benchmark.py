@@ -59,9 +59,9 @@ class OptimumBenchmark(JsonFormat):
         if any(shape <= paths for shape in self.shapes):
             return True
         targets = {path.removesuffix(".latency") for path in paths if path.endswith(".latency") and path.count(".") < 3}
-        said = ("latency.values", "latency.mean", "memory.max_ram")
+        keys = ("latency.values", "latency.mean", "memory.max_ram")
         return any(
-            f"{target}.memory" in paths and any(f"{target}.{key}" in paths for key in said) for target in targets
+            f"{target}.memory" in paths and any(f"{target}.{key}" in paths for key in keys) for target in targets
         )
 
     def left_out(self, head: Head) -> str | None:
@@ -182,24 +182,24 @@ def _targets(experiments: list[Any]) -> Iterator[Any]:
 
 
 def _environment(config: Any) -> Environment | None:
-    said = config.get("environment") if isinstance(config, Object) else None
-    if not isinstance(said, Object):
+    recorded = config.get("environment") if isinstance(config, Object) else None
+    if not isinstance(recorded, Object):
         return None
-    backend, gpus, ram = config.get("backend"), said.take("gpu"), number(said.get("cpu_ram_mb"), 1e6)
+    backend, gpus, ram = config.get("backend"), recorded.take("gpu"), number(recorded.get("cpu_ram_mb"), 1e6)
     torch = backend.get("version") if isinstance(backend, Object) and backend.get("name") == "pytorch" else None
     if ram is not None and 0 <= ram < 2**63:
-        said.take("cpu_ram_mb")
+        recorded.take("cpu_ram_mb")
     names = [gpus] if isinstance(gpus, str) else gpus if isinstance(gpus, list) else []
     texts = {
-        column: said.take(key).strip()
+        column: recorded.take(key).strip()
         for column, key in (("cpu", "cpu"), ("os", "platform"), ("architecture", "machine"), ("python", "python_version"))
-        if isinstance(said.get(key), str)
+        if isinstance(recorded.get(key), str)
     }  # fmt: skip
     return Environment(
-        environment_id="", logical_cores=said.count("cpu_count"),
+        environment_id="", logical_cores=recorded.count("cpu_count"),
         ram_bytes=round(ram) if ram is not None and 0 <= ram < 2**63 else None,
         gpus=[name for name in names if isinstance(name, str)] or None, torch=torch if isinstance(torch, str) else None,
-        extra=labels(said.left()), **texts,
+        extra=labels(recorded.left()), **texts,
     )  # fmt: skip
 
 
@@ -220,7 +220,9 @@ def _case(results: Results, config: Object, target: Any) -> Subject:
     return results.case(
         name[:LONGEST_NAME], mode=mode if mode in MODES else None, device=backend.text("device"),
         dtype=backend.text("torch_dtype") or backend.text("dtype"), backend=backend.text("name"), **sizes,
-        parameters={key: _serving.plain(value) for key, value in axes.items() if value is not None and value not in ({}, [])},
+        parameters={
+            key: _serving.axis_value(value) for key, value in axes.items() if value is not None and value not in ({}, [])
+        },
     )  # fmt: skip
 
 
@@ -239,9 +241,9 @@ def _measurements(case: Subject, measured: Object) -> None:
         if memory.get(key) is not None:
             case.memory([memory.take(key)], unit, source=source)
     for name, better in (("throughput", "higher"), ("efficiency", "higher"), ("energy", "lower")):
-        said = measured.section(name)
-        unit_of = said.text("unit")
-        for key in list(said):
+        recorded = measured.section(name)
+        unit_of = recorded.text("unit")
+        for key in list(recorded):
             if key != "unit":
-                case.metric(name if key == "value" else f"{name}_{key}", said.take(key), unit_of, better=better)
+                case.metric(name if key == "value" else f"{name}_{key}", recorded.take(key), unit_of, better=better)
     case.fields(measured.left())

@@ -82,15 +82,15 @@ def _read(results: Results, name: str, mark: str, rest: str) -> None:
     if match is None:
         case.outcome("fail_to_run", "cargo says FAILED")
     elif mark == BENCH:
-        case.metric("latency", _plain(match[1]), match[2], statistic="estimate")
-        case.metric("latency", _plain(match[3]), match[2], statistic="range")
-        case.metric("throughput", match[4] and _plain(match[4]), match[5], statistic="estimate")
+        case.metric("latency", _without_commas(match[1]), match[2], statistic="estimate")
+        case.metric("latency", _without_commas(match[3]), match[2], statistic="range")
+        case.metric("throughput", match[4] and _without_commas(match[4]), match[5], statistic="estimate")
     else:
-        case.metric(MARKS[mark], _plain(match[1]), match[2], statistic="low", better=None)
-        case.metric(MARKS[mark], _plain(match[3]), match[4], statistic="estimate")
-        case.metric(MARKS[mark], _plain(match[5]), match[6], statistic="high", better=None)
+        case.metric(MARKS[mark], _without_commas(match[1]), match[2], statistic="low", better=None)
+        case.metric(MARKS[mark], _without_commas(match[3]), match[4], statistic="estimate")
+        case.metric(MARKS[mark], _without_commas(match[5]), match[6], statistic="high", better=None)
 
 
-def _plain(text: str) -> str:
+def _without_commas(text: str) -> str:
     """A number without its thousands separators."""
     return text.replace(",", "")

@@ -321,8 +321,8 @@ class _Layout:
         kinds = [name for name in ("prefill_chunk_sizes", "decode_chunk_sizes") if name in keys]
         if kinds and "chunk_sizes" not in keys:
             chunks = " || ".join(f"coalesce({values[name]}, [])" for name in kinds)
-            said = ", ".join(keys[name] for name in kinds)
-            values["chunk_sizes"] = f"CASE WHEN coalesce({said}) IS NOT NULL THEN {chunks} END"
+            listed = ", ".join(keys[name] for name in kinds)
+            values["chunk_sizes"] = f"CASE WHEN coalesce({listed}) IS NOT NULL THEN {chunks} END"
         values["recorded_at"] = self._recorded_at(keys)
         others = [field.key for field in self.fields if field.kind == OTHER]
         if others:

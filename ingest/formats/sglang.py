@@ -70,7 +70,7 @@ def _read(results: Results, line: str) -> None:
     record = _serving.public(_serving.object_of(line))
     backend, server = record.text("backend"), record.get("server_info")
     tag = record.text("tag") or backend
-    axes = {axis: _serving.plain(record.take(axis)) for axis in AXES} | {
+    axes = {axis: _serving.axis_value(record.take(axis)) for axis in AXES} | {
         "endpoint": backend if backend != tag else None
     }
     name = None

@@ -87,11 +87,11 @@ class TestInfra(JsonFormat):
             device=device if isinstance(device, str) else None,
             parameters={key: value for key, value in axes.items() if value is not None},
         )  # fmt: skip
-        said = metric.name("name")
-        unit = UNIT.fullmatch(said) if len(said) < 200 else None
+        metric_name = metric.name("name")
+        unit = UNIT.fullmatch(metric_name) if len(metric_name) < 200 else None
         values = metric.array("benchmark_values")
-        case.samples(values, unit[2] if unit else None, loops=None, metric=unit[1] if unit else said)
-        case.metric(f"{said}_target", metric.take("target_value"), better=None)
+        case.samples(values, unit[2] if unit else None, loops=None, metric=unit[1] if unit else metric_name)
+        case.metric(f"{metric_name}_target", metric.take("target_value"), better=None)
         for field in (*RUN, "timestamp", "runners", "dependencies"):
             record.take(field)
         case.fields(record.left())

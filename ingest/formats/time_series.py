@@ -141,11 +141,11 @@ def _row(results: Results, header: _Header, attributes: set[int], at: int, line:
     except BadRecord as error:
         results.reject(error, line, at)
         return
-    said = {header.names[index]: cells[index] for index in sorted(attributes) if cells[index]}
-    commit = next((said.pop(key) for key in list(said) if key.lower() in COMMITS), None)
+    facts = {header.names[index]: cells[index] for index in sorted(attributes) if cells[index]}
+    commit = next((facts.pop(key) for key in list(facts) if key.lower() in COMMITS), None)
     results.run(
         content="\n".join((name, *header.names, *cells)), started_at=moment, git_commit=commit,
-        git_branch=said.pop("branch", None), tags=said,
+        git_branch=facts.pop("branch", None), tags=facts,
     )  # fmt: skip
 
     def read() -> None:

@@ -24,7 +24,11 @@ from ._torch_rows import ACCURACY, COLUMNS, COMPILATION, COVERAGE, LEADING, PERF
 LOOK = 1 << 14  # bytes by which a file is recognised
 BEFORE_LATENCY = [column for column in COLUMNS[:7] if column != "abs_latency"]  # of rows without header, until 2022
 COVERED = ["graphs", "graph_calls", "captured_ops", "total_ops", "pct_ops", "pct_time", "start_latency"]
-KINDS = {"speedup": PERFORMANCE, "accuracy": ACCURACY, "graphs": COVERAGE}  # by the first column after LEADING
+TABLE_OF_COLUMN = {
+    "speedup": PERFORMANCE,
+    "accuracy": ACCURACY,
+    "graphs": COVERAGE,
+}  # by the first column after LEADING
 DEVICES = {"cpu", "cuda", "xpu", "mps", "hpu", "npu", "rocm", "hip", "xla", "tpu", "mtia", "maia"}
 CPU_MEMORY = (
     "on a CPU the peak memories are the resident size after the loop, written 100 times too large; "
@@ -70,8 +74,8 @@ class TorchCompile(Format):
 
     def identity(self, name: str) -> str:
         """The axes a name says, and the day: two compilers that pass the same models write the same accuracy file."""
-        said = " ".join(value or "" for value in axes_of(name).values())
-        return f"{said} {place}" if (place := self.result_set(name)) else said
+        label = " ".join(value or "" for value in axes_of(name).values())
+        return f"{label} {place}" if (place := self.result_set(name)) else label
 
     def result_set(self, name: str) -> str:
         """The day's folder in an archive."""
@@ -133,7 +137,7 @@ def _said_elsewhere(head: Head) -> str | None:
     if (
         len(cells) > 3
         and cells[:3] == LEADING
-        and cells[3] not in KINDS
+        and cells[3] not in TABLE_OF_COLUMN
         and SIDE_BY_SIDE.fullmatch(stem(head.path.name))
     ):
         return "shows side by side what the compilers' own files hold"
@@ -162,7 +166,7 @@ class _Table:
             return None
         cells = [cell.removeprefix("#").strip() for cell in records[first].cells]
         if cells[:3] == LEADING and len(cells) > 3:
-            return cls(KINDS.get(cells[3], COMPILATION), cells, first + 1)
+            return cls(TABLE_OF_COLUMN.get(cells[3], COMPILATION), cells, first + 1)
         data = [row for row in records[first:] if _is_result(row)]
         if not data or (not _is_result(records[first]) and not records[first].text.lstrip().startswith("#")):
             return None

@@ -129,11 +129,14 @@ class _Header:
             if accuracy:
                 case.outcome(accuracy, kind="accuracy")
         targets = {column: cells.pop(column) for column in list(cells) if column.startswith(TARGET)}
-        said = {"dtype": cells.pop("data_type", "") or None, "backend": cells.pop("backend", "") or axes.get("backend")}
+        named = {
+            "dtype": cells.pop("data_type", "") or None,
+            "backend": cells.pop("backend", "") or axes.get("backend"),
+        }
         for column, target in targets.items():
             parameters = further | cells | {"machine": column.removeprefix(TARGET)}
             _number(
-                results.case(row.cells[0], **axes | said, parameters=parameters), "speedup", target, "ratio", "higher"
+                results.case(row.cells[0], **axes | named, parameters=parameters), "speedup", target, "ratio", "higher"
             )
 
 
@@ -156,6 +159,6 @@ def _axes(stem: str) -> tuple[dict[str, Any], dict[str, Any]]:
     words = [word for word in f"{match['before']}_{match['after']}".split("_") if word]
     mode = match["mode"] or next((word for word in words if word in ("inference", "training")), None)
     device = next((word for word in words if word in DEVICES), None)
-    said = "_".join(word for word in words if word not in (mode, device, "dynamic"))
-    axes = {"backend": said or None, "suite": SUITES[match["suite"]], "mode": mode, "device": device}
+    named = "_".join(word for word in words if word not in (mode, device, "dynamic"))
+    axes = {"backend": named or None, "suite": SUITES[match["suite"]], "mode": mode, "device": device}
     return axes, {"dynamic_shapes": True} if "dynamic" in words else {}

@@ -62,7 +62,7 @@ class TorchTrace(Format):
     def read(self, part: Part, batch: Batch) -> Tally:
         """One record an event."""
         tally = Tally()
-        said: Object = Object()
+        recorded: Object = Object()
         started: int | None = None
         try:
             array = JsonArray(part, KEY)
@@ -76,11 +76,11 @@ class TorchTrace(Format):
                 started = reader.first_us
             try:
                 around = decode(array.around())
-                said = around if isinstance(around, Object) else said
+                recorded = around if isinstance(around, Object) else recorded
             except BadRecord as error:
                 _reject(part, batch, tally, str(error), "")
-        said.pop(KEY, None)
-        run = _run(part, batch, said, started)
+        recorded.pop(KEY, None)
+        run = _run(part, batch, recorded, started)
         tally.runs.append(run)
         tally.shares[part.run_id] = tally
         if not tally.lines:
@@ -88,12 +88,12 @@ class TorchTrace(Format):
         return tally
 
 
-def _run(part: Part, batch: Batch, said: Object, started: int | None) -> RunRecord:
-    devices = said.get("deviceProperties")
+def _run(part: Part, batch: Batch, recorded: Object, started: int | None) -> RunRecord:
+    devices = recorded.get("deviceProperties")
     names = (
         [device.get("name") for device in devices if isinstance(device, Object)] if isinstance(devices, list) else []
     )
-    extra = labels({key: said.pop(key) for key in ENVIRONMENT if key in said})
+    extra = labels({key: recorded.pop(key) for key in ENVIRONMENT if key in recorded})
     environment = Environment(
         environment_id="", gpus=[name for name in names if isinstance(name, str)] or None, extra=extra
     )
@@ -105,7 +105,7 @@ def _run(part: Part, batch: Batch, said: Object, started: int | None) -> RunReco
     moment = None if started is None else Instant(started)
     return RunRecord(
         run_id=part.run_id, config=part.config, source=part.format, started_at=moment, environment_id=environment_id,
-        tags=labels(said),
+        tags=labels(recorded),
     )  # fmt: skip
 
 
@@ -274,8 +274,8 @@ class _Reader:
         ).fetchall()
         ids = []
         for suite, name, axes, line in new:
-            said = dict(zip(AXES, _values(axes), strict=False))
-            parameters = {key: value for key, value in said.items() if value is not None}
+            recorded = dict(zip(AXES, _values(axes), strict=False))
+            parameters = {key: value for key, value in recorded.items() if value is not None}
             columns: dict[str, Any] = {
                 "name": name,
                 "suite": suite or None,

@@ -66,10 +66,10 @@ class Vllm(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterator[Any]:
         """The run is the folder's: a sweep has many files."""
-        said = [record for record in document if isinstance(record, Object)]
-        began = min((date for record in said if (date := _date(record.get("date"))) is not None), default=None)
+        records = [record for record in document if isinstance(record, Object)]
+        began = min((date for record in records if (date := _date(record.get("date"))) is not None), default=None)
         commits = {
-            commit for record in said for key in COMMITS if isinstance(commit := record.get(key), str) and commit
+            commit for record in records for key in COMMITS if isinstance(commit := record.get(key), str) and commit
         }
         if began is not None or commits:
             results.run(started_at=began, git_commit=commits.pop() if len(commits) == 1 else None)
@@ -96,7 +96,7 @@ def _serving(record: Object, results: Results) -> None:
     if record.get("endpoint_type") == endpoint:
         record.take("endpoint_type")
     name, tokenizer = record.name("model_id"), record.text("tokenizer_id")
-    axes = {axis: serving.plain(record.take(axis)) for axis in AXES} | dict(_settings(record))
+    axes = {axis: serving.axis_value(record.take(axis)) for axis in AXES} | dict(_settings(record))
     axes |= {
         "endpoint": endpoint if endpoint != label else None,
         "tokenizer_id": tokenizer if tokenizer != name else None,
@@ -112,7 +112,7 @@ def _serving(record: Object, results: Results) -> None:
 def _settings(record: Object) -> Iterator[tuple[str, Any]]:
     """What a sweep set, which follows the number of its run, and what the user said of the benchmark, which is text."""
     for field in serving.after(record, "run_number"):
-        yield field, serving.plain(record.take(field))
+        yield field, serving.axis_value(record.take(field))
     for field, value in record.left().items():
         if isinstance(value, str) and not RUN.search(field) and len(value) < 200:
             yield field, record.take(field)

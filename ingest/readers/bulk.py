@@ -50,7 +50,11 @@ def rows_of(values: Sequence[Any], unit: str | None, kind: Unit, better: str | N
     ):
         numbers = {"duration_ns": rounded.astype(np.int64), "sample": np.arange(first, first + len(values))}
         return Rows(Timing, {**numbers, "loops": calls, **columns, **place}, len(values))
-    said: dict[str, Any] = {"value": read / calls if together and calls else read, "unit": kind.name, "better": better}
+    in_rows: dict[str, Any] = {
+        "value": read / calls if together and calls else read,
+        "unit": kind.name,
+        "better": better,
+    }
     if kind.factor != 1 or kind.name != unit:
-        said |= {"original_value": list(map(repr, values)), "original_unit": unit and unit[:LONGEST_NAME]}
-    return Rows(Metric, {**said, **place}, len(values))
+        in_rows |= {"original_value": list(map(repr, values)), "original_unit": unit and unit[:LONGEST_NAME]}
+    return Rows(Metric, {**in_rows, **place}, len(values))

@@ -166,8 +166,8 @@ def read_bytes(part: Part) -> bytes:
     return data
 
 
-def _too_large(said: str) -> BadRecord:
-    return BadRecord(f"{said} {MAX_BYTES >> 20} MiB, and is read as a whole: split it into files of fewer records")
+def _too_large(what: str) -> BadRecord:
+    return BadRecord(f"{what} {MAX_BYTES >> 20} MiB, and is read as a whole: split it into files of fewer records")
 
 
 def read_text(part: Part) -> str:
@@ -266,9 +266,9 @@ def show(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
-def labels(said: Mapping[str, Any]) -> Json | None:
+def labels(values: Mapping[str, Any]) -> Json | None:
     """What is said, as a JSON object: null and empty values left out; None if nothing is."""
-    kept = {key: value for key, value in said.items() if value is not None and value not in ({}, [], "")}
+    kept = {key: value for key, value in values.items() if value is not None and value not in ({}, [], "")}
     return as_json(kept) if kept else None
 
 

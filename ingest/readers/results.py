@@ -141,8 +141,8 @@ class Results:
 
     def note(self, sentence: str) -> None:
         """Say something of the file, once."""
-        if (said := f"{self.part.name}: {sentence}") not in self.tally.notes:
-            self.tally.notes.append(said)
+        if (text_of := f"{self.part.name}: {sentence}") not in self.tally.notes:
+            self.tally.notes.append(text_of)
 
     def close(self) -> Tally:
         """The accounting."""
@@ -170,9 +170,9 @@ class Results:
         case_id, work_hash = case_ids(name=name, parameters=parameters, **axes)
         subject = self._subjects.setdefault(case_id, Subject(self, case_id, self._line))
         if not subject.is_announced and (self.run_id, case_id) not in self._announced:
-            said = as_json(parameters) if parameters else None
+            text_of = as_json(parameters) if parameters else None
             self._pending.append(
-                [CaseRecord(work_hash=work_hash, name=name, parameters=said, **axes, **subject.place())]
+                [CaseRecord(work_hash=work_hash, name=name, parameters=text_of, **axes, **subject.place())]
             )
         subject.is_announced = True
         return subject
@@ -295,8 +295,8 @@ class Subject:
 
     def fields(self, left: Mapping[str, Any]) -> None:
         """Add the fields of a record that nothing else was made of, as one text in JSON."""
-        if said := {key: value for key, value in left.items() if value is not None}:
-            self.text("fields", said)
+        if text_of := {key: value for key, value in left.items() if value is not None}:
+            self.text("fields", text_of)
 
     def outcome(self, status: str, reason: str | None = None, **columns: Any) -> None:
         """Add how it ended; a case that was measured is ok without being said so."""

@@ -195,7 +195,7 @@ def _parquet(part: Part) -> TableFile:
                 for batch in file.iter_batches(batch_size=BATCH):
                     for cells in _microseconds(batch).to_pylist():
                         number += 1
-                        kept = {key: _plain(value) for key, value in cells.items() if value is not None}
+                        kept = {key: _as_json_value(value) for key, value in cells.items() if value is not None}
                         yield Record(number, kept, functools.partial(as_json, kept))
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
             text = f"after row {number}"
@@ -215,12 +215,12 @@ def _microseconds(batch: "pa.RecordBatch") -> "pa.RecordBatch":
     return batch
 
 
-def _plain(value: Any) -> Any:
+def _as_json_value(value: Any) -> Any:
     """A value as JSON would have it."""
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): _as_json_value(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_plain(inner) for inner in value]
+        return [_as_json_value(inner) for inner in value]
     if isinstance(value, Decimal):
         return float(value) if value != value.to_integral_value() else int(value)
     if isinstance(value, bytes):

@@ -103,7 +103,7 @@ def read_table(table: TableFile, mapping: Mapping, results: Results) -> None:
 class _Group:
     """The rows of one run."""
 
-    said: dict[str, str]
+    run_facts: dict[str, str]
     digest: "hashlib._Hash"
     began: Instant | None = None
     chosen: Chosen | None = None
@@ -113,10 +113,10 @@ class _Group:
         if self.chosen is not None:
             results.resume(self.chosen)
             return
-        label = {"run": self.said["run"]} if "run" in self.said else {}
+        label = {"run": self.run_facts["run"]} if "run" in self.run_facts else {}
         self.chosen = results.run(
-            content=f"{as_json(self.said)}\n{self.digest.hexdigest()}", started_at=self.began, tags=label,
-            git_commit=self.said.get("commit"), git_branch=self.said.get("branch"), host=self.said.get("host"),
+            content=f"{as_json(self.run_facts)}\n{self.digest.hexdigest()}", started_at=self.began, tags=label,
+            git_commit=self.run_facts.get("commit"), git_branch=self.run_facts.get("branch"), host=self.run_facts.get("host"),
         )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def _runs(table: TableFile, reader: "_Reader") -> dict[str, _Group]:
     groups: dict[str, _Group] = {}
     for record in table.rows():
         with contextlib.suppress(BadRecord):
-            group = groups.setdefault(reader.run_of(record), _Group(reader.said_of_run(record), hashlib.sha256()))
+            group = groups.setdefault(reader.run_of(record), _Group(reader.run_facts_of(record), hashlib.sha256()))
             group.digest.update(as_json(record.cells).encode() + b"\n")
             group.began = min(filter(None, (group.began, reader.moment(record))), default=None)
     return groups
@@ -185,12 +185,12 @@ class _Reader:
             BadRecord: It cannot be read.
         """
         self.moment(record)
-        return as_json(self.said_of_run(record))
+        return as_json(self.run_facts_of(record))
 
-    def said_of_run(self, record: Record) -> dict[str, str]:
+    def run_facts_of(self, record: Record) -> dict[str, str]:
         """What a row says of its run."""
-        said = {name: _text(_cell(self.mapping.fields.get(name), record.cells)) for name in OF_RUN}
-        return {name: text for name, text in said.items() if text is not None}
+        texts = {name: _text(_cell(self.mapping.fields.get(name), record.cells)) for name in OF_RUN}
+        return {name: text for name, text in texts.items() if text is not None}
 
     def moment(self, record: Record) -> Instant | None:
         """When a row was measured; None if it does not say.
@@ -201,12 +201,12 @@ class _Reader:
         if record.problem is not None:
             raise BadRecord(record.problem)
         term = self.mapping.fields.get("time")
-        said = _cell(term, record.cells)
-        if term is None or said is None:
+        value = _cell(term, record.cells)
+        if term is None or value is None:
             return None
-        moment = instant(float(said) if isinstance(said, str) and UNIX.fullmatch(said) else said)
+        moment = instant(float(value) if isinstance(value, str) and UNIX.fullmatch(value) else value)
         if moment is None:
-            raise BadRecord(f"{term.text} is {show(said)}, which is no time that can be read")
+            raise BadRecord(f"{term.text} is {show(value)}, which is no time that can be read")
         return moment
 
     def notes(self) -> None:
@@ -236,19 +236,19 @@ class _Reader:
         return axes
 
     def _status(self, cells: dict[str, Any]) -> str | None:
-        said = _text(_cell(self.mapping.fields.get("status"), cells))
-        if said is None:
+        text = _text(_cell(self.mapping.fields.get("status"), cells))
+        if text is None:
             return None
-        status = STATUSES.get(re.sub(r"[\s-]+", "_", said.lower()))
+        status = STATUSES.get(re.sub(r"[\s-]+", "_", text.lower()))
         if status is None:
-            self.odd[said[:60]] = None
-        return status or said
+            self.odd[text[:60]] = None
+        return status or text
 
     def _value(
         self, value: Value, cells: dict[str, Any], case: Subject, moment: Instant | None, *, failed: bool
     ) -> None:
-        said = lookup(cells, value.column)
-        read = [_number(value.column, each, failed=failed) for each in (said if isinstance(said, list) else [said])]
+        cell = lookup(cells, value.column)
+        read = [_number(value.column, each, failed=failed) for each in (cell if isinstance(cell, list) else [cell])]
         numbers = [each for each in read if each is not None]
         if not numbers:
             return

@@ -107,11 +107,11 @@ class Mapping:
         return hashlib.sha256(str(self).encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
     def __str__(self) -> str:
-        said = [f"{name}{self.fields[name]}" for name in FIELDS if name in self.fields]
-        said += [f"parameters{Term(column)}" for column in sorted(self.parameters)]
-        said += [f"records={self.records}"] if self.records else []
-        said += [f"rest={self.rest}"] if self.rest != RESTS[0] else []
-        return ",".join([*said, *map(str, self.values)])
+        parts = [f"{name}{self.fields[name]}" for name in FIELDS if name in self.fields]
+        parts += [f"parameters{Term(column)}" for column in sorted(self.parameters)]
+        parts += [f"records={self.records}"] if self.records else []
+        parts += [f"rest={self.rest}"] if self.rest != RESTS[0] else []
+        return ",".join([*parts, *map(str, self.values)])
 
 
 def parse_mapping(texts: Iterable[str], groups: Sequence[str] = ()) -> Mapping:
@@ -155,13 +155,13 @@ def _of_text(text: str) -> Iterator[Pair]:
 def _of_file(name: str) -> Iterator[Pair]:
     """The same in TOML: a string is a column, {text = "…"} a text, a list several, [[value]] a value with what it is."""
     try:
-        said = tomllib.loads(Path(name).read_text(encoding="utf-8-sig"))
+        document = tomllib.loads(Path(name).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise BenchError(f"cannot read the mapping {name}: {error.strerror}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BenchError(f"the mapping {name} is not valid TOML: {error}") from None
-    for key in sorted(said, key=lambda key: key in REPEATED):  # what is said of all values comes before them
-        for value in said[key] if isinstance(said[key], list) else [said[key]]:
+    for key in sorted(document, key=lambda key: key in REPEATED):  # what is said of all values comes before them
+        for value in document[key] if isinstance(document[key], list) else [document[key]]:
             if key == "value" and isinstance(value, dict):
                 about = dict(value)
                 yield _pair(name, "value", about.pop("column", None))
@@ -187,7 +187,7 @@ def _of_groups(groups: Sequence[str], pairs: Sequence[Pair]) -> Iterator[Pair]:
 
 
 def _build(pairs: Iterable[Pair]) -> Mapping:
-    said: dict[str, str] = {}
+    settings: dict[str, str] = {}
     fields: dict[str, Term] = {}
     parameters: list[str] = []
     values: list[Value] = []
@@ -196,7 +196,7 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
         if name not in FIELDS:
             raise UnknownName("field", name, FIELDS, where="the mapping", cure=f"Fields: {', '.join(FIELDS)}")
         target = fields if name not in OF_VALUE else values[-1].about if values else of_all
-        if name in target or name in said:
+        if name in target or name in settings:
             raise BenchError(f"the mapping says {name} twice")
         if name in REPEATED and fixed:
             raise BenchError(f"{name} is a column, not a text: {name}={text}")
@@ -205,16 +205,16 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
         elif name == "parameters":
             parameters.append(text)
         elif name in ("records", "rest"):
-            said[name] = text
+            settings[name] = text
         else:
             target[name] = Term(text, fixed or _is_word(name, text))
-    if said.get("rest", RESTS[0]) not in RESTS:
-        raise UnknownName("rest", said["rest"], RESTS, where="the mapping")
+    if settings.get("rest", RESTS[0]) not in RESTS:
+        raise UnknownName("rest", settings["rest"], RESTS, where="the mapping")
     for name, term in of_all.items():
         for value in values:
             value.about.setdefault(name, term)
     named = tuple(Value(value.column, value.about, _metric(value, values)) for value in values)
-    return Mapping(fields, named, tuple(parameters), said.get("records"), said.get("rest", RESTS[0]))
+    return Mapping(fields, named, tuple(parameters), settings.get("records"), settings.get("rest", RESTS[0]))
 
 
 def _is_word(name: str, text: str) -> bool:

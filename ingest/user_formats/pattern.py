@@ -44,8 +44,8 @@ class Pattern(Format):
         self.pattern = pattern
         self.groups = _groups(pattern)
         self.mapping = parse_mapping(maps, self.groups)
-        said = f"{pattern}\n{self.mapping}".encode("utf-8", "surrogateescape")
-        self.name = f"pattern-{hashlib.sha256(said).hexdigest()[:8]}"
+        text = f"{pattern}\n{self.mapping}".encode("utf-8", "surrogateescape")
+        self.name = f"pattern-{hashlib.sha256(text).hexdigest()[:8]}"
         self.histories = self.mapping.parts_runs
         self.grows = not self.histories
 

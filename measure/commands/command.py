@@ -124,7 +124,9 @@ def command(
         from .measurement import CommandMeasurement, CommandSettings
 
         with alone(lock), recorder.run(config, suite="command", store=store, source="measure", tags=tags) as run:
-            measurement = CommandMeasurement(run, starter, CommandSettings(sample_hz=sample, **settings), say=_say)
+            measurement = CommandMeasurement(
+                run, starter, CommandSettings(sample_hz=sample, **settings), notify=_notify
+            )
             measured = measurement.measure(comparisons)
             empty_ns = None if measurement.interrupted else measurement.empty_ns(measured)
             if measurement.interrupted:
@@ -154,7 +156,7 @@ def _check_programs(comparisons: list[list[PlannedCommand]]) -> None:
             raise BenchError(f"there is no program {side.words[0]!r}.{hint} What the shell knows itself needs --shell.")
 
 
-def _say(text: str) -> None:
+def _notify(text: str) -> None:
     """Progress is for terminals: there may be thousands of runs."""
     from ...warehouse.console.tables import obeys
 

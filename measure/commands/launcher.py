@@ -130,8 +130,8 @@ def _read(reading: int, tail: bytearray) -> bool:
 def _tree(pid: int) -> list[tuple[int, int]]:
     """A process and its descendants, with their resident bytes; those that end meanwhile are left out."""
     try:
-        found = [(pid, int(_told(pid, "statm").split()[1]) * PAGE)]
-        return found + [one for child in _told(pid, f"task/{pid}/children").split() for one in _tree(int(child))]
+        found = [(pid, int(_read_proc(pid, "statm").split()[1]) * PAGE)]
+        return found + [one for child in _read_proc(pid, f"task/{pid}/children").split() for one in _tree(int(child))]
     except (OSError, IndexError, ValueError):
         return []
 
@@ -148,12 +148,12 @@ def _kill(pid: int) -> None:
 def _high_water(pid: int) -> int:
     """The most a process held since it called exec; 0 if it has ended."""
     try:
-        return int(_told(pid, "status").partition(b"VmHWM:")[2].split(None, 1)[0]) * 1024
+        return int(_read_proc(pid, "status").partition(b"VmHWM:")[2].split(None, 1)[0]) * 1024
     except (OSError, IndexError):
         return 0
 
 
-def _told(pid: int, name: str) -> bytes:
+def _read_proc(pid: int, name: str) -> bytes:
     """What the kernel tells of a process; read in half the time that `open` takes."""
     file = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -75,7 +75,7 @@ class CommandMeasurement:
 
     def __init__(
         self, run: Run, launcher: Launcher, settings: CommandSettings, *,
-        say: Callable[[str], None] = lambda text: None, now: Callable[[], float] = time.monotonic,
+        notify: Callable[[str], None] = lambda text: None, now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         """Prepare to measure.
 
@@ -89,7 +89,7 @@ class CommandMeasurement:
         self._run = run
         self._launcher = launcher
         self._settings = settings
-        self._say = say
+        self._notify = notify
         self._now = now
         self.interrupted = False
         self._metric("seed", settings.seed)
@@ -175,7 +175,7 @@ class CommandMeasurement:
         """Run a side, and record what it took or how it failed."""
         settings, case, number = self._settings, result.case, result.count
         result.count += 1
-        self._say(f"{result.side}: run {number + 1}")
+        self._notify(f"{result.side}: run {number + 1}")
         try:
             ran = self._launcher.run(result.side.words, timeout_s=settings.timeout_s, beside=self._sampled(case))
         except NotStarted as error:

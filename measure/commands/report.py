@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 
-from ...warehouse.console.numbers import ratio, scale, size, untelling
+from ...warehouse.console.numbers import is_too_wide, ratio, scale, size
 from ...warehouse.console.tables import escape
 from ..engine.estimate import doubt
 from .measurement import CommandResult
@@ -81,8 +81,10 @@ def cells(result: CommandResult, reference: CommandResult, *, alone: bool) -> tu
     if result is reference:
         return (*shown, "reference", "")
     faster, low, high, blocks = (known[name] for name in ("ratio", "low", "high", "blocks"))
-    told = high is not None and low is not None and not untelling(low, high)
-    interval = together(known["difference_low_ns"], known["difference_high_ns"], by=" … ", sign="+") if told else ""
+    is_bounded = high is not None and low is not None and not is_too_wide(low, high)
+    interval = (
+        together(known["difference_low_ns"], known["difference_high_ns"], by=" … ", sign="+") if is_bounded else ""
+    )
     return (
         *shown,
         ratio(faster, low, high, int(blocks or 0)) or "–",
@@ -156,8 +158,8 @@ def _unseen(result: CommandResult, reference: CommandResult) -> str:
     if result is reference or not reference.runs:
         return ""
     found = result.against(reference)
-    said = doubt(found.ratio, found.low, found.high) if math.isfinite(found.high) else None
-    return f"; {said}" if said else ""
+    doubted = doubt(found.ratio, found.low, found.high) if math.isfinite(found.high) else None
+    return f"; {doubted}" if doubted else ""
 
 
 def _outliers(times: Sequence[int]) -> int:

@@ -66,11 +66,11 @@ def turbo(machine: Machine) -> Finding:
         ("sys/devices/system/cpu/intel_pstate/no_turbo", "1"),
         ("sys/devices/system/cpu/cpufreq/boost", "0"),
     ):
-        said = machine.read(path)
-        if said is not None and said != off:
+        text = machine.read(path)
+        if text is not None and text != off:
             return Finding("turbo", WARNING, "on: the clock depends on heat and on the neighbours",
                            f"echo {off} | sudo tee /{path}")  # fmt: skip
-        if said is not None:
+        if text is not None:
             return Finding("turbo", OK, "off")
     return Finding("turbo", UNKNOWN, "the kernel does not show it")
 
@@ -92,10 +92,10 @@ def siblings(machine: Machine) -> Finding:
 
 def huge_pages(machine: Machine) -> Finding:
     """Whether memory comes in pages of 2 MB without being asked for."""
-    said = machine.read("sys/kernel/mm/transparent_hugepage/enabled")
-    if said is None:
+    text = machine.read("sys/kernel/mm/transparent_hugepage/enabled")
+    if text is None:
         return Finding("huge pages", UNKNOWN, "the kernel does not show them")
-    chosen = said.partition("[")[2].partition("]")[0]
+    chosen = text.partition("[")[2].partition("]")[0]
     if chosen != "always":
         return Finding("huge pages", OK, chosen)
     return Finding("huge pages", WARNING, "always: peaks are in steps of 2 MiB, and pages are merged while you measure",
@@ -132,10 +132,10 @@ def _groups(machine: Machine) -> Iterator[str]:
 
 def load(machine: Machine) -> Finding:
     """Whether others work here."""
-    said = machine.read("proc/loadavg")
-    if said is None:
+    text = machine.read("proc/loadavg")
+    if text is None:
         return Finding("load", UNKNOWN, "the kernel does not show it")
-    busy = float(said.split()[0]) / max(os.cpu_count() or 1, 1)
+    busy = float(text.split()[0]) / max(os.cpu_count() or 1, 1)
     values = {"load": (busy, "ratio")}
     if busy <= MOST_LOAD:
         return Finding("load", OK, f"{busy:.0%} of the processors in the last minute", values=values)
@@ -162,10 +162,10 @@ def clock(machine: Machine, now: Callable[[], int] = time.perf_counter_ns) -> Fi
     resolution = float(min((step for step in steps if step > 0), default=0))
     values = {"clock_overhead": (overhead, "ns"), "clock_resolution": (resolution, "ns")}
     source = machine.read("sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
-    said = f"{source}: {duration(overhead)} a reading, steps of {duration(resolution)}"
+    text = f"{source}: {duration(overhead)} a reading, steps of {duration(resolution)}"
     if overhead <= 2 * CLOCK_NS:
-        return Finding("clock", OK, said, values=values)
-    return Finding("clock", WARNING, f"{said}: short samples need more loops than they get",
+        return Finding("clock", OK, text, values=values)
+    return Finding("clock", WARNING, f"{text}: short samples need more loops than they get",
                    "boot with clocksource=tsc, or ask whoever runs the virtual machine", values)  # fmt: skip
 
 

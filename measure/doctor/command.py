@@ -32,8 +32,8 @@ def command(seconds: float, lock: str, fmt: str, store: Store) -> int:
     from .noise_floor import noise
 
     machine = Machine()
-    said = {"budget_s": seconds}
-    with alone(lock), recorder.run("doctor", suite="doctor", store=store, source="doctor", settings=said) as run:
+    settings = {"budget_s": seconds}
+    with alone(lock), recorder.run("doctor", suite="doctor", store=store, source="doctor", settings=settings) as run:
         found = [check(machine) for check in CHECKS] + noise(run, seconds)
         for finding in found:
             case = run.case(finding.check, suite="doctor")

@@ -48,11 +48,11 @@ def noise(run: Run, seconds: float) -> list[Finding]:
     if not estimate.low:
         return [Finding("noise floor", UNKNOWN, f"{seconds:g} s are too short to tell (n={estimate.n})")]
     floor = smallest_detectable(estimate.low, estimate.high)
-    said = f"{seconds:g} s show a difference of {floor:.2%}, four times in five (n={estimate.n})"
+    sentence = f"{seconds:g} s show a difference of {floor:.2%}, four times in five (n={estimate.n})"
     cure = "cure what is found above, sample longer (--budget), or let nothing else run"
     steal = steal_ns / max(sampled_ns, 1)
     return [
-        Finding("noise floor", OK if floor <= NOISY else WARNING, said, "" if floor <= NOISY else cure,
+        Finding("noise floor", OK if floor <= NOISY else WARNING, sentence, "" if floor <= NOISY else cure,
                 {"noise_floor": (floor, "ratio")}),
         Finding("steal", OK if steal <= MOST_STEAL else WARNING, f"{steal:.1%} of the time went to other virtual machines",
                 "" if steal <= MOST_STEAL else "a machine, or at least processors, of your own", {"steal": (steal, "ratio")}),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 TRIM = 0.2
 POWER_80 = 0.8416  # normal quantile of 80 % power
 NORMAL_975 = 1.9600
-UNTELLING = 9.0  # an effect beyond it, more than tenfold, is not written out
+WIDEST_PRINTED_EFFECT = 9.0  # an effect beyond it, more than tenfold, is not written out
 BEYOND_DOUBT = 1.6  # half-widths of the 95 % interval
 
 
@@ -101,7 +101,7 @@ def doubt(ratio: float, low: float, high: float) -> str | None:
         return None
     what = "no difference found" if low <= 1 <= high else "a difference is likely, not beyond doubt"
     smallest = smallest_detectable(low, high)
-    return f"{what} (smallest detectable: {f'{smallest:.1%}' if smallest < UNTELLING else 'over 10x'})"
+    return f"{what} (smallest detectable: {f'{smallest:.1%}' if smallest < WIDEST_PRINTED_EFFECT else 'over 10x'})"
 
 
 def smallest_detectable(low: float, high: float) -> float:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from ...warehouse.console.numbers import ratio, size, times, untelling
+from ...warehouse.console.numbers import is_too_wide, ratio, size, times
 from ...warehouse.console.tables import escape, obeys, shorten, width
 from .progress import ProgressLines, ProgressListener
-from .workload import FINE, Workload
+from .workload import NOT_FAILURES, Workload
 
 HEADINGS = ("model", "backend", "status", "speedup", "memory")
 LEAST_LINES = 8  # of a terminal; a smaller one gets lines
@@ -41,7 +41,7 @@ class LiveRow:
 
 
 def _interval(ratio: float, low: float, high: float, n: int) -> str | None:
-    return None if untelling(low, high) else f"{times(low)[:-1]}–{times(high)}"
+    return None if is_too_wide(low, high) else f"{times(low)[:-1]}–{times(high)}"
 
 
 # How a speedup is written where there is room, and where there is less.
@@ -96,7 +96,7 @@ class LiveTable(ProgressListener):
             for name, status in statuses.items():
                 row = self._current[name]
                 row.status = status
-                if status not in FINE:
+                if status not in NOT_FAILURES:
                     row.speedup = ()
             self._done, self._ended = self._done + 1, self._now()
             self._draw()
@@ -124,12 +124,12 @@ class LiveTable(ProgressListener):
     def _progress(self) -> str:
         """How many of how many, for how long, and for how long yet if the rest takes as long as those before."""
         now = self._now()
-        said = f"{self._done} of {self._all} workloads in {clock(now - self._began)}"
+        text = f"{self._done} of {self._all} workloads in {clock(now - self._began)}"
         if not self._done:
-            return said
+            return text
         each = (self._ended - self._began) / self._done
         left = max(each * (self._all - self._done) - (now - self._ended), 0.0)
-        return f"{said}, about {clock(left)} left"
+        return f"{text}, about {clock(left)} left"
 
 
 def _fitted(rows: Sequence[LiveRow], room: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...warehouse.console.tables import escape
 from ..options import progress
-from .workload import FINE, Workload
+from .workload import NOT_FAILURES, Workload
 
 
 class ProgressListener:
@@ -56,7 +56,7 @@ class ProgressLines(ProgressListener):
     def end(self, statuses: Mapping[str, str]) -> None:
         """Say what failed."""
         for backend, status in statuses.items():
-            if status not in FINE:
+            if status not in NOT_FAILURES:
                 progress(f"{self._workload} {backend}: {status}")
 
     def close(self) -> None:

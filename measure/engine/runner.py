@@ -28,7 +28,7 @@ from .messages import TAIL_BYTES, clean, first_line
 from .program import REFERENCE
 from .progress import ProgressListener
 from .runner_overhead import OwnCost
-from .workload import FINE, Job, Settings, Workload
+from .workload import NOT_FAILURES, Job, Settings, Workload
 
 TORCH_PROGRAM = f"{__package__.rpartition('.')[0]}.pytorch.program:TorchProgram"
 SAMPLED = ("warmup", "steady")
@@ -137,7 +137,7 @@ class Runner:
                         _end(left.values(), "interrupted", reason="Ctrl-C before its turn")
                     raise
                 self._watch.end(ended)
-                yield sum(status not in FINE for status in ended.values())
+                yield sum(status not in NOT_FAILURES for status in ended.values())
         finally:
             if (share := self._cost.share) is not None:
                 self._run.emit(Metric(run_id=self._run.run_id, metric="runner_cpu", value=share, unit="ratio"))
@@ -162,7 +162,7 @@ class Runner:
                 workload = replace(workload, no_reference=f"float64 failed: {reason}")
                 continue
             ended |= progress.ended
-            wrong |= {name: status for name, status in progress.accuracy.items() if status not in FINE}
+            wrong |= {name: status for name, status in progress.accuracy.items() if status not in NOT_FAILURES}
             missing = [name for name in left if name not in ended]
             guilty = [progress.backend] if progress.backend in missing else missing
             _end(
@@ -178,7 +178,7 @@ class Runner:
                     reason=reason,
                 )
             ended |= dict.fromkeys(guilty, status)
-        return {name: wrong.get(name, status) if status in FINE else status for name, status in ended.items()}
+        return {name: wrong.get(name, status) if status in NOT_FAILURES else status for name, status in ended.items()}
 
     def tried(self, workload: Workload) -> tuple[str, str]:
         """Have a worker take a few steps of the baseline: the status that ends with, and why."""
@@ -205,30 +205,30 @@ class Runner:
             )  # fmt: skip
             os.close(reporting)
             with sampled(self._run, process.pid, self._settings.sample_hz):
-                return _attend(process, job, reports, progress, _noted if trial else self._heard)
+                return _attend(process, job, reports, progress, _record_message if trial else self._receive)
         finally:
             self._cost.end()
             shutil.rmtree(cache, ignore_errors=True)
 
-    def _heard(self, progress: Progress, said: dict[str, Any]) -> None:
+    def _receive(self, progress: Progress, message: dict[str, Any]) -> None:
         """Take what a worker says; called from the thread that listens to it."""
-        _noted(progress, said)
-        if "phase" in said:
+        _record_message(progress, message)
+        if "phase" in message:
             if progress.phase in SAMPLED:
                 self._cost.begin()
             self._watch.enter(progress.phase, progress.backend)
-        elif "found" in said:
-            self._watch.found(said["found"], said["numbers"])
-        elif said["kind"] == "performance":
-            self._watch.found(said["ended"], {"status": said["status"]})
+        elif "found" in message:
+            self._watch.found(message["found"], message["numbers"])
+        elif message["kind"] == "performance":
+            self._watch.found(message["ended"], {"status": message["status"]})
 
 
-def _noted(progress: Progress, said: dict[str, Any]) -> None:
+def _record_message(progress: Progress, message: dict[str, Any]) -> None:
     """Keep how far a worker got."""
-    if "phase" in said:
-        progress.phase, progress.backend = said["phase"], said["backend"]
-    elif "ended" in said:
-        (progress.accuracy if said["kind"] == "accuracy" else progress.ended)[said["ended"]] = said["status"]
+    if "phase" in message:
+        progress.phase, progress.backend = message["phase"], message["backend"]
+    elif "ended" in message:
+        (progress.accuracy if message["kind"] == "accuracy" else progress.ended)[message["ended"]] = message["status"]
 
 
 def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, heard: Heard) -> End:

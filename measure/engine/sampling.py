@@ -28,7 +28,7 @@ MIN_SAMPLE_NS = CLOCK_NS * 10_000  # the clock is then at most 0.01 % of a sampl
 WARM_WINDOW = 5
 WARM_TOLERANCE = 0.01
 WARM_SHARE = 0.2  # of the budget
-UNTELLING = 10.0  # a precision beyond it, ±1000 %, is not written out
+WIDEST_PRINTED_PRECISION = 10.0  # a precision beyond it, ±1000 %, is not written out
 MAX_LOOPS = 1_000_000
 
 
@@ -89,7 +89,7 @@ class Verdict:
         return max((estimate.precision for estimate in self.estimates), default=math.inf)
 
     def __str__(self) -> str:
-        reached = f"±{self.precision:.2%}" if self.precision < UNTELLING else "no telling interval yet"
+        reached = f"±{self.precision:.2%}" if self.precision < WIDEST_PRINTED_PRECISION else "no telling interval yet"
         why = {"precision": "precision reached", "budget": "budget spent", "repeat": "as many as asked"}[self.stopped]
         return f"{why}: {reached} after {self.blocks} blocks{'' if self.warm else ', never settled'}"
 

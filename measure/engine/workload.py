@@ -8,7 +8,7 @@ from ..pytorch.settings import KNOBS
 
 BASELINE = "eager"
 AUTO = -1  # a batch size that is still to be found, see batch_sizes
-FINE = ("ok", "pass", "pass_due_to_skip", "skipped")  # statuses that are no failure
+NOT_FAILURES = ("ok", "pass", "pass_due_to_skip", "skipped")  # statuses that are no failure
 MODES = ("inference", "training")
 PARAMETERS = ("threads", *KNOBS)  # settings that are axes of a case, too, beside those that have a column
 DTYPES = ("float32", "float64", "float16", "bfloat16", "amp", "amp_float16", "amp_bfloat16")

@@ -73,12 +73,12 @@ def benchmark(
             )
         if name or parameters or setup:
             raise BenchError("against= takes over name, parameters and setup: leave them out")
-    said = Benchmark(name, parameters or {}, setup, against)
+    benchmark = Benchmark(name, parameters or {}, setup, against)
 
     def mark(function: Function) -> Function:
         if not (hasattr(function, "__qualname__") and hasattr(function, "__dict__")):  # a partial, a builtin
             raise BenchError(f"{function!r} cannot be marked: write a function that calls it, and mark that")
-        setattr(getattr(function, "__func__", function), MARK, said)  # of a static method, what is called
+        setattr(getattr(function, "__func__", function), MARK, benchmark)  # of a static method, what is called
         return function
 
     return mark if function is None else mark(function)

@@ -134,8 +134,8 @@ def command(
             raise BenchError("--filter chooses among the benchmarks of modules: leave it out, or name the module alone")
         if twice := sorted(arguments.keys() & parameters.keys()):
             raise BenchError(f"{', '.join(twice)} has both an --arg and a --parameter: give one of them")
-        said = {key: [value] for key, value in arguments.items()} | parameters
-        groups = [Group(name or functions[0], functions, said, setup)]
+        values = {key: [value] for key, value in arguments.items()} | parameters
+        groups = [Group(name or functions[0], functions, values, setup)]
     else:
         if arguments or parameters or setup or name:
             raise BenchError(

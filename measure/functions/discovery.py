@@ -32,8 +32,8 @@ def find(modules: Sequence[str]) -> list[Group]:
     """
     done = subprocess.run([sys.executable, "-m", __name__, *modules], capture_output=True, text=True)
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
-        raise BenchError(f"the benchmarks of {', '.join(modules)} cannot be found: {said[-1]}")
+        marked = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+        raise BenchError(f"the benchmarks of {', '.join(modules)} cannot be found: {marked[-1]}")
     groups = [Group(**{**group, "functions": tuple(group["functions"])}) for group in json.loads(done.stdout)]
     names = [group.name for group in groups]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -67,12 +67,12 @@ def groups_of(modules: Sequence[ModuleType]) -> list[Group]:
             sides.setdefault(its, []).append(target)
     return [
         Group(
-            name=said.name or target,
+            name=marked.name or target,
             functions=tuple(dict.fromkeys([target, *sides[target]])),
-            parameters={key: _plain(target, key, values) for key, values in said.parameters.items()},
-            setup=f"{target}.{MARK}.setup" if said.setup else "",
+            parameters={key: _parameter_values(target, key, values) for key, values in marked.parameters.items()},
+            setup=f"{target}.{MARK}.setup" if marked.setup else "",
         )
-        for target, said in ((target, getattr(reference, MARK)) for target, reference in references.items())
+        for target, marked in ((target, getattr(reference, MARK)) for target, reference in references.items())
     ]
 
 
@@ -88,7 +88,7 @@ def _marked(module: ModuleType) -> dict[str, Any]:
     return {f"{module.__name__}:{name}": value for name, value in own.items() if names[id(value)] == name}
 
 
-def _plain(target: str, key: str, values: Any) -> list[Any]:
+def _parameter_values(target: str, key: str, values: Any) -> list[Any]:
     try:
         if isinstance(values, str | bytes | Mapping):
             raise TypeError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.console.numbers import counted, duration, ratio, size
 from ...warehouse.console.tables import escape
 from ..engine.estimate import Estimate, doubt, level_of, paired
-from ..engine.sampling import UNTELLING
+from ..engine.sampling import WIDEST_PRINTED_PRECISION
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -88,9 +88,9 @@ class FunctionResult:
         found = self.against
         bounds = (found.low, found.high) if found and math.isfinite(found.high) else (None, None)
         ratio = (found.ratio, *bounds, found.n) if found else (None,) * 4
-        said = dict(self.parameters) or None  # Parquet has no empty struct
+        found_text = dict(self.parameters) or None  # Parquet has no empty struct
         return (
-            self.name, self.function, said, self.status, self.reason, *shown, self.peak_bytes, len(times),
+            self.name, self.function, found_text, self.status, self.reason, *shown, self.peak_bytes, len(times),
             len(self._processes()), *ratio,
         )  # fmt: skip
 
@@ -101,12 +101,12 @@ class FunctionResult:
             where = f" in {self.failed} of {self.total} processes" if 0 < self.failed < self.total else ""
             yield f"{title}: {self.status}{where}: {escape(self.reason)}"
         found = self.against or (level_of(self.blocks.values()) if self.alone else None)
-        if self.status == "ok" and found and not found.precision < UNTELLING:
+        if self.status == "ok" and found and not found.precision < WIDEST_PRINTED_PRECISION:
             given = counted(found.n, "sample", "gives", "give")
             yield f"{title}: {given} no telling interval: measure longer with a larger {limit}"
         elif self.status == "ok" and found:
-            if self.against and (said := doubt(found.ratio, found.low, found.high)):
-                yield f"{title}: {said}"
+            if self.against and (found_text := doubt(found.ratio, found.low, found.high)):
+                yield f"{title}: {found_text}"
             if found.precision > precision:
                 yield f"{title}: ±{found.precision:.1%} where {precision:.1%} was asked: measure longer with a larger {limit}"
         levels = [statistics.median(times) for times in self._processes().values()]
@@ -133,12 +133,12 @@ def results(warehouse: "Warehouse", run_id: str) -> list[FunctionResult]:
         blocks, fine = samples.get(case_id, {}), status == "ok"
         against = _ratio(first[work][0], blocks) if work in first and fine and first[work][1] else None
         first.setdefault(work, (blocks, fine))
-        said = json.loads(parameters) if parameters else {}
+        found_text = json.loads(parameters) if parameters else {}
         alone = sides[work] == 1
         status = status or "interrupted"
         found.append(
             FunctionResult(
-                name, function, said, status, reason or "", failed or 0, total or 0, peak, blocks, against, alone
+                name, function, found_text, status, reason or "", failed or 0, total or 0, peak, blocks, against, alone
             )
         )
     return found

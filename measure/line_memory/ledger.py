@@ -164,7 +164,7 @@ class Places:
         self._next = len(NOT_LINES) * CELL
         self._end = most * CELL
         for _, name in NOT_LINES:
-            self._say(name, 0, "")
+            self._notify(name, 0, "")
 
     def new(self, file: str, line: int, function: str) -> int:
         """A place for this line, or FULL; each line is asked for once."""
@@ -172,10 +172,10 @@ class Places:
         if place >= self._end:
             return FULL
         self._next = place + CELL
-        self._say(file, line, function)
+        self._notify(file, line, function)
         return place
 
-    def _say(self, file: str, line: int, function: str) -> None:
+    def _notify(self, file: str, line: int, function: str) -> None:
         os.write(self._file, json.dumps({"file": file, "line": line, "function": function}).encode() + b"\n")
 
 

@@ -110,7 +110,7 @@ class _Worker:
     def __init__(self, job: TraceJob) -> None:
         self._job = job
         self._tail = bytearray()
-        self._said: dict[str, Any] = {}
+        self._reported: dict[str, Any] = {}
         self._started: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._over: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._timed_out = False
@@ -135,7 +135,7 @@ class _Worker:
     @property
     def pid(self) -> int:
         """The process that runs the program; of the worker itself where that never got so far."""
-        return int(self._said.get("pid", self._process.pid))
+        return int(self._reported.get("pid", self._process.pid))
 
     def wait(self, timeout_s: float | None) -> None:
         """Sleep until it ends, or its time is over, or Ctrl-C."""
@@ -164,11 +164,11 @@ class _Worker:
         tail = clean(bytes(self._tail).decode("utf-8", "replace"))
         if self.interrupted:
             return "interrupted", "Ctrl-C", {}
-        if not self._timed_out and "code" in self._said:
-            details = {k: v for k, v in self._said.items() if k in ("exception", "message", "stderr_tail")}
-            code = self._said["code"]
-            if "status" in self._said:
-                return self._said["status"], self._said["reason"], {**details, "exit_code": code}
+        if not self._timed_out and "code" in self._reported:
+            details = {k: v for k, v in self._reported.items() if k in ("exception", "message", "stderr_tail")}
+            code = self._reported["code"]
+            if "status" in self._reported:
+                return self._reported["status"], self._reported["reason"], {**details, "exit_code": code}
             if code == 0:
                 return "ok", None, {"exit_code": 0}
         code = self._process.returncode
@@ -181,14 +181,14 @@ class _Worker:
             stderr_tail=tail,
         )
         status, reason = end.details(timeout_s or 0.0)
-        said = {"exit_code": end.exit_code, "signal": end.signal, "stderr_tail": tail or None}
-        return status, reason.replace("worker", "the program"), said
+        details = {"exit_code": end.exit_code, "signal": end.signal, "stderr_tail": tail or None}
+        return status, reason.replace("worker", "the program"), details
 
     def notes(self) -> list[str]:
         """What the trace could not follow."""
-        if "code" not in self._said and self._process.returncode == 0:
+        if "code" not in self._reported and self._process.returncode == 0:
             return ["the program left by os._exit, or for another by exec, which is not measured"]
-        if self._said.get("kept", True):
+        if self._reported.get("kept", True):
             return []
         return ["the trace was taken away, by the program itself (a debugger, coverage?) or by Python at a RecursionError: "
                 "later lines are not measured"]  # fmt: skip
@@ -196,7 +196,7 @@ class _Worker:
     def _listen(self, reports: int) -> None:
         with open(reports, "rb") as lines:
             for line in lines:
-                self._said |= json.loads(line)
+                self._reported |= json.loads(line)
                 self._started.put(None)
         self._started.put(None)  # it died before it could say anything
 

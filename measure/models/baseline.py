@@ -38,7 +38,7 @@ def compared(store: Store, base: str, candidate: str, models: Sequence[str]) -> 
     from ...warehouse.database import Warehouse
 
     with Warehouse.open(store) as warehouse:
-        sides = find_sides(warehouse, base, candidate, say=talk)
+        sides = find_sides(warehouse, base, candidate, notify=talk)
         return compare(warehouse, *sides, where={"metric": ["latency"], "name": models}).rows
 
 

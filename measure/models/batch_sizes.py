@@ -22,7 +22,7 @@ MISFITS = ("OOM", "killed", "timeout")  # ends that a smaller batch may not have
 FOUND = "batch_size_found"  # a metric of the baseline's case; its text is how the try ended, ok or another failure
 
 
-def fitted(plan: Sequence[Workload], run: "Run", runner: "Runner", say: Callable[[str], None]) -> list[Workload]:
+def fitted(plan: Sequence[Workload], run: "Run", runner: "Runner", notify: Callable[[str], None]) -> list[Workload]:
     """The plan with a size for each workload that asks for one that fits; one that fails in another way fails when measured.
 
     Args:
@@ -32,19 +32,19 @@ def fitted(plan: Sequence[Workload], run: "Run", runner: "Runner", say: Callable
         say: Told what each try came to.
     """
     return merged(
-        _largest(workload, run, runner, say) if workload.batch_size == AUTO else workload for workload in plan
+        _largest(workload, run, runner, notify) if workload.batch_size == AUTO else workload for workload in plan
     )
 
 
-def _largest(workload: Workload, run: "Run", runner: "Runner", say: Callable[[str], None]) -> Workload:
+def _largest(workload: Workload, run: "Run", runner: "Runner", notify: Callable[[str], None]) -> Workload:
     for sized in sizes(workload):
         status, reason = runner.tried(sized)
         if status not in MISFITS:
             break
         if sized.batch_size > 1:
             run.case(**sized.axes(workload.baseline)).outcome("skipped", reason=f"does not fit: {status}: {reason}")
-            say(f"{sized}: does not fit: {status}: {reason}")
-    say(f"{sized}: {'it fits' if status == 'ok' else f'{status}: {reason}'}")
+            notify(f"{sized}: does not fit: {status}: {reason}")
+    notify(f"{sized}: {'it fits' if status == 'ok' else f'{status}: {reason}'}")
     run.case(**sized.axes(workload.baseline), announce=False).metric(FOUND, None, text=status)
     return sized
 

@@ -52,15 +52,15 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
         from .resume import known_cases
 
         fleet = options["fleet"] is not None
-        known = known_cases(store, plan, found.settings, retry=options["retry"], fleet=fleet, say=talk)
+        known = known_cases(store, plan, found.settings, retry=options["retry"], fleet=fleet, notify=talk)
         plan = known.plan
         if known.runs:
             talk(str(known))
     if options["print_commands"]:
         given = ctx.get_parameter_source("store") is ParameterSource.COMMANDLINE
-        said = {**found.said, "store": store.root if given else None}
+        values = {**found.values, "store": store.root if given else None}
         for workload in known.left(plan) if known else plan:
-            click.echo(command_for(workload, said, ctx.command.params))
+            click.echo(command_for(workload, values, ctx.command.params))
         return Exit.OK
     if options["print_only"]:
         _print(plan, known, fmt)
@@ -68,7 +68,7 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
     from .run import RunRequest, measure, measure_revisions
 
     wanted = RunRequest(
-        store=store, config=found.said["config"], tags=found.said["tags"], lock=options["lock"], fmt=fmt,
+        store=store, config=found.values["config"], tags=found.values["tags"], lock=options["lock"], fmt=fmt,
         baseline=options["baseline"], fleet=options["fleet"],
     )  # fmt: skip
     if wanted.fleet and (options["part"] or options["revisions"]):

@@ -19,7 +19,7 @@ from ...warehouse import environment
 from ...warehouse.errors import Missing
 from ...warehouse.recorder import case_ids
 from ...warehouse.remote.places import Place
-from ...warehouse.store import Say
+from ...warehouse.store import Notify
 from ..engine.workload import Settings, Workload
 from .resume import material
 
@@ -63,12 +63,12 @@ class Claims:
         self.name = fleet
         self.settings = settings
         self.run_id = run_id
-        said = [
+        facts = [
             environment.git()[0],
             material(settings.to_dict()),
             sorted(case_ids(**workload.axes(backend))[0] for workload in plan for backend in workload.backends),
         ]
-        digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
         self.folder = f"claims/{fleet}/{digest}"
         self._held: tuple[str, str, Holder] | None = None  # workload, name of the claim, content
 
@@ -109,7 +109,7 @@ class Claims:
             self.place.delete(self._held[1])
             self._held = None
 
-    def tell(self, say: Say) -> None:
+    def tell(self, notify: Notify) -> None:
         """Say what others measured or hold, and whether some measure another plan under this name."""
         newest = {entry.name.rpartition(".")[0]: entry.name for entry in self.place.list(self.folder)}
         counts: Counter[tuple[str, str, str]] = Counter()
@@ -122,10 +122,10 @@ class Claims:
                     )
                     counts[holder.host, until, holder.run_id] += 1
         for (host, until, run_id), count in sorted(counts.items()):
-            say(f"{host} {'holds' if until else 'measured'} {count} of the plan's workloads{until}, in run {run_id}")
+            notify(f"{host} {'holds' if until else 'measured'} {count} of the plan's workloads{until}, in run {run_id}")
         plans = {entry.name.split("/")[2] for entry in self.place.list(f"claims/{self.name}")}
         if others := plans - {self.folder.rpartition("/")[2]}:
-            say(
+            notify(
                 f"{len(others)} other {'plan is' if len(others) == 1 else 'plans are'} measured under this name: of other "
                 "cases or settings, or of another commit"
             )

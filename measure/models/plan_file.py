@@ -90,8 +90,8 @@ def _values(
         try:
             found[parameter.name] = parameter.process_value(ctx, _texts(parameter, value))
         except (click.BadParameter, BenchError) as error:
-            said = error.message if isinstance(error, click.BadParameter) else str(error)
-            raise BenchError(f"{where}, {key}: {said}") from None
+            problem = error.message if isinstance(error, click.BadParameter) else str(error)
+            raise BenchError(f"{where}, {key}: {problem}") from None
     return found
 
 

@@ -27,7 +27,7 @@ class PlanRequest:
 
     plan: list[Workload]
     settings: Settings
-    said: Mapping[str, Any]
+    values: Mapping[str, Any]
 
 
 def asked(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
@@ -43,12 +43,12 @@ def asked(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
     """
     file = plan_file.read(options["plan_file"], ctx) if options["plan_file"] else plan_file.PlanFile()
     given = {name for name in options if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    said = {name: value for name, value in options.items() if name not in HERE}
-    said |= {name: value for name, value in file.shared.items() if name not in given}
-    said["ranks"] = _ranks(said)
-    parameters = {name: said[name] for name in PARAMETERS if turned(name, said[name])}
+    values = {name: value for name, value in options.items() if name not in HERE}
+    values |= {name: value for name, value in file.shared.items() if name not in given}
+    values["ranks"] = _ranks(values)
+    parameters = {name: values[name] for name in PARAMETERS if turned(name, values[name])}
     products = {
-        place: said | {name: value for name, value in table.items() if name not in given}
+        place: values | {name: value for name, value in table.items() if name not in given}
         for place, table in file.products.items()
     }
     if any(BASELINE not in axes["backends"] for axes in products.values()):
@@ -57,18 +57,18 @@ def asked(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
     plan = select(plan, **{name: options[name] for name in ("only", "keep", "leave", "leave_exactly")})
     if options["part"]:
         plan = options["part"].of(plan)
-    return PlanRequest(plan, _settings(said), {name: value for name, value in said.items() if name not in AXES})
+    return PlanRequest(plan, _settings(values), {name: value for name, value in values.items() if name not in AXES})
 
 
-def _ranks(said: Mapping[str, Any]) -> int | None:
+def _ranks(values: Mapping[str, Any]) -> int | None:
     """Processes of a distributed model: as many as torchrun started, if it did; None where nobody says.
 
     Raises:
         BenchError: Other ones are asked for, or nothing is spread over them.
     """
-    asked: int | None = said["ranks"]
+    asked: int | None = values["ranks"]
     ranks = torchrun.started()
-    if (ranks or asked) and not said["distributed"]:
+    if (ranks or asked) and not values["distributed"]:
         begun = f"torchrun started {ranks} ranks" if ranks else f"{asked} ranks are asked for"
         raise BenchError(f"{begun}, and nothing is spread over them. Say how: --distributed ddp|fsdp.")
     if ranks is None:
@@ -78,10 +78,10 @@ def _ranks(said: Mapping[str, Any]) -> int | None:
     return ranks
 
 
-def _settings(said: Mapping[str, Any]) -> Settings:
+def _settings(values: Mapping[str, Any]) -> Settings:
     """How to measure, of what was asked."""
-    usual = Settings(precision=QUICK_PRECISION, budget_s=QUICK_BUDGET_S) if said["quick"] else Settings()
-    asked = {**said, "sample_hz": said["sample"]}
+    usual = Settings(precision=QUICK_PRECISION, budget_s=QUICK_BUDGET_S) if values["quick"] else Settings()
+    asked = {**values, "sample_hz": values["sample"]}
     return Settings(**{
         field.name: getattr(usual, field.name) if asked[field.name] is None else asked[field.name]
         for field in fields(Settings)

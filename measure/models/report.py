@@ -10,7 +10,7 @@ import click
 
 from ...warehouse.console.numbers import duration, ratio, size
 from ..engine.estimate import doubt
-from ..engine.workload import BASELINE, FINE
+from ..engine.workload import BASELINE, NOT_FAILURES
 from ..options import Table, talk, write
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class CaseResult:
     @property
     def wrong(self) -> bool:
         """Whether it ran well and its output is not right."""
-        return self.status == "ok" and self.accuracy not in (None, *FINE)
+        return self.status == "ok" and self.accuracy not in (None, *NOT_FAILURES)
 
     @property
     def blamed(self) -> tuple[str | None, str | None]:
@@ -95,7 +95,7 @@ class CaseResult:
     @property
     def failed(self) -> bool:
         """Whether it counts against the run."""
-        return self.judged not in FINE
+        return self.judged not in NOT_FAILURES
 
     def cells(self) -> tuple[str | int | None, ...]:
         """The row of the table; what is wrong is compared with nothing, however fast it is."""
@@ -112,10 +112,10 @@ class CaseResult:
             return f"{self.title}: skipped: {self.reason}"
         if self.failed or self.backend == BASELINE:
             return None
-        said = None
+        doubts = None
         if self.speedup is not None and self.low is not None and self.high is not None and math.isfinite(self.high):
-            said = doubt(self.speedup, self.low, self.high)
-        return "; ".join(filter(None, (f"{self.title}: {self.reason or 'measured'}", said)))
+            doubts = doubt(self.speedup, self.low, self.high)
+        return "; ".join(filter(None, (f"{self.title}: {self.reason or 'measured'}", doubts)))
 
 
 HEADINGS = ("model", "mode", "batch", "length", "backend", "median", "speedup", "compile", "memory", "status")

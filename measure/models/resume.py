@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from ...warehouse import environment
 from ...warehouse.console.numbers import counted
 from ...warehouse.recorder import case_ids
-from ...warehouse.store import Say, Store
-from ..engine.workload import AUTO, FINE, Settings, Workload
+from ...warehouse.store import Notify, Store
+from ..engine.workload import AUTO, NOT_FAILURES, Settings, Workload
 from .batch_sizes import FOUND, sizes
 from .product import merged
 
@@ -74,7 +74,7 @@ def known_cases(
     *,
     retry: str | None = None,
     fleet: bool = False,
-    say: Say,
+    notify: Notify,
 ) -> KnownOutcomes:
     """Look up what is known of a plan.
 
@@ -88,12 +88,12 @@ def known_cases(
     """
     commit, _, dirty = environment.git()
     if dirty:
-        say(
+        notify(
             f"nothing is known of this plan: the code differs from {f'commit {commit[:9]}' if commit else 'any commit'}"
         )
         return KnownOutcomes(plan, {})
     if commit is None:
-        say("there is no git commit here: earlier runs without one are taken to be of the same code")
+        notify("there is no git commit here: earlier runs without one are taken to be of the same code")
     if not store.may_hold():
         return KnownOutcomes(plan, {})
     from ...warehouse.database import Warehouse
@@ -105,7 +105,7 @@ def known_cases(
             " AND environment_id = ? AND settings IS NOT NULL",
             [commit, environment.capture().environment_id],
         )
-        alike = [run_id for run_id, said in runs if material(json.loads(said)) == material(settings.to_dict())]
+        alike = [run_id for run_id, recorded in runs if material(json.loads(recorded)) == material(settings.to_dict())]
         outcomes = warehouse.rows(_ENDED, [alike])
         found = {} if fleet else dict(warehouse.rows(_FOUND, [FOUND, alike]))
     accuracies = {(case_id, run_id): status for case_id, run_id, kind, status in outcomes if kind == "accuracy"}
@@ -119,7 +119,7 @@ def known_cases(
     }
     # a size that failed otherwise is found again where that failure is to be measured again
     found = {case_id: status for case_id, status in found.items() if status == "ok" or case_id in known}
-    plan = merged(_sized(workload, found, say) if workload.batch_size == AUTO else workload for workload in plan)
+    plan = merged(_sized(workload, found, notify) if workload.batch_size == AUTO else workload for workload in plan)
     return KnownOutcomes(
         plan,
         {
@@ -132,19 +132,19 @@ def known_cases(
     )
 
 
-def _sized(workload: Workload, found: Iterable[str], say: Say) -> Workload:
+def _sized(workload: Workload, found: Iterable[str], notify: Notify) -> Workload:
     """At the size that was found last, if one was."""
     tried = {_case_id(sized, workload.baseline): sized for sized in sizes(workload)}
     for case_id in reversed(list(found)):
         if case_id in tried:
-            say(f"{tried[case_id]}: this size was found before")
+            notify(f"{tried[case_id]}: this size was found before")
             return tried[case_id]
     return workload
 
 
 def _again(status: str, accuracy: str, retry: str | None) -> bool:
     if retry == "failed":
-        return status not in FINE or accuracy not in FINE
+        return status not in NOT_FAILURES or accuracy not in NOT_FAILURES
     return status == retry
 
 

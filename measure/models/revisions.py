@@ -90,9 +90,9 @@ def _commit(revision: str) -> str:
 def _git(*words: str) -> str:
     done = subprocess.run(["git", *words], capture_output=True, text=True)
     if done.returncode:
-        said = done.stderr.strip().splitlines()
+        lines = done.stderr.strip().splitlines()
         raise BenchError(
-            f"git {' '.join(words)}: {said[-1] if said else 'failed'}. Revisions are of the repository here."
+            f"git {' '.join(words)}: {lines[-1] if lines else 'failed'}. Revisions are of the repository here."
         )
     return done.stdout.strip()
 

@@ -2,6 +2,7 @@
 
 import inspect
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,11 +43,13 @@ def torchscript(module: Any, example: "Example") -> Call:
 
     trace: Any = torch.jit.trace
     how = {"strict": False, "check_trace": False}  # dicts may come out, and eager is compared with anyway
-    if not example.kwargs:
-        call: Call = trace(module, example.args, **how)
-    else:  # it takes inputs by place or by name, and not both
-        named = inspect.signature(module.forward).bind(*example.args, **example.kwargs).arguments
-        call = trace(module, example_kwarg_inputs=named, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # who names this backend knows that torch advises others
+        if not example.kwargs:
+            call: Call = trace(module, example.args, **how)
+        else:  # it takes inputs by place or by name, and not both
+            named = inspect.signature(module.forward).bind(*example.args, **example.kwargs).arguments
+            call = trace(module, example_kwarg_inputs=named, **how)
     return call
 
 

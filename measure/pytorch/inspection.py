@@ -24,7 +24,9 @@ def operators(torch: Any, call: Callable[[], Any], path: Path) -> list[Fact]:
 
     class Log(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = [_said(torch, x) for x in args] + [f"{k}={_said(torch, x)}" for k, x in (kwargs or {}).items()]
+            given = [_described(torch, x) for x in args] + [
+                f"{k}={_described(torch, x)}" for k, x in (kwargs or {}).items()
+            ]
             if function.namespace != "profiler":  # marks of a stretch, as optimizers make
                 seen[str(function), ", ".join(given)] += 1
             return function(*args, **(kwargs or {}))
@@ -41,12 +43,12 @@ def operators(torch: Any, call: Callable[[], Any], path: Path) -> list[Fact]:
     ]
 
 
-def _said(torch: Any, value: Any) -> str:
+def _described(torch: Any, value: Any) -> str:
     """An input in few words: a tensor by type and shape, a list by its parts, all else as it is."""
     if isinstance(value, torch.Tensor):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_said(torch, item) for item in value)}]"
+        return f"[{', '.join(_described(torch, item) for item in value)}]"
     return repr(value)
 
 

@@ -36,12 +36,12 @@ def repro(workload: Workload, settings: Settings, backend: str, folder: Path, bu
         The size of the script in bytes, and its path; without a size why there is none.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    told = json.dumps([asdict(replace(workload, backends=(backend,))), asdict(settings)])
+    message = json.dumps([asdict(replace(workload, backends=(backend,))), asdict(settings)])
     environment = {**os.environ, **FAILS, "TORCH_COMPILE_DEBUG_DIR": str(folder)}
     until = time.monotonic() + budget_s
     late = f"the minifier took longer than {budget_s:g} s"
     try:
-        ended = _run([sys.executable, "-m", f"{__package__}.minifier_process"], folder, until, told, environment)
+        ended = _run([sys.executable, "-m", f"{__package__}.minifier_process"], folder, until, message, environment)
         launcher = next(folder.rglob("minifier_launcher.py"), None)
         if launcher is None:
             return Fact(REPRO, None, text=f"the minifier ended with {ended}" if ended else ALL_RIGHT)
@@ -57,9 +57,9 @@ def repro(workload: Workload, settings: Settings, backend: str, folder: Path, bu
 
 
 def _run(
-    words: list[str], folder: Path, until: float, told: str = "", environment: dict[str, str] | None = None
+    words: list[str], folder: Path, until: float, message: str = "", environment: dict[str, str] | None = None
 ) -> int:
     return subprocess.run(
-        words, cwd=folder, env=environment, input=told, text=True, timeout=max(until - time.monotonic(), 1.0),
+        words, cwd=folder, env=environment, input=message, text=True, timeout=max(until - time.monotonic(), 1.0),
         stdout=sys.stderr.fileno(), stderr=subprocess.STDOUT,
     ).returncode  # fmt: skip

@@ -11,12 +11,12 @@ CLOSING_S = 10.0  # for a rank to end by itself
 class Rank:
     """A rank that this process started, or starts again elsewhere."""
 
-    def __init__(self, environment: dict[str, str], told: str) -> None:
+    def __init__(self, environment: dict[str, str], message: str) -> None:
         """Start it, and tell it the workload and the settings."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", PROCESS], stdin=subprocess.PIPE, env=environment, text=True
         )
-        self.tell(told)
+        self.tell(message)
 
     def tell(self, line: str) -> None:
         """Have it read a line; one that is gone hears nothing, which rank 0 will notice when they are to meet."""

@@ -36,16 +36,16 @@ class Ranks:
         """Start the other ranks, and meet them; one of those only meets."""
         self._prepared = 0
         self._others: list[Other] = []
-        told = json.dumps([asdict(workload), asdict(settings)])
+        message = json.dumps([asdict(workload), asdict(settings)])
         if torchrun.leading():
-            self._others = [torchrun.Followers(told)]
+            self._others = [torchrun.Followers(message)]
         elif "RANK" not in os.environ:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
             os.environ |= {**meeting, "WORLD_SIZE": str(count), "RANK": "0", "LOCAL_RANK": "0"}
             self._others = [
-                Rank({**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}, told) for rank in range(1, count)
+                Rank({**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}, message) for rank in range(1, count)
             ]
         atexit.register(self._close)
         meet(workload.device)

@@ -110,13 +110,13 @@ def _set(torch: Any, module: str, pairs: tuple[str, ...]) -> None:
 def knob_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """An option for each knob, such as --channels-last."""
     for knob in reversed(fields(Knobs)):
-        said = dict(knob.metadata)
+        attributes = dict(knob.metadata)
         assert knob.default is not MISSING
-        said.setdefault("is_flag", knob.default is False)
-        if said.get("cls") is Values:
-            said |= {"metavar": "KEY=VALUE…"}
-            del said["is_flag"]
+        attributes.setdefault("is_flag", knob.default is False)
+        if attributes.get("cls") is Values:
+            attributes |= {"metavar": "KEY=VALUE…"}
+            del attributes["is_flag"]
         else:
-            said["default"] = knob.default
-        function = click.option(f"--{knob.name.replace('_', '-')}", **said)(function)
+            attributes["default"] = knob.default
+        function = click.option(f"--{knob.name.replace('_', '-')}", **attributes)(function)
     return function

@@ -72,11 +72,11 @@ def meeting() -> dict[str, Any]:
 class Followers:
     """All other ranks, as a worker of rank 0 speaks to them."""
 
-    def __init__(self, told: str) -> None:
+    def __init__(self, message: str) -> None:
         """Have each start a process, and tell it the workload and the settings."""
         self._store = _store()
         os.environ[GROUP] = str(self._store.add("group", 1))
-        _post(self._store, BEGIN, json.dumps([os.environ[GROUP], told]))
+        _post(self._store, BEGIN, json.dumps([os.environ[GROUP], message]))
 
     def tell(self, line: str) -> None:
         """Have them read a line."""
@@ -122,5 +122,5 @@ def follow() -> None:
             store.set(f"gone/{os.environ['RANK']}", "")
             return
         if what == BEGIN:
-            group, told = json.loads(line)
-            process = Rank({**os.environ, GROUP: group}, told)
+            group, message = json.loads(line)
+            process = Rank({**os.environ, GROUP: group}, message)

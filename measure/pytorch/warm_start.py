@@ -40,7 +40,7 @@ def warm_calls(job: Job, backends: Iterable[str]) -> list[WarmCall]:
         [sys.executable, "-m", __name__], input=json.dumps(asked.to_dict()) + "\n", stdout=subprocess.PIPE, text=True,
         env=environment,
     )  # fmt: skip
-    found = {said["backend"]: WarmCall(**said) for said in map(json.loads, done.stdout.splitlines())}
+    found = {record["backend"]: WarmCall(**record) for record in map(json.loads, done.stdout.splitlines())}
     died = f"the second process ended with {done.returncode}"
     return [found.get(name, WarmCall(name, None, {}, died)) for name in asked.workload.backends]
 

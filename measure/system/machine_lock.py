@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from ...warehouse.errors import BenchError, Exit
-from ...warehouse.store import Say
+from ...warehouse.store import Notify
 from ..options import talk
 
 FILE = "/tmp/bench-measure.lock"  # not where TMPDIR says: that may be each user's own
@@ -39,7 +39,7 @@ class MachineBusy(BenchError):
 
 
 @contextlib.contextmanager
-def alone(lock: str = "wait", *, say: Say = talk) -> Iterator[None]:
+def alone(lock: str = "wait", *, notify: Notify = talk) -> Iterator[None]:
     """Hold the machine's lock for a `with` block.
 
     Args:
@@ -49,12 +49,12 @@ def alone(lock: str = "wait", *, say: Say = talk) -> Iterator[None]:
     Raises:
         MachineBusy: Another holds it, and `lock` is fail.
     """
-    descriptor = None if lock == "off" or HELD in os.environ else _open(say)
+    descriptor = None if lock == "off" or HELD in os.environ else _open(notify)
     if descriptor is None:
         yield
         return
     try:
-        _acquire(descriptor, lock, say)
+        _acquire(descriptor, lock, notify)
         try:
             os.environ[HELD] = str(os.getpid())
             _write(descriptor, _myself())
@@ -66,7 +66,7 @@ def alone(lock: str = "wait", *, say: Say = talk) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _open(say: Say) -> int | None:
+def _open(notify: Notify) -> int | None:
     path = Path(os.environ.get(PLACE) or FILE)
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     for attempt in (flags, flags | os.O_CREAT | os.O_EXCL, flags):  # O_CREAT on another's file in /tmp is refused
@@ -75,25 +75,25 @@ def _open(say: Say) -> int | None:
         except (FileNotFoundError, FileExistsError):
             continue
         except OSError as error:
-            say(
+            notify(
                 f"cannot lock {path} ({error.strerror}): nothing keeps another measurement from running beside this one"
             )
             return None
         with contextlib.suppress(OSError):  # another's: they have done that
             os.fchmod(descriptor, 0o666)
         return descriptor
-    say(f"cannot make {path}: nothing keeps another measurement from running beside this one")
+    notify(f"cannot make {path}: nothing keeps another measurement from running beside this one")
     return None
 
 
-def _acquire(descriptor: int, lock: str, say: Say) -> None:
+def _acquire(descriptor: int, lock: str, notify: Notify) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         holder = _holder(descriptor)
         if lock == "fail":
             raise MachineBusy(f"{holder}. Try again when it is done, or measure beside it with --lock off.") from None
-        say(f"waiting: {holder}. Measure beside it with --lock off")
+        notify(f"waiting: {holder}. Measure beside it with --lock off")
         fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
@@ -104,15 +104,15 @@ def _myself() -> bytes:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         user = f"user {os.getuid()}"
-    said = {"pid": os.getpid(), "user": user, "since": time.strftime("%F %T"), "command": shlex.join(sys.argv)[:300]}
-    return json.dumps(said).encode()
+    holder = {"pid": os.getpid(), "user": user, "since": time.strftime("%F %T"), "command": shlex.join(sys.argv)[:300]}
+    return json.dumps(holder).encode()
 
 
 def _holder(descriptor: int) -> str:
     """Who holds it, in words; the file of a holder that has just begun, or just ended, says nothing."""
     try:
-        said = json.loads(os.pread(descriptor, 4096, 0))
-        return f"process {said['pid']} of {said['user']} measures since {said['since']} ({said['command']})"
+        holder = json.loads(os.pread(descriptor, 4096, 0))
+        return f"process {holder['pid']} of {holder['user']} measures since {holder['since']} ({holder['command']})"
     except (ValueError, KeyError, TypeError):
         return "another process measures"
 

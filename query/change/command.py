@@ -12,7 +12,7 @@ from ...warehouse.console.options import Command, Values, format_option, share_o
 from ...warehouse.console.tables import write_rows
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
-from ..command import backends_option, configs_option, models_option, output_option, say, suites_option, write
+from ..command import backends_option, configs_option, models_option, notify, output_option, suites_option, write
 
 if TYPE_CHECKING:
     from ..ask import Answer
@@ -95,7 +95,7 @@ def _list(answer: "Answer", fmt: str, output: Path | None) -> None:
     from .render import render_values
 
     if fmt in PEOPLE:
-        write_rows(*render_values([dict(zip(answer.columns, row, strict=True)) for row in answer.rows]), fmt, output)
+        write_rows(*render_values(list(answer.dicts())), fmt, output)
     else:
         write(answer, fmt, output)
 
@@ -110,7 +110,7 @@ def _tell(found: "History", unusual: Sequence[str], fmt: str, output: Path | Non
         write_rows(*render(found), fmt, output)
     if found.judged:
         for sentence in sentences(found, unusual):
-            say(sentence)
+            notify(sentence)
 
 
 def _summarize(store: Store, where: dict[str, Sequence[str]], k: int, fmt: str, output: Path | None) -> None:
@@ -123,13 +123,13 @@ def _summarize(store: Store, where: dict[str, Sequence[str]], k: int, fmt: str, 
         if fmt not in PEOPLE:
             write(found, fmt, output)
             return
-        rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        rows = list(found.dicts())
     if not rows:
         raise NothingToShow("no run judged any case. See what there is with: bench runs")
     write_rows(*summary(rows), fmt, output)
     runs = {row["run_id"]: row["began_at"] for row in rows}
     times = sorted(at for at in runs.values() if at is not None)
-    say(
+    notify(
         counted(len(runs), "run")
         + (f", {times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}" if times else "")
         + ", oldest left"

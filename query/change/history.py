@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ... import sql
 from ...warehouse.errors import UnknownName
-from ...warehouse.schema import quote
 from ..ask import Answer, ask
-from ..resolve import check_values
-from ..tables import KINDS
+from ..filters import build_filter
 from .changepoints import SIGNIFICANCE, ChangePoint, change_points, shortest
 
 if TYPE_CHECKING:
@@ -85,21 +83,16 @@ def choose(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], pattern: 
     Raises:
         UnknownName: A value that no series has, or a pattern that fits none.
     """
-    conditions: list[str] = ["true"]
-    parameters: list[object] = []
-    for column, values in where.items():
-        if values:
-            check_values(warehouse, "series", column, values, KINDS.get(column, column))
-            conditions.append(f"list_contains(?::VARCHAR[], {quote(column)}::VARCHAR)")
-            parameters.append(list(values))
+    kept = build_filter(warehouse, "series", where)
+    condition, parameters = kept.condition, list[object](kept.parameters)
     if pattern is not None:
         fits = "lower(name) GLOB lower(?)" if set(pattern) & set("*?") else "contains(lower(name), lower(?))"
         if not warehouse.rows(f"SELECT 1 FROM series WHERE {fits} LIMIT 1", [pattern]):
             known = [name for (name,) in warehouse.rows("SELECT DISTINCT name FROM series ORDER BY 1") if name]
             raise UnknownName("model", pattern, known, cure="List them with: bench cases")
-        conditions.append(fits)
+        condition = f"{condition} AND {fits}"
         parameters.append(pattern)
-    condition, usual = " AND ".join(conditions), "true" if where.get("metric") else USUAL
+    usual = "true" if where.get("metric") else USUAL
     warehouse.connection.execute(_CHOSEN.format(condition=condition, usual=usual), parameters)
     unusual = "SELECT DISTINCT metric || coalesce(' (' || phase || ')', '') FROM series"
     return [name for (name,) in warehouse.rows(f"{unusual} WHERE {condition} AND NOT {usual} ORDER BY 1", parameters)]

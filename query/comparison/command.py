@@ -9,7 +9,7 @@ from ...warehouse.console.options import Command, Values, format_option, share_o
 from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
-from ..command import backends_option, models_option, output_option, say, suites_option
+from ..command import backends_option, models_option, notify, output_option, suites_option
 
 
 @click.command(cls=Command)
@@ -64,9 +64,9 @@ def compare(
         if not equals:
             raise BenchError(f"--where {pair!r} is no COLUMN=VALUE, such as 'mode=training'")
         where.setdefault(column.strip(), []).append(value)
-    ingest_folders(store, (base, candidate), say, higher_rooms().ingest_path)
+    ingest_folders(store, (base, candidate), notify, higher_rooms().ingest_path)
     with Warehouse.open(store) as warehouse:
-        sides = find_sides(warehouse, base, candidate, all_runs=all_runs, say=say)
+        sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notify)
         found = compared(warehouse, *sides, margin=margin, where=where)
     rows = found.rows + found.unusual
     if not rows:
@@ -80,7 +80,7 @@ def compare(
     elif fmt == "table":
         write_rows(*render(found, shown(found, everything=everything)), fmt, output)
         for sentence in sentences(found, everything=everything):
-            say(sentence)
+            notify(sentence)
     else:
         write_rows(list(rows[0]), [list(row.values()) for row in rows], fmt, output)
     return exit_code(found) if fail_on else Exit.OK

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import sql
 from ...warehouse.errors import Exit, UnknownName
-from ...warehouse.schema import quote
+from ..filters import build_filter
 from . import environments
 from .sides import Side
 
@@ -78,11 +78,13 @@ def compare(
         [list(base.runs), list(candidate.runs), margin],
     )
     columns = [column for column, *_ in warehouse.rows("DESCRIBE all_compared")]
-    condition, values = _condition(warehouse, columns, where)
+    for column in where:
+        if column not in columns:
+            raise UnknownName("column", column, columns, where="comparisons")
+    kept = build_filter(warehouse, "all_compared", where, place="what both sides measured")
+    condition, values = kept.condition, kept.parameters
     usual = " AND ".join(["true", *(rule for column, rule in USUAL.items() if column not in where)])
-    rows = _rows(
-        warehouse, f"SELECT *, ({usual}) AS usual FROM all_compared WHERE {condition} ORDER BY {ORDER}", values
-    )
+    rows = warehouse.dicts(f"SELECT *, ({usual}) AS usual FROM all_compared WHERE {condition} ORDER BY {ORDER}", values)
     chosen = [row.pop("usual") for row in rows]
     return Comparison(
         base,
@@ -90,9 +92,8 @@ def compare(
         margin,
         rows=[row for row, usual in zip(rows, chosen, strict=True) if usual],
         unusual=[row for row, usual in zip(rows, chosen, strict=True) if not usual],
-        means=_rows(
-            warehouse,
-            f"WITH compared AS (FROM all_compared WHERE {condition} AND {usual}) SELECT * FROM"
+        means=warehouse.dicts(
+            f"WITH headline_rows AS (FROM all_compared WHERE {condition} AND {usual}) SELECT * FROM"
             f" ({sql.views()['comparison_means'].last_select}) WHERE n > 1 ORDER BY {MEANS}",
             values,
         ),
@@ -100,32 +101,6 @@ def compare(
             fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
         ],
     )
-
-
-def _condition(
-    warehouse: "Warehouse", columns: Sequence[str], where: Mapping[str, Sequence[str]]
-) -> tuple[str, list[list[str]]]:
-    """SQL for what is to be kept, and its parameters."""
-    conditions = ["true"]
-    for column, values in where.items():
-        if column not in columns:
-            raise UnknownName("column", column, columns, where="comparisons")
-        known = [
-            value
-            for (value,) in warehouse.rows(f"SELECT DISTINCT {quote(column)}::VARCHAR FROM all_compared ORDER BY 1")
-        ]
-        for value in values:
-            if value not in known:
-                raise UnknownName(column, value, filter(None, known), where="what both sides measured")
-        conditions.append(f"list_contains(?::VARCHAR[], {quote(column)}::VARCHAR)")
-    return " AND ".join(conditions), [list(values) for values in where.values()]
-
-
-def _rows(warehouse: "Warehouse", query: str, parameters: object) -> list[Row]:
-    """Rows of a query by column."""
-    rows = warehouse.rows(query, parameters)
-    names = [column[0] for column in warehouse.connection.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def exit_code(comparison: Comparison) -> Exit:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 COLUMNS = ("kind", "field", "base_values", "candidate_values", "same")
-KINDS = ("machine", "software", "flags", "variables", "extra", "code", "call", "tags")
+FACT_KINDS = ("machine", "software", "flags", "variables", "extra", "code", "call", "tags")
 NOBODY = "–"  # a run that does not say
 
 
@@ -51,7 +51,7 @@ def facts(warehouse: "Warehouse", base_runs: Sequence[str], candidate_runs: Sequ
         SELECT {", ".join(COLUMNS)} FROM environment_differences(?::VARCHAR[], ?::VARCHAR[])
         ORDER BY list_position(?::VARCHAR[], kind), field
     """
-    rows = warehouse.rows(query, [list(base_runs), list(candidate_runs), list(KINDS)])
+    rows = warehouse.rows(query, [list(base_runs), list(candidate_runs), list(FACT_KINDS)])
     return [
         EnvironmentField(kind, field, tuple(base), tuple(candidate), same)
         for kind, field, base, candidate, same in rows

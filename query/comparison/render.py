@@ -43,7 +43,7 @@ def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list
     columns = [*(AXES[axis] for axis in axes), "metric", "base", "candidate", "difference", "ratio", "verdict", "why"]
     return columns, [
         [
-            *(_plain(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
+            *(_axis_text(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
             amount(row["candidate_value"], row["unit"]), _difference(row),
             ratio(row["ratio"], row["low"], row["high"]), row["verdict"],
             "; ".join(part for part in row["reason"].split("; ") if part not in common),
@@ -59,15 +59,15 @@ def _varying(comparison: Comparison) -> list[str]:
 
 def _common(comparison: Comparison) -> list[str]:
     """What is said of every interval alike; why there is no verdict stays with its row."""
-    said = [
+    texts = [
         row["reason"].split("; ")[row["verdict"] in ("SAME", "UNSURE") :]
         for row in comparison.rows
         if row["low"] is not None
     ]
-    return [part for part in said[0] if all(part in other for other in said)] if len(said) > 1 else []
+    return [part for part in texts[0] if all(part in other for other in texts)] if len(texts) > 1 else []
 
 
-def _plain(value: Any) -> Any:
+def _axis_text(value: Any) -> Any:
     """A value of an axis; the object of further parameters without its JSON."""
     return value.translate(JSON_MARKS) if isinstance(value, str) and value.startswith("{") else value
 
@@ -103,9 +103,9 @@ def verdict(comparison: Comparison) -> str:
 def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[str]:
     """What a table cannot say: what was compared, the means with their coverage, what was left out, what else differs."""
     counts = Counter(row["verdict"] for row in comparison.rows)
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    texts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     hidden = " (SAME is shown with --all)" if counts["SAME"] and not everything else ""
-    yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {said or 'nothing with a direction'}{hidden}"
+    yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {texts or 'nothing with a direction'}{hidden}"
     yield from _shared(comparison)
     yield from means(comparison)
     tested = sum(row["low"] is not None for row in comparison.rows)
@@ -122,8 +122,8 @@ def _shared(comparison: Comparison) -> Iterator[str]:
     """What all rows have in common, which the table leaves out."""
     varying = _varying(comparison)
     shared = {AXES[axis]: row[axis] for row in comparison.rows[:1] for axis in AXES if axis not in varying}
-    if said := [f"{name} {_plain(value)}" for name, value in shared.items() if value is not None]:
-        yield f"all cases: {', '.join(said)}"
+    if texts := [f"{name} {_axis_text(value)}" for name, value in shared.items() if value is not None]:
+        yield f"all cases: {', '.join(texts)}"
     if common := _common(comparison):
         yield f"all intervals: {'; '.join(common)}"
 
@@ -145,11 +145,11 @@ def means(comparison: Comparison) -> Iterator[str]:
         yield f"… and {counted(len(comparison.means) - SENTENCES, 'geometric mean')} more"
 
 
-def _names(said: str, names: Sequence[str]) -> str:
+def _names(texts: str, names: Sequence[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{said}{', '.join(names[:NAMED])}{more}"
+    return f"{texts}{', '.join(names[:NAMED])}{more}"
 
 
 def document(comparison: Comparison) -> Document:

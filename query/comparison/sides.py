@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...warehouse.errors import BenchError, UnknownName
-from ...warehouse.store import Say, Store
+from ...warehouse.store import Notify, Store
 from ..resolve import resolve_run, resolve_runs
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ class Side:
     others: int = 0
 
 
-def ingest_folders(store: Store, texts: Sequence[str], say: Say, ingest_path: Callable[[Store, str], None]) -> None:
+def ingest_folders(
+    store: Store, texts: Sequence[str], notify: Notify, ingest_path: Callable[[Store, str], None]
+) -> None:
     """Ingest each side that is not a name but a folder or file of results, `PATH` or `NAME:PATH`.
 
     A path that was ingested before costs a hash.
@@ -38,8 +40,8 @@ def ingest_folders(store: Store, texts: Sequence[str], say: Say, ingest_path: Ca
     Raises:
         BenchError: A path cannot be ingested.
     """
-    for part in _to_load(store, texts, say):
-        say(f"{part} is no name of a run but a path: loading it")
+    for part in _to_load(store, texts, notify):
+        notify(f"{part} is no name of a run but a path: loading it")
         try:
             ingest_path(store, part)
         except BenchError as error:
@@ -47,7 +49,7 @@ def ingest_folders(store: Store, texts: Sequence[str], say: Say, ingest_path: Ca
 
 
 def find_sides(
-    warehouse: "Warehouse", base: str, candidate: str, *, all_runs: bool = False, say: Say | None = None
+    warehouse: "Warehouse", base: str, candidate: str, *, all_runs: bool = False, notify: Notify | None = None
 ) -> tuple[Side, Side]:
     """The runs of both sides.
 
@@ -69,8 +71,8 @@ def find_sides(
     sides = [Side(text, _runs(warehouse, text, all_runs)) for text in (base, candidate)]
     if set(sides[0].runs) & set(sides[1].runs) and not all_runs:
         sides = [Side(text, _runs(warehouse, text, False, repeats=False)) for text in (base, candidate)]
-        if say and not set(sides[0].runs) & set(sides[1].runs):
-            say(
+        if notify and not set(sides[0].runs) & set(sides[1].runs):
+            notify(
                 f"{base} and {candidate} repeat each other (same config, same commit): only the runs named are compared"
             )
     if shared := set(sides[0].runs) & set(sides[1].runs):
@@ -109,7 +111,7 @@ def _repeats(warehouse: "Warehouse", run_id: str) -> list[str]:
     return [other for (other,) in warehouse.rows(query, [run_id])]
 
 
-def _to_load(store: Store, texts: Iterable[str], say: Say) -> list[str]:
+def _to_load(store: Store, texts: Iterable[str], notify: Notify) -> list[str]:
     """The parts that only are paths; a path that is a name as well is taken for the name, and said."""
     from ...warehouse.database import Warehouse
 
@@ -123,7 +125,7 @@ def _to_load(store: Store, texts: Iterable[str], say: Say) -> list[str]:
             if not _is_name(warehouse, part):
                 found.append(part)
             elif os.path.exists(part):
-                say(f"{part} is taken for the name of a run; for the path write {os.path.join('.', part)}")
+                notify(f"{part} is taken for the name of a run; for the path write {os.path.join('.', part)}")
     return found
 
 

@@ -12,7 +12,7 @@ from ...warehouse.console.options import Command, format_option, store_option
 from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.errors import Exit
 from ...warehouse.store import Store
-from ..command import configs_option, output_option, say
+from ..command import configs_option, notify, output_option
 from .model import CostModel, FittedParameter, as_json, fit
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ LOWER_IS_BETTER = {"floor_ms", "per_token_us", "per_request_us"}
 
 
 def _limit(flag: str, what: str) -> Callable[[Any], Any]:
-    told = f"Leave out steps whose {what} took this long or longer."
-    return click.option(flag, type=click.FloatRange(0), default=math.inf, show_default=True, metavar="MS", help=told)
+    text = f"Leave out steps whose {what} took this long or longer."
+    return click.option(flag, type=click.FloatRange(0), default=math.inf, show_default=True, metavar="MS", help=text)
 
 
 @click.command(cls=Command, name="cost-model")
@@ -75,9 +75,9 @@ def cost_model(
         flat = [model.row() for model in models]
         write_rows(list(flat[0]), [list(row.values()) for row in flat], fmt, output)
     for account in accounts:
-        say(account)
+        notify(account)
     if record:
-        say(f"recorded as run {_record(models, store, limits)}: FROM step_cost_models")
+        notify(f"recorded as run {_record(models, store, limits)}: FROM step_cost_models")
     return Exit.OK if any(model.floor_ms or model.per_token_us for model in models) else Exit.TOO_LITTLE
 
 
@@ -88,8 +88,8 @@ def _render(models: Sequence[CostModel]) -> tuple[list[str], list[list[Any]]]:
     ]  # fmt: skip
     rows = [
         [
-            model.config, model.steps, told(model.floor_ms, "ms"), told(model.per_token_us, "µs"),
-            told(model.knee_tokens, "tokens"), told(model.per_request_us, "µs"),
+            model.config, model.steps, format_estimate(model.floor_ms, "ms"), format_estimate(model.per_token_us, "µs"),
+            format_estimate(model.knee_tokens, "tokens"), format_estimate(model.per_request_us, "µs"),
             None if model.r2 is None else f"{model.r2:.4f}",
             None if model.spread is None else f"±{100 * model.spread:.2g} %", model.status,
         ]
@@ -98,7 +98,7 @@ def _render(models: Sequence[CostModel]) -> tuple[list[str], list[list[Any]]]:
     return columns, rows
 
 
-def told(estimate: FittedParameter | None, unit: str) -> str | None:
+def format_estimate(estimate: FittedParameter | None, unit: str) -> str | None:
     """An estimate with its doubt, to two digits of that: `7.37 ms (95 % 7.34–7.41)`."""
     if estimate is None:
         return None

@@ -135,10 +135,10 @@ class CostModel:
 
 def as_json(models: Sequence[CostModel]) -> str:
     """The models as a JSON object for programs such as simulators: schema, formula, models."""
-    told = [dataclasses.asdict(dataclasses.replace(model, replicates=None)) for model in models]
-    for model in told:
+    separable = [dataclasses.asdict(dataclasses.replace(model, replicates=None)) for model in models]
+    for model in separable:
         del model["replicates"]
-    return json.dumps({"schema": SCHEMA, "formula": FORMULA, "models": told}, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps({"schema": SCHEMA, "formula": FORMULA, "models": separable}, ensure_ascii=False, indent=2) + "\n"
 
 
 def fit(
@@ -166,7 +166,7 @@ def fit(
         UnknownName: A config without steps; the nearest is named.
         NothingToShow: The warehouse holds no scheduler steps.
     """
-    check_values(warehouse, "runtime_vs_tokens_counts()", "config", configs, "config")
+    check_values(warehouse, "runtime_vs_tokens_counts()", "config", configs)
     known = [config for (config,) in warehouse.rows("SELECT config FROM runtime_vs_tokens_counts() ORDER BY config")]
     if not known:
         raise NothingToShow("there are no scheduler steps. Load some with: bench ingest NAME:PATH")
@@ -200,8 +200,8 @@ def model_of(config: str, tokens: "Floats", batch_size: "Floats", ms: "Floats") 
         why = f"every step has {tokens[0]:.0f} tokens, so nothing tells what a token costs"
         return CostModel(config=config, status="one-token-count", reason=why, steps=steps, **known)
     fitted = cost_fit.fit_steps(tokens, batch_size, ms)
-    status, reason, told = _told(fitted, tokens, batch_size)
-    known |= {stem + ESTIMATES[stem]: estimate for stem, estimate in _estimates(fitted).items() if stem in told}
+    status, reason, separable = _identify(fitted, tokens, batch_size)
+    known |= {stem + ESTIMATES[stem]: estimate for stem, estimate in _estimates(fitted).items() if stem in separable}
     residuals = ms / fitted.ms - 1
     typical = np.abs(residuals) <= cost_fit.CUTOFF * fitted.spread
     return CostModel(
@@ -240,7 +240,7 @@ def _r2(ms: "Floats", fitted: "Floats") -> float | None:
     return 1 - float(np.sum((ms - fitted) ** 2)) / total if total > 0 else None
 
 
-def _told(fitted: Fitted, tokens: "Floats", batch_size: "Floats") -> tuple[str, str | None, set[str]]:
+def _identify(fitted: Fitted, tokens: "Floats", batch_size: "Floats") -> tuple[str, str | None, set[str]]:
     """What the steps can tell: status, reason, and the stems of the estimates they determine."""
     varies = batch_size.min() < batch_size.max()
     request = {"per_request"} if fitted.separable or (varies and fitted.kind != "straight") else set()

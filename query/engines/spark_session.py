@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from ...warehouse.errors import BenchError, MissingExtra, UnknownName
-from ...warehouse.store import Say, Store
+from ...warehouse.store import Notify, Store
 from ..ask import Answer
 from .spark_views import ask, register, translator
 
@@ -47,13 +47,13 @@ def session(master: str, **settings: str) -> "Iterator[SparkSession]":
     builder = SparkSession.builder.master(master).appName("bench")
     for name, value in {**QUIET, **(ONE_MACHINE if master.startswith("local") else {}), **settings}.items():
         builder = builder.config(name, value)
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as stderr:
         try:
-            with _standard_error(said):
+            with _standard_error(stderr):
                 spark = builder.getOrCreate()
         except Exception as error:
-            said.seek(0)
-            why = _cause(said.read().decode(errors="replace"), str(error))
+            stderr.seek(0)
+            why = _cause(stderr.read().decode(errors="replace"), str(error))
             raise BenchError(f"Spark did not start with master {master}: {why}.") from error
         try:
             yield spark
@@ -61,9 +61,9 @@ def session(master: str, **settings: str) -> "Iterator[SparkSession]":
             spark.stop()
 
 
-def _cause(said: str, error: str) -> str:
+def _cause(stderr: str, error: str) -> str:
     """Of what Spark wrote while it did not start, and of the error that came of it, the line that says why."""
-    lines = [line for line in said.splitlines() if re.search(r"Exception|rror:| ERROR ", line)]
+    lines = [line for line in stderr.splitlines() if re.search(r"Exception|rror:| ERROR ", line)]
     return re.split(r"Exception: | ERROR \w+: ", [*lines, *error.splitlines(), "nobody knows why"][0])[-1].strip(" .")
 
 
@@ -79,7 +79,7 @@ def _standard_error(file: IO[bytes]) -> Iterator[None]:
         os.close(kept)
 
 
-def answer(spark: "SparkSession", store: Store, query: str, say: Say) -> Answer:
+def answer(spark: "SparkSession", store: Store, query: str, notify: Notify) -> Answer:
     """Register what a query reads, and ask it; files of the log that are left out are said, and why.
 
     Raises:
@@ -93,7 +93,7 @@ def answer(spark: "SparkSession", store: Store, query: str, say: Say) -> Answer:
     except PySparkException as error:
         raise _friendly(error) from error
     for name, why in left_out.items():
-        say(f"left out: {name} {why}")
+        notify(f"left out: {name} {why}")
     return Answer(frame.columns, _rows(frame.toLocalIterator(prefetchPartitions=True)))
 
 
@@ -102,16 +102,16 @@ def _rows(rows: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
 
     try:
         for row in rows:
-            yield tuple(_plain(value) for value in row)
+            yield tuple(_with_dicts(value) for value in row)
     except PySparkException as error:
         raise _friendly(error) from error
 
 
-def _plain(value: Any) -> Any:
+def _with_dicts(value: Any) -> Any:
     """A struct as DuckDB gives it."""
     if hasattr(value, "asDict"):
-        return {name: _plain(part) for name, part in value.asDict().items()}
-    return [_plain(part) for part in value] if isinstance(value, list) else value
+        return {name: _with_dicts(part) for name, part in value.asDict().items()}
+    return [_with_dicts(part) for part in value] if isinstance(value, list) else value
 
 
 def _friendly(error: Exception) -> BenchError:

@@ -90,8 +90,8 @@ def _parse(query: str) -> exp.Expr:
     try:
         return sqlglot.parse_one(query, dialect=OurSQL)
     except (ParseError, TokenError) as error:
-        said = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-        raise BenchError(f"cannot read the query: {said}") from error
+        message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+        raise BenchError(f"cannot read the query: {message}") from error
 
 
 @functools.cache

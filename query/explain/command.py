@@ -12,7 +12,7 @@ from ...warehouse.console.options import Command, Values, format_option, share_o
 from ...warehouse.console.tables import escape, write_rows
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
-from ..command import backends_option, configs_option, models_option, output_option, say, suites_option
+from ..command import backends_option, configs_option, models_option, notify, output_option, suites_option
 
 if TYPE_CHECKING:
     from ..document import TableColumn
@@ -76,7 +76,7 @@ def plan(
         write_rows(*render(found, wanted), fmt, output)
         strict = effects(warehouse, replace(wanted, correction="bonferroni"), where)
         for sentence in sentences(found, strict, wanted):
-            say(sentence)
+            notify(sentence)
 
 
 @click.command("env-diff", cls=Command)
@@ -100,13 +100,13 @@ def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: St
     from ..comparison.sides import find_sides
 
     with Warehouse.open(store) as warehouse:
-        found = facts(warehouse, *(side.runs for side in find_sides(warehouse, base, candidate, say=say)))
+        found = facts(warehouse, *(side.runs for side in find_sides(warehouse, base, candidate, notify=notify)))
         if fmt not in ("table", "markdown"):
             rows = [[fact.kind, fact.field, fact.base, fact.candidate, fact.same] for fact in found]
             write_rows(COLUMNS, rows, fmt, output)
             return
         write_rows(*render(found, base, candidate), fmt, output)
-        say(sentence(found))
+        notify(sentence(found))
 
 
 @click.command(cls=Command)
@@ -149,7 +149,7 @@ def explain(
         raise BenchError(f"{names[0]} is a file. If it is a chart: bench viz explain {shlex.quote(names[0])}")
     with Warehouse.open(store) as warehouse:
         if len(names) == 3:
-            sides = find_sides(warehouse, names[0], names[1], say=say)
+            sides = find_sides(warehouse, names[0], names[1], notify=notify)
             found = explain_comparison(warehouse, sides, names[2], backend=backend, metric=metric)
         elif names[0] == GEOMEAN:
             found = explain_geomean(warehouse, run=run, backend=backend)
@@ -167,7 +167,7 @@ def explain(
 
 def _write_part(part: "EvidenceStep", store: Store | None, is_data: bool) -> None:
     """A part for people: its sentences, its statement if there is a store to put it to, and the ends of its table."""
-    from .pasteable_sql import paste
+    from ..pasteable_sql import paste
 
     left_out = len(part.rows) - 2 * ENDS if part.long else 0
     rest = f" (first and last {ENDS} of {len(part.rows)}; all with {'--format csv' if is_data else '--sql'})"

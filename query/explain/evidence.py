@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.console.numbers import amount, ratio
 from ..ask import ask
 from ..document import TableColumn
-from .pasteable_sql import among, equals, fill, one_line
+from ..pasteable_sql import among, equals, fill, one_line
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 COUNTERS = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults", "steal_ns", "gc_collections")
-KINDS = {"ns": "duration", "bytes": "bytes", "ratio": "ratio"}  # unit -> kind of column
+COLUMN_KIND = {"ns": "duration", "bytes": "bytes", "ratio": "ratio"}  # unit -> kind of column
 RATIOS = ("ratio", "speedup", "counted_as")  # columns whose unit their name does not say
 BEYOND_CHANCE = 2.64  # normal quantile of 5 % in two tails, over six counters
 TAIL = 10  # lines of stderr
@@ -71,7 +71,7 @@ class ExplainedCell:
     @property
     def kind(self) -> str:
         """What a column of its values holds."""
-        return KINDS.get(self.unit or "", "number")
+        return COLUMN_KIND.get(self.unit or "", "number")
 
     @property
     def run(self) -> str:
@@ -97,10 +97,10 @@ def median(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
     shown = TableColumn("value", cell.kind).shown
     doubt = f"n={n}" if low is None else f"95 % {shown(low)}–{shown(high)}, n={n}"
     spread = f"; quartiles {shown(q1)} and {shown(q3)}" if n > 1 else ""
-    said = [f"median {shown(value)} ({doubt}){spread}"]
+    sentence = [f"median {shown(value)} ({doubt}){spread}"]
     if cell.table == "step_cells":
-        said.append("of contiguous stretches of the run, 32 or fewer, each summed up as: bench views step_cells")
-    return [EvidenceStep(cell.title, sql, said, figure=True)]
+        sentence.append("of contiguous stretches of the run, 32 or fewer, each summed up as: bench views step_cells")
+    return [EvidenceStep(cell.title, sql, sentence, figure=True)]
 
 
 def speedup(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
@@ -114,15 +114,15 @@ def speedup(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
     shown = f"{ratio(value, low, high, n)} over eager"
     sides = f"eager {amount(baseline, 'ns')}, this {amount(candidate, 'ns')}"
     if value is None:
-        said = f"none: {status}"
+        sentence = f"none: {status}"
     elif origin == "reported":
-        said = f"{shown}, as reported in what was imported"
+        sentence = f"{shown}, as reported in what was imported"
     elif not n:
-        said = f"{shown}: the ratio of the medians ({sides}), for no block timed both"
+        sentence = f"{shown}: the ratio of the medians ({sides}), for no block timed both"
     else:
         mean = "mean" if low is None else "20 % trimmed mean"
-        said = f"{shown}: {mean} of the logs of the blocks' ratios ({sides})"
-    parts = [EvidenceStep("speedup", sql, [said], figure=True)]
+        sentence = f"{shown}: {mean} of the logs of the blocks' ratios ({sides})"
+    parts = [EvidenceStep("speedup", sql, [sentence], figure=True)]
     for (base,) in warehouse.rows(f"SELECT baseline_id FROM block_ratios WHERE {cell.case}"):
         blocks = (
             "SELECT process, block, baseline_ns AS eager_ns, candidate_ns AS this_ns, ratio FROM block_pairs"
@@ -199,10 +199,10 @@ def disturbances(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceSt
         return []
     n = max(row[1] for row in counted.rows)
     suspects = [f"{row[0]} ({row[-1]:+.2f})" for row in counted.rows if (row[-1] or 0) * (n - 1) ** 0.5 > BEYOND_CHANCE]
-    said = f"beyond chance (rank correlation): {', '.join(suspects)}" if suspects else "nothing beyond chance"
+    sentence = f"beyond chance (rank correlation): {', '.join(suspects)}" if suspects else "nothing beyond chance"
     apart = answer(warehouse, "samples that stand out", one_line(_APART).replace("ROWS", rows, 1), long=True)
     which = f"{len(apart.rows)} of {n} lie more than 1.5 quartile ranges outside the quartiles"
-    return [replace(counted, sentences=[said]), replace(apart, sentences=[which])]
+    return [replace(counted, sentences=[sentence]), replace(apart, sentences=[which])]
 
 
 _COUNTED = f"""
@@ -243,8 +243,8 @@ def outcome(warehouse: "Warehouse", cell: ExplainedCell) -> EvidenceStep:
     )
     found = answer(warehouse, "outcome", sql)
     tails = [line for row in found.rows for line in (row[-1] or "").splitlines()]
-    said = ["last words on stderr:", *(f"  {line}" for line in tails[-TAIL:])] if tails else []
-    return replace(found, sentences=said, columns=found.columns[:-1], rows=[row[:-1] for row in found.rows])
+    sentence = ["last words on stderr:", *(f"  {line}" for line in tails[-TAIL:])] if tails else []
+    return replace(found, sentences=sentence, columns=found.columns[:-1], rows=[row[:-1] for row in found.rows])
 
 
 def files(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:

@@ -8,8 +8,8 @@ from ... import sql
 from ...warehouse.console.numbers import ratio
 from ..comparison.environments import facts, sentence
 from ..document import TableColumn
+from ..pasteable_sql import among, equals, list_literal, one_line
 from .evidence import EvidenceStep, ExplainedCell, answer
-from .pasteable_sql import among, equals, listed, one_line
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -21,7 +21,8 @@ def comparison(
     """How two sides compare in a cell, the value of every run, and the noise that was reckoned with."""
     sql = (
         "SELECT verdict, ratio, low, high, base_value, candidate_value, difference, reason FROM"
-        f" comparisons({listed(base)}, {listed(candidate)}) WHERE {equals('case_id', cell.case_id)} AND {cell.figures}"
+        f" comparisons({list_literal(base)}, {list_literal(candidate)})"
+        f" WHERE {equals('case_id', cell.case_id)} AND {cell.figures}"
     )
     rows = warehouse.rows(sql)
     if not rows:
@@ -57,19 +58,20 @@ def comparison_geomeans(
     warehouse: "Warehouse", base: Sequence[str], candidate: Sequence[str], backend: str | None, metric: str | None
 ) -> tuple[EvidenceStep, EvidenceStep]:
     """The geometric means of the ratios of two sides, and the cases that they are taken over or leave out."""
-    compared = f"comparisons({listed(base)}, {listed(candidate)})"
+    compared = f"comparisons({list_literal(base)}, {list_literal(candidate)})"
     chosen = "better IS NOT NULL AND _is_warm(phase)"
     chosen += _only("backend", backend) + _only("metric", metric)
     means = (
-        f"WITH compared AS (FROM {compared} WHERE {chosen}) SELECT metric, phase, suite, backend, ratio, n, total AS n_total"
+        f"WITH headline_rows AS (FROM {compared} WHERE {chosen})"
+        " SELECT metric, phase, suite, backend, ratio, n, total AS n_total"
         f" FROM ({one_line(sql.views()['comparison_means'].last_select)}) ORDER BY ALL"
     )
     cases = (
         "SELECT metric, phase, suite, backend, name, batch_size AS batch, sequence_length AS length, parameters, ratio,"
         f" verdict, reason FROM {compared} WHERE {chosen} ORDER BY ALL"
     )
-    said = "above 1 is better; over n of n_total cases, those that have a ratio"
-    shown = replace(answer(warehouse, "geometric means", means), sentences=[said], figure=True)
+    sentence = "above 1 is better; over n of n_total cases, those that have a ratio"
+    shown = replace(answer(warehouse, "geometric means", means), sentences=[sentence], figure=True)
     return shown, answer(warehouse, "cases", cases)
 
 
@@ -78,7 +80,7 @@ def environments(warehouse: "Warehouse", base: Sequence[str], candidate: Sequenc
     text = "array_to_string(list_transform({}, lambda v: coalesce(v, '–')), '; ')"
     sql = (
         f"SELECT kind, field, {text.format('base_values')} AS base, {text.format('candidate_values')} AS candidate"
-        f" FROM environment_differences({listed(base)}, {listed(candidate)}) WHERE NOT same ORDER BY ALL"
+        f" FROM environment_differences({list_literal(base)}, {list_literal(candidate)}) WHERE NOT same ORDER BY ALL"
     )
     return replace(answer(warehouse, "environments", sql), sentences=[sentence(facts(warehouse, base, candidate))])
 
@@ -89,8 +91,8 @@ def geomeans(warehouse: "Warehouse", run_id: str, backend: str | None) -> Eviden
         "SELECT suite, mode, dtype, device, backend, speedup, n, n_total FROM geomean_speedups()"
         f" WHERE {equals('run_id', run_id)}{_only('backend', backend)} ORDER BY ALL"
     )
-    said = "slowdowns count as 1; n of n_total cases, those that pass on every backend"
-    return replace(answer(warehouse, "geometric means", sql), sentences=[said], figure=True)
+    sentence = "slowdowns count as 1; n of n_total cases, those that pass on every backend"
+    return replace(answer(warehouse, "geometric means", sql), sentences=[sentence], figure=True)
 
 
 def geomean_cases(warehouse: "Warehouse", run_id: str, backend: str | None) -> EvidenceStep:

@@ -10,12 +10,12 @@ from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..comparison.environments import facts
 from ..comparison.sides import Side
+from ..pasteable_sql import among
 from ..regression.remeasure import commands_for, obstacle
 from ..resolve import SHORTEST_PREFIX, resolve_run
 from . import evidence
 from .evidence import EvidenceStep, ExplainedCell
 from .evidence_of_sides import comparison, comparison_geomeans, environments, geomean_cases, geomeans
-from .pasteable_sql import among
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -234,19 +234,19 @@ def _about(warehouse: "Warehouse", run_id: str) -> str:
         "SELECT config, began_at, git_commit, host FROM _run_times WHERE run_id = ?", [run_id]
     )
     when = began_at and f"{began_at:%Y-%m-%d %H:%M}"
-    said = (f"run {run_id}", f"config {config}", when, commit and f"commit {commit[:9]}", host)
-    return escape(", ".join(filter(None, said)))
+    parts = (f"run {run_id}", f"config {config}", when, commit and f"commit {commit[:9]}", host)
+    return escape(", ".join(filter(None, parts)))
 
 
 def _machine(warehouse: "Warehouse", run_id: str) -> EvidenceStep:
     known = {fact.field: fact.texts()[0] for fact in facts(warehouse, [run_id], [run_id])}
-    said = ", ".join(f"{field} {known[field]}" for field in MACHINE if field in known)
-    return EvidenceStep("measured on", None, [said, f"all of it: bench show {shlex.quote(run_id)}"] if said else [])
+    parts = ", ".join(f"{field} {known[field]}" for field in MACHINE if field in known)
+    return EvidenceStep("measured on", None, [parts, f"all of it: bench show {shlex.quote(run_id)}"] if parts else [])
 
 
 def _again(warehouse: "Warehouse", cases: Mapping[str, Sequence[str | None]]) -> EvidenceStep:
     """The commands that measure cases of runs anew, or load again what was imported, and what stands in the way."""
-    said: list[str] = []
+    parts: list[str] = []
     for run_id, case_ids in cases.items():
         announced = [case_id for case_id in case_ids if case_id is not None]
         sources = warehouse.rows(
@@ -267,12 +267,12 @@ def _again(warehouse: "Warehouse", cases: Mapping[str, Sequence[str | None]]) ->
         commands = commands_for(warehouse, run_id, announced)
         ((own,),) = warehouse.rows("SELECT min(command) FROM runs WHERE run_id = ?", [run_id])
         if not isinstance(commands, str):
-            said += map(shlex.join, commands)
-            said += [f"not quite as it was: {why}"] if (why := obstacle(warehouse, run_id)) else []
+            parts += map(shlex.join, commands)
+            parts += [f"not quite as it was: {why}"] if (why := obstacle(warehouse, run_id)) else []
         elif places:
-            said += [
+            parts += [
                 f"bench ingest {shlex.quote(f'{config}:{place}')} {how or ''}".rstrip() for config, place, how in places
             ]
         else:
-            said += [*([commands] if announced else []), *([f"its own command was: {own}"] if own else [])]
-    return EvidenceStep("measure it again", None, list(dict.fromkeys(said)))
+            parts += [*([commands] if announced else []), *([f"its own command was: {own}"] if own else [])]
+    return EvidenceStep("measure it again", None, list(dict.fromkeys(parts)))

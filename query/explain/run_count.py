@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from ... import sql
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, Exit
-from ..resolve import check_values
-from ..tables import KINDS
+from ..filters import build_filter
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -61,16 +59,17 @@ def effects(warehouse: "Warehouse", plan: DetectionGoal, where: Mapping[str, Seq
         UnknownName: A value that no case has; the nearest is named.
         BenchError: Of none of these cases the noise is known; says what to run first. Its exit code is 4.
     """
-    where = {column: list(values) for column, values in (where or {}).items() if values}
-    for column, values in where.items():
-        check_values(warehouse, "runs" if column == "host" else "cells", column, values, KINDS.get(column, column))
-    chosen = "".join(f" AND list_contains(?::VARCHAR[], {column})" for column in where)
+    where = {column: values for column, values in (where or {}).items() if values}
+    hosts = build_filter(warehouse, "runs", {"host": where.get("host", ())})
+    cases = build_filter(warehouse, "cells", {column: values for column, values in where.items() if column != "host"})
     order = ", ".join((*GROUP, *AXES, "case_id"))
-    rows = warehouse.rows(
-        f"FROM {plan.sql} WHERE coalesce(phase, 'steady') = 'steady'{chosen} ORDER BY {order}", list(where.values())
+    found: list[Row] = list(
+        warehouse.dicts(
+            f"FROM {plan.sql} WHERE coalesce(phase, 'steady') = 'steady' AND {hosts.condition} AND {cases.condition}"
+            f" ORDER BY {order}",
+            [*hosts.parameters, *cases.parameters],
+        )
     )
-    columns = sql.views()["detectable_effects"].columns
-    found: list[Row] = [dict(zip(columns, row, strict=True)) for row in rows]
     if "metric" not in where:
         usual = [row for row in found if row["metric"] == USUAL]
         found = usual or [row for row in found if row["better"] is not None] or found

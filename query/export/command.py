@@ -9,7 +9,7 @@ from ...warehouse.console.options import Command, store_option
 from ...warehouse.console.tables import write_rows
 from ...warehouse.errors import BenchError, NothingToShow
 from ...warehouse.store import Store
-from ..command import output_option, say
+from ..command import notify, output_option
 from ..resolve import resolve_runs
 from .runs import Left, read_run
 from .targets import TARGETS, text
@@ -67,7 +67,7 @@ def export(
         else:
             _write_document(warehouse, runs, target, metric, output, left)
     for sentence in left.sentences():
-        say(f"no place in {target}: {sentence}")
+        notify(f"no place in {target}: {sentence}")
 
 
 def _write_document(

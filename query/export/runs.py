@@ -136,7 +136,7 @@ NOT_JUDGED = dict.fromkeys(("status", "failed", "reason", "message", "exit_code"
 def _rows(warehouse: "Warehouse", view: str, run_id: str, order: str = "ALL") -> list[dict[str, Any]]:
     found = ask(warehouse, f"SELECT * FROM {view} WHERE run_id = ? ORDER BY {order}", [run_id])
     assert found is not None, "a SELECT gives rows"
-    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+    return list(found.dicts())
 
 
 def _case(row: dict[str, Any]) -> ExportedCase:
@@ -157,14 +157,14 @@ def _name(cases: Sequence[ExportedCase], places: Collection[str]) -> None:
             case.label = label(case, (), ())
 
 
-def label(case: ExportedCase, places: Collection[str], told: Collection[str]) -> str:
+def label(case: ExportedCase, places: Collection[str], shared: Collection[str]) -> str:
     """A case's name, with those axes in brackets that neither its words tell already nor the format keeps elsewhere.
 
     It depends on the case alone, so that it is the same in every run: resnet50[backend=inductor,batch_size=8].
     """
     axes = {axis: value for axis, value in case.axes.items() if axis not in places} | case.parameters
-    said = [f"{axis}={text}" for axis, value in axes.items() if (text := text_of(value)) not in told]
-    return f"{case.name}[{','.join(said)}]" if said else case.name
+    axes_text = [f"{axis}={text}" for axis, value in axes.items() if (text := text_of(value)) not in shared]
+    return f"{case.name}[{','.join(axes_text)}]" if axes_text else case.name
 
 
 def text_of(value: Any) -> str:

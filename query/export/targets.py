@@ -51,10 +51,10 @@ def pytest_benchmark(runs: Sequence[Exported], metric: str, left: Left) -> tuple
                 counts[name] = round(count.values[0])
         stats = _stats(series) if series else _assumed(given)
         total = {"total": given.pop("sum")} if "sum" in given else {}
-        said = {axis: value for axis, value in case.axes.items() if axis != "suite"} | case.parameters
+        values = {axis: value for axis, value in case.axes.items() if axis != "suite"} | case.parameters
         records.append({
             "group": case.axes.get("suite"), "name": case.label.rpartition("::")[2] or case.label, "fullname": case.label,
-            "params": said or None, "param": None, "extra_info": _medians(case, left), "options": {},
+            "params": values or None, "param": None, "extra_info": _medians(case, left), "options": {},
             "stats": stats | given | total | counts,
         })  # fmt: skip
     system, _, release = (facts["os"] or "").partition(" ")
@@ -179,7 +179,7 @@ def hyperfine(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, A
             continue
         memory = case.series.pop(("rss", "peak", None), None) or case.series.pop(("rss", "peak", "steady"), None)
         stats: dict[str, Any] = _stats(series) | ({} if len(series.values) > 1 else {"stddev": None})
-        said = {key: text_of(value) for key, value in (case.axes | case.parameters).items()}
+        values = {key: text_of(value) for key, value in (case.axes | case.parameters).items()}
         times = {
             name: case.aggregates(f"{name}_time", ["mean"]).get("mean", math.nan) / NS for name in ("user", "system")
         }
@@ -189,7 +189,7 @@ def hyperfine(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, A
             **{name: None if math.isnan(value) else value for name, value in times.items()},
             "times": stats["data"], **({"memory_usage_byte": [round(value) for value in memory.values]} if memory else {}),
             "exit_codes": [(case.exit_code or 1) if case.failed else 0] * len(series.values),
-            **({"parameters": said} if said else {}),
+            **({"parameters": values} if values else {}),
         })  # fmt: skip
         count_rest(case, left)
     return len(results), {"results": results}
@@ -251,7 +251,7 @@ def test_infra(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, 
             "name": facts["host"], "type": None, "cpu_info": facts["cpu"], "cpu_count": facts["logical_cores"],
             "gpu_info": next(iter(facts["gpus"] or ()), None),
         }  # fmt: skip
-        said = {
+        of_run = {
             "timestamp": round(run.began.timestamp()), "schema_version": "v3", "name": facts["config"], "repo": "",
             "head_branch": facts["git_branch"] or "", "head_sha": facts["git_commit"] or "", "workflow_id": 0,
             "run_attempt": 0, "job_id": 0, "runners": [runner],
@@ -263,7 +263,7 @@ def test_infra(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, 
                 series, name = case.series.pop(key), "_".join(filter(None, key[:2]))
                 values = {"benchmark_values": series.values, "target_value": None}
                 records.append(
-                    {**said, **about, "metric": {"name": f"{name}({series.unit})" if series.unit else name, **values}}
+                    {**of_run, **about, "metric": {"name": f"{name}({series.unit})" if series.unit else name, **values}}
                 )
             count_rest(case, left)
     return len(records), records

@@ -12,7 +12,7 @@ from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
 from ...warehouse.console.tables import write_rows
 from ...warehouse.store import Store
-from ..command import backends_option, models_option, output_option, say, suites_option
+from ..command import backends_option, models_option, notify, output_option, suites_option
 from ..comparison.render import metric
 from ..higher_rooms import higher_rooms
 from .regressions import (
@@ -122,7 +122,7 @@ def regressions(
             commands = list(_confirming(warehouse, doubtful(rows)))
         for turn in range(confirm):
             for run_id, command in commands:
-                say(f"looks worse, measuring again ({turn + 1} of {confirm}): {shlex.join(command)}")
+                notify(f"looks worse, measuring again ({turn + 1} of {confirm}): {shlex.join(command)}")
                 measure_again(command, run_id, higher_rooms().measure_again)
     with Warehouse.open(store) as warehouse:
         judged, rows = look(warehouse, names)
@@ -130,9 +130,9 @@ def regressions(
         if fmt in ("table", "markdown"):
             write_rows(*render(shown), fmt, output)
             for sentence in sentences(warehouse, rows, judged):
-                say(sentence)
+                notify(sentence)
             if not confirm and any(row["verdict"] == "SUSPECTED" for row in rows):
-                say("SUSPECTED is the word of one run; let another confirm it with: bench regressions --confirm")
+                notify("SUSPECTED is the word of one run; let another confirm it with: bench regressions --confirm")
         else:
             write_rows(COLUMNS, [list(row.values()) for row in shown], fmt, output)
     return exit_code(rows)
@@ -147,7 +147,7 @@ def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[s
     for run_id, case_ids in suspects.items():
         commands = obstacle(warehouse, run_id) or commands_for(warehouse, run_id, case_ids)
         if isinstance(commands, str):
-            say(f"cannot measure {counted(len(case_ids), 'case')} of run {run_id[:13]} again: {commands}")
+            notify(f"cannot measure {counted(len(case_ids), 'case')} of run {run_id[:13]} again: {commands}")
         else:
             yield from ((run_id, command) for command in commands)
 
@@ -188,10 +188,10 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     """What a table cannot say: how much was judged, why some was not, what else may be behind it, and what to do next."""
     tested = [row for row in rows if row["p"] is not None]
     counts = Counter(row["verdict"] for row in rows)
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     runs = f"run{'s' if len(judged) > 1 else ''} {', '.join(run_id[:13] for run_id in judged)}"
     compared = f"{counted(len(tested), 'comparison')} of {runs} with runs before"
-    yield f"{compared}: {said or 'nothing measured has a better and a worse'}"
+    yield f"{compared}: {listed or 'nothing measured has a better and a worse'}"
     unjudged = Counter(row["reason"] for row in rows if row["verdict"] == "UNSURE" and row["p"] is None)
     yield from (f"{count} not judged: {reason}" for reason, count in unjudged.most_common())
     failing = [row for row in rows if row["verdict"] in FAILING]

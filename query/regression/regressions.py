@@ -9,7 +9,7 @@ from ... import sql
 from ...warehouse.errors import Exit, UnknownName
 from ..ask import ask
 from ..comparison.environments import EnvironmentField, differences
-from ..resolve import resolve_run
+from ..resolve import COLUMN_LABELS, resolve_run
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -18,7 +18,6 @@ VERDICTS = ("REGRESSED", "SUSPECTED", "FLAGGED", "LOST", "BORDERLINE", "IMPROVED
 FAILING = ("REGRESSED", "SUSPECTED", "FLAGGED")
 COLUMNS = tuple(sql.views()["regression_findings"].columns)
 AXES = ("suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters")
-KINDS = {"name": "model"}  # what people call a column
 
 Row = Mapping[str, Any]
 
@@ -76,7 +75,7 @@ def judge(warehouse: "Warehouse", runs: Sequence[str], rule: RegressionRule, lim
     query = f"FROM regression_findings($judged::VARCHAR[], {', '.join(f'{name} := ${name}' for name in arguments)})"
     answer = ask(warehouse, query, {"judged": list(runs), **arguments})
     assert answer is not None, "a SELECT gives rows"
-    return sorted((dict(zip(answer.columns, row, strict=True)) for row in answer.rows), key=_severity)
+    return sorted(answer.dicts(), key=_severity)
 
 
 def _severity(row: Row) -> tuple[Any, ...]:
@@ -96,7 +95,9 @@ def choose(rows: Sequence[Row], where: Mapping[str, Sequence[str]]) -> list[Row]
         known = {str(row[column]) for row in rows if row[column] is not None}
         for value in values:
             if value not in known:
-                raise UnknownName(KINDS.get(column, column), value, sorted(known), where="the runs under judgement")
+                raise UnknownName(
+                    COLUMN_LABELS.get(column, column), value, sorted(known), where="the runs under judgement"
+                )
         rows = [row for row in rows if not values or str(row[column]) in values]
     return list(rows)
 

@@ -41,11 +41,11 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
     Returns:
         The command, word by word, beginning with `bench`; or, as a sentence, why there is none.
     """
-    ((source, config, said, settings),) = warehouse.rows(
+    ((source, config, command, settings),) = warehouse.rows(
         "SELECT source, config, coalesce(command, ''), settings FROM runs WHERE run_id = ? ORDER BY ALL LIMIT 1",
         [run_id],
     )
-    words = shlex.split(said)
+    words = shlex.split(command)
     if source != "measure" or "models" not in words:
         return f"run {run_id[:13]} was not made by bench measure models ({source}): only its own tool can repeat it"
     rows = warehouse.rows(
@@ -55,7 +55,7 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
     if not rows:
         return f"run {run_id[:13]} announced no such case"
     if files := {suite for suite, *_ in rows if str(suite).endswith(".py")}:
-        return f"the models are in a file, {min(files)}: only the command that measured them says where: {said}"
+        return f"the models are in a file, {min(files)}: only the command that measured them says where: {command}"
     command = ["bench", "measure", "models"]
     for index, option in enumerate(OPTIONS.values()):
         command += _option(option, [row[index] for row in rows])

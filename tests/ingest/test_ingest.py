@@ -9,7 +9,7 @@ from pathlib import Path
 
 import bench
 import pytest
-from bench.ingest.plan import Said
+from bench.ingest.plan import SourceOptions
 from bench.ingest.run import IngestReport, Line, ingest
 from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.log import EventLog
@@ -164,7 +164,7 @@ def test_rejects_are_kept(load: Load, rows: Rows, tmp_path: Path) -> None:
 
 def test_tags_and_config_name_the_run(load: Load, rows: Rows, profile: Path) -> None:
     """--config and --tag are written with the run."""
-    load(profile, said=Said(config="fused"), tags={"gpu": "h200"})
+    load(profile, sources=SourceOptions(config="fused"), tags={"gpu": "h200"})
 
     assert rows("SELECT config, tags FROM runs") == [("fused", '{"gpu": "h200"}')]
 
@@ -234,7 +234,7 @@ def test_links_out_of_the_folder_and_special_files_are_not_followed(load: Load, 
 def test_a_forced_format_must_exist(load: Load, profile: Path) -> None:
     """--format names the nearest."""
     with pytest.raises(UnknownName, match="'scheduler'"):
-        load(profile, said=Said(format="schedule"))
+        load(profile, sources=SourceOptions(format="schedule"))
 
 
 def test_names_with_patterns_are_names(load: Load, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

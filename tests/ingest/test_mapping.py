@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bench.ingest.command import ingest as command
-from bench.ingest.plan import Said
+from bench.ingest.plan import SourceOptions
 from bench.ingest.run import IngestReport
 from bench.ingest.user_formats.mapped import Mapped
 from bench.ingest.user_formats.mapping import FIELDS, parse_mapping
@@ -327,7 +327,7 @@ def test_what_is_no_table_says_so(tmp_path: Path, content: Any, reason: str) -> 
 
 def ingest(load: Any, path: Path, *maps: str) -> IngestReport:
     """Load a file by a mapping."""
-    report: IngestReport = load(path, said=Said(own=Mapped(parse_mapping(maps))))
+    report: IngestReport = load(path, sources=SourceOptions(own=Mapped(parse_mapping(maps))))
     return report
 
 

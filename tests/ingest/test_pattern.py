@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench.ingest.command import ingest as command
-from bench.ingest.plan import Said
+from bench.ingest.plan import SourceOptions
 from bench.ingest.run import IngestReport
 from bench.ingest.user_formats import pattern as module
 from bench.ingest.user_formats.pattern import Pattern
@@ -143,7 +143,7 @@ def test_any_text_is_a_pattern_or_an_error(text: str) -> None:
 
 def ingest(load: Callable[..., IngestReport], path: Path, pattern: str = TOOK, *maps: str) -> IngestReport:
     """Load a file by a pattern."""
-    return load(path, said=Said(own=Pattern(pattern, maps)))
+    return load(path, sources=SourceOptions(own=Pattern(pattern, maps)))
 
 
 def test_a_log_that_grew(load: Callable[..., IngestReport], rows: Rows, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_logs_that_begin_alike_are_runs_of_their_own(
     """Every process says "starting" first."""
     lay(tmp_path, {f"{name}.log": f"starting\nx took {i} s\n" for i, name in enumerate(("x/a", "x/b", "y/a"))})
     ingest(load, tmp_path / "x")
-    load(f"x:{tmp_path / 'y'}", said=Said(own=Pattern(TOOK, [])))
+    load(f"x:{tmp_path / 'y'}", sources=SourceOptions(own=Pattern(TOOK, [])))
     assert rows("SELECT config, count(DISTINCT run_id) FROM runs JOIN timings USING (run_id) GROUP BY 1") == [("x", 3)]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.query.command import say
+from bench.query.command import notify
 from bench.query.comparison.speedups import render
 from bench.query.resolve import resolve_run
 from bench.warehouse.database import Warehouse
@@ -209,6 +209,6 @@ def test_a_wrong_answer_shows_no_speedup() -> None:
 
 def test_what_is_said_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """A config may be called anything."""
-    say("run of \n\x1b[31mred: geomean 2.00x")
+    notify("run of \n\x1b[31mred: geomean 2.00x")
 
     assert capsys.readouterr().err == "run of \\n\\x1b[31mred: geomean 2.00x\n"

@@ -68,7 +68,7 @@ def test_runs_that_repeat_each_other_are_compared_alone() -> None:
     warehouse = built(*(run(f"a{i}", "a", started_at=i, **CLEAN) for i in range(4)))
     said: list[str] = []
 
-    assert sides(warehouse, "latest~1", "latest", say=said.append) == [("a2",), ("a3",)]
+    assert sides(warehouse, "latest~1", "latest", notify=said.append) == [("a2",), ("a3",)]
     assert said == [
         "latest~1 and latest repeat each other (same config, same commit): only the runs named are compared"
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bench import sql
 from bench.cli import cli
-from bench.query.cost.command import told
+from bench.query.cost.command import format_estimate
 from bench.query.cost.model import CostModel, FittedParameter
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
@@ -157,7 +157,7 @@ def test_what_is_recorded_can_be_selected_and_has_history(store: Store, bench: B
 )
 def test_an_estimate_is_told_to_two_digits_of_its_doubt(estimate: FittedParameter | None, text: str | None) -> None:
     """No more digits than it deserves."""
-    assert told(estimate, "ms") == text
+    assert format_estimate(estimate, "ms") == text
 
 
 def test_a_model_of_nothing_is_a_row_all_the_same() -> None:

@@ -4,7 +4,7 @@ import datetime
 import math
 
 import pytest
-from bench.query.document import Document, Section, Table, TableColumn, plain
+from bench.query.document import Document, Section, Table, TableColumn, markdown_text
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,7 +80,7 @@ def test_no_comment_is_longer_than_its_limit(first: int, second: int, limit: int
 @given(st.text(max_size=40))
 def test_a_name_is_no_markup(name: str) -> None:
     """No tag, no fence, no new line, no mention: nothing of a name is more than text, and a table keeps its columns."""
-    text = plain(name)
+    text = markdown_text(name)
     table = document(
         Section(key="k", title="k", tables=[Table([TableColumn("a"), TableColumn("b")], [[name, name]])])
     ).markdown()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from bench.cli import cli
 from bench.query.explain.explain import explain_case, explain_geomean
-from bench.query.explain.pasteable_sql import fill, paste
+from bench.query.pasteable_sql import fill, paste
 from bench.warehouse import events
 from bench.warehouse.console.numbers import amount, ratio
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from bench import sql
-from bench.warehouse.events import ArchivedRun, Metric, Outcome
+from bench.warehouse.events import ArchivedRun, Instant, Metric, Outcome
 
 from ..builders import Builder, case, chunk, outcome, run, source, timing
 
@@ -42,9 +42,9 @@ def test_run_times(warehouse: Builder) -> None:
 
 def test_archived(warehouse: Builder) -> None:
     """A run is archived while it is in another store only, and belongs to the last store that it was moved to."""
-    warehouse.add(run("back", "c"), ArchivedRun(run_id="back", config="c", archive="old", archived_at=1))
-    warehouse.add(ArchivedRun(run_id="gone", config="c", archive="old", archived_at=1))
-    warehouse.add(ArchivedRun(run_id="gone", config="c", archive="new", archived_at=2))
+    warehouse.add(run("back", "c"), ArchivedRun(run_id="back", config="c", archive="old", archived_at=Instant(1)))
+    warehouse.add(ArchivedRun(run_id="gone", config="c", archive="old", archived_at=Instant(1)))
+    warehouse.add(ArchivedRun(run_id="gone", config="c", archive="new", archived_at=Instant(2)))
 
     assert warehouse.rows("SELECT run_id, archive, epoch_us(archived_at) FROM _archived") == [("gone", "new", 2)]
 
@@ -172,7 +172,7 @@ def test_workload_times(warehouse: Builder) -> None:
 def test_workload_times_of_a_run_that_noted_no_case(warehouse: Builder) -> None:
     """Every work takes an equal share of the run."""
     warehouse.add(run(started_at=HOUR), case("one"), case("two"))
-    warehouse.add(Outcome(run_id="run", case_id=None, status="ok", recorded_at=HOUR + 10_000_000))
+    warehouse.add(Outcome(run_id="run", case_id=None, status="ok", recorded_at=Instant(HOUR + 10_000_000)))
 
     assert warehouse.rows("SELECT seconds FROM _workload_times") == [(5.0,), (5.0,)]
 

@@ -173,3 +173,30 @@ def test_compile_time_and_memory_are_means_over_what_passes(warehouse: Builder) 
     assert warehouse.rows("SELECT backend, mean_ratio, n FROM memory_compression") == [("inductor", 1.5, 1)]
     query = "SELECT source, peak_bytes FROM peak_memory WHERE backend = 'eager' ORDER BY 1"
     assert warehouse.rows(query) == [("cuda_allocated", 30), ("rss", 100)]
+
+
+@pytest.fixture
+def sizes() -> Builder:
+    """A model at three sizes, one of which failed, and with another parameter at one."""
+    built = Builder().add(run())
+    for batch, length, speedup, status, parameters in (
+        (1, 16, 1.0, "ok", None), (8, 16, 3.0, "ok", None), (8, 32, 2.0, "ok", None),
+        (64, 32, 9.0, "OOM", None), (1, 16, 5.0, "ok", {"dynamic": True}),
+    ):  # fmt: skip
+        it = case(
+            "m", backend="inductor", batch_size=batch, sequence_length=length, parameters=parameters, source_id="file"
+        )
+        built.add(it, outcome(it, status), metric(it, "speedup", speedup, unit="ratio"))
+    return built
+
+
+def test_mean_median_and_variance_are_over_the_sizes_that_pass(sizes: Builder) -> None:
+    """With the worst and the best size by name; other parameters are another row, one size has no variance."""
+    query = (
+        "SELECT n, mean, median, variance, slowest, slowest_at, fastest, fastest_at FROM shape_speedups ORDER BY n DESC"
+    )
+
+    assert sizes.rows(query) == [
+        (3, 2.0, 2.0, 1.0, "1 x 16", 1.0, "8 x 16", 3.0),
+        (1, 5.0, 5.0, None, "1 x 16", 5.0, "1 x 16", 5.0),
+    ]

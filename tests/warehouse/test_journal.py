@@ -340,7 +340,7 @@ def test_lists_of_very_many_lengths_cost_no_memory(tmp_path: Path) -> None:
     """The packers of 20,000 shapes are not all kept."""
     opened = Journal(tmp_path / "a.journal", HEADER)
     for count in range(20_000):
-        opened.struct(journal.KINDS[ScheduleChunk], 2, (count,))
+        opened.struct(journal.KIND_OF_EVENT[ScheduleChunk], 2, (count,))
     opened.close()
 
     assert len(opened._structs) <= 10_001

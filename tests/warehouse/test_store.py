@@ -65,11 +65,11 @@ def test_one_loader_at_a_time(tmp_path: Path) -> None:
         pass
     said: list[str] = []
 
-    def say(sentence: str) -> None:
+    def notify(sentence: str) -> None:
         said.append(sentence)
         holder.kill()
 
-    with store.lock(say=say):
+    with store.lock(notify=notify):
         assert (store.root / "lock").read_text() == str(os.getpid())
     holder.wait()
     holder.stdout.close()

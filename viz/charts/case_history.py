@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...query.change.changepoints import ChangePoint, change_points, shortest
+from ...query.pasteable_sql import list_literal
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
-from ..data import Row, all_configs, build_filter, lookup_command, read_rows, select, texts
+from ..data import Row, all_configs, filter_sql, lookup_command, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import Level
 from ..marks.run_axis import RunAxis, began, days_of
@@ -45,7 +46,7 @@ def draw(
         UnknownName: `series` holds no such value, or these cases no such metric.
         NothingToShow: Nothing was measured of these cases.
     """
-    of_cases = f"coalesce(phase, 'steady') = 'steady' AND {build_filter(warehouse, 'series', where)}"
+    of_cases = f"coalesce(phase, 'steady') = 'steady' AND {filter_sql(warehouse, 'series', where)}"
     known = [name for (name,) in warehouse.rows(f"SELECT DISTINCT metric FROM series WHERE {of_cases} ORDER BY metric")]
     if not known:
         raise NothingToShow("nothing was measured of these cases. See how they ended: bench cases")
@@ -58,7 +59,7 @@ def draw(
         "config, suite, name, mode, device, dtype, batch_size, sequence_length, parameters, backend, metric,"
         " phase, unit, position, run_id, began_at, git_commit, n, value, low, high, case_id",
         "series",
-        f"list_contains({texts(metrics)}, metric)",
+        f"list_contains({list_literal(metrics)}, metric)",
         of_cases,
         qualify=f"row_number() OVER (PARTITION BY {series} ORDER BY position DESC) <= {last:d}" if last else "",
         order=f"{', '.join(CASE)}, metric, unit, backend, config, case_id, position",
@@ -94,7 +95,7 @@ def draw(
         all_configs=all_configs(warehouse),
         wanted_size=size,
     )
-    told = _told(changes, lines, axis, several=len(kept) > 1)
+    sentences = _describe_changes(changes, lines, axis, several=len(kept) > 1)
     drawn = [row for line in lines.values() for row in line]
     return compose(
         NAME,
@@ -103,7 +104,7 @@ def draw(
         facts=[
             *common_values(drawn, ("config", "suite", "mode", "dtype", "device", "backend", "metric")),
             days_of(len(axis.names), drawn),
-            *told,
+            *sentences,
             *(["dotted: runs that did not measure it"] if any(point.stretch for point in points) else []),
         ],
         form=form,
@@ -121,7 +122,7 @@ def draw(
 
 def _runs(warehouse: "Warehouse", rows: Sequence[Row]) -> list[Row]:
     """The runs of the same configs that measured anything between the first and the last drawn, those without the case too."""
-    of_configs = f"list_contains({texts(sorted({row['config'] for row in rows}))}, config)"
+    of_configs = f"list_contains({list_literal(sorted({row['config'] for row in rows}))}, config)"
     query = f"SELECT run_id, config, began_at, git_commit FROM run_summaries WHERE {of_configs} AND samples > 0"
     drawn = {row["run_id"] for row in rows}
     instants = [row["began_at"] for row in rows if row["began_at"]]
@@ -176,7 +177,7 @@ def _levels(line: Sequence[Row], changes: Sequence[ChangePoint], panel: int, ser
     ]
 
 
-def _told(
+def _describe_changes(
     changes: Mapping[tuple[str, str], Sequence[ChangePoint]],
     lines: Mapping[tuple[str, str], Sequence[Row]],
     axis: RunAxis,
@@ -188,16 +189,16 @@ def _told(
     spikes = sum(change.kind == "spike" for found in changes.values() for change in found)
     lasting.sort(key=lambda item: -abs(item[1].magnitude or 0))
     alone = len({whose for _, whose in lines}) == 1  # then it is named above
-    said = []
+    sentences = []
     for (case, whose), change in lasting[:NAMED]:
         called = " · ".join([*([case] if several else []), *([] if alone else [whose])])
         size = "" if change.magnitude is None else f"{change.magnitude:+.1%} "
         where = axis.names[axis.places[lines[case, whose][change.index]["run_id"]]]
-        said.append(f"{called} {size}at {where}".lstrip())
+        sentences.append(f"{called} {size}at {where}".lstrip())
     if not lasting and max(map(len, lines.values())) < shortest():
         return [f"too few runs to find changes: {shortest()} are needed"]
     return [
         f"{counted(len(lasting), 'change')} found" if lasting else "no change found",
-        *said,
+        *sentences,
         *([counted(spikes, "spike")] if spikes else []),
     ]

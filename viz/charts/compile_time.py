@@ -8,7 +8,7 @@ import click
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, all_configs, build_filter, ends_of, lookup_command, read_rows, select
+from ..data import Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select
 from ..marks.bars import Bar, Bars
 from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
 from ..output.figure import Figure, compose
@@ -54,7 +54,7 @@ def draw(
         "backend": backends,
         "name": models,
     }
-    condition = build_filter(warehouse, "case_summaries", where)
+    condition = filter_sql(warehouse, "case_summaries", where)
     columns = f"config, {', '.join(CASE)}, backend, compile_ns, status, reason, run_id, case_id"
     cases = _cases(condition)
     sql = ends_of(cases, "max(compile_ns)", columns, highest=None if all_cases else top)

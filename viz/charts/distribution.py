@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
+from ...query.pasteable_sql import text_literal
 from ...query.resolve import resolve_run
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import BenchError, NothingToShow
-from ..data import Row, all_configs, build_filter, read_rows, text
+from ..data import Row, all_configs, filter_sql, read_rows
 from ..marks.ecdf import Ecdf, EcdfPoint, Summary
 from ..options import Backends, Models, Option, Size, Suites, Title
 from ..output.figure import Figure, compose
@@ -49,12 +50,12 @@ def draw(
     runs = {resolve_run(warehouse, side): side for side in sides}
     if len(runs) < len(sides):
         raise BenchError("two of the sides are the same run. List runs with: bench runs")
-    chosen = ", ".join(f"({text(run)}, {text(side)})" for run, side in runs.items())
-    where = build_filter(warehouse, "cells", {"suite": suites, "backend": backends, "name": models})
+    chosen = ", ".join(f"({text_literal(run)}, {text_literal(side)})" for run, side in runs.items())
+    where = filter_sql(warehouse, "cells", {"suite": suites, "backend": backends, "name": models})
     cells = f"""SELECT side, cell.*
   FROM cells AS cell
   JOIN (VALUES {chosen}) AS sides(run_id, side) USING (run_id)
-  WHERE metric = {text(metric)} AND coalesce(phase, 'steady') = 'steady' AND {where}"""
+  WHERE metric = {text_literal(metric)} AND coalesce(phase, 'steady') = 'steady' AND {where}"""
     works = warehouse.rows(
         f"SELECT work_hash FROM ({cells}) GROUP BY work_hash ORDER BY count(DISTINCT side) DESC, min(name), work_hash"
     )
@@ -62,7 +63,7 @@ def draw(
         raise NothingToShow(
             f"no side measured {metric} of such a case. See what they measured: bench cases --runs {sides[0]}"
         )
-    work = text(str(works[0][0]))
+    work = text_literal(str(works[0][0]))
     sql = _sql(cells, metric, work)
     rows = read_rows(warehouse, sql)
     if not rows:
@@ -82,7 +83,7 @@ def draw(
                 low=row["median_low"],
                 high=row["median_high"],
                 n=row["n"],
-                text=_said(row),
+                text=_describe(row),
             )
             for name, row in reversed(first.items())
         ],
@@ -99,7 +100,7 @@ def draw(
         default_title=f"Samples of {rows[0]['name']}",
         facts=[
             *common_values(rows, ("suite", "mode", "dtype", "device", "backend")),
-            *(f"{shorten(name, 28)} {_said(row)}" for name, row in reversed(first.items()) if len(first) <= TOLD),
+            *(f"{shorten(name, 28)} {_describe(row)}" for name, row in reversed(first.items()) if len(first) <= TOLD),
             f"{len(rows):,} of {counted(total, 'sample')} drawn" if len(rows) < total else f"all {counted(total, 'sample')}",
         ],
         form=form,
@@ -121,10 +122,10 @@ def _sql(cells: str, metric: str, work: str) -> str:
 ),
 samples AS (
   SELECT run_id, case_id, duration_ns / loops AS value FROM timings
-  WHERE metric = {text(metric)} AND phase = 'steady' AND loops > 0
+  WHERE metric = {text_literal(metric)} AND phase = 'steady' AND loops > 0
   UNION ALL
   SELECT run_id, case_id, value FROM metrics
-  WHERE metric = {text(metric)} AND coalesce(phase, 'steady') = 'steady' AND statistic IS NULL
+  WHERE metric = {text_literal(metric)} AND coalesce(phase, 'steady') = 'steady' AND statistic IS NULL
 ),
 placed AS (
   SELECT *, row_number() OVER (PARTITION BY run_id, case_id ORDER BY value) AS place
@@ -137,7 +138,7 @@ WHERE place IN (1, cell.n) OR place % greatest(1, cell.n // {MOST}) = 0
 ORDER BY side, backend, case_id, place"""
 
 
-def _said(row: Row) -> str:
+def _describe(row: Row) -> str:
     """The median with its doubt."""
     middle = amount(row["median"], row["unit"])
     if row["median_low"] is None:

@@ -8,7 +8,7 @@ import click
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
-from ..data import Row, all_configs, build_filter, read_rows, select
+from ..data import Row, all_configs, filter_sql, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..marks.run_axis import RunAxis, began, days_of
 from ..options import Backends, Configs, Models, Option, Size, Suites, Title
@@ -82,7 +82,7 @@ def draw(
         "config, suite, mode, dtype, device, backend, position, run_id, began_at, git_commit, ran, speedup,"
         " low, high, n, passing, total, 100.0::DOUBLE * passing / total AS pass_percent, mean_seconds, mean_ratio",
         macro,
-        build_filter(warehouse, macro, where),
+        filter_sql(warehouse, macro, where),
         order="suite, mode, dtype, device, backend, config, position",
     )
     rows = read_rows(warehouse, sql)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
+from ...query.pasteable_sql import number_literal
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from .. import step_filter
-from ..data import all_configs, number, read_rows, select
+from ..data import all_configs, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..options import Option, Size, Title
 from ..output.figure import Figure, compose
@@ -65,7 +66,7 @@ def draw(
     )
     counts = step_filter.count_lines(warehouse, steps)
     wanted = sorted(set(targets or TARGETS))
-    groups_of = f"targets := {wanted}, tolerance := {number(float(tolerance))}, least := {LEAST}"
+    groups_of = f"targets := {wanted}, tolerance := {number_literal(float(tolerance))}, least := {LEAST}"
     sql = select(
         "config, target_tokens, batch_size, n, mean_ms, sd_ms, mean_tokens",
         f"latency_vs_batch({groups_of}, {steps.arguments()})",

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from ...query.pasteable_sql import text_literal
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import NothingToShow
-from ..data import Row, build_filter, read_rows, select, text
+from ..data import Row, filter_sql, read_rows, select
 from ..marks.stacked_bars import Stack, Stacks
 from ..options import Configs, Models, Option, Runs, Size, Title
 from ..output.figure import Figure, compose
@@ -57,7 +58,7 @@ def draw(
         "name": models,
         "source": sources,
     }
-    condition = build_filter(warehouse, "line_memory", where)
+    condition = filter_sql(warehouse, "line_memory", where)
     key = ", ".join(ONE)
     traces = warehouse.rows(
         f"SELECT {key}, any_value(name), min(start_bytes), count(*) FROM line_memory"
@@ -134,7 +135,7 @@ def _left_out(traces: int) -> list[str]:
 
 
 def _literal(value: Any) -> str:
-    return "NULL" if value is None else text(value) if isinstance(value, str) else str(int(value))
+    return "NULL" if value is None else text_literal(value) if isinstance(value, str) else str(int(value))
 
 
 def _labels(rows: Sequence[Row]) -> list[str]:
@@ -153,12 +154,12 @@ def _stack(row: Row, label: str, base: int, unit: DisplayUnit) -> Stack:
     start, peak, end = (row[f"{when}_bytes"] - base for when in ("start", "peak", "end"))
     kept = max(0, end - start)
     grown, transient = row["growth_bytes"], row["transient_bytes"]
-    told = [f"{format_number(grown / unit.size)} {unit.name}".replace("-", "−")] if grown else []
-    told += [f"{format_number(transient / unit.size)} {unit.name} transient"] if transient else []
+    parts = [f"{format_number(grown / unit.size)} {unit.name}".replace("-", "−")] if grown else []
+    parts += [f"{format_number(transient / unit.size)} {unit.name} transient"] if transient else []
     return Stack(
         row=label,
         parts=(max(0, start), kept, max(0, peak - max(0, start) - kept)),
-        text=", ".join(told),
+        text=", ".join(parts),
         tips=(
             row["hits"], _size(row["start_bytes"]), _size(row["peak_bytes"]), _size(row["end_bytes"]),
             _size(transient), _size(grown), row["function"],

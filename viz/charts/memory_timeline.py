@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
+from ...query.pasteable_sql import number_literal
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import all_configs, build_filter, number, read_rows
+from ..data import all_configs, filter_sql, read_rows
 from ..marks.lines import Lines, Panel, Point
 from ..options import Backends, Configs, Models, Option, Runs, Size, Title
 from ..output.figure import Figure, compose
@@ -49,9 +50,9 @@ def draw(
         NothingToShow: No memory was recorded with its time.
     """
     chosen = {"run_id": runs or newest_runs(warehouse, "memory_samples"), "config": configs, "source": sources}
-    condition = build_filter(warehouse, READINGS, chosen)
+    condition = filter_sql(warehouse, READINGS, chosen)
     cases = "(SELECT DISTINCT ON (run_id, case_id) run_id, case_id, name, backend FROM cases ORDER BY run_id, case_id, name)"
-    of_case = build_filter(warehouse, cases, {"name": models, "backend": backends})
+    of_case = filter_sql(warehouse, cases, {"name": models, "backend": backends})
     readings = f"""SELECT reading.*, name, backend, epoch_us(recorded_at) / 1e6::DOUBLE AS at_s
   FROM (SELECT * FROM {READINGS} WHERE {condition}) AS reading
   LEFT JOIN {cases} AS own USING (run_id, case_id)
@@ -66,7 +67,7 @@ def draw(
     if statistic is None:
         raise NothingToShow("no memory was recorded with its time. Measure some with: bench measure models")
     count, timed, span = totals[statistic]
-    interval = number(interval_of(span, timed) if statistic == "reading" and timed > FEW else 1e-3)
+    interval = number_literal(interval_of(span, timed) if statistic == "reading" and timed > FEW else 1e-3)
     sql = f"""WITH readings AS (
   {readings}
 ),

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from ...query.comparison.sides import Side, find_sides
+from ...query.pasteable_sql import list_literal, text_literal
 from ...warehouse.console.numbers import amount, counted, ratio
 from ...warehouse.errors import NothingToShow, UnknownName
-from ..data import Row, all_configs, build_filter, ends_of, read_rows, select, text, texts
+from ..data import Row, all_configs, ends_of, filter_sql, read_rows, select
 from ..marks.bars import Bar, Bars
 from ..options import Backends, Models, Option, Size, Suites, Title
 from ..output.figure import Figure, compose
@@ -53,20 +54,20 @@ def draw(
         NothingToShow: No case was measured by either side.
     """
     notes: list[str] = []
-    sides = find_sides(warehouse, base, candidate, say=notes.append)
-    macro = f"comparisons({texts(sides[0].runs)}, {texts(sides[1].runs)}, margin := {margin!r}::DOUBLE)"
+    sides = find_sides(warehouse, base, candidate, notify=notes.append)
+    macro = f"comparisons({list_literal(sides[0].runs)}, {list_literal(sides[1].runs)}, margin := {margin!r}::DOUBLE)"
     measured = f"SELECT DISTINCT metric FROM {macro} WHERE metric IS NOT NULL ORDER BY 1"
     known = [name for (name,) in warehouse.rows(measured)]
     if not known:
         raise NothingToShow("neither side measured anything that can be compared. See what they are: bench runs")
     if metric not in known:
         raise UnknownName("metric", metric, known, where="what both sides measured")
-    where = build_filter(warehouse, macro, {"suite": suites, "backend": backends, "name": models})
+    where = filter_sql(warehouse, macro, {"suite": suites, "backend": backends, "name": models})
     cases = select(
         "* REPLACE (coalesce(case_id, name, metric) AS work_hash), NULL AS config, NULL AS run_id,"
         " CASE WHEN better = 'lower' THEN -difference ELSE difference END AS gain",
         macro,
-        f"metric = {text(metric)}",
+        f"metric = {text_literal(metric)}",
         WARM,
         where,
     )
@@ -118,10 +119,10 @@ def draw(
 
 
 def _bar(row: Row, case: str, by: str) -> Bar:
-    said = ratio(row["ratio"], row["low"], row["high"]) or ""
+    change = ratio(row["ratio"], row["low"], row["high"]) or ""
     if by == "difference" and row["difference"] is not None:
         sign = "+" if row["difference"] > 0 else "-" if row["difference"] < 0 else ""
-        said = f"{sign}{amount(abs(row['difference']), row['unit'])} · {said}".removesuffix(" · ")
+        change = f"{sign}{amount(abs(row['difference']), row['unit'])} · {change}".removesuffix(" · ")
     low, high = _interval(row) if by == "difference" else (row["low"], row["high"])
     return Bar(
         row=case,
@@ -131,7 +132,7 @@ def _bar(row: Row, case: str, by: str) -> Bar:
         high=high,
         sure=row["verdict"] in SURE,
         note=_note(row),
-        text=said,
+        text=change,
         tips=(
             amount(row["base_value"], row["unit"]), amount(row["candidate_value"], row["unit"]), row["verdict"], row["reason"],
         ),

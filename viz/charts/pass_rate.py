@@ -7,7 +7,7 @@ import click
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, build_filter, lookup_command, read_rows
+from ..data import Row, filter_sql, lookup_command, read_rows
 from ..marks.heatmap import HeatCell, HeatMap, State
 from ..marks.run_axis import RunAxis, began, days_of
 from ..options import Backends, Configs, Models, Option, Size, Suites, Title
@@ -60,7 +60,7 @@ def draw(
         NothingToShow: No run judged any case.
     """
     where = {"config": configs, "suite": suites, "backend": backends, "name": models}
-    condition = build_filter(warehouse, "case_summaries", where)
+    condition = filter_sql(warehouse, "case_summaries", where)
     cases = f"""WITH cases AS (
   SELECT *, dense_rank() OVER (PARTITION BY config ORDER BY began_at DESC NULLS LAST, run_id DESC) AS age
   FROM case_summaries

@@ -22,7 +22,7 @@ from ..style.units import DisplayUnit, choose_unit, format_number
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-KINDS = ("points", "line", "bars")
+MARKS = ("points", "line", "bars")
 MOST_BARS = 100  # that one figure has room for
 MOST_SERIES = 40
 NEAR_ZERO = 1 / 3  # of the largest value, that the smallest may be for an axis to begin at 0
@@ -42,7 +42,7 @@ def draw(
     ] = None,
     kind: Annotated[
         str | None,
-        Option("What to draw.  [default: bars over names, a line over time, else points]", type=click.Choice(KINDS)),
+        Option("What to draw.  [default: bars over names, a line over time, else points]", type=click.Choice(MARKS)),
     ] = None,
     log_x: Annotated[bool, Option("Logarithmic across.")] = False,
     log_y: Annotated[bool, Option("Logarithmic upwards; bars then hang from 1.")] = False,
@@ -100,7 +100,7 @@ def draw(
         facts=[
             *(common_values(rows, ("series",)) if color else []),
             _drawn(rows, counts),
-            *([said] if (said := _reasons(counts)) else []),
+            *([reasons] if (reasons := _reasons(counts)) else []),
         ],
         form=form,
         sql=sql,
@@ -157,7 +157,7 @@ def _bars(
     seen: dict[tuple[str, str], int] = {}
     bars = []
     for row in rows:
-        key = (str(row["told"]), row["series"] if columns.color else name)
+        key = (str(row["written"]), row["series"] if columns.color else name)
         seen[key] = seen.get(key, 0) + 1
         bars.append(
             Bar(

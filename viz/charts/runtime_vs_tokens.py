@@ -186,8 +186,8 @@ def _fits(models: cost_curves.Models) -> list[str]:
         lines = sum(model.curve is not None for model in models.values())
         return [f"lines: cost models of {lines} of {len(models)} configs", *ring]
     alone = len(models) == 1
-    told = [
+    facts = [
         cost_curves.brief(model) if alone else f"{shorten(printable(config), 10)}: {cost_curves.brief(model)}"
         for config, model in models.items()
     ]
-    return [*told, *ring]
+    return [*facts, *ring]

@@ -9,7 +9,7 @@ import click
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import amount, counted, ratio
 from ...warehouse.errors import NothingToShow
-from ..data import Row, all_configs, build_filter, ends_of, lookup_command, read_rows, select
+from ..data import Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select
 from ..marks.bars import Bar, Bars
 from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
 from ..output.figure import Figure, compose
@@ -54,7 +54,7 @@ def draw(
         "run_id": runs or newest_runs(warehouse, "speedups"), "config": configs, "suite": suites, "backend": backends,
         "name": models,
     }  # fmt: skip
-    condition = build_filter(warehouse, "speedups", where)
+    condition = filter_sql(warehouse, "speedups", where)
     chosen = _chosen(bottom, top, all_cases)
     columns = f"config, {', '.join(CASE)}, backend, baseline_ns, candidate_ns, speedup, low, high, n, status, accuracy, passing"
     cases = select("*", "speedups", "status <> 'skipped'", condition)

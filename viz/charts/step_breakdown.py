@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, build_filter, read_rows, select
+from ..data import Row, filter_sql, read_rows, select
 from ..marks.stacked_bars import Stack, Stacks
 from ..options import Configs, Size, Title
 from ..output.figure import Figure, compose
@@ -41,7 +41,7 @@ def draw(
         "config, steps, mean_schedule_ms, mean_model_run_ms, mean_step_ms, schedule_share, tokens_per_second,"
         " mean_tokens, mean_batch_size, prefill_share, mean_waiting, mean_running, mean_kv_cache_usage, mean_budget_use",
         "step_breakdown",
-        build_filter(warehouse, "step_breakdown", {"config": configs}),
+        filter_sql(warehouse, "step_breakdown", {"config": configs}),
         order="config",
     )
     rows = read_rows(warehouse, sql)

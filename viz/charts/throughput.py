@@ -93,7 +93,7 @@ ORDER BY config, tokens"""
         facts=[
             *common_values(rows, ("config",)),
             f"median and middle 90 % of {counted(sum(row['steps'] for row in rows), 'step')}",
-            *_told(models, rows),
+            *_describe_roofs(models, rows),
         ],
         form=form,
         sql=sql,
@@ -124,21 +124,21 @@ def _roofs(config: str, model: CostModel, rows: Sequence[Row]) -> Iterator[Fitte
         yield FittedCurve(series=config, points=((few, peak), (many, peak)), roof=True)
 
 
-def _told(models: cost_curves.Models, rows: Sequence[Row]) -> list[str]:
+def _describe_roofs(models: cost_curves.Models, rows: Sequence[Row]) -> list[str]:
     """How much of what computing allows is achieved, and from where on it could be."""
-    told = []
+    sentences = []
     for config, model in models.items():
         own = [row for row in rows if row["config"] == config]
         achieved = sum(row["sum_tokens"] for row in own) / sum(row["sum_ms"] for row in own) * 1000
         name = f"{shorten(printable(config), 10)}: " if len(models) > 1 else ""
         if model.per_token_us is None:
-            told.append(f"{name}{achieved:,.0f} tokens/s, no roof: {model.reason or model.status}")
+            sentences.append(f"{name}{achieved:,.0f} tokens/s, no roof: {model.reason or model.status}")
             continue
         most, low, high = (
             1e6 / value for value in (model.per_token_us.value, model.per_token_us.high, model.per_token_us.low)
         )
-        told.append(
+        sentences.append(
             f"{name}{achieved:,.0f} tokens/s, {achieved / most:.0%} of its most, {most:,.0f} (95 % {low:,.0f}–{high:,.0f})"
         )
     dashed = ["dashed: roofs of the cost model"] if any(m.floor_ms or m.per_token_us for m in models.values()) else []
-    return [*(told if len(told) <= _TOLD else []), *dashed]
+    return [*(sentences if len(sentences) <= _TOLD else []), *dashed]

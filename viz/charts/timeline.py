@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...query.pasteable_sql import number_literal
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, all_configs, build_filter, number, read_rows
+from ..data import Row, all_configs, filter_sql, read_rows
 from ..marks.lines import Lines, Panel, Point
 from ..options import Configs, Runs, Size, Title
 from ..output.figure import Figure, compose
@@ -48,7 +49,7 @@ def draw(
         NothingToShow: There are no steps, or none says when it was.
     """
     stepped = "(SELECT run_id, config FROM run_summaries WHERE steps > 0)"
-    condition = build_filter(warehouse, stepped, {"run_id": runs or newest_runs(warehouse, stepped), "config": configs})
+    condition = filter_sql(warehouse, stepped, {"run_id": runs or newest_runs(warehouse, stepped), "config": configs})
     steps = f"""SELECT config, run_id, {AT} AS at_s, waiting, running, kv_cache_usage,
     coalesce(list_sum(chunk_sizes)::DOUBLE, total_tokens) AS tokens,
     coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) AS step_ms
@@ -69,11 +70,11 @@ def draw(
   {steps}
 ),
 timed AS (
-  SELECT *, floor((at_s - min(at_s) OVER (PARTITION BY run_id)) / {number(interval)})::BIGINT AS place
+  SELECT *, floor((at_s - min(at_s) OVER (PARTITION BY run_id)) / {number_literal(interval)})::BIGINT AS place
   FROM steps
   WHERE isfinite(at_s)
 )
-SELECT config, run_id, place, place * {number(interval)} AS seconds, count(*) AS steps, max(waiting) AS waiting,
+SELECT config, run_id, place, place * {number_literal(interval)} AS seconds, count(*) AS steps, max(waiting) AS waiting,
   avg(running) AS running, 100 * max(kv_cache_usage) AS cache_percent,
   1000 * sum(tokens) FILTER (step_ms > 0) / sum(step_ms) FILTER (step_ms > 0 AND tokens IS NOT NULL) AS tokens_per_second
 FROM timed

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
+from ...query.pasteable_sql import text_literal
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
-from ..data import Row, all_configs, build_filter, lookup_command, read_rows, text
+from ..data import Row, all_configs, filter_sql, lookup_command, read_rows
 from ..marks.lines import Lines, Panel, Point
 from ..options import Backends, Configs, Models, Option, Size, Title
 from ..output.figure import Figure, compose
@@ -68,7 +69,7 @@ def draw(
         raise BenchError(
             f"{counted(len(models), 'model')} and {counted(len(short_names), 'short name')}. Give each of --models one."
         )
-    where = build_filter(warehouse, "series", {"config": configs, "name": models, "backend": backends, "mode": modes})
+    where = filter_sql(warehouse, "series", {"config": configs, "name": models, "backend": backends, "mode": modes})
     column, x_title, other, called = AXES[x]
     wanted = [metric] if metric else list(METRICS)
     for metric in wanted:
@@ -150,7 +151,7 @@ def _sql(warehouse: "Warehouse", metric: str, where: str, column: str, relative_
 SELECT side.* REPLACE (side.value / base.value AS value, NULL::DOUBLE AS low, NULL::DOUBLE AS high, 'ratio' AS unit)
 FROM (SELECT * FROM newest WHERE {kept}) AS side
 JOIN newest AS base ON {same}
-WHERE base.{axis} = {text(relative_to)} AND side.{axis} IS DISTINCT FROM base.{axis} AND base.value > 0
+WHERE base.{axis} = {text_literal(relative_to)} AND side.{axis} IS DISTINCT FROM base.{axis} AND base.value > 0
 {order}"""
 
 

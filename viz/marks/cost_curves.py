@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...query.cost.model import CostModel, FittedParameter, fit
-from ..data import number
+from ...query.pasteable_sql import number_literal
 from ..style.interaction import fade_others, tooltip
 from ..style.labels import printable
 from ..style.terminal import TextSeries
@@ -36,8 +36,8 @@ def brief(model: CostModel) -> str:
         )
     )  # fmt: skip
     slope = f"{token} from {knee}" if token and knee else token
-    told = [part for part in (floor, slope) if part] + ([model.status] if model.status != "ok" else [])
-    return ", ".join(told + ([] if model.r2 is None else [f"R² {model.r2:.3f}"]))
+    parts = [part for part in (floor, slope) if part] + ([model.status] if model.status != "ok" else [])
+    return ", ".join(parts + ([] if model.r2 is None else [f"R² {model.r2:.3f}"]))
 
 
 def _doubtful(estimate: FittedParameter) -> str:
@@ -50,7 +50,7 @@ def _doubtful(estimate: FittedParameter) -> str:
 def expression(models: Models, configs: tuple[str, ...]) -> str:
     """SQL of the fitted time of a step: config is its place in `configs`, from 1; x its tokens."""
     cases = [
-        f"WHEN {place} THEN step_cost_ms(x, batch_size, {', '.join(map(number, dataclasses.astuple(model.curve)))})"
+        f"WHEN {place} THEN step_cost_ms(x, batch_size, {', '.join(map(number_literal, dataclasses.astuple(model.curve)))})"
         for place, model in ((configs.index(config) + 1, model) for config, model in models.items())
         if model.curve is not None
     ]
@@ -78,17 +78,17 @@ def layers(
     by_config = {"x": x, "y": y, "detail": {"field": "of", "type": "nominal"}, **alone}
     line = {"type": "line", "clip": True, "interpolate": "monotone"}
     tips = tooltip([("of", "config", None), ("said", "cost model", None)])
-    told = {"tooltip": tips} if interactive else {}
+    tooltips = {"tooltip": tips} if interactive else {}
     return [
         {**curve, "mark": {"type": "area", "clip": True, "opacity": 0.25},
          "encoding": {**by_config, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "fill": of_config}},
         {**curve, "mark": {**line, "strokeWidth": 2.6 * larger, "stroke": _HALO}, "encoding": by_config},
-        {**curve, "mark": {**line, "strokeWidth": 1.2 * larger}, "encoding": {**by_config, "stroke": of_config, **told}},
+        {**curve, "mark": {**line, "strokeWidth": 1.2 * larger}, "encoding": {**by_config, "stroke": of_config, **tooltips}},
         {**knee, "mark": {"type": "rule", "clip": True, "strokeWidth": 3 * larger},
          "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "stroke": of_config, **alone}},
         {**knee, "mark": {"type": "point", "filled": False, "fill": _HALO, "clip": True, "strokeWidth": 1.6 * larger,
          "size": 40 * larger**2, "opacity": 1, "shape": "circle"},
-         "encoding": {"x": x, "y": y, "stroke": of_config, **alone, **told}},
+         "encoding": {"x": x, "y": y, "stroke": of_config, **alone, **tooltips}},
     ]  # fmt: skip
 
 

@@ -131,7 +131,7 @@ class Ecdf:
         colour = {**looks["color"], "legend": None}
         larger = 1.6 if interactive else 1.0
         alone = {"opacity": fade_others("series", 0.05)} if interactive else {}
-        told = [("whose", "series", None), ("value", self.title, ",.5~g"), ("share", "at or below", ".1%")]
+        fields = [("whose", "series", None), ("value", self.title, ",.5~g"), ("share", "at or below", ".1%")]
         dots = {
             "type": "point",
             "filled": True,
@@ -156,7 +156,7 @@ class Ecdf:
             {**own, "mark": {"type": "rule", **line},  # up to the share of the first
              "encoding": {"x": {**x, "field": "least"}, "y": y, "y2": {"datum": 0}, "stroke": colour, **alone}},
             {"mark": {**dots, "clip": interactive},
-             "encoding": {**below, "fill": colour, **alone, **({"tooltip": tooltip(told)} if interactive else {})}},
+             "encoding": {**below, "fill": colour, **alone, **({"tooltip": tooltip(fields)} if interactive else {})}},
             {**own, "mark": {"type": "rule", "strokeWidth": 2.5 * larger},
              "encoding": {**below, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},
             {**own, "name": "medians", "mark": {"type": "point", "filled": True, "opacity": 1, "size": round(34 * larger**2),

@@ -184,9 +184,9 @@ class Lines:
         levels = [level for level in self.levels if level.panel == place]
         layers += level_layers(levels, axes, self.legend, panel.unit, self._at)
         layers += curve_layers(self.curves, axes, self.legend, panel.unit, larger, clip) if place == 0 else []
-        told = " · ".join(part for part in (panel.title, self.grid.dense and panel.unit.title(panel.y_title)) if part)
+        shown = " · ".join(part for part in (panel.title, self.grid.dense and panel.unit.title(panel.y_title)) if part)
         look = theme.panel_title(1.45 if interactive else area.scale)
-        title = {"title": {"text": area.heading(told), **look}} if told else {}
+        title = {"title": {"text": area.heading(shown), **look}} if shown else {}
         return {**title, "layer": layers, "resolve": {"legend": {"stroke": "independent"}}}  # that of the points stays
 
     def _tooltip(self, panel: Panel) -> list[dict[str, Any]]:
@@ -199,9 +199,13 @@ class Lines:
     def _x_encoding(self, place: int, area: PlotArea) -> dict[str, Any]:
         lowest = self.grid.lowest(place, len(self.panels))
         title = area.title(self.x_title, across=True) if lowest else None
-        told: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 3, "labels": lowest or not self.grid.dense}
+        shown: dict[str, Any] = {
+            "labelOverlap": "greedy",
+            "labelSeparation": 3,
+            "labels": lowest or not self.grid.dense,
+        }
         if self.x_names:
-            axis = {**told, "labelAngle": 0, "grid": False}
+            axis = {**shown, "labelAngle": 0, "grid": False}
             scale = {"type": "point", "domain": self._places, "padding": 0.4}
             return {"field": "x", "type": "ordinal", "title": title, "sort": None, "scale": scale, "axis": axis}
         low, high = self._x_domain
@@ -212,7 +216,7 @@ class Lines:
                 "type": "temporal",
                 "title": title,
                 "scale": scale,
-                "axis": told,
+                "axis": shown,
             }
         present = sorted({point.x for point in self.points})
         ticks: dict[str, Any] = {"values": area.ticks(low, high, across=True)} if self.log_x else {"tickCount": 10}
@@ -224,7 +228,7 @@ class Lines:
             "type": "quantitative",
             "title": title,
             "scale": scale,
-            "axis": {**_NUMBERS, **told, **ticks},
+            "axis": {**_NUMBERS, **shown, **ticks},
         }
 
     @cached_property

@@ -41,7 +41,7 @@ class Figure:
     spec: Callable[[bool], dict[str, Any]]  # Vega-Lite without data and config; True: to be played with
     text: Callable[[int, int, bool], str]  # columns, rows, colour -> the chart in characters
     names: list[tuple[str, str]]  # series: full name, value in the data
-    said: str  # all text of the figure, for its choice of fonts
+    letters: str  # all text of the figure, for its choice of fonts
     notes: list[str] = field(default_factory=list)  # warnings
     full_size: "Callable[[], Figure] | None" = None  # the same in the size it needs, where that is more
 
@@ -202,9 +202,9 @@ def compose(
 def _figure(
     form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str], *, headed: bool
 ) -> Figure:
-    title, said = provenance.title, " · ".join(facts)
+    title, facts_text = provenance.title, " · ".join(facts)
     texts = {text for name in form.drawn_fields for text in form.fields[name] if type(text) is str}
-    letters = "".join((title, said, *sorted(texts)))
+    letters = "".join((title, facts_text, *sorted(texts)))
 
     def heading(across: float, height: float | None = None) -> Heading:
         if not headed:
@@ -222,13 +222,13 @@ def _figure(
     def spec(interactive: bool) -> dict[str, Any]:
         drawn = form.spec(interactive, size, head.points)
         if not headed:
-            return {"description": f"{title}. {said}.", **drawn}
+            return {"description": f"{title}. {facts_text}.", **drawn}
         frame: dict[str, Any] = {"frame": "bounds"}  # from the left end of all labels
         if "concat" in drawn:  # which has no bounds
             left = drawn.get("padding", {}).get("left", theme.PADDING)
             frame = {"frame": "group", "dx": theme.PADDING - left}
-        told = {"text": head.title, "subtitle": head.subtitle, **frame}
-        return {"title": told, "description": f"{title}. {said}.", **drawn}
+        heading = {"text": head.title, "subtitle": head.subtitle, **frame}
+        return {"title": heading, "description": f"{title}. {facts_text}.", **drawn}
 
     def text(columns: int, lines: int, colour: bool) -> str:
         above = [*wrap([title], columns, " "), *wrap(facts, columns, " · "), ""] if headed else []
@@ -247,10 +247,10 @@ def _figure(
         spec=spec,
         text=text,
         names=form.names,
-        said=letters,
+        letters=letters,
         notes=[
             *notes,
-            *([] if headed else [_NO_HEADING.format(title, said)]),
+            *([] if headed else [_NO_HEADING.format(title, facts_text)]),
             *([_NO_ROOM.format(*size, " · ".join(missing))] if missing else ()),
         ],
         full_size=full_size if size[0] < needed[0] or size[1] < needed[1] else None,

@@ -76,7 +76,7 @@ def write(
     Raises:
         BenchError: A file cannot be written, or the renderer failed.
     """
-    family, warning = fonts.choose(figure.said, font)
+    family, warning = fonts.choose(figure.letters, font)
     if font is not None and not fonts.is_installed(font):
         click.echo(
             f"warning: no font {font!r} is installed; another is used. List them with: fc-list : family", err=True
@@ -174,7 +174,7 @@ def show(figure: Figure, fmt: str | None = None) -> None:
     if fmt in TABLES:
         write_rows(figure.columns, figure.rows, fmt)
     elif fmt == "json":
-        click.echo(_json(figure, fonts.choose(figure.said)[0]))
+        click.echo(_json(figure, fonts.choose(figure.letters)[0]))
     else:
         terminal = shutil.get_terminal_size((100, 32))
         colour = obeys(sys.stdout) and not os.environ.get("NO_COLOR")

@@ -37,12 +37,12 @@ def wrap(parts: Iterable[str], room: float, separator: str, measure: Callable[[s
     lines = [""]
     for part in parts:
         for place, word in enumerate([part] if measure(part) <= room else part.split(" ")):
-            told = shorten_to_fit(word, room, measure)
-            longer = f"{lines[-1]}{' ' if place else separator}{told}" if lines[-1] else told
+            shown = shorten_to_fit(word, room, measure)
+            longer = f"{lines[-1]}{' ' if place else separator}{shown}" if lines[-1] else shown
             if measure(longer) <= room:
                 lines[-1] = longer
             else:
-                lines.append(told)
+                lines.append(shown)
     return lines
 
 
@@ -61,11 +61,11 @@ def labels(names: Iterable[str], columns: int) -> dict[str, str]:
     chosen: dict[str, str] = {}
     taken: set[str] = set()
     for name, text in whole.items():
-        told = f"…{text[lead:]}" if lead else text
-        label = _shortened(told, columns)
+        shown = f"…{text[lead:]}" if lead else text
+        label = _shortened(shown, columns)
         copy = 2
         while label in taken:
-            label = f"{_shortened(told, columns - 3)}·{copy}"
+            label = f"{_shortened(shown, columns - 3)}·{copy}"
             copy += 1
         chosen[name] = label
         taken.add(label)
@@ -105,12 +105,12 @@ def distinguish(rows: Sequence[Mapping[str, Any]], axes: Sequence[str], always: 
     axis that is set.
     """
     chosen: list[str] = []
-    told = 1
+    count = 1  # rows told apart so far
     for axis in axes:
         apart = len({tuple(row[a] for a in (*chosen, axis)) for row in rows})
-        if apart > told or axis == always:
+        if apart > count or axis == always:
             chosen.append(axis)
-            told = apart
+            count = apart
     chosen = chosen or [next((axis for axis in axes if any(row[axis] is not None for row in rows)), axes[0])]
     return [
         _BETWEEN.join(f"{_CALLED.get(a, '')}{_brief(a, row[a])}" for a in chosen if row[a] is not None) or "(none)"

@@ -2,7 +2,7 @@
 
 import math
 
-UNTELLING = 100  # an interval that spans more than this factor is not written out
+WIDEST_PRINTED_INTERVAL = 100  # an interval that spans more than this factor is not written out
 SMALLEST_P = 0.001  # a smaller p is not, either
 JSON_MARKS = str.maketrans("", "", '{}"')  # what of further axes is not for people
 _SCALES = {
@@ -98,8 +98,8 @@ def ratio(
         known += f", p<{SMALLEST_P}" if p < SMALLEST_P else f", p={p:.3f}"
     if low is None or high is None:
         return f"{times(value)} (no interval{known})"
-    if untelling(low, high):
-        return f"{times(value)} (95 % interval wider than {UNTELLING}x{known})"
+    if is_too_wide(low, high):
+        return f"{times(value)} (95 % interval wider than {WIDEST_PRINTED_INTERVAL}x{known})"
     if low * 10 < high:
         value, low, high = (float(f"{one:.2g}") for one in (value, low, high))
         return f"{number(value)}x (95 % {number(low)}–{number(high)}{known})"
@@ -107,9 +107,9 @@ def ratio(
     return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}{known})"
 
 
-def untelling(low: float, high: float) -> bool:
+def is_too_wide(low: float, high: float) -> bool:
     """Whether the interval of a ratio is too wide to be written out."""
-    return low * UNTELLING < high
+    return low * WIDEST_PRINTED_INTERVAL < high
 
 
 def times(value: float) -> str:

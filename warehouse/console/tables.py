@@ -197,7 +197,7 @@ def _text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool | list | tuple | dict):
-        return _encode(_plain(value))
+        return _encode(json_value(value))
     if isinstance(value, bytes):
         return "".join(f"\\x{byte:02X}" for byte in value)
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
@@ -256,7 +256,7 @@ def _write_jsonl(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
 def _objects(columns: Sequence[str], rows: Rows) -> Iterator[str]:
     names = _unique(columns)
     for row in rows:
-        yield _encode(dict(zip(names, map(_plain, row), strict=True)))
+        yield _encode(dict(zip(names, map(json_value, row), strict=True)))
 
 
 def _unique(columns: Sequence[str]) -> list[str]:
@@ -268,7 +268,7 @@ def _unique(columns: Sequence[str]) -> list[str]:
     return names
 
 
-def _plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value that JSON can hold: NaN and infinities are null, instants ISO 8601."""
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -277,9 +277,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, decimal.Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [json_value(item) for item in value]
     if isinstance(value, dict):
-        return {_text_of(key): _plain(item) for key, item in value.items()}
+        return {_text_of(key): json_value(item) for key, item in value.items()}
     return _text_of(value)
 
 

@@ -7,7 +7,7 @@ import click
 from ..console.numbers import counted
 from ..console.options import Command, format_option
 from ..store import Store
-from ..upkeep.command import complain, no_wait_option, say
+from ..upkeep.command import complain, no_wait_option, notify
 from .places import Entry
 
 
@@ -37,16 +37,16 @@ def sync(source: str, target: str, dry_run: bool, no_wait: bool, fmt: str) -> No
         Store.find(target),
         dry_run=dry_run,
         wait=not no_wait,
-        say=say,
+        notify=notify,
         progress=bar.step if bar else None,
     )
     if bar:
         bar.end()
     for note in copied.notes:
-        say(f"note: {note}")
+        notify(f"note: {note}")
     if dry_run:
         write_rows(["file", "size_bytes"], [(entry.name, entry.size_bytes) for entry in copied.entries], fmt)
-        say(f"{counted(len(copied.entries), 'file')} of {_size(copied.size_bytes)} would be copied")
+        notify(f"{counted(len(copied.entries), 'file')} of {_size(copied.size_bytes)} would be copied")
     else:
         click.echo(f"{counted(len(copied.entries), 'file')} of {_size(copied.size_bytes)} copied")
     complain(copied.problems)

@@ -146,6 +146,6 @@ def artefacts(where: Place, store: Store) -> Iterator[Entry]:
     """Files that runs left beside their events; of a folder not those of runs that are still being recorded."""
     live = {run_of(path) for path in EventLog(store).journals()} if isinstance(where, Folder) else set()
     for entry in where.list("artefacts"):
-        said = _ARTEFACT.fullmatch(entry.name)
-        if said and said[1] not in live:
+        match = _ARTEFACT.fullmatch(entry.name)
+        if match and match[1] not in live:
             yield entry

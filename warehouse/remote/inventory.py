@@ -41,17 +41,17 @@ class Holding:
 
     def names(self) -> set[str]:
         """What is here or stood for, without folders."""
-        return set(map(bare, self.files)).union(*self.merged.values())
+        return set(map(base_name, self.files)).union(*self.merged.values())
 
 
-def bare(name: str) -> str:
+def base_name(name: str) -> str:
     """The name of a file without its folders, as merged files note it."""
     return name.rpartition("/")[2]
 
 
 def is_merged(name: str) -> bool:
     """Whether a file stands for others."""
-    return bare(name).startswith(MERGED)
+    return base_name(name).startswith(MERGED)
 
 
 def is_event_file(name: str) -> bool:
@@ -67,13 +67,13 @@ def holding(place: Place) -> Holding:
         for table in sorted(TABLES, key=lambda table: table != Source.TABLE):
             files |= {entry.name: entry for entry in place.list(f"events/{table}") if is_event_file(entry.name)}
         if not isinstance(place, Bucket):
-            return told(place, files)
+            return holding_of(place, files)
         number, counted = newest_record(
             place
         )  # after the listing: for what is deleted meanwhile another counts already
         files = counting(files, counted)
         late = at_once(place.stat, sorted(filter(is_event_file, counted - files.keys())))
-        found = told(place, files | {entry.name: entry for entry in late if entry})
+        found = holding_of(place, files | {entry.name: entry for entry in late if entry})
         if counted <= found.merged.keys() or newest_record(place)[0] == number:  # what is gone was not merged meanwhile
             return found
 
@@ -83,7 +83,7 @@ def counting(files: Mapping[str, Entry], counted: Collection[str]) -> dict[str, 
     return {name: entry for name, entry in files.items() if not is_merged(name) or name in counted}
 
 
-def told(place: Place, files: Mapping[str, Entry]) -> Holding:
+def holding_of(place: Place, files: Mapping[str, Entry]) -> Holding:
     """Some files of a place, with what the merged ones stand for; without merged ones that are gone meanwhile."""
 
     def read(name: str) -> frozenset[str] | None:
@@ -93,8 +93,8 @@ def told(place: Place, files: Mapping[str, Entry]) -> Holding:
             return None
 
     names = [name for name in files if is_merged(name)]
-    said = zip(names, at_once(read, names), strict=True)
-    merged = {name: stands for name, stands in said if stands is not None}
+    contents = zip(names, at_once(read, names), strict=True)
+    merged = {name: stands for name, stands in contents if stands is not None}
     return Holding({n: entry for n, entry in files.items() if not is_merged(n) or n in merged}, merged)
 
 
@@ -121,7 +121,7 @@ def missing(has: Holding, have: Holding, *, exactly: bool = False) -> tuple[list
     superseded: set[str] = set().union(*has.merged.values())
     wanted, clashes = [], {}
     for name, entry in sorted(has.files.items()):
-        if bare(name) in there or bare(name) in superseded:
+        if base_name(name) in there or base_name(name) in superseded:
             continue
         if is_merged(name):
             mine = unmerged(has.merged[name])

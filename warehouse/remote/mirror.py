@@ -30,15 +30,15 @@ from .copying import Copied, artefacts, copy_events, copy_rest, transfer
 from .inventory import (
     Holding,
     at_once,
-    bare,
+    base_name,
     commit,
     counting,
     holding,
+    holding_of,
     is_event_file,
     is_merged,
     newest_record,
     stands_for,
-    told,
 )
 from .places import Bucket, Entry, Folder
 
@@ -49,7 +49,7 @@ AGAIN = 3600.0  # and what of markers is listed again
 PAUSE = 60.0  # seconds for which a bucket that could not be reached is left alone
 
 _away: dict[Path, tuple[float, BenchError]] = {}  # mirror -> when its bucket could not be used, and why
-_said: set[tuple[Path, str]] = set()
+_notified: set[tuple[Path, str]] = set()
 
 
 def pull(store: Store, *, whole: bool = False, exactly: bool = False) -> None:
@@ -92,7 +92,7 @@ def push(store: Store, *, must: bool = False) -> None:
         copied = Copied()
         copy_rest(here, bucket, [e for e in waiting if not is_merged(e.name)], copied)  # `pull` settles those
         transfer(here, bucket, left, copied)
-        _told(store, copied, mark(bucket, copied.entries))
+        _note_inventory(store, copied, mark(bucket, copied.entries))
 
     _reach(store, step, must, f"What was recorded is safe in {store.root}; the next command uploads it.")
 
@@ -114,7 +114,7 @@ def sweep(store: Store) -> None:
     superseded: set[str] = set().union(*counting.merged.values())
     old = max((entry.modified_at for entry in listed), default=0.0) - DAY  # younger ones may be about to count
     for entry in listed:
-        if bare(entry.name) in superseded or (
+        if base_name(entry.name) in superseded or (
             is_merged(entry.name) and entry.name not in counting.files and entry.modified_at < old
         ):
             bucket.delete(entry.name)
@@ -127,12 +127,12 @@ def disagreements(store: Store) -> dict[str, str]:
     here, there = holding(Folder(store.root)), holding(Bucket(store.remote))
     stood_for, found = there.names(), {}
     for name, entry in here.files.items():
-        said = there.files.get(name)
-        if said and said.size_bytes != entry.size_bytes:
+        theirs = there.files.get(name)
+        if theirs and theirs.size_bytes != entry.size_bytes:
             found[name] = (
-                f"{store}/{name} has {said.size_bytes} bytes, the mirror's {entry.size_bytes}. Delete the damaged one."
+                f"{store}/{name} has {theirs.size_bytes} bytes, the mirror's {entry.size_bytes}. Delete the damaged one."
             )
-        elif not said and not (unmerged(here.merged.get(name, ())) or {bare(name)}) <= stood_for:
+        elif not theirs and not (unmerged(here.merged.get(name, ())) or {base_name(name)}) <= stood_for:
             found[name] = f"{store} does not hold {name}, which its mirror {store.root} does."
     return found
 
@@ -171,9 +171,13 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
     if has.files:
         copy_events(bucket, Folder(store.root), copied, has=has, exactly=exactly)
     elif not (known or EventLog(store).files()):  # a name that was misspelt, perhaps
-        _say(store, f"{store} holds nothing yet.")
-    superseded = sorted(has.names() - set(map(bare, has.files)))  # not to be uploaded again, though it is not there
-    _told(store, copied, [*(entry.name for entry in seen if entry.name not in unmarked), *superseded], anew=whole)
+        _notify(store, f"{store} holds nothing yet.")
+    superseded = sorted(
+        has.names() - set(map(base_name, has.files))
+    )  # not to be uploaded again, though it is not there
+    _note_inventory(
+        store, copied, [*(entry.name for entry in seen if entry.name not in unmarked), *superseded], anew=whole
+    )
     newest = max((entry.modified_at for entry in seen), default=0.0)
     now = time.time()
     changed = {"since": max(since, newest), "pulled_at": now, **({"listed_at": now} if whole else {})}
@@ -199,7 +203,7 @@ def _marked(bucket: Bucket, after: str, known: set[str]) -> tuple[Holding, list[
     files = {name: Entry(name, size, 0) for name, size in named.items() if name not in known and is_event_file(name)}
     if any(map(is_merged, files)):
         files = counting(files, newest_record(bucket)[1])
-    has = told(bucket, files)
+    has = holding_of(bucket, files)
     return has, [*markers, *has.files.values()]
 
 
@@ -224,11 +228,11 @@ def _settle(store: Store, bucket: Bucket) -> bool:
         store.database.unlink(missing_ok=True)  # derived, from that file among others
     copied.problems |= {name: reason for name, reason in clashes.items() if name not in dropped}
     counted = [entry for entry in copied.entries if entry.name not in clashes]
-    _told(store, Copied(counted, copied.problems), mark(bucket, counted))
+    _note_inventory(store, Copied(counted, copied.problems), mark(bucket, counted))
     return bool(dropped)
 
 
-def _told(store: Store, copied: Copied, names: Iterable[str], *, anew: bool = False) -> None:
+def _note_inventory(store: Store, copied: Copied, names: Iterable[str], *, anew: bool = False) -> None:
     """Note what is known to be in the bucket now, and say what could not be copied."""
     lines = "".join(f"{name}\n" for name in dict.fromkeys([*names, *(entry.name for entry in copied.entries)]))
     if anew:
@@ -237,7 +241,7 @@ def _told(store: Store, copied: Copied, names: Iterable[str], *, anew: bool = Fa
         with (store.root / UPLOADED).open("a") as file:  # what is lost of it is found to be there, and noted again
             file.write(lines)
     for problem in copied.problems.values():
-        _say(store, problem)
+        _notify(store, problem)
 
 
 def _known(store: Store) -> set[str]:
@@ -272,7 +276,7 @@ def _reach(store: Store, step: Callable[[Bucket], None], must: bool, otherwise: 
     when, why = _away.get(store.root, (-PAUSE, None))
     if why and not must and time.monotonic() - when < PAUSE:
         if otherwise:
-            _say(store, f"{why} {otherwise}")
+            _notify(store, f"{why} {otherwise}")
         return
     try:
         step(Bucket(store.remote))
@@ -281,13 +285,13 @@ def _reach(store: Store, step: Callable[[Bucket], None], must: bool, otherwise: 
         if must:
             raise
         if otherwise:
-            _say(store, f"{error} {otherwise}")
+            _notify(store, f"{error} {otherwise}")
     else:
         _away.pop(store.root, None)
 
 
-def _say(store: Store, sentence: str) -> None:
+def _notify(store: Store, sentence: str) -> None:
     """Tell the person at the terminal, once a process."""
-    if (store.root, sentence) not in _said:
-        _said.add((store.root, sentence))
+    if (store.root, sentence) not in _notified:
+        _notified.add((store.root, sentence))
         print(sentence, file=sys.stderr)

@@ -153,7 +153,7 @@ def _reason(url: str, text: str) -> str:
     variables = SCHEMES[url.partition(":")[0]]
     code = "".join(re.findall(r"<Code>(\w+)</Code>", text)[:1])
     status = "".join(re.findall(r"status code: (\d{3})", text)[:1])
-    said = code or status
+    problem = code or status
     if said_path := re.search(r'invalid path: .*?Path ("[^\n]*?")( contain|:)', text):
         return f"{url} holds a name that no store gives: {said_path[1][:160]!a}. Delete it."
     if code in ("NoSuchBucket", "ContainerNotFound"):
@@ -162,13 +162,13 @@ def _reason(url: str, text: str) -> str:
         )
     if status in ("401", "403") or (not status and re.search("credential|token|metadata", text, re.IGNORECASE)):
         return (
-            f"{url}: access is denied{f' ({said})' if said else ', no credentials were found'}. "
+            f"{url}: access is denied{f' ({problem})' if problem else ', no credentials were found'}. "
             f"Give credentials by {variables}_… variables{', or a profile (with boto3 installed)' if variables == 'AWS' else ''}."
         )
     if status in ("429", "503"):
-        return f"{url}: the server is overloaded ({said}). Try again later."
+        return f"{url}: the server is overloaded ({problem}). Try again later."
     if status:
-        return f"{url}: the server refused ({said}). Check the region and the endpoint ({variables}_… variables)."
+        return f"{url}: the server refused ({problem}). Check the region and the endpoint ({variables}_… variables)."
     if "error sending request" in text or "timed out" in text:
         return f"{url} cannot be reached. Check the network and the endpoint ({variables}_… variables)."
     first = re.sub(r"https?://\S+|\?\S+", "…", text.partition("\n")[0])

@@ -6,7 +6,7 @@ import os
 from ..console.numbers import counted
 from ..errors import BenchError
 from ..log import EventLog
-from ..store import Say, Store
+from ..store import Notify, Store
 from .copying import Copied, Progress, artefacts, copy_events, transfer
 from .mirror import mark, push
 from .places import Bucket, place
@@ -18,7 +18,7 @@ def sync(
     *,
     dry_run: bool = False,
     wait: bool = True,
-    say: Say | None = None,
+    notify: Notify | None = None,
     progress: Progress | None = None,
 ) -> Copied:
     """Copy the event files and artefacts that another store lacks.
@@ -42,14 +42,14 @@ def sync(
         raise BenchError(f"there is no store at {source}. Give the folder or the address of one.")
     copied = Copied()
     if source.exists() and not dry_run and os.access(source.root, os.W_OK):
-        with source.lock(wait=wait, say=say):
+        with source.lock(wait=wait, notify=notify):
             EventLog(source).recover()
             push(source, must=True)
     if waiting := EventLog(source).journals():
         copied.notes.append(
             f"{counted(len(waiting), 'journal', 'is', 'are')} still written to in {source}, and not copied"
         )
-    alone = contextlib.nullcontext() if dry_run or target.remote else target.lock(wait=wait, say=say)
+    alone = contextlib.nullcontext() if dry_run or target.remote else target.lock(wait=wait, notify=notify)
     with alone:
         copy_events(there, here, copied, dry_run=dry_run, progress=progress)
         have = {entry.name for entry in here.list("artefacts")}

@@ -25,11 +25,11 @@ from ..load import load_locked, must_exist
 from ..log import ARCHIVING, SPLIT, STAGING, EventLog, LogFile, path_list, replaced, sha256, splits, sync, unmerged
 from ..recorder import uuid7
 from ..remote.copying import Copied, artefacts, copy_events, transfer
-from ..remote.inventory import Holding, bare, holding
+from ..remote.inventory import Holding, base_name, holding
 from ..remote.mirror import mark
 from ..remote.places import Bucket, Folder, Place, place
 from ..schema import literal
-from ..store import Say, Store
+from ..store import Notify, Store
 from .compaction import write_sorted
 
 _RUNS = """
@@ -68,7 +68,13 @@ class _Plan:
 
 
 def archive(
-    store: Store, target: Store, before: datetime, *, dry_run: bool = False, wait: bool = True, say: Say | None = None
+    store: Store,
+    target: Store,
+    before: datetime,
+    *,
+    dry_run: bool = False,
+    wait: bool = True,
+    notify: Notify | None = None,
 ) -> Archived:
     """Move the runs that began before an instant into another store.
 
@@ -94,7 +100,7 @@ def archive(
     if store.root.resolve() == target.root.resolve():
         raise BenchError(f"{target} is this very store. Give another one to archive to.")
     must_exist(store)
-    with store.lock(wait=wait, say=say):
+    with store.lock(wait=wait, notify=notify):
         for name, why in load_locked(store).left_out.items():
             raise BenchError(f"{name} {why} Until then nobody knows what is in it, and nothing is archived.")
         log = EventLog(store)
@@ -111,7 +117,7 @@ def archive(
             if target.remote:
                 _move(store, target, plan, runs)
             else:
-                with target.lock(wait=wait, say=say):
+                with target.lock(wait=wait, notify=notify):
                     _move(store, target, plan, runs)
             load_locked(store)
     return done
@@ -202,10 +208,10 @@ def _split(file: LogFile, runs: Sequence[str], going: Store, staying: Store) -> 
     import pyarrow.parquet as pq
 
     whole = [file.name, *replaced(file.path), *splits(file.path)]
-    said = {"bench.splits": json.dumps(whole)}
+    metadata = {"bench.splits": json.dumps(whole)}
     chosen = f"run_id IN ({', '.join(map(literal, runs))})"
     paths = [
-        write_sorted(part, TABLES[file.table], [file], f"{SPLIT}{file.digest}-{name}", said, where)
+        write_sorted(part, TABLES[file.table], [file], f"{SPLIT}{file.digest}-{name}", metadata, where)
         for part, name, where in ((going, "goes", chosen), (staying, "stays", f"NOT ({chosen})"))
     ]
     rows = [pq.read_metadata(path).num_rows for path in (file.path, *paths)]
@@ -222,7 +228,7 @@ def _clear_parts(store: Store, there: Place, files: Iterable[LogFile]) -> None:
             part.path.unlink()
     for file in files:
         for entry in there.list(f"events/{file.table}"):
-            if bare(entry.name).startswith(f"{SPLIT}{file.digest}-"):
+            if base_name(entry.name).startswith(f"{SPLIT}{file.digest}-"):
                 there.delete(entry.name)
 
 
@@ -230,12 +236,14 @@ def _check(there: Place, wanted: dict[str, set[str]], parts: Holding, scratch: P
     """Read back what holds the events that went: the files themselves, or what has been merged of them there."""
     have = holding(there)
     holders = set()
-    for name, sealed in [*wanted.items(), *((name, {bare(name)}) for name in parts.files)]:
+    for name, sealed in [*wanted.items(), *((name, {base_name(name)}) for name in parts.files)]:
         if name in have.files:
             holders.add(name)
             continue
-        found = {n for n in have.files if bare(n) in sealed or have.merged.get(n, frozenset()) & sealed}
-        if not found or unmerged(sealed) - {bare(n) for n in found}.union(*(have.merged.get(n, ()) for n in found)):
+        found = {n for n in have.files if base_name(n) in sealed or have.merged.get(n, frozenset()) & sealed}
+        if not found or unmerged(sealed) - {base_name(n) for n in found}.union(
+            *(have.merged.get(n, ()) for n in found)
+        ):
             raise BenchError(f"{there.url} does not hold {name} after the copy. Nothing was removed here.")
         holders |= found
     for name in sorted(holders):

@@ -15,7 +15,7 @@ no_wait_option = click.option(
 )
 
 
-def say(sentence: str) -> None:
+def notify(sentence: str) -> None:
     """Tell the person at the terminal; stdout is for data."""
     click.echo(sentence, err=True)
 
@@ -34,7 +34,7 @@ def recover(store: Store, no_wait: bool) -> None:
     from ..load import load
     from ..log import EventLog
 
-    loaded = load(store, wait=not no_wait, say=say)
+    loaded = load(store, wait=not no_wait, notify=notify)
     alive = EventLog(store).journals()
     click.echo(f"{counted(len(loaded.recovered), 'journal')} recovered, {len(alive)} still being written")
 
@@ -50,7 +50,7 @@ def rebuild(store: Store, no_wait: bool) -> None:
     """
     from ..load import rebuild as build
 
-    loaded = build(store, wait=not no_wait, say=say)
+    loaded = build(store, wait=not no_wait, notify=notify)
     for table, rows in loaded.rows.items():
         click.echo(f"{table:16} {rows:>12,}")
     complain({name: f"{name} {reason}" for name, reason in loaded.left_out.items()})
@@ -69,12 +69,12 @@ def verify(store: Store, no_wait: bool) -> None:
     """
     from .verify import verify as check
 
-    checked = check(store, wait=not no_wait, say=say)
+    checked = check(store, wait=not no_wait, notify=notify)
     click.echo(
         f"{checked.files} files, {checked.events:,} events, {checked.sources} sources, {checked.lines:,} lines checked"
     )
     for note in checked.notes:
-        say(f"note: {note}")
+        notify(f"note: {note}")
     complain(checked.problems)
     click.echo("all is well")
 
@@ -98,7 +98,7 @@ def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
     from .compaction import compact as merge
 
     before = len(EventLog(store).files())
-    merge(store, below_bytes=below << 20, target_bytes=target << 20, wait=not no_wait, say=say)
+    merge(store, below_bytes=below << 20, target_bytes=target << 20, wait=not no_wait, notify=notify)
     click.echo(f"{counted(before, 'file')} became {len(EventLog(store).files())}")
 
 
@@ -125,7 +125,7 @@ def archive(store: Store, no_wait: bool, destination: str, before: datetime, dry
     from .archive import archive as move
 
     target = Store.find(destination)
-    done = move(store, target, before, dry_run=dry_run, wait=not no_wait, say=say)
+    done = move(store, target, before, dry_run=dry_run, wait=not no_wait, notify=notify)
     what = f"{counted(done.runs, 'run')} in {counted(done.files, 'file')} ({done.size_bytes / 1e6:.1f} MB)"
     shared = f"; they have {done.split} of the files in common: each of those is split" if done.split else ""
     click.echo(
@@ -136,6 +136,6 @@ def archive(store: Store, no_wait: bool, destination: str, before: datetime, dry
 def complain(problems: dict[str, str]) -> None:
     """Tell what is wrong, and end with the exit code of failure if something is."""
     for problem in problems.values():
-        say(f"Error: {problem}")
+        notify(f"Error: {problem}")
     if problems:
         sys.exit(Exit.FAILED)

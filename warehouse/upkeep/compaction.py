@@ -47,7 +47,7 @@ from ..log import (
 from ..remote.mirror import pull, push, sweep
 from ..schema import quote
 from ..snapshot import LOADING_MEMORY
-from ..store import Say, Store
+from ..store import Notify, Store
 
 if TYPE_CHECKING:
     import duckdb
@@ -62,7 +62,9 @@ GROUP_ROWS = 122_880  # of a row group, the least that a reader skips
 _MONTH = re.compile(rf"{MERGED}(\d{{4}}-\d\d)-")
 
 
-def compact(store: Store, *, below_bytes: int, target_bytes: int, wait: bool = True, say: Say | None = None) -> int:
+def compact(
+    store: Store, *, below_bytes: int, target_bytes: int, wait: bool = True, notify: Notify | None = None
+) -> int:
     """Merge small files of the log, and pack again large ones that are not sorted; a second time finds nothing to do.
 
     Args:
@@ -80,7 +82,7 @@ def compact(store: Store, *, below_bytes: int, target_bytes: int, wait: bool = T
         BenchError: The disk is full, or there is no store.
     """
     must_exist(store)
-    with store.lock(wait=wait, say=say):
+    with store.lock(wait=wait, notify=notify):
         pull(store, whole=True, exactly=True)
         load_locked(store)
         if not store.remote:  # other mirrors would bring them back
@@ -169,9 +171,9 @@ def _months(warehouse: Warehouse, files: Iterable[LogFile]) -> dict[str, str | N
     unread = defaultdict(list)
     for file in files:
         if file.name in loaded:
-            said = _MONTH.match(file.stem)
-            months[file.name] = said[1] if said else None
-            if not said and file.table != Environment.TABLE:
+            match = _MONTH.match(file.stem)
+            months[file.name] = match[1] if match else None
+            if not match and file.table != Environment.TABLE:
                 unread[file.table].append(file)
     for same in unread.values():
         names = {str(file.path): file.name for file in same}
@@ -193,7 +195,12 @@ def _merge(store: Store, event: type[Event], month: str | None, files: Sequence[
 
 
 def write_sorted(
-    store: Store, event: type[Event], files: Sequence[LogFile], stem: str, said: Mapping[str, str], where: str = "true"
+    store: Store,
+    event: type[Event],
+    files: Sequence[LogFile],
+    stem: str,
+    metadata_given: Mapping[str, str],
+    where: str = "true",
 ) -> Path:
     """Publish the rows of some files of one table as one file, sorted and packed; memory stays bounded.
 
@@ -216,7 +223,7 @@ def write_sorted(
     try:
         config: dict[str, Any] = {"memory_limit": LOADING_MEMORY, "temp_directory": str(store.root / SPILL)}
         with contextlib.closing(duckdb.connect(config=config)) as connection, as_bench_error(event.TABLE, folder):
-            _write(connection, event, files, where, temporary, {SORTED: _order(event), **said})
+            _write(connection, event, files, where, temporary, {SORTED: _order(event), **metadata_given})
             return publish(temporary, folder, stem)
     finally:
         temporary.unlink(missing_ok=True)
@@ -228,7 +235,7 @@ def _write(
     files: Sequence[LogFile],
     where: str,
     path: Path,
-    said: Mapping[str, str],
+    metadata_given: Mapping[str, str],
 ) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -246,7 +253,7 @@ def _write(
     query = f"SELECT {distinct} {', '.join(columns)} FROM {source} WHERE {where} ORDER BY {order}"
     reader = connection.sql(query).to_arrow_reader(GROUP_ROWS)
     fields = [own.get(field.name, field) for field in reader.schema]
-    wanted = pa.schema(fields, metadata={**schema.metadata(event), **said})
+    wanted = pa.schema(fields, metadata={**schema.metadata(event), **metadata_given})
     with pq.ParquetWriter(path, wanted, compression="zstd", compression_level=3, **_encodings(wanted)) as writer:
         for batch in reader:
             writer.write_table(pa.Table.from_batches([batch]).cast(wanted))

@@ -9,7 +9,7 @@ from ..load import load_locked, must_exist
 from ..log import IMPORT, EventLog, sha256
 from ..log_files import counting_files
 from ..remote.mirror import disagreements, pull
-from ..store import Say, Store
+from ..store import Notify, Store
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Checked:
     notes: list[str] = field(default_factory=list)
 
 
-def verify(store: Store, *, wait: bool = True, say: Say | None = None) -> Checked:
+def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Checked:
     """Bring the warehouse up to date, then check all of the store; of a bucket, that it lists what its mirror has.
 
     Raises:
@@ -33,7 +33,7 @@ def verify(store: Store, *, wait: bool = True, say: Say | None = None) -> Checke
     """
     must_exist(store)
     checked = Checked()
-    with store.lock(wait=wait, say=say):
+    with store.lock(wait=wait, notify=notify):
         pull(store, whole=True)
         loaded = load_locked(store)
     for name, reason in loaded.left_out.items():

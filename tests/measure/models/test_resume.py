@@ -49,7 +49,7 @@ def measured(tmp_path: Path) -> Any:
 def left(store: Store, *plan: Workload, settings: Settings | None = None, retry: str | None = None) -> list[Any]:
     """Backends to measure, of each workload that is left."""
     said: list[str] = []
-    known = known_cases(store, plan, settings or Settings(), retry=retry, say=said.append)
+    known = known_cases(store, plan, settings or Settings(), retry=retry, notify=said.append)
     return [workload.backends for workload in known.left(plan)] + said
 
 
@@ -73,11 +73,11 @@ def test_the_batch_size_that_was_found_is_not_looked_for_again(tmp_path: Path, w
             for case in (run.case(**found.axes(backend)) for backend in found.backends):
                 case.outcome("ok")
 
-    known = known_cases(store, [work, other], Settings(), say=print)
+    known = known_cases(store, [work, other], Settings(), notify=print)
 
     assert [(x.batch_size, x.bounded) for x in known.plan] == [(512, True), (512, True)]
     assert [(x.name, x.batch_size) for x in known.left(known.plan)] == [("other", 512)]
-    assert known_cases(store, [work], Settings(), fleet=True, say=print).plan == [work]
+    assert known_cases(store, [work], Settings(), fleet=True, notify=print).plan == [work]
 
 
 @pytest.mark.parametrize(("retry", "size"), [(None, 1024), ("failed", AUTO)])
@@ -91,7 +91,7 @@ def test_a_size_that_failed_otherwise_is_found_again_with_that_failure(
         for backend in found.backends:
             run.case(**found.axes(backend)).outcome("crashed")
 
-    known = known_cases(store, [work], Settings(), retry=retry, say=print)
+    known = known_cases(store, [work], Settings(), retry=retry, notify=print)
 
     assert [x.batch_size for x in known.plan] == [size]
     assert bool(known.left(known.plan)) == (retry is not None)
@@ -176,7 +176,7 @@ def test_the_new_run_says_what_it_resumes(measured: Any, workload: Any) -> None:
     work = workload()
     store = measured(work, eager="ok", candidate="ok")
     store = measured(work, eager="ok")
-    known = known_cases(store, [work], Settings(), say=print)
+    known = known_cases(store, [work], Settings(), notify=print)
 
     older, newer = sorted(set(known.runs.values()))
     assert known.tags == {"resumes": f"{older} {newer}"}

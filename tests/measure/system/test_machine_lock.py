@@ -41,12 +41,12 @@ def test_a_second_measurement_waits_and_says_for_whom(holder: "subprocess.Popen[
     """Once; and begins when the first is done."""
     said: list[str] = []
 
-    def say(text: str) -> None:
+    def notify(text: str) -> None:
         said.append(text)
         assert holder.stdin is not None
         holder.stdin.close()
 
-    with alone(say=say):
+    with alone(notify=notify):
         assert holder.wait(120) == 0
 
     (text,) = said
@@ -94,7 +94,7 @@ def test_where_there_can_be_no_lock_that_is_said(monkeypatch: pytest.MonkeyPatch
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     for place in (tmp_path / "missing" / "lock", tmp_path / "link"):
         monkeypatch.setenv(PLACE, str(place))
-        with alone(say=said.append):
+        with alone(notify=said.append):
             pass
     assert len(said) == 2
     assert all("cannot" in text for text in said)

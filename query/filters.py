@@ -1,0 +1,59 @@
+"""Filters: keep the rows of a view whose columns hold one of the values that a user names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..warehouse.schema import quote
+from .pasteable_sql import list_literal
+from .resolve import check_values, resolve_run
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Values to keep, by column; without any column it keeps all rows."""
+
+    values: Mapping[str, list[str]]
+
+    @property
+    def condition(self) -> str:
+        """The filter as SQL with a `?` for each column."""
+        return " AND ".join(f"list_contains(?::VARCHAR[], {quote(name)}::VARCHAR)" for name in self.values) or "true"
+
+    @property
+    def parameters(self) -> list[list[str]]:
+        """The values that `condition` takes."""
+        return list(self.values.values())
+
+    @property
+    def pasteable(self) -> str:
+        """The filter as SQL with its values as literals."""
+        each = (f"list_contains({list_literal(kept)}, {quote(name)}::VARCHAR)" for name, kept in self.values.items())
+        return " AND ".join(each) or "true"
+
+
+def build_filter(
+    warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]] | None, *, place: str = ""
+) -> Filter:
+    """Build a filter from what a user names.
+
+    Args:
+        warehouse: Where names are looked up.
+        view: The view, table or macro that is filtered.
+        where: column -> values to keep; an empty list keeps all. `run_id` takes what `resolve_run` takes.
+        place: How an error calls the view, if a user does not know its name.
+
+    Raises:
+        UnknownName: The column does not hold a value; the message suggests the nearest one.
+    """
+    values = {}
+    for column, kept in (where or {}).items():
+        if column == "run_id" and kept:
+            values[column] = [resolve_run(warehouse, name) for name in kept]
+        elif kept:
+            check_values(warehouse, view, column, kept, place=place)
+            values[column] = list(kept)
+    return Filter(values)
