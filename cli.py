@@ -56,11 +56,11 @@ GARBAGE = 50_000  # objects between collections, not 700: imports make many obje
 
 
 class _ReaderLeft(Exception):
-    """Nobody reads what a command writes."""
+    """The reader of a command's output has closed the pipe."""
 
 
 class Lazy(click.Group):
-    """A group that knows its commands by name and imports one when it is called."""
+    """A group that lists its commands statically and imports one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order a newcomer needs them."""
@@ -77,13 +77,13 @@ class Lazy(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command when there is none by that name."""
+        """Find a command; for an unknown name, the error suggests the nearest."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise UnknownName("command", args[0], COMMANDS, cure="List them with: bench --help")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it; a reader who leaves is ours to tell, for click ends with 1, which says that something got worse."""
+        """Run it; handle a closed pipe here, because click would exit with 1, which means that something got worse."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:

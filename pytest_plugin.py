@@ -3,8 +3,8 @@
     def test_sort(bench):
         assert bench(sorted, [3, 1, 2]) == [1, 2, 3]
 
-Without `--bench` the call is made once and nothing else happens: of bench nothing that measures is imported.
-Nor is anything measured beside xdist's processes, which would measure each other.
+Without `--bench` the call is made once and nothing else happens: no measuring code is imported.
+Under xdist nothing is measured, because its processes would disturb each other.
 """
 
 import math
@@ -55,7 +55,7 @@ def _beside_others(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to measure, where that was asked for."""
+    """Begin to measure if `--bench` was given."""
     if _wanted(config) and not _beside_others(config):
         from .pytest_session import Measurements
 
@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say what happens, where something was asked for."""
+    """Report the settings if `--bench` was given."""
     if not _wanted(config):
         return None
     if _beside_others(config):
@@ -82,7 +82,7 @@ class Bench:
     """The fixture: calls a function, and returns what it returned."""
 
     def __init__(self, measure: Callable[..., Any]) -> None:
-        """Take what does the work."""
+        """Set the function that makes the call."""
         self._measure = measure
         self._used = False
 

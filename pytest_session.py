@@ -1,4 +1,4 @@
-"""What the pytest plugin measures in a session: a run of suite `pytest`, and at its end the judgement of it."""
+"""The measurements of a pytest session: a run of suite `pytest`, judged at its end."""
 
 import contextlib
 import math
@@ -104,7 +104,7 @@ class Measurements:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-        """A test that failed, be it as expected, gave a wrong answer, whose time does not count; nor does a skipped one's."""
+        """Discard the time of a test that failed, even as expected, or was skipped."""
         report = yield
         if call.when == "call" and item.nodeid in self._cases:
             _, case, _ = self._cases[item.nodeid]
@@ -180,7 +180,7 @@ class Measurements:
         return next((run_id for (run_id,) in warehouse.rows(query, {"run": run.run_id})), None)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """A line for each measurement, and what to know of them all."""
+        """Write a line for each measurement, and notes."""
         if self._run is None:
             return
         terminalreporter.section("bench")
@@ -203,7 +203,7 @@ def _failed(item: pytest.Item, text: str) -> pytest.TestReport:
 
 
 def _case_of(item: pytest.Item) -> tuple[str, dict[str, Any] | None]:
-    """Name and parameters: plain values as they are, others by what pytest calls them all."""
+    """Name and parameters: plain values as they are, others by their pytest id."""
     callspec = getattr(item, "callspec", None)
     if callspec is None:
         return item.nodeid, None

@@ -1,1 +1,1 @@
-"""What reads files, ours and other tools', into the event log."""
+"""Ingesting: read files of bench and of other tools into the event log."""

@@ -102,7 +102,7 @@ def ingest_path(store: Store, path: str) -> None:
 def _own(
     maps: tuple[str, ...], pattern: str | None, format_name: str | None, paths: tuple[str, ...]
 ) -> Format | None:  # fmt: skip
-    """The format that the user's own words make."""
+    """The format made of the user's mapping or pattern."""
     if not maps and pattern is None:
         return None
     if format_name or not paths:
@@ -121,7 +121,7 @@ def _pair(tag: str) -> tuple[str, str]:
 
 
 def _show(report: IngestReport, store: Store) -> None:
-    """The accounting, one row a config and format; then what else there is to say."""
+    """Show the accounting, one row for each config and format, then the notes."""
     sums: dict[tuple[str, str], list[int]] = {}
     for line in report.lines:
         row = sums.setdefault((line.config, line.format), [0, 0, 0, 0, 0])
@@ -178,12 +178,12 @@ class _Bar(IngestProgress):
         self._hashed = self._files = self._done = self._bytes = self._total = 0
 
     def hashed(self, size_bytes: int) -> None:
-        """Show the bytes looked at."""
+        """Show the bytes hashed."""
         self._hashed += size_bytes
         self._show(f"looking at files: {self._hashed >> 20} MiB")
 
     def reading(self, plan: IngestPlan) -> None:
-        """Know how much there is to read."""
+        """Set how much there is to read."""
         parts = [item.new for item in plan.items if item.new is not None]
         self._files, self._total = len(parts), sum(part.end_byte - part.start_byte for part in parts)
 

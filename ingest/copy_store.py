@@ -14,20 +14,20 @@ from ..warehouse.store import Store
 
 
 def copy(path: Path, store: Store, notes: list[str]) -> int:
-    """Copy what another store has and this one has not.
+    """Copy the files of another store that this one lacks.
 
     Journals of dead processes are sealed there first, if that store may be written to.
 
     Args:
         path: Folder of the other store, or one Parquet file of its log.
         store: The store to copy into; the caller holds its lock.
-        notes: What there is to say.
+        notes: Receives sentences about what was left out.
 
     Returns:
         How many files were copied.
 
     Raises:
-        BenchError: The path is this very store, or no file of a log, or renamed.
+        BenchError: The path is this store itself, is not a file of a log, or was renamed.
     """
     here, copied = Folder(store.root), Copied()
     if path.is_dir():
@@ -71,7 +71,7 @@ def _copy_file(path: Path, here: Folder, copied: Copied) -> None:
 
 
 def _table(path: Path) -> str:
-    """The table that a file of a log is of, by what it says of itself."""
+    """The table of a file of a log, from its metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

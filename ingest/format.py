@@ -1,4 +1,4 @@
-"""What a format is: how a file is recognised by its content, and how its records become events.
+"""The interface of a format: how a file is recognised by its content, and how its records become events.
 
 One module in `ingest/formats/` is one format; a package outside bench adds one through the entry point group
 `bench.formats`, whose value is a `Format` subclass. Nothing else needs to know.
@@ -36,7 +36,7 @@ FOLDER, FILE = "folder", "file"
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a file: what recognition looks at."""
+    """The beginning of a file, by which its format is recognised."""
 
     path: Path
     data: bytes  # whole lines, at least the first, unless the file is smaller or has no line end for megabytes
@@ -49,7 +49,7 @@ class Head:
 
     @functools.cached_property
     def paths(self) -> frozenset[str]:
-        """Where keys stand in what of a JSON document is there, such as `benchmarks[].stats.mean`, six levels deep."""
+        """Paths of the keys in the beginning of a JSON document, such as `benchmarks[].stats.mean`, six levels deep."""
         found: set[str] = set()
         opened: list[str] = []  # path of each container we are in
         here = ""
@@ -75,9 +75,9 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user said that concerns the reading of a file."""
+    """Options of the user for reading a file."""
 
-    metric: str | None = None  # 'time' or 'memory': what the numbers of a file are that does not say so
+    metric: str | None = None  # 'time' or 'memory', for a file that does not say what its numbers are
 
 
 def _no_database() -> "duckdb.DuckDBPyConnection":
@@ -86,7 +86,7 @@ def _no_database() -> "duckdb.DuckDBPyConnection":
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is to be read of one file: its bytes from `start_byte` to `end_byte`, whole lines all."""
+    """The part of one file to read: its bytes from `start_byte` to `end_byte`, all of them whole lines."""
 
     path: Path
     run_id: str
@@ -103,7 +103,7 @@ class Part:
 
     @classmethod
     def alone(cls, path: Path) -> "Part":
-        """A whole file, to look at outside of any run."""
+        """A whole file, outside of any run."""
         return cls(path, "", "", 0, path.stat().st_size, 1, Options(), _no_database)
 
     @property
@@ -147,12 +147,12 @@ class Part:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the lines (or records) of a part."""
+    """Counts of the lines (or records) of a part."""
 
     lines: int = 0
     loaded: int = 0
     rejected: int = 0
-    notes: list[str] = field(default_factory=list)  # what else there is to say, in sentences
+    notes: list[str] = field(default_factory=list)  # sentences for the user
     runs: "list[RunRecord]" = field(default_factory=list)  # new ones that the file describes
     shares: "dict[str, Tally]" = field(
         default_factory=dict
@@ -169,8 +169,8 @@ class Format(ABC):
 
     name: str
     doc: ClassVar[str]  # one line, for people
-    becomes: ClassVar[str] = "see [ingest](ingest.md)"  # what its records are in the tables, for docs/formats.md
-    lost: ClassVar[str] = "nothing"  # what of a file is not in the tables afterwards
+    becomes: ClassVar[str] = "see [ingest](ingest.md)"  # which rows its records become, for docs/formats.md
+    lost: ClassVar[str] = "nothing"  # which content of a file does not reach the tables
     grows: bool = False  # whether writers append lines to a file that may have been loaded before
     unpacks: ClassVar[bool] = False  # whether it also reads what gzip packed
     runs: ClassVar[str] = FOLDER  # what is a run where a file describes none: a folder's files together, or each file
@@ -179,18 +179,18 @@ class Format(ABC):
 
     @abstractmethod
     def recognise(self, head: Head) -> bool:
-        """Whether a file is of this format, judged by content; a name alone proves nothing."""
+        """Whether a file is of this format, by its content; a name alone is not enough."""
 
     @abstractmethod
     def read(self, part: Part, batch: "Batch") -> Tally:
         """Add the events of a part to the batch: each with `run_id`, `source_id` and `line` of the part."""
 
     def whole(self, line: bytes) -> bool:
-        """Whether a last line without line feed is a whole record; else its writer is still at it."""
+        """Whether a last line without line feed is a whole record; if not, its writer may still be writing it."""
         return True
 
     def unfit(self, path: Path) -> str | None:
-        """Why a file cannot be of it that the user says is, in words that follow its name; None if it can."""
+        """Why a file is not of this format although the user says so, in words that follow its name; None if it is."""
         return None
 
     def left_out(self, head: Head) -> str | None:
@@ -198,15 +198,15 @@ class Format(ABC):
         return None
 
     def identity(self, name: str) -> str:
-        """What the file's name says that its content does not: two files of one content may differ in it."""
+        """Facts in the file's name that are not in its content: two files of the same content may differ in them."""
         return ""
 
     def group(self, name: str) -> str:
-        """What the place of a file below its folder (`name` is its path there) adds to the folder's name as config."""
+        """What the file's subfolder adds to the config, which is the folder's name; `name` is the path below the folder."""
         return ""
 
     def result_set(self, name: str) -> str:
-        """Which of several result sets below its folder a file belongs to, each a run of the same config."""
+        """The result set below its folder that a file belongs to; each is a run of the same config."""
         return ""
 
     def order(self, names: Iterable[str]) -> list[str]:
@@ -219,7 +219,7 @@ def formats() -> dict[str, Format]:
     """Every format there is, by name.
 
     Raises:
-        BenchError: One of another package cannot be loaded, is no format, or has the name of another.
+        BenchError: A format of another package cannot be loaded, is not a format, or has the name of another.
     """
     import importlib.metadata
 
@@ -279,7 +279,7 @@ def split_lines(block: bytes) -> list[bytes]:
 
 
 def count_lines(block: bytes) -> int:
-    """How many lines `split_lines` would make of it."""
+    """The number of lines that `split_lines` returns."""
     return block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
 
 
@@ -289,6 +289,6 @@ def encoding(data: bytes) -> str:
 
 
 def as_text(line: bytes) -> str:
-    """A record as a reject keeps it: bytes that are no UTF-8 as \\xNN, beyond 64 Ki characters cut and said."""
+    """A record as a reject stores it: invalid UTF-8 as \\xNN, cut after 64 Ki characters with a note."""
     text = line.removesuffix(b"\r").decode("utf-8", "backslashreplace")
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(line)} bytes)"

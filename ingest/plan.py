@@ -1,6 +1,7 @@
-"""What an ingest will do: which files, of which format, which of their bytes are new, and into which run they go.
+"""The plan of an ingest: which files to load, their formats, which of their bytes are new, and into which run they go.
 
-A plan is made before anything is written, so a dry run is a plan that is only printed.
+A plan is made before anything is written, so a dry run is a plan that is only printed. This file is long because every
+decision about a file needs the same three things: its fingerprint, what is known of it, and the other files of its folder.
 """
 
 import difflib
@@ -62,7 +63,7 @@ class Item:
 
 @dataclass(slots=True)
 class IngestPlan:
-    """What will be done, and what there is to say about the rest."""
+    """The files to load, and notes about the others."""
 
     items: list[Item] = field(default_factory=list)
     stores: list[Path] = field(default_factory=list)  # bench's own stores and event files
@@ -71,11 +72,11 @@ class IngestPlan:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What the user said that bears on all files."""
+    """Options of the user for all files."""
 
     format: str | None = None
     config: str | None = None
-    own: Format | None = None  # made of the user's own words, and no other counts
+    own: Format | None = None  # made of the user's mapping or pattern; if given, no other format is tried
 
 
 @dataclass(slots=True)
@@ -125,7 +126,7 @@ def make_plan(
     known: KnownSources,
     tell: Callable[[int], None] | None = None,
 ) -> IngestPlan:
-    """Look at every file, and decide.
+    """Fingerprint every file, and decide what to load.
 
     Raises:
         BenchError: A path given holds nothing that any format recognises.
@@ -187,7 +188,7 @@ def _plan_set(
 
 
 def _group(kind: str, name: str) -> str:
-    """What its place adds to the config of a file; only one below the folder given has a place in it."""
+    """What a file's subfolder adds to its config; only files below the given folder have a subfolder."""
     return formats()[kind].group(name) if "/" in name and kind in formats() else ""
 
 
@@ -203,7 +204,7 @@ def _join(config: str, group: str) -> str:
 def _fingerprints(
     paths: list[Path], known: KnownSources, tell: Callable[[int], None] | None
 ) -> Iterator[Callable[[], Fingerprint]]:
-    """What gives each file's fingerprint, or raises OSError; much is hashed two files at a time, free of the GIL."""
+    """Functions that return each file's fingerprint or raise OSError; large amounts are hashed by two threads."""
     if len(paths) < 2 or sum(path.stat().st_size for path in paths if path.exists()) < SIDE_BY_SIDE_BYTES:
         for path in paths:
             yield functools.partial(fingerprint, path, known, tell)
@@ -227,7 +228,7 @@ def _look(
     plan: IngestPlan,
     unknown: dict[str, str],
 ) -> _File | None:
-    """Fingerprint a file, find it among the known or recognise it; None if there is nothing to load in it."""
+    """Find a file among the known ones by its fingerprint, or recognise it; None if it has nothing to load."""
     path = place.path
     if path.stat().st_size == 0:
         plan.notes.append(f"{path} is empty")
@@ -335,7 +336,7 @@ def _run_of_most(files: list[_File], config: str, known: KnownSources) -> str | 
 
 
 def _content(file: _File) -> list[str]:
-    """What makes the run that a file begins."""
+    """The content that identifies the run which a file begins."""
     if file.format.runs != FOLDER:
         return [file.print.sha256, file.format.identity(file.name)]
     place = _set(file.kind, file.name)

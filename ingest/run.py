@@ -1,4 +1,4 @@
-"""Carrying out a plan: files into the event log, a batch at a time, then the log into the warehouse."""
+"""Carry out a plan: load files into the event log, a batch at a time, then the log into the warehouse."""
 
 import contextlib
 import gc
@@ -33,7 +33,7 @@ BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has 
 
 @dataclass(slots=True)
 class Line:
-    """What became of one file."""
+    """How the lines of one file were counted."""
 
     path: Path
     config: str
@@ -50,7 +50,7 @@ class Line:
 
 @dataclass(slots=True)
 class IngestReport:
-    """What an ingest did, or would do."""
+    """The result of an ingest, or of a dry run."""
 
     lines: list[Line] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -60,10 +60,10 @@ class IngestReport:
 
 
 class IngestProgress:
-    """How far an ingest is; the command line shows it, others need not look."""
+    """Progress of an ingest, which the command line shows; this one shows nothing."""
 
     def hashed(self, size_bytes: int) -> None:
-        """So many more bytes were looked at."""
+        """So many more bytes were hashed."""
 
     def reading(self, plan: IngestPlan) -> None:
         """The plan is made; reading begins."""
@@ -95,12 +95,12 @@ def ingest(
         store: The store; created if missing, except in a dry run.
         paths: PATH or NAME:PATH each; a file or a folder, whose files are one result set.
         sources: Format and config for all of them.
-        options: What else the formats must be told.
+        options: Settings for the formats.
         tags: Labels for the runs that are new.
         dry_run: Only make the plan.
         wait: Wait for another loader rather than raise.
-        say: Told once, in a sentence, whom it waits for.
-        progress: Told how far it is.
+        notify: Called once with a sentence that names the process it waits for.
+        progress: Receives the progress.
 
     Raises:
         BenchError: A path does not exist, or nothing in it is recognised.
@@ -163,7 +163,7 @@ def _line(item: Item, tallies: Mapping[str, Tally] | None = None) -> Line:
 
 
 def _notes(parts: Iterable[NewPart], tallies: Mapping[str, Tally]) -> Iterator[str]:
-    """What the readers had to say: a sentence once, with the files it is about."""
+    """The notes of the readers, each sentence once with the files it is about."""
     about: dict[str, list[str]] = {}
     for part in parts:
         for note in tallies[part.source_id].notes:
@@ -263,7 +263,7 @@ class _Loader:
         return self._database.cursor()
 
     def _runs_there(self) -> dict[str, str | None]:
-        """The runs of the store, and the environment that each says."""
+        """The runs of the store, and the environment of each."""
         from ..warehouse.database import Warehouse
         from ..warehouse.load import load_locked
 
@@ -272,14 +272,14 @@ class _Loader:
             return dict(warehouse.rows("SELECT run_id, environment_id FROM runs"))
 
     def _claim(self, run_id: str) -> bool:
-        """Whether a run is neither in the store nor being read by now; from here on it is."""
+        """Claim a run: returns whether it is neither in the store nor claimed yet."""
         with self._lock:
             new = run_id not in self._claimed
             self._claimed.add(run_id)
             return new
 
     def _runs(self, parts: Iterable[NewPart], done: Mapping[str, Tally]) -> "list[RunRecord]":
-        """The rows of the runs of some parts that have none yet: as a part describes them, else plain."""
+        """Rows for the runs of some parts that have no row yet: as a part describes them, else without description."""
         from ..warehouse.events import RunRecord, as_json
 
         described = [(part.name, run) for part in parts for run in done[part.source_id].runs]
@@ -305,7 +305,7 @@ class _Loader:
 
 @contextlib.contextmanager
 def _seldom_collecting() -> Iterator[None]:
-    """Let the garbage collector look at a batch of events once, not every 700 of them: they are no garbage."""
+    """Run the garbage collector less often: events are not garbage, and checking every 700 of them is slow."""
     before = gc.get_threshold()
     gc.set_threshold(OBJECTS)
     try:

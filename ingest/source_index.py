@@ -1,4 +1,4 @@
-"""Which files are in the store already: by content, never by name or date."""
+"""The files that the store has already, known by content and never by name or date."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ class IndexedSource:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a file's bytes are known by."""
+    """Hashes of a file."""
 
     size_bytes: int
     sha256: str
@@ -61,7 +61,7 @@ class KnownSources:
         return known
 
     def add(self, row: IndexedSource) -> None:
-        """Know one more."""
+        """Add one."""
         self.by_sha256.setdefault(row.sha256, []).append(row)
         if row.head_sha256:
             self.by_head.setdefault(row.head_sha256, []).append(row)
@@ -74,7 +74,7 @@ class KnownSources:
 
 
 def read_index(store: Store) -> KnownSources | None:
-    """What is known, at the price of a look at the folder; None if the log has changed since it was written."""
+    """The known sources from the index file; None if the log has changed since it was written."""
     try:
         index = json.loads((store.root / INDEX).read_text())
         if index["log"] != _log_state(store) or not store.database.exists():
@@ -85,7 +85,7 @@ def read_index(store: Store) -> KnownSources | None:
 
 
 def read_log(store: Store) -> KnownSources:
-    """What is known to the log.
+    """The known sources, read from the log.
 
     Raises:
         BenchError: One of its files is damaged.
@@ -122,7 +122,7 @@ def read_log(store: Store) -> KnownSources:
 
 
 def write_index(store: Store, known: KnownSources) -> None:
-    """Remember what is known for the next `read_index`."""
+    """Write the known sources for the next `read_index`."""
     temporary = store.root / f".{INDEX}"
     temporary.write_text(json.dumps({"log": _log_state(store), "sources": [astuple(row) for row in known.rows()]}))
     os.replace(temporary, store.root / INDEX)

@@ -1,1 +1,1 @@
-"""What runs workloads and emits events."""
+"""Measuring: run workloads and record events."""

@@ -17,7 +17,7 @@ COMMANDS = {
 
 
 class Measures(click.Group):
-    """The group of what can be measured: knows it by name, and imports a command when it is called."""
+    """The group of measuring commands: lists them statically, and imports a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of the docs."""
@@ -33,7 +33,7 @@ class Measures(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command when there is none by that name."""
+        """Find a command; for an unknown name, the error suggests the nearest."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise UnknownName("thing to measure", args[0], COMMANDS, cure="List them with: bench measure --help")
         return super().resolve_command(ctx, args)

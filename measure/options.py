@@ -1,4 +1,4 @@
-"""What every measuring command shares: options of the run, how its rows are written, and how to talk to a person."""
+"""What all measuring commands share: options of the run, writing its rows, and messages."""
 
 import math
 import os
@@ -20,7 +20,7 @@ MOST = 1e9
 
 
 class Finite(click.FloatRange):
-    """A range of numbers below MOST: neither nan, which no bound keeps out, nor inf, nor more seconds than a wait can last."""
+    """A range of numbers below MOST, without nan and inf; MOST is the longest possible wait in seconds."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read one."""
@@ -70,7 +70,7 @@ def no_file(target: str) -> None:
     """Refuse `folder/file.py:function`.
 
     Raises:
-        BenchError: That is what it is.
+        BenchError: The text names a file.
     """
     file, colon, name = target.partition(":")
     if file.endswith(".py") and os.path.isfile(file):
@@ -90,7 +90,7 @@ def run_options(sample_hz: float | None = None) -> Callable[[Any], Any]:
 
 
 def write(fmt: str, *, shown: Table, exact: Table) -> None:
-    """Write rows to stdout: as a person reads them, or for programs the exact values."""
+    """Write rows to stdout: formatted for people, or exact values for programs."""
     from ..warehouse.console.tables import write_rows
 
     headings, rows = shown if fmt in ("table", "markdown") else exact
@@ -98,9 +98,9 @@ def write(fmt: str, *, shown: Table, exact: Table) -> None:
 
 
 def recorded(run: "Run", then: str | None = None) -> None:
-    """Say where a run was recorded, and what to do with it next; if left out, to ask for its samples.
+    """Report where a run was recorded, and the next command; by default one that queries its samples.
 
-    This comes last. A command that Ctrl-C meets closes its run as interrupted, and shows what is known, before it ends.
+    This comes last: after Ctrl-C a command closes its run as interrupted and shows its results before it ends.
 
     Raises:
         KeyboardInterrupt: The run was interrupted.
@@ -112,12 +112,12 @@ def recorded(run: "Run", then: str | None = None) -> None:
 
 
 def talk(text: str) -> None:
-    """Say something to a person, on stderr."""
+    """Write a sentence to stderr."""
     click.echo(text, err=True)
 
 
 def progress(text: str) -> None:
-    """A line on stderr; on a terminal, each writes over the one before, and an empty one wipes it."""
+    """Write a line to stderr; on a terminal it replaces the line before, and an empty line erases it."""
     from ..warehouse.console.tables import obeys
 
     if obeys(sys.stderr):

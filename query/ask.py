@@ -26,7 +26,7 @@ SILENT = {"CREATE", "DROP", "INSERT", "UPDATE", "DELETE", "SET", "VARIABLE_SET",
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows on their way: read them once, before the next question."""
+    """The rows of a query as a stream: read them once, before the next query."""
 
     columns: list[str]
     rows: Iterator[tuple[Any, ...]]
@@ -37,15 +37,15 @@ class Answer:
 
 
 def ask(warehouse: "Warehouse", query: str, parameters: object = None) -> Answer | None:
-    """Run SQL and hand out the rows of its last statement as they come.
+    """Run SQL and stream the rows of its last statement.
 
     Args:
         warehouse: Where to ask.
-        query: One statement or several, parted by semicolons.
+        query: One statement, or several separated by semicolons.
         parameters: Values for `?` or `$name`, when there is one statement.
 
     Returns:
-        The rows; None where the last statement gives none, such as SET.
+        The rows; None if the last statement returns none, such as SET.
 
     Raises:
         BenchError: The query is wrong, fails, is empty, or would write a file or another database.
@@ -83,13 +83,13 @@ def _fetch(warehouse: "Warehouse", result: "duckdb.DuckDBPyConnection") -> Itera
 
 
 def shut_in(warehouse: "Warehouse") -> None:
-    """Take files, network and settings away from every later query on this connection."""
+    """Deny all later queries on this connection access to files, the network and settings."""
     warehouse.connection.execute("SET enable_external_access = false")
     warehouse.connection.execute("SET lock_configuration = true")
 
 
 def friendly(warehouse: "Warehouse", error: "duckdb.Error") -> BenchError:
-    """DuckDB's message, with our own names where one was mistaken."""
+    """DuckDB's message; for an unknown table, the nearest of our names."""
     text = str(error).strip()
     missing = re.search(
         r"Table(?: Function)? with name \"?([^\"\s]+)\"? (?:does not exist|is not in the catalog)", text
@@ -108,7 +108,7 @@ def friendly(warehouse: "Warehouse", error: "duckdb.Error") -> BenchError:
 
 
 def readable(warehouse: "Warehouse") -> dict[str, str]:
-    """Tables, views and macros by name, and how each is written after FROM, with the arguments it must be given."""
+    """How each table, view and macro is written after FROM, by name; macros with their required arguments."""
     rows = warehouse.connection.execute(
         "SELECT table_name FROM duckdb_tables() WHERE NOT internal UNION SELECT view_name FROM duckdb_views() WHERE NOT internal"
     ).fetchall()

@@ -34,7 +34,7 @@ limit_option: Callable[[Any], Any] = click.option("--limit", type=click.IntRange
 
 
 def notify(sentence: str) -> None:
-    """Tell the person at the terminal, whom no name in it may steer; stdout is for data."""
+    """Write a sentence to stderr with its control characters escaped; stdout is for data."""
     sys.stdout.flush()
     click.echo(escape(sentence), err=True)
 

@@ -1,6 +1,6 @@
 """A document of findings: sections of sentences and tables, with values still values, and its Markdown.
 
-The same document becomes a page in `viz`. What a column holds says how its values are written and aligned.
+`viz` renders the same document as an HTML page. The kind of a column decides how its values are written and aligned.
 """
 
 import bisect
@@ -35,7 +35,7 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """What a column of a table is called and holds."""
+    """The name of a column and the kind of its values."""
 
     name: str
     kind: str = "text"  # a key of _SHOWN
@@ -46,7 +46,7 @@ class TableColumn:
         return self.kind not in ("text", "time")
 
     def shown(self, value: Any) -> str:
-        """A value as people read it; nothing for what is not there."""
+        """A value as text; an empty text for None."""
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return ""
         return _SHOWN[self.kind](value)
@@ -60,12 +60,12 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
     def without_empty(self) -> "Table":
-        """The table without columns in which nothing stands."""
+        """The table without its empty columns."""
         keep = [i for i in range(len(self.columns)) if any(row[i] is not None for row in self.rows)]
         return Table([self.columns[i] for i in keep], [[row[i] for i in keep] for row in self.rows])
 
     def without_alike(self, names: Container[str]) -> "tuple[Table, str]":
-        """The table without those of the named columns that say the same in every row, and a sentence that says it."""
+        """The table without those of the named columns that are equal in all rows, and a sentence with their values."""
         alike = [i for i, c in enumerate(self.columns) if c.name in names and len({row[i] for row in self.rows}) == 1]
         if len(self.rows) < 2 or not alike:
             return self, ""
@@ -84,7 +84,7 @@ class Section:
     sentences: Sequence[str] = ()
     tables: Sequence[Table] = ()
     folded: bool = False
-    weight: int = 0  # the lighter ones are cut first where a comment has not enough room
+    weight: int = 0  # lighter sections are cut first if a comment is too long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Document:
     sections: Sequence[Section] = field(default_factory=tuple)
 
     def markdown(self, limit: int | None = COMMENT_LIMIT) -> str:
-        """The document as Markdown that fits into a comment: what weighs least is cut, table by table, and said.
+        """The document as Markdown that fits into a comment: the tables of the lightest sections are cut first, with a note.
 
         Args:
             limit: Most characters; None for any number.
@@ -146,7 +146,7 @@ def _with(kept: Sequence[int], index: int, count: int) -> list[int]:
 
 
 def markdown_text(text: str) -> str:
-    """Text that Markdown takes as it is: no markup, no HTML, no mention of a person, one line."""
+    """Text escaped for Markdown: no markup, no HTML, no mention of a person, one line."""
     out = escape(" ".join(text.split()))
     for character in "\\`*_[]<>|#~":
         out = out.replace(

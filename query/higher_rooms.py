@@ -1,4 +1,4 @@
-"""What commands of this room need of higher rooms; `cli.py` hands it over in the click context."""
+"""Functions of higher rooms that commands of this room call; `cli.py` passes them in the click context."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class HigherRooms:
 
 
 def higher_rooms() -> HigherRooms:
-    """What `cli.py` handed to the command that runs now."""
+    """The functions that `cli.py` passed to the running command."""
     return click.get_current_context().find_object(HigherRooms) or _missing()
 
 

@@ -22,7 +22,7 @@ HISTORY_LINES = 2000
 
 
 def converse(warehouse: "Warehouse", fmt: str) -> None:
-    """Ask and answer until the end of input."""
+    """Read statements and print their results until the end of input."""
     click.echo(
         "End a statement with ; and Ctrl-C cancels it. `bench views` lists what there is. Ctrl-D leaves.", err=True
     )

@@ -1,4 +1,4 @@
-"""Reports: what a run found, what got worse, and what it left out, as one document for a comment or a page."""
+"""Reports: the results of a run, what got worse, and what is missing, as one document for a comment or a page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -49,16 +49,16 @@ def report(
     Args:
         warehouse: Where to look.
         name: The run: id prefix, config, commit, latest, latest~1. Its repeats are judged with it.
-        against: The run it is set beside; the one before it of the same config unless given.
+        against: The run to compare it with; by default the one before it of the same config.
         rule: When a difference counts as a regression.
         limits: What no case may fall below or exceed.
 
     Returns:
-        The report. Sections without anything to say are absent, but for the one on regressions.
+        The report without empty sections, except the one on regressions.
 
     Raises:
         UnknownName: No run answers to a name.
-        NothingToShow: The run recorded nothing a report could tell.
+        NothingToShow: The run recorded nothing to report.
     """
     limits = limits or Limits()
     runs = regressions.judged_runs(warehouse, name)
@@ -119,7 +119,7 @@ def _facts(details: Mapping[str, Any], before: str | None) -> Iterator[tuple[str
 
 
 def _verdict(found: Sequence[Mapping[str, Any]]) -> tuple[str, bool | None]:
-    """One sentence, and whether it is good news; None where nothing could be judged."""
+    """One sentence, and whether it is good news; None if nothing could be judged."""
     count = {verdict: sum(row["verdict"] == verdict for row in found) for verdict in regressions.VERDICTS}
     judged = sum(count.values()) - count["LOST"] - count["FLAGGED"] - count["BORDERLINE"]
     words = {
@@ -199,7 +199,7 @@ def _findings(found: Sequence[Mapping[str, Any]]) -> Section:
 
 
 def _changes(warehouse: "Warehouse", before: str, runs: Sequence[str]) -> Section | None:
-    """What differs from the run it is set beside, case by case."""
+    """What differs from the run it is compared with, case by case."""
     query = """
         SELECT verdict, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
             metric, phase, unit, base_value, candidate_value, ratio, low, high, reason
@@ -317,7 +317,7 @@ def _suites(warehouse: "Warehouse", run_id: str) -> Iterator[Section]:
 
 
 def _left_out(warehouse: "Warehouse", run_id: str) -> Section | None:
-    """What no mean covers, and which records could not be read."""
+    """Cases that no mean covers, and records that could not be read."""
     excluded = """
         SELECT suite, mode, dtype, device, backend, unnest(excluded) AS why FROM geomean_speedups() WHERE run_id = ? ORDER BY ALL
     """
@@ -366,7 +366,7 @@ def _environment(
 
 
 def _of(table: Table, key: str, title: str, *sentences: str, folded: bool = False, weight: int) -> Section:
-    """The section of a table, whose columns that are alike in all rows become a sentence."""
+    """The section of a table; columns that are equal in all rows become a sentence."""
     brief, said = table.without_empty().without_alike(_NAMES)
     told = [*sentences, *([said] if said else [])]
     return Section(key=key, title=title, sentences=told, tables=[brief], folded=folded, weight=weight)

@@ -1,4 +1,4 @@
-"""Names people give: a run by id prefix, config, commit or `latest`; values of a column, spelt as they are."""
+"""Resolve names that users give: a run by id prefix, config, commit or `latest`; values of a column."""
 
 import re
 from collections import Counter
@@ -75,7 +75,7 @@ def _meant(name: str, rows: Sequence[tuple[str, str, str | None, str]]) -> list[
 
 
 def archived(warehouse: "Warehouse") -> list[str]:
-    """Of the runs that were moved into other stores how many there are and where, a sentence for each store."""
+    """How many runs were moved into other stores, a sentence for each store."""
     counts = Counter(archive for *_, archive in warehouse.rows(_ARCHIVED))
     return [
         f"{counted(n, 'run', 'was', 'were')} archived to {archive}: ask there with --store {archive}."

@@ -37,7 +37,7 @@ def select(
         limit: Most rows.
 
     Raises:
-        UnknownName: A value that the column does not hold; the nearest is named.
+        UnknownName: The column does not hold a value; the message suggests the nearest one.
     """
     kept = build_filter(warehouse, view, where)
     query = f"SELECT {', '.join(columns)} FROM {view} WHERE {kept.condition} ORDER BY {order}"
@@ -59,7 +59,7 @@ def newest_runs(warehouse: "Warehouse", view: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A table, view or macro as `bench views NAME` shows it."""
+    """The description of a table, view or macro that `bench views NAME` prints."""
 
     name: str
     doc: str

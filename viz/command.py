@@ -35,10 +35,10 @@ CHARTS = {
 
 
 class Charts(click.Group):
-    """The group of charts: knows them by name, and imports one when it is called."""
+    """The group of charts: lists them statically, and imports one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The charts, then what is asked of a file."""
+        """The charts, then the commands about files."""
         return [*CHARTS, *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -52,7 +52,7 @@ class Charts(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest chart when there is none by that name."""
+        """Find a chart; for an unknown name, the error suggests the nearest."""
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
             raise UnknownName("chart", args[0], self.list_commands(ctx), cure="List them with: bench viz list")
         return super().resolve_command(ctx, args)
@@ -94,7 +94,7 @@ def draw_of(name: str) -> "Callable[..., Figure]":
 
 
 def example(name: str) -> str:
-    """The first command that a chart's help has to paste."""
+    """The first example command in a chart's help."""
     return next(
         line.strip() for line in str(draw_of(name).__doc__).splitlines() if line.strip().startswith(f"bench viz {name}")
     )

@@ -1,4 +1,4 @@
-"""What a chart asks: one statement over the views, spelt out so that it can be pasted, and its rows as JSON holds them."""
+"""The data of a chart: one pasteable statement over the views, and its rows as JSON values."""
 
 import math
 import re
@@ -28,7 +28,7 @@ def filter_sql(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[s
 
 
 def all_configs(warehouse: "Warehouse") -> tuple[str, ...]:
-    """The configs of the store, from the oldest on: what each looks like follows from this order."""
+    """The configs of the store, oldest first; their colours and shapes follow from this order."""
     rows = warehouse.rows("SELECT config FROM run_summaries GROUP BY config ORDER BY min(began_at) NULLS LAST, config")
     return tuple(str(config) for (config,) in rows)
 
@@ -66,7 +66,7 @@ def _json_value(value: Any) -> Any:
 
 
 def lookup_command(row: Row, view: str) -> str:
-    """The command that looks a case up again; empty where an id could do harm in a shell."""
+    """The command that looks a case up; empty if an id contains characters that a shell interprets."""
     if not all(re.fullmatch(r"[\w.-]+", str(row[key]), re.ASCII) for key in ("run_id", "case_id")):
         return ""
     return f"bench sql \"FROM {view} WHERE run_id = '{row['run_id']}' AND case_id = '{row['case_id']}'\""
@@ -77,7 +77,7 @@ def ends_of(cases: str, statistic: str, columns: str, *, lowest: int | None = No
 
     Args:
         cases: A SELECT with work_hash, backend, config, run_id and case_id; rows of one work_hash stay together.
-        statistic: What ranks them: an aggregate over the rows of a work_hash.
+        statistic: An aggregate over the rows of a work_hash, by which they are ranked.
         columns: What to select.
         lowest: How many from the low end.
         highest: How many from the high end; without either, all.

@@ -1,4 +1,4 @@
-"""Reduction: a scatter of any number of rows becomes the rows one can see, in SQL."""
+"""Downsampling in SQL: of a scatter of any number of rows, keep those that can be seen."""
 
 GRID_PER_INCH = 150  # at 300 DPI a cell is 2 x 2 device pixels; measured 43 dB PSNR against the full drawing
 DRAW_ALL_BELOW = 20_000  # rows that are drawn as they are
@@ -23,7 +23,7 @@ SELECT *, 1::BIGINT AS n, 0::BIGINT AS halvings FROM points WHERE {_DRAWABLE} OR
 def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) -> str:
     """The last-drawn row of every cell of the pixel grid, for each config.
 
-    Real rows are kept, not cell centres: 4-10 dB closer to the full drawing, and a tooltip tells the truth. A cell
+    Real rows are kept, not cell centres: 4-10 dB closer to the full drawing, and tooltips show real values. A cell
     that holds an extreme of its config (lowest or highest x or y) is split, so that extremes always stay. The grid
     is halved until at most `at_most` rows remain.
 

@@ -1,4 +1,4 @@
-"""Options of charts: a chart's `draw` declares its own, every command has those of the output, and delivers the figure."""
+"""Options of charts: the parameters of a chart's `draw`, and the options of output that every chart has."""
 
 import inspect
 import os
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Option:
-    """A parameter of `draw` as an option of the command: its help, and what else `click.Option` takes.
+    """A parameter of `draw` as an option of the command: its help, and further arguments of `click.Option`.
 
     Name, default and kind are the parameter's: `False` makes a flag, `()` an option of several values, and a default
     other than None is shown in the help.
@@ -42,7 +42,7 @@ class Option:
 
 
 class Confined:
-    """Marks SQL of the user's: the command takes files, network and settings out of its reach."""
+    """Marks SQL of the user: the command denies it access to files, the network and settings."""
 
 
 class Inches(click.ParamType["tuple[float, float]"]):
@@ -116,7 +116,7 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
 
 
 def _parameter(parameter: inspect.Parameter) -> click.Parameter:
-    """A parameter of `draw` as the command takes it; one without an option is an argument."""
+    """The click parameter for a parameter of `draw`; one without an option is an argument."""
     for mark in getattr(parameter.annotation, "__metadata__", ()):
         if isinstance(mark, Option):
             return mark.build(parameter)
@@ -125,9 +125,9 @@ def _parameter(parameter: inspect.Parameter) -> click.Parameter:
 
 
 def _memory_limit() -> str:
-    """Of DuckDB: a quarter of the machine's memory, 1 GB at least. What does not fit is spilled to disk.
+    """DuckDB's memory limit: a quarter of the machine's memory, at least 1 GB. More is spilled to disk.
 
-    A scatter of 100 million steps reads what it spills three times: three times the work at 1 GB as where it fits.
+    A scatter of 100 million steps reads spilled data three times: with 1 GB it does three times the work.
     """
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -145,7 +145,7 @@ def _deliver(
     font: str | None,
     look: str | None,
 ) -> None:
-    """Start the renderer, ask the warehouse, write every file; without files draw on standard output."""
+    """Start the renderer, query the warehouse, and write every file; without files draw on standard output."""
     import contextlib
 
     from .output import files

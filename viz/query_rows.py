@@ -1,4 +1,4 @@
-"""What a query of one's own gives: its columns and their kinds, and the rows of it that can be drawn."""
+"""The rows of a user's query: its columns and their kinds, and the rows that can be drawn."""
 
 import contextlib
 import re
@@ -31,7 +31,7 @@ def kind_of(type_name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Which columns are drawn."""
+    """The columns to draw."""
 
     x: str
     x_kind: str
@@ -53,7 +53,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """A query whose rows stand in the temporary table `asked`."""
+    """A query with its rows in the temporary table `asked`."""
 
     warehouse: "Warehouse"
     query: str  # one SELECT, without a semicolon
@@ -82,8 +82,8 @@ class QueryRows:
         x = x or next((name for name in kinds if name not in (y, color)), None)
         y = y or next((name for name in kinds if kinds[name] == "number" and name not in (x, color)), None)
         if x is None or y is None:
-            sql = ", ".join(f"{name} {type_name}" for name, type_name in self.types.items())
-            raise BenchError(f"a chart needs a column across and another of numbers; the query gives {sql}.")
+            given = ", ".join(f"{name} {type_name}" for name, type_name in self.types.items())
+            raise BenchError(f"a chart needs a column across and another of numbers; the query gives {given}.")
         turned = kinds[y] != "number"
         if turned:
             if kinds[x] != "number":
@@ -96,16 +96,16 @@ class QueryRows:
         return Columns(x=x, x_kind=kinds[x], y=y, color=color, turned=turned, tips=tips)
 
     def first(self, columns: Columns, most: int, most_series: int, *, log_y: bool) -> tuple[list[Row], Counts, str]:
-        """The first rows, those without a number among them, with why they have none."""
-        sql = self._query(columns, most_series, log_x=False, log_y=log_y)
-        sql = f"""{sql}
+        """The first rows, including those without a number, with the reason."""
+        checked = self._query(columns, most_series, log_x=False, log_y=log_y)
+        sql = f"""{checked}
 SELECT x, written, y, series, {self._tips(columns)}why
 FROM checked
 WHERE why IS DISTINCT FROM 'other_series'
 ORDER BY place
 LIMIT {most}"""
         rows = read_rows(self.warehouse, sql)
-        counts = self._counts(sql)
+        counts = self._counts(checked)
         del counts["drawable"]
         return (
             rows,
@@ -116,16 +116,18 @@ LIMIT {most}"""
     def reduced(
         self, columns: Columns, most_series: int, *, log_x: bool, log_y: bool, size: tuple[float, float] | None
     ) -> tuple[list[Row], Counts, str]:
-        """The rows that can be drawn; of very many those one can see, in the places one would see them at."""
-        sql = self._query(columns, most_series, log_x=log_x, log_y=log_y)
-        counts = self._counts(sql)
+        """The rows that can be drawn; of very many, those that are visible."""
+        checked = self._query(columns, most_series, log_x=log_x, log_y=log_y)
+        counts = self._counts(checked)
         drawable = counts.pop("drawable")
         drawn = f"written, y, series, {self._tips(columns)}n"
         if drawable <= downsample.DRAW_ALL_BELOW:
-            sql = f"{sql}\nSELECT x, {drawn.removesuffix('n')}1 AS n\nFROM checked\nWHERE why IS NULL\nORDER BY place"
+            sql = (
+                f"{checked}\nSELECT x, {drawn.removesuffix('n')}1 AS n\nFROM checked\nWHERE why IS NULL\nORDER BY place"
+            )
         else:
             steps = downsample.reduction(downsample.grid_of(size or SIZE)).removeprefix("WITH ")
-            sql = f"{sql},\n{_placed(columns.x_kind, log_x, log_y)},\n{steps}"
+            sql = f"{checked},\n{_placed(columns.x_kind, log_x, log_y)},\n{steps}"
             sql = f"SELECT x_value AS x, {drawn.replace('y', 'y_value AS y', 1)}\nFROM (\n{sql}\n)\nORDER BY rank"
         rows = read_rows(self.warehouse, sql)
         return rows, {**counts, "beyond": 0, "hidden": drawable - len(rows)}, self._whole(sql)
@@ -196,7 +198,7 @@ points AS MATERIALIZED (
 
 @contextlib.contextmanager
 def rows_of(warehouse: "Warehouse", query: str) -> Iterator[QueryRows]:
-    """Ask, and hold the rows while they are looked at.
+    """Run the query, and keep its rows in a temporary table within the context.
 
     Raises:
         BenchError: The query is wrong, or no single SELECT.

@@ -1,4 +1,4 @@
-"""`bench report`: what a run found as Markdown or as one offline page, and into any command that posts it."""
+"""`bench report`: the results of a run as Markdown or as one offline page, or piped into a command that posts them."""
 
 import shlex
 import subprocess
@@ -79,7 +79,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _post(command: str, markdown: str) -> None:
-    """Hand the Markdown to a command of the user's own."""
+    """Pipe the Markdown into a command of the user."""
     try:
         words = shlex.split(command)
         done = subprocess.run(words, input=markdown.encode())
@@ -106,7 +106,7 @@ def _page(warehouse: "Warehouse", report: "Report") -> bytes:
 
 
 def _with_pictures(document: "Document") -> "Document":
-    """The document with the subject that only a picture tells: where it has a summary, the slowest cases follow it."""
+    """The document with a section that has only a chart: the slowest cases, after the summary."""
     import dataclasses
 
     from ..query.document import Section

@@ -1,4 +1,4 @@
-"""Scheduler steps: which of them a chart is about, and how many were left out for which reason."""
+"""Scheduler steps: which of them a chart draws, and how many were left out for which reason."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -55,7 +55,7 @@ class StepFilter:
         )
 
     def parameters(self) -> dict[str, Any]:
-        """The same as strict JSON, which has no infinity."""
+        """The parameters as strict JSON, which has no infinity."""
         return {key: str(value) if value == float("inf") else value for key, value in asdict(self).items()}
 
 
@@ -109,7 +109,7 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> Counts:
 
 
 def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:
-    """Why nothing is left, and what to change."""
+    """The error that says why no step is left, and what to change."""
     total = {key: sum(c[key] for c in counts.values()) for key in ("read", "trimmed", "rejected", "filtered", "kept")}
     configs = ", ".join(repr(printable(config)) for config in steps.configs) or "the store"
     if not total["read"]:

@@ -1,7 +1,7 @@
-"""What machine and software a run happened on; everything here is optional, and nothing here may fail a run.
+"""The machine and software of a run; everything here is optional, and nothing here may fail a run.
 
-Read from /proc and /sys and from the files themselves: psutil, platform and importlib.metadata would say the same, and take
-longer to import than a short command takes to measure.
+It is read from /proc, /sys and package files: psutil, platform and importlib.metadata would give the same, and take longer to
+import than a short command takes to measure.
 """
 
 import contextlib
@@ -62,7 +62,7 @@ def capture() -> Environment:
 
 
 def identified(environment: Environment) -> Environment:
-    """The same environment, named by the hash of what it says."""
+    """The same environment with its id, the hash of all other columns."""
     facts = {f.name: getattr(environment, f.name) for f in fields(environment) if f.name != "environment_id"}
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
     return replace(environment, environment_id=digest[:16])
@@ -107,7 +107,7 @@ def _version(distribution: str) -> str | None:
 
 
 def _value_after(path: Path, name: str) -> str | None:
-    """What follows `name` and a colon in a file of such lines."""
+    """The text after `name` and a colon in a file of such lines."""
     with contextlib.suppress(OSError), open(path, errors="replace") as lines:
         for line in lines:
             if line.startswith(name):
@@ -116,7 +116,7 @@ def _value_after(path: Path, name: str) -> str | None:
 
 
 def _gpus() -> tuple[list[str] | None, str | None, dict[str, list[int | None]]]:
-    """Names, driver, and what else there is to say of the GPUs."""
+    """Names, driver and further facts of the GPUs."""
     if not Path("/dev/nvidiactl").exists():
         return None, None, {}
     try:

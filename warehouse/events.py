@@ -8,6 +8,8 @@ A field's type says how it is stored:
 
 Adding a nullable field is always allowed. Nothing is renamed or re-typed. A change of meaning raises VERSION, adds a
 line of history beside it, and brings the function that upgrades older files with it.
+
+This file is long because all tables are declared in one place.
 """
 
 import dataclasses

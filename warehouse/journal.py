@@ -1,4 +1,4 @@
-"""Journals: where a process writes its events so that killing it loses none.
+"""Journals: files to which a process appends its events, so that killing it loses none.
 
 A journal is one file of one process. Events go into its window, a stretch of the file mapped into memory: an event is
 in the page cache when `put` or `append` returns, with no system call, so it survives SIGKILL of the process. A full
@@ -22,7 +22,9 @@ between. A reader stops at the first record that is not whole.
 Appending takes no lock, which would cost as much as the event. Between reading `end`, moving it past the new record,
 and the one C call that fills it there is no call of a Python function and no jump backward, and CPython switches
 threads and runs signal handlers only there, so no other append comes between. That is why those lines look alike
-wherever they stand, and why a build without the GIL is refused.
+wherever wherever they stand, and why a build without the GIL is refused.
+
+This file is long because writer and reader of the format belong together.
 """
 
 import contextlib
@@ -88,16 +90,16 @@ class Closed(BenchError):
 
 
 class NeverBegun(BenchError):
-    """Its writer was killed before the header was whole, so nothing was ever acknowledged in it."""
+    """The writer was killed before the header was complete, so no event was ever acknowledged."""
 
 
 class Unreadable(BenchError):
-    """It is damaged, or a newer bench's."""
+    """The journal is damaged, or was written by a newer bench."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a table's rows lie in a journal, as its header says."""
+    """The layout of a table's rows in a journal, from its header."""
 
     table: str
     version: int
@@ -197,7 +199,7 @@ class Journal:
 
     @property
     def size_bytes(self) -> int:
-        """How much was appended."""
+        """Bytes appended so far."""
         return self._base - len(self._zeros) - self._start + self.end - self._start
 
     def drain(self, extra: bytes = b"") -> None:
@@ -286,7 +288,7 @@ class Journal:
             raise
 
     def put(self, body: bytes) -> None:
-        """Append one record given whole but for its trailer."""
+        """Append one record that is complete except for its trailer."""
         length = len(body) + 4
         trailer = length if length <= PAGE else zlib.crc32(body)
         if length > len(self._zeros):
@@ -303,7 +305,7 @@ class Journal:
         packer.pack_into(self.map, offset, body, trailer)
 
     def void(self, offset: int, length: int) -> None:
-        """Fill the place of a row that turned out not to fit its columns; readers would stop there."""
+        """Fill the place of a row whose values did not fit its columns; otherwise readers would stop there."""
         if self.limit >= 0:
             struct.pack_into(f"<IB{length - HEAD.size - 4}xI", self.map, offset, length, VOID, length)
 
@@ -365,7 +367,7 @@ class Journal:
             os.close(self._file)
 
     def abandon(self) -> None:
-        """In a forked child: let go of the parent's journal without touching it."""
+        """In a forked child: close the parent's journal without writing to it."""
         self.lock = threading.RLock()  # another thread of the parent may have held it
         self.limit = -1
         self.map.close()
@@ -395,7 +397,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Contents:
-    """What a journal holds, up to its last whole record."""
+    """The contents of a journal, up to its last complete record."""
 
     header: dict[str, Any]
     rows: dict[str, dict[str, list[Any]]]  # table -> column -> values
@@ -403,7 +405,7 @@ class Contents:
 
 
 def read(path: Path) -> Contents:
-    """Read a journal, whatever byte its tail was cut at.
+    """Read a journal, wherever its end was cut.
 
     Raises:
         NeverBegun: Not even the header is whole, so nothing was ever recorded in it.
@@ -430,7 +432,7 @@ def read(path: Path) -> Contents:
 
 
 def run_of(path: Path) -> str | None:
-    """The run that a journal is of; None if it is sealed by now, or its header is not whole."""
+    """The run of a journal; None if it is sealed already, or its header is incomplete."""
     with contextlib.suppress(OSError, ValueError, KeyError, struct.error), path.open("rb") as file:
         magic, (length,) = file.read(8), U32.unpack(file.read(4))
         if magic == MAGIC:

@@ -57,7 +57,7 @@ DERIVING: tuple[type[Event], ...] = (
 
 @dataclass(slots=True)
 class Loaded:
-    """What a load did."""
+    """The result of a load."""
 
     recovered: list[Path] = field(default_factory=list)  # journals of dead writers that were sealed
     rows: dict[str, int] = field(default_factory=dict)  # table -> events loaded
@@ -73,7 +73,7 @@ def load(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Lo
     Args:
         store: The store; created if missing.
         wait: Wait for another loader rather than raise.
-        say: Told once, in a sentence, whom it waits for.
+        notify: Called once with a sentence that names the process it waits for.
 
     Raises:
         StoreBusy: Another process is loading and `wait` is False.
@@ -87,7 +87,7 @@ def load(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Lo
 
 
 def rebuild(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Loaded:
-    """Derive the whole warehouse anew; readers keep the old one until the new one is in place. Raises as `load`."""
+    """Derive the whole warehouse again; readers keep the old one until the new one is in place. Raises as `load`."""
     must_exist(store)
     with store.lock(wait=wait, notify=notify):
         loaded = load_locked(store, anew=True)
@@ -96,7 +96,7 @@ def rebuild(store: Store, *, wait: bool = True, notify: Notify | None = None) ->
 
 
 def load_locked(store: Store, *, anew: bool = False) -> Loaded:
-    """`load` for a caller that holds the store's lock already; what a bucket has is fetched first, and what it lacks uploaded."""
+    """`load` for a caller that holds the store's lock; fetches new files of a bucket first, and uploads missing ones."""
     if not store.remote:
         return _load_log(store, anew)
     from .remote.mirror import pull, push
@@ -191,13 +191,13 @@ def _publish(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], l
 
 
 def must_exist(store: Store) -> None:
-    """Raise BenchError where a lock would make a store that nobody meant to make."""
+    """Raise BenchError if the store does not exist, before a lock would create it."""
     if not store.may_hold():
         raise BenchError(f"there is no store at {store}. Record with `bench measure`, or load with: bench ingest PATH")
 
 
 def _must_be_known(store: Store) -> None:
-    """Raise what kept us from a bucket of which the mirror holds nothing."""
+    """Raise the error that kept us from reading a bucket, if its mirror is empty."""
     if store.remote:
         from .remote.mirror import unread
 
@@ -233,7 +233,7 @@ def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: L
 
 
 def _one_row_a_run(connection: "duckdb.DuckDBPyConnection") -> None:
-    """Put together the rows of a run that was described in parts, in whatever order: a file about its machine may come late."""
+    """Merge the rows of a run that was described in parts, in any order: a file about its machine may come late."""
     columns = ", ".join(f"min({quote(f.name)}) AS {quote(f.name)}" for f in RunRecord.fields() if f.name != "run_id")
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE _whole AS SELECT run_id, {columns} FROM runs GROUP BY run_id HAVING count(*) > 1"
@@ -243,7 +243,7 @@ def _one_row_a_run(connection: "duckdb.DuckDBPyConnection") -> None:
 
 
 def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source: str, loaded: Loaded) -> int:
-    """Insert what the files hold, the columns this bench knows; returns how many rows."""
+    """Insert the rows of the files, with the columns that this bench knows; returns the number of rows."""
     have = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
     known = {f.name: SQL_TYPES[f.type] for f in event.fields()}
     for column in sorted(have - known.keys()):
@@ -260,12 +260,12 @@ def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source:
 
 
 def _cast(column: str, kind: str) -> str:
-    """A column as the warehouse has it; JSON that is none is kept as a text: one bad row must not close the store."""
+    """A column cast to its type in the warehouse; invalid JSON becomes a JSON text, so that one bad row is no error."""
     return f"coalesce(TRY_CAST({column} AS JSON), to_json({column}))" if kind == "JSON" else f"CAST({column} AS {kind})"
 
 
 def _readable(files: list[LogFile], loaded: Loaded) -> list[LogFile]:
-    """The files that can be read and are no newer than we are; the others are left out, and said."""
+    """The files that can be read and are not newer than this bench; the others are noted as left out."""
     import duckdb
 
     with contextlib.closing(duckdb.connect()) as connection:
@@ -294,7 +294,7 @@ def _readable(files: list[LogFile], loaded: Loaded) -> list[LogFile]:
 
 
 def _versions(connection: "duckdb.DuckDBPyConnection", files: Sequence[LogFile]) -> dict[str, int]:
-    """What version each file says it has, by path."""
+    """The version of each file, by path."""
     if not files:
         return {}
     query = (

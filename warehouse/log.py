@@ -1,12 +1,15 @@
-"""The event log: immutable Parquet files under events/<table>/, the truth from which all else derives.
+"""The event log: immutable Parquet files under events/<table>/, from which everything else derives.
 
 A file is named <stem>-<first 16 hex digits of its SHA-256>.parquet, so it can be checked against its own name, and it
 appears by rename, whole or not at all. What belongs together shares a stem:
 
     <uuid>          one sealed journal
     import-<…>      one imported file or part of one; it counts only once its `sources` file is there, renamed last
-    merged-<month>-<…>   files put together by compaction; its metadata name all those it stands for
-    split-<…>       what stays, or what went, of a file some of whose runs were archived; it counts where that file does not
+    merged-<month>-<…>   files merged by compaction; its metadata name the files that it replaces
+    split-<…>       the part of a file that stays, or that went, when some of its runs were archived; it counts where that
+                    file is absent
+
+This file is long because it has all ways in which files get into the log: sealing, importing and publishing.
 """
 
 import contextlib
@@ -56,7 +59,7 @@ class LogFile:
 
     @property
     def stem(self) -> str:
-        """What files written together share."""
+        """The part of the name that files written together share."""
         return self.name.rpartition("-")[0]
 
     @property
@@ -187,7 +190,7 @@ class EventLog:
         return any(map(_is_abandoned, self.journals()))
 
     def recover(self) -> tuple[list[Path], dict[str, str]]:
-        """Seal every journal whose writer is gone, and clear up after killed processes; the caller holds the lock.
+        """Seal every journal whose writer is gone, and clean up after killed processes; the caller holds the lock.
 
         Returns:
             The journals sealed, and the names of those that cannot be, with the reason; they stay where they are.
@@ -233,7 +236,7 @@ def _is_abandoned(path: Path) -> bool:
 
 
 class Batch:
-    """The events of one imported file, on their way into the log."""
+    """Collects the events of one imported file for the log."""
 
     def __init__(self, staging: Path) -> None:
         """Collect in the folder `staging`; `EventLog.batch` is how to get here."""
@@ -342,9 +345,9 @@ def _is_one(value: Any) -> bool:
 
 
 def arrow_table(layout: journal.Layout, columns: dict[str, list[Any]], header: dict[str, Any]) -> "pa.Table":
-    """What a journal holds of one table, in the version it was written as; the run and writer are its header's.
+    """The rows of one table in a journal, in the version they were written; run and writer come from the header.
 
-    Columns that only a newer bench knows are kept, for it to find; those the journal has not are NULL.
+    Columns that only a newer bench knows are kept for it; columns that the journal lacks are NULL.
     """
     import pyarrow as pa
 
@@ -364,7 +367,7 @@ def arrow_table(layout: journal.Layout, columns: dict[str, list[Any]], header: d
 
 
 def _array(values: Sequence[Any], kind: "pa.DataType") -> "pa.Array":
-    """An Arrow array; what is no Unicode in a string (of a file name, say) stands as \\udcNN."""
+    """An Arrow array; lone surrogates in a string (of a file name, say) become \\udcNN."""
     import pyarrow as pa
 
     try:
@@ -424,7 +427,7 @@ def sha256(path: Path) -> str:
 
 
 def metadata(path: Path | BinaryIO) -> dict[str, str]:
-    """What a file of the log says of itself, columns aside; nothing where it is damaged, as its loading will say."""
+    """The metadata of a file of the log; empty if it is damaged, which loading reports."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -442,7 +445,7 @@ def replaced(path: Path | BinaryIO) -> list[str]:
 
 
 def unmerged(names: Iterable[str]) -> set[str]:
-    """Those of files that were recorded or imported: others are named beside what they stand for."""
+    """The names of recorded or imported files; a merged file is named together with the files it replaces."""
     return {name for name in names if not name.startswith(MERGED)}
 
 
@@ -453,14 +456,14 @@ def splits(path: Path) -> list[str]:
 
 
 def parquet_type(kind: Any) -> str:
-    """What a column of this type is to DuckDB where it is read from a file of the log."""
+    """The DuckDB type of a column that is read from a file of the log."""
     sql = schema.SQL_TYPES[kind]
     return "VARCHAR" if sql == "JSON" else sql
 
 
 @contextlib.contextmanager
 def as_bench_error(table: str, folder: Path) -> Iterator[None]:
-    """Tell as a person can understand it what Arrow and the disk have to say."""
+    """Turn errors of Arrow and of the disk into errors that a person can act on."""
     try:
         yield
     except ValueError as error:  # pa.ArrowInvalid among them

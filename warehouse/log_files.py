@@ -7,7 +7,7 @@ from .log import IMPORT, MERGED, SPLIT, LogFile, replaced, splits, unmerged
 
 
 def covered_names(files: list[LogFile]) -> dict[str, set[str]]:
-    """By the name of a merged file all it stands for: what it says, and what another store merged that it holds as well."""
+    """The names of all files that each merged file replaces, including merged files of other stores that it contains."""
     covered = {file.name: set(replaced(file.path)) for file in files if file.stem.startswith(MERGED)}
     held = {name: unmerged(names) for name, names in covered.items()}
     holders: dict[str, set[str]] = {}  # of what was recorded or imported: the merged files that hold it
@@ -40,7 +40,7 @@ def counting_files(files: list[LogFile], loaded: Set[str] | None = None) -> list
 
 
 def _without_parts(files: list[LogFile]) -> list[LogFile]:
-    """The files but for parts of such as are among them, or are stood for by one."""
+    """The files without parts of a file that is among them or was merged into one of them."""
     parts = {file: set(splits(file.path)) for file in files if file.stem.startswith(SPLIT)}
     if not parts:
         return files

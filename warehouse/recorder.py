@@ -8,6 +8,8 @@
 
 Every event is safe from SIGKILL when its call returns. When the run ends its events become Parquet in the store;
 `bench ingest` does the same for a process that died.
+
+This file is long because the fast paths repeat what the general path does, with as few instructions as possible.
 """
 
 import atexit
@@ -212,7 +214,7 @@ class Run:
         self._write(lambda journal: journal.add(event))
 
     def _write(self, append: Callable[[Journal], None]) -> None:
-        """Append to the present journal, or to its successor where another thread turned to that meanwhile."""
+        """Append to the current journal, or to its successor if another thread has just rotated it."""
         while True:
             journal = self._current()
             try:
@@ -221,7 +223,7 @@ class Run:
                 continue
 
     def _current(self) -> Journal:
-        """The journal to write to, a fresh one when the last is long enough; strings keep their numbers."""
+        """The journal to write to, a new one if the last is long enough; strings keep their numbers."""
         journal = self._journal
         if journal.limit >= 0 and journal.size_bytes < ROTATE_BYTES:
             return journal
@@ -337,7 +339,7 @@ class Run:
             push(self.store)
 
     def _after_fork(self) -> None:
-        """In a forked child: the first event will open a journal of its own."""
+        """In a forked child: the first event opens a new journal."""
         self._writer = uuid7()
         self._steps = 0
         self._turning = threading.RLock()  # another thread of the parent may have held it
@@ -433,7 +435,7 @@ class Case:
         now: int,
         details: Mapping[str, int | None] | None,
     ) -> None:
-        """The careful way to the same row: any detail, a new journal, an error that says what is wrong."""
+        """The slow path to the same row: any detail, a new journal, an error that says what is wrong."""
         try:
             event = events.Timing(
                 run_id=self._run.run_id, case_id=self.case_id, metric=metric, phase=phase, duration_ns=duration_ns,
@@ -565,7 +567,7 @@ _syncing: threading.Thread | None = None
 
 
 def _start_syncing() -> None:
-    """Let a daemon thread write journals to disk every few seconds, against power loss."""
+    """Start a daemon thread that syncs journals to disk every few seconds, against power loss."""
     global _syncing
     if _syncing is None or not _syncing.is_alive():
         _syncing = threading.Thread(target=_keep_syncing, name="bench-sync", daemon=True)

@@ -1,4 +1,4 @@
-"""What the event declarations mean to DuckDB and to Arrow."""
+"""The DuckDB and Arrow schemas that follow from the event declarations."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -38,12 +38,12 @@ def create_tables(connection: "duckdb.DuckDBPyConnection") -> None:
 
 
 def comment(field: Field) -> str:
-    """The catalog's sentence on a column, unit last."""
+    """The comment on a column in the catalog, with its unit last."""
     return f"{field.doc} [{field.unit}]" if field.unit else field.doc
 
 
 def metadata(event: type[Event]) -> dict[str, str]:
-    """What every Parquet file of this table carries: table, version, and each column's meaning and unit."""
+    """The metadata of every Parquet file of this table: table, version, and each column's meaning and unit."""
     columns = {f.name: {"doc": f.doc, "unit": f.unit} for f in event.fields()}
     return {"bench.table": event.TABLE, "bench.version": str(event.VERSION), "bench.columns": json.dumps(columns)}
 

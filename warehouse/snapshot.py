@@ -119,7 +119,7 @@ def internal_error(message: str) -> BenchError:
 
 @functools.cache
 def empty() -> bytes:
-    """A warehouse without events. Making all views takes a third of a second, so a process does it once."""
+    """The file of a warehouse without events. Creating all views takes a third of a second, so a process does it once."""
     import duckdb
 
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:

@@ -1,4 +1,4 @@
-"""Where results live: the folder, and the lock that makes one loader at a time."""
+"""The store: the folder that holds results, and the lock that admits one loader at a time."""
 
 import contextlib
 import fcntl
@@ -80,7 +80,7 @@ class Store:
         return self.events.is_dir() or self.journals.is_dir()
 
     def may_hold(self) -> bool:
-        """Whether there is anything to ask: a bucket may hold what its mirror never saw."""
+        """Whether there may be anything to read: a bucket may hold files that its mirror lacks."""
         return self.remote is not None or self.exists()
 
     def create(self) -> "Store":
@@ -106,7 +106,7 @@ class Store:
 
         Args:
             wait: Wait for the present holder rather than give up.
-            say: Called once with a sentence naming the holder, if there is waiting to do.
+            notify: Called once with a sentence that names the holder, if it has to wait.
 
         Raises:
             StoreBusy: Another process holds it and `wait` is False.
@@ -144,7 +144,7 @@ def _mirror(url: str) -> Path:
 
 
 def _mirrored(root: Path) -> str | None:
-    """Of a folder that mirrors a store in a bucket, the address of that."""
+    """The address of the bucket that a folder mirrors; None for any other folder."""
     try:
         url: str = json.loads((root / STATE).read_text())["url"]
     except (OSError, ValueError, KeyError):

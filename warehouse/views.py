@@ -1,4 +1,4 @@
-"""Derived tables and views, made from the files of `sql` in the order that what they read demands."""
+"""Derived tables and views, created from the files of `sql`, each after those that it reads."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ TOUCH = """
     FROM (SELECT unnest(?::VARCHAR[]) AS run_id) LEFT JOIN runs USING (run_id) GROUP BY run_id
 """
 
-# What a derived table is computed anew for: the first of these columns that it has.
+# A load recomputes the rows of a derived table with these keys: by the first of these columns that the table has.
 TOUCHED = {
     "run_id": "SELECT run_id FROM _touched",
     "config": "SELECT config FROM _touched",
@@ -41,7 +41,7 @@ def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
 
 
 def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[str]) -> None:
-    """Compute the derived rows of these runs, their configs and their cases anew, in the tables `create_derived` made."""
+    """Recompute the derived rows of these runs, their configs and their cases, in the tables of `create_derived`."""
     tables, run_ids = sql.tables(), sorted(set(run_ids))
     parts, touched = _parts(connection, run_ids), None
     for name in filter(tables.__contains__, sql.in_order()):
@@ -58,7 +58,7 @@ def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[s
 
 
 def _parts(connection: "duckdb.DuckDBPyConnection", run_ids: list[str]) -> list[list[str]]:
-    """The runs in lots of so many samples that what is computed of them fits in memory."""
+    """The runs in lots of limited size, so that computing a lot fits in memory."""
     counted = """
         SELECT run_id, count(sample.run_id)
         FROM (SELECT unnest(?::VARCHAR[]) AS run_id)
@@ -78,7 +78,7 @@ def _parts(connection: "duckdb.DuckDBPyConnection", run_ids: list[str]) -> list[
 
 
 def definition(view: sql.View) -> str:
-    """What creates a view or macro in DuckDB."""
+    """The statement that creates a view or macro in DuckDB."""
     if view.arguments is None:
         return f"CREATE VIEW {view.name} AS {view.body}"
     arguments = ", ".join(

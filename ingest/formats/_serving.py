@@ -1,4 +1,4 @@
-"""What benchmarks of LLM servers measure, under one name whatever tool says it.
+"""Metrics of LLM serving benchmarks, with the same names for all tools.
 
 - latency: from sending a request to its last token; ttft: to its first token; ttst: from its first to its second.
 - itl: between two tokens (chunks) of a response; tpot: its mean over a response; time_per_output_token: latency over the
@@ -139,24 +139,24 @@ def is_void(record: Object, field: str) -> bool:
 
 
 def _direction(unit: str | None, metric: str) -> dict[str, Any]:
-    """What the unit alone does not say: how long a benchmark took is neither good nor bad."""
+    """The direction of a metric; the duration of a whole benchmark has none."""
     return {"better": "lower" if metric == "failed" else None} if unit in ("s", "count", "tokens") else {}
 
 
 def counters(case: Subject, record: Object) -> None:
-    """Add the numbers that nobody asked for, each as a metric of its name."""
+    """Add all remaining numbers, each as a metric of its own name."""
     for field in list(record.left()):
         if type(record[field]) in (int, float) and not is_void(record, field):
             case.metric(field, record.take(field), better=None)
 
 
 def requests(results: Results, case: Subject, record: Object, moment: Instant | None) -> None:
-    """Add what a record says of each request: samples in the order of requests, NULL where one failed; and the outcome.
+    """Add samples for each request, in order and NULL for failed ones, and the outcome.
 
-    What one that failed measured before it did stands apart, as ttft_errored.
+    Values that a request measured before it failed become separate metrics, such as ttft_errored.
 
     Raises:
-        BadRecord: Some list has another length than others, or holds no lists where it should.
+        BadRecord: Lists differ in length, or lists are missing.
     """
     errors = record.array("errors")
     failed = {index for index, error in enumerate(errors) if error}
@@ -182,7 +182,7 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
 
 
 def _gaps(case: Subject, itls: list[Any], failed: set[int], moment: Instant | None) -> None:
-    """Gaps between tokens, of all requests after each other, and how many each has, which says whose they are."""
+    """Gaps between tokens of all requests in order, and the number of gaps of each request."""
     first, together, counts = 0, list[Any](), list[int]()
     for index, each in enumerate(records_in(itls)):
         if not isinstance(each, list):
@@ -203,14 +203,14 @@ def _is_list(record: Object, field: str) -> bool:
 
 
 def outcome(case: Subject, record: Object, errors: list[Any], total: int, *, detail: str = "") -> None:
-    """Add how a benchmark ended some of whose requests failed: ok with the reason, unless none completed.
+    """Add the outcome of a benchmark with failed requests: ok with the reason, unless no request completed.
 
     Args:
-        case: Which.
+        case: Its case.
         record: Says how many requests are `completed` and `failed`.
-        errors: What those that failed said.
-        total: Requests in all; 0 where nobody knows.
-        said: Why they failed, where there are no single errors.
+        errors: Error messages of failed requests.
+        total: Number of all requests; 0 if unknown.
+        detail: The reason, if there are no error messages.
     """
     for error in errors:
         case.text("error", error)
@@ -225,7 +225,7 @@ def outcome(case: Subject, record: Object, errors: list[Any], total: int, *, det
 
 
 def after(record: Object, key: str) -> Iterator[str]:
-    """The fields that follow one in the text: where tools append what a sweep set."""
+    """The fields that follow a given one in the text, where tools append the settings of a sweep."""
     found = False
     for field in record:
         if found:
@@ -234,12 +234,12 @@ def after(record: Object, key: str) -> Iterator[str]:
 
 
 def axis_value(value: Any) -> Any:
-    """The value of an axis: a number JSON has no word for as the tools write it as text."""
+    """The value of an axis; infinity as the text that the tools write."""
     return "inf" if value == float("inf") else value
 
 
 def public(value: Any) -> Any:
-    """A document, rid of what must not be in a store, nor in its rejects: keys of servers."""
+    """Remove API keys from a document, which must not get into a store or its rejects."""
     if isinstance(value, dict):
         for key in [key for key in value if key.lower() in SECRETS]:
             del value[key]
@@ -250,5 +250,5 @@ def public(value: Any) -> Any:
 
 
 def masked(text: str) -> str:
-    """A record as its reject keeps it: without the keys of servers."""
+    """A record as its reject stores it: without API keys."""
     return SECRET.sub(r'\1"…"', text)

@@ -1,4 +1,4 @@
-"""What names say of torch.compile's results: a file's its compiler, suite, dtype, mode and device; a folder's the day."""
+"""Names of torch.compile's results: a file name has compiler, suite, dtype, mode and device, a folder name the day."""
 
 import re
 from pathlib import PurePath
@@ -28,7 +28,7 @@ def stem(name: str) -> str:
 
 
 def axes_of(name: str) -> dict[str, Any]:
-    """What a file's name says was measured; empty if it says nothing."""
+    """The axes in a file's name; empty if it has none."""
     match = NAME.fullmatch(stem(name))
     axes: dict[str, Any] = match.groupdict() if match else {}
     if axes.get("expected"):

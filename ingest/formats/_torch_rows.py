@@ -76,7 +76,7 @@ class ResultRows:
             part: The file.
             kind: What it reports.
             columns: Its header.
-            said: What its name says was measured.
+            axes: The axes in its name.
         """
         self.again = 0  # rows about a case that an earlier one is about
         self.has_cpu_memory = False  # whether a memory was met that is divided by 100
@@ -119,7 +119,7 @@ class ResultRows:
         self._metrics += metrics
 
     def give(self, batch: Batch) -> None:
-        """Put all that was taken into a batch."""
+        """Write all rows taken to a batch."""
         cases = _columns(self._cases, "line", "case_id", "work_hash", "name", "device", "batch_size", "parameters")
         outcomes = _columns(self._outcomes, "line", "case_id", "status", "reason")
         outcomes["kind"] = "accuracy" if self._kind == ACCURACY else "performance"
@@ -137,7 +137,7 @@ class ResultRows:
             batch.add_rows(event, columns | self._place, count)
 
     def _check(self, row: CsvRow) -> None:
-        """Raise BadRow if a row is no result, or nobody can tell what its cells are."""
+        """Raise BadRow if a row is not a result, or if its cells are ambiguous."""
         if row.problem is not None:
             raise BadRow(row.problem)
         if row.is_blank():

@@ -1,4 +1,4 @@
-"""What the events of a trace become, in SQL: `RECORDS` looks at each, `ROWS` are the tables' rows made of them."""
+"""SQL that turns the events of a trace into rows: `RECORDS` classifies events, `ROWS` makes the rows of each table."""
 
 from ...warehouse.events import Event, MemorySample, Metric, Timing
 from ...warehouse.schema import literal, quote

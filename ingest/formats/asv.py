@@ -110,7 +110,7 @@ class Asv(JsonFormat):
 
 @dataclass(slots=True)
 class _Entry:
-    """What is known of one benchmark, whichever version wrote it."""
+    """The data of one benchmark, whichever version wrote it."""
 
     result: Any
     params: list[Any] = field(default_factory=list)
@@ -157,7 +157,7 @@ class _Entry:
         return list(itertools.product(*self.params))
 
     def at(self, values: list[Any], index: int) -> Any:
-        """What a list holds for a combination; None if it holds nothing."""
+        """The element of a list for a combination; None if there is none."""
         return values[index] if index < len(values) else None
 
 
@@ -195,7 +195,7 @@ def _parameter(names: Any, place: int) -> str:
 
 
 def _unit(name: str, about: Mapping[str, Any]) -> str | None:
-    """As benchmarks.json says, else by the prefix of the function's name, which is what makes it a benchmark."""
+    """The unit from benchmarks.json, else from the prefix of the function's name."""
     kind = about.get("type") or name.rpartition(".")[2].partition("_")[0]
     given = about.get("unit")
     return UNITS.get(kind if isinstance(kind, str) else "") or (given if isinstance(given, str) else None)

@@ -4,8 +4,10 @@ Three writers are known, told apart by their fields. All their fields are taken 
 has no column is kept in `extra`.
 
 A large file is read in bulk by DuckDB, which is fast and forgiving: it rounds 1.5 to 2, takes "5" and true for numbers,
-drops unknown keys. So a bulk read counts only when it is proven to have lost nothing (`_prove`); else the lines that are
-not like the others are set aside and read one by one, exactly, and the rest is read in bulk again.
+drops unknown keys. So a bulk read counts only when it is proven to have lost nothing (`_prove`); else the lines that
+differ from the others are set aside and read one by one, exactly, and the rest is read in bulk again.
+
+This file is long because the exact read, the bulk read and the proof that both agree depend on each other, field by field.
 """
 
 import json
@@ -120,7 +122,7 @@ def _is_step(line: str) -> bool:
 
 
 class BadStep(Exception):
-    """A line that is no record; the message is the reason."""
+    """A line that is not a record; the message is the reason."""
 
 
 class _Object(dict[str, Any]):
@@ -285,7 +287,7 @@ _DUCKDB_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The fields of the first record, which the records of one writer all have."""
+    """The fields of the first record; all records of one writer have the same fields."""
 
     fields: tuple[_Field, ...]
 
@@ -304,7 +306,7 @@ class _Layout:
         return cls(tuple(fields)) if len(named) == len(set(named)) and "batch_id" in named else None
 
     def fits(self, record: dict[str, Any]) -> bool:
-        """Whether a bulk read by this layout takes a record, and every record of the same shape, for what it is."""
+        """Whether a bulk read with this layout reads a record correctly, and every record of the same shape."""
         kinds = {field.key: field.kind for field in self.fields}
         if (
             not record.keys() <= kinds.keys()
@@ -314,7 +316,7 @@ class _Layout:
         return all(_FITS[kinds[key]](value) for key, value in record.items())
 
     def select(self, path: Path, part: Part) -> str:
-        """The bulk read of a file: what it cannot convert without loss is an error."""
+        """The SQL of a bulk read; a value that cannot be converted without loss is an error."""
         types = ", ".join(f"{literal(f.key)}: '{_DUCKDB_TYPES[f.kind]}'" for f in self.fields)
         keys = {field.column: quote(field.key) for field in self.fields if field.column}
         values = {field.column: _LOSSLESS[field.kind].format(quote(field.key)) for field in self.fields if field.column}
@@ -375,7 +377,7 @@ _LOSSLESS = {
 
 
 def glob_safe(path: Path) -> str:
-    """A path that DuckDB takes for itself and no pattern."""
+    """A path escaped so that DuckDB does not read it as a glob pattern."""
     return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
 
 
@@ -492,7 +494,7 @@ def _prove(connection: "duckdb.DuckDBPyConnection", written: Path, path: Path, l
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """What the metadata of a Parquet file say of one column: of a list, of its elements."""
+    """Statistics of one column from the metadata of a Parquet file; for a list column, of its elements."""
 
     values: int  # an empty or missing list counts as one
     nulls: int

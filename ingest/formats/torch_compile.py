@@ -56,7 +56,7 @@ class TorchCompile(Format):
 
     def recognise(self, head: Head) -> bool:
         """Whether the first records are of such a file, with its header or without."""
-        if _said_elsewhere(head):
+        if _repeats_other_files(head):
             return True
         first = next((row for row in _first_rows(head) if not row.is_blank()), None)
         if first is None or not (
@@ -69,8 +69,8 @@ class TorchCompile(Format):
         )
 
     def left_out(self, head: Head) -> str | None:
-        """What says again what other files say."""
-        return _said_elsewhere(head)
+        """Why the file repeats other files; None if it does not."""
+        return _repeats_other_files(head)
 
     def identity(self, name: str) -> str:
         """The axes a name says, and the day: two compilers that pass the same models write the same accuracy file."""
@@ -128,8 +128,8 @@ def _first_rows(head: Head) -> Iterator[CsvRow]:
     return rows(enumerate(split_lines(head.text[:LOOK].encode("utf-8", "replace")), 1))
 
 
-def _said_elsewhere(head: Head) -> str | None:
-    """Why a file is left out that says what others say: a summary of a report, an index of an archive; None for results."""
+def _repeats_other_files(head: Head) -> str | None:
+    """Why a file is left out: it is a summary of a report, or an index of an archive; None for results."""
     first = next(_first_rows(head), None)
     cells = first.cells if first is not None else []
     if (len(cells) > 2 and cells[:2] == ["", "Compiler"]) or cells[:3] == ["dev", "suite", "name"]:

@@ -1,4 +1,4 @@
-"""Documents of results, read with care: text of any encoding, packed or not; JSON that says where it is broken.
+"""Read documents of results with care: text of any encoding, compressed or not; errors in JSON with their place.
 
 A document is held in memory as a whole, so its size is bounded: unpacked, and in the number of its lists and objects.
 """
@@ -39,7 +39,7 @@ class BadRecord(Exception):
 
 
 class Object(dict[str, Any]):
-    """A JSON object whose fields are asked for by name; it remembers which were, so that none is lost (`left`)."""
+    """A JSON object that remembers which fields were read, so that `left` returns all others."""
 
     __slots__ = ("asked", "repeated")
 
@@ -70,7 +70,7 @@ class Object(dict[str, Any]):
         return value
 
     def name(self, key: str) -> str:
-        """A text that names something: there, not empty, and no longer than 64 Ki characters."""
+        """A text that must be present, not empty, and at most 64 Ki characters long."""
         value = self.text(key)
         if not value or len(value) > MAX_TEXT:
             raise BadRecord(f"no {key}" if not value else f"{key} has {len(value)} characters")
@@ -86,7 +86,7 @@ class Object(dict[str, Any]):
         return value
 
     def count(self, key: str) -> int | None:
-        """A number of things, also as a text; what is none counts as not asked for."""
+        """A count, also as a text; anything else stays among the fields that were not read."""
         value = self.get(key)
         text = str(value) if type(value) in (int, str) else ""
         if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text)):
@@ -95,7 +95,7 @@ class Object(dict[str, Any]):
         return int(text)
 
     def moment(self, key: str) -> Instant | None:
-        """A time; what cannot be read as one counts as not asked for."""
+        """A time; anything else stays among the fields that were not read."""
         moment = instant(self.get(key))
         if moment is not None:
             self.take(key)
@@ -123,7 +123,7 @@ class Object(dict[str, Any]):
         return values
 
     def left(self) -> dict[str, Any]:
-        """The fields nobody asked for, here and in the objects within."""
+        """The fields that were not read, here and in nested objects."""
         rest = {}
         for key, value in self.items():
             remains = _left(value) if self.asked and key in self.asked else value
@@ -214,7 +214,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def decode(text: str) -> Any:
-    """A JSON value. NaN and Infinity are taken as they are, for many tools write them; what holds numbers must look.
+    """Decode a JSON value. NaN and Infinity are accepted, because many tools write them; callers must check numbers.
 
     Raises:
         BadRecord: It is not JSON, nested too deeply, or too much.
@@ -254,7 +254,7 @@ def _inside(value: Any) -> list[Any]:
 
 
 def repeated_key(value: Any) -> str | None:
-    """A key that some object within repeats, so that one of its values is gone; None if all is well."""
+    """A key that occurs twice in an object, so that one of its values is lost; None if there is none."""
     if isinstance(value, Object) and value.repeated is not None:
         return value.repeated
     return next((key for inner in _inside(value) if (key := repeated_key(inner)) is not None), None)
@@ -267,7 +267,7 @@ def show(value: Any) -> str:
 
 
 def labels(values: Mapping[str, Any]) -> Json | None:
-    """What is said, as a JSON object: null and empty values left out; None if nothing is."""
+    """The values that are not null or empty, as a JSON object; None if there are none."""
     kept = {key: value for key, value in values.items() if value is not None and value not in ({}, [], "")}
     return as_json(kept) if kept else None
 
@@ -293,7 +293,7 @@ def instant(value: Any) -> Instant | None:
 
 
 def companion(folder: Path, relative: str) -> Path | None:
-    """A regular file that belongs to a document; None if there is none, or it leads out of that folder."""
+    """A regular file that belongs to a document; None if it does not exist or lies outside the folder."""
     try:
         inside = folder.resolve()
         target = (inside / relative).resolve()
@@ -303,7 +303,7 @@ def companion(folder: Path, relative: str) -> Path | None:
 
 
 def read_companion(folder: Path, relative: str) -> bytes | None:
-    """What a file that belongs to a document holds; None if there is none.
+    """The content of a file that belongs to a document; None if it does not exist.
 
     Raises:
         BadRecord: It cannot be read.

@@ -1,4 +1,4 @@
-"""Which files there are at a path, where formats look for theirs below it, and how a file begins."""
+"""Find the files at a path and in the subfolders that formats use, and read their beginnings."""
 
 import contextlib
 import os
@@ -69,7 +69,7 @@ def _below(path: Path, inside: Path, kinds: Iterable[Format], notes: list[str]) 
 
 
 def _astray(path: Path, inside: Path, *, deep: bool) -> str | None:
-    """Where a path leads that does not end in the folder, or below it; None if it does."""
+    """The target of a path that lies outside the folder; None if it lies inside."""
     try:
         end = path.resolve()
     except (OSError, RuntimeError):
@@ -99,7 +99,7 @@ def read_head(path: Path) -> Head:
 
 
 def describe(head: Head) -> str:
-    """What a file looks like, for a person who wonders why it is not recognised."""
+    """A description of a file's content, for the message that it is not recognised."""
     if b"\0" in head.data[:4096] and encoding(head.data) != "utf-16":
         return "is binary"
     line = next((line.strip() for line in head.lines() if line.strip()), "")

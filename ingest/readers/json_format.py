@@ -15,7 +15,7 @@ from .results import Results
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """What stands in the place of records that cannot even be found in it: one reject."""
+    """Stands for records that cannot be located in the document: one reject."""
 
     value: Any
     error: BadRecord

@@ -28,14 +28,14 @@ LOOK_BACK = 1 << 16  # bytes in which the end of a block is looked for first
 
 @dataclass(frozen=True, slots=True)
 class Torn:
-    """What stands where an element should."""
+    """Text in the place of an element that is not one."""
 
     text: str
     reason: str
 
 
 class JsonArray:
-    """The list of a document, and the document around it."""
+    """The long list of a document, and the document around it."""
 
     def __init__(self, part: Part, key: str) -> None:
         """Read up to the list.
@@ -137,7 +137,7 @@ def _last_end(block: bytes) -> int | None:
 
 
 def _wants_more(error: Exception, text: str) -> bool:
-    """Whether what cannot be parsed may be good, and go on after this text."""
+    """Whether a text that cannot be parsed may be the beginning of a valid one."""
     at_end = isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip())
     return at_end or str(error).startswith("Unterminated")
 

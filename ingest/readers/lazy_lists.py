@@ -1,4 +1,4 @@
-"""JSON documents most of whose size is in a few lists of records: such a list stays text, decoded a record at a time.
+"""JSON documents with a few long lists of records: such a list stays text and is decoded one record at a time.
 
 In memory are the text, 8 bytes a record, and one record: not the objects of all of them, which take several times as much.
 """
@@ -23,7 +23,7 @@ BLANK = re.compile(r"\s*")
 
 
 class LongList(list[Any]):
-    """A list that is text still: for whoever does not know, an empty one."""
+    """A list that is still text; code that does not know it sees an empty list."""
 
     def __init__(self, data: bytearray, starts: "array[int]") -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""What a file of results says, on its way into a batch: runs, cases, samples and aggregates, every record accounted for.
+"""Results of one file on their way into a batch: runs, cases, samples and aggregates, with every record accounted for.
 
-The rules that all formats keep are here: what a sample and an aggregate become, how units are converted, what happens to
-a value that is no number, and to a field nobody asked for.
+The rules of all formats are here: what samples and aggregates become, how units are converted, what happens to values
+that are not numbers, and to fields that no format reads.
 """
 
 import json
@@ -69,14 +69,14 @@ class Results:
         """Describe the run that the following records belong to.
 
         Args:
-            content: What makes it the run it is, where a file holds several: if it is in the store already, its records
-                are known. Without, it is the part's own run.
+            content: What identifies the run, if a file holds several: if the run is in the store already, its records are
+                known. Without `content` it is the part's own run.
             environment: Its machine and software, without an id.
-            tags: What else is known of it; absent and null ones are left out.
+            tags: Further facts; null ones are left out.
             columns: Further columns of `runs`.
 
         Returns:
-            What to `resume` when records of other runs came in between.
+            A handle for `resume`, after records of other runs came in between.
         """
         if content is not None:
             self.run_id = content_uuid(self.part.format, self.part.config, content)
@@ -93,7 +93,7 @@ class Results:
         return self.run_id, self._known
 
     def resume(self, chosen: Chosen) -> None:
-        """Go on with a run that was described before."""
+        """Continue with a run that was described before."""
         self.run_id, self._known = chosen
 
     def record(self, read: Callable[[], None], text: str | Callable[[], str], line: int | None = None) -> None:
@@ -140,9 +140,9 @@ class Results:
             self._homeless.append(rejected)
 
     def note(self, sentence: str) -> None:
-        """Say something of the file, once."""
-        if (text_of := f"{self.part.name}: {sentence}") not in self.tally.notes:
-            self.tally.notes.append(text_of)
+        """Add a sentence about the file, once."""
+        if (sentence := f"{self.part.name}: {sentence}") not in self.tally.notes:
+            self.tally.notes.append(sentence)
 
     def close(self) -> Tally:
         """The accounting."""
@@ -170,9 +170,9 @@ class Results:
         case_id, work_hash = case_ids(name=name, parameters=parameters, **axes)
         subject = self._subjects.setdefault(case_id, Subject(self, case_id, self._line))
         if not subject.is_announced and (self.run_id, case_id) not in self._announced:
-            text_of = as_json(parameters) if parameters else None
+            axes_json = as_json(parameters) if parameters else None
             self._pending.append(
-                [CaseRecord(work_hash=work_hash, name=name, parameters=text_of, **axes, **subject.place())]
+                [CaseRecord(work_hash=work_hash, name=name, parameters=axes_json, **axes, **subject.place())]
             )
         subject.is_announced = True
         return subject
@@ -183,7 +183,7 @@ class Results:
 
 
 class Subject:
-    """A case, and what one record says of it."""
+    """A case, and its values in one record."""
 
     def __init__(self, results: Results, case_id: str, line: int) -> None:
         self.case_id = case_id
@@ -214,7 +214,7 @@ class Subject:
 
         Args:
             values: One number a sample.
-            unit: What they are in.
+            unit: Their unit.
             loops: Calls in each sample; None if nobody knows.
             together: Whether a duration is that of all calls together, not of one.
             metric: What was measured.
@@ -287,16 +287,16 @@ class Subject:
                 self._results.add([MemorySample(source=source, size_bytes=round(size), **self.place())])
 
     def text(self, name: str, value: Any) -> None:
-        """Add what is no number: a metric without a value, whose text is its `original_value`; None adds nothing."""
+        """Add a text: a metric without a value, whose `original_value` is the text; None adds nothing."""
         if value is not None:
             self._results.add(
                 [Metric(metric=name[:LONGEST_NAME], value=None, original_value=_text(value), **self.place())]
             )
 
     def fields(self, left: Mapping[str, Any]) -> None:
-        """Add the fields of a record that nothing else was made of, as one text in JSON."""
-        if text_of := {key: value for key, value in left.items() if value is not None}:
-            self.text("fields", text_of)
+        """Add the fields of a record that were not used otherwise, as one JSON text."""
+        if fields := {key: value for key, value in left.items() if value is not None}:
+            self.text("fields", fields)
 
     def outcome(self, status: str, reason: str | None = None, **columns: Any) -> None:
         """Add how it ended; a case that was measured is ok without being said so."""
@@ -305,7 +305,7 @@ class Subject:
 
 
 def number(value: Any, factor: float = 1.0) -> float | None:
-    """A number, also one in a text, times a factor; None for what is no finite one."""
+    """A number, also one in a text, times a factor; None for anything but a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if isinstance(value, str) and (len(value) > LONGEST_NUMBER or "_" in value):
@@ -318,7 +318,7 @@ def number(value: Any, factor: float = 1.0) -> float | None:
 
 
 def _original(value: Any, read: float | None, unit: str | None, kind: Unit) -> dict[str, Any]:
-    """The text and unit a value was read from, where they say more than value and unit do."""
+    """The original text and unit of a value, if they differ from value and unit."""
     converted = read is None or kind.factor != 1 or kind.name != unit
     return {"original_value": _text(value), "original_unit": unit and unit[:LONGEST_NAME]} if converted else {}
 

@@ -68,7 +68,7 @@ def open_table(part: Part, records: str | None) -> TableFile:
 
 
 def lookup(cells: dict[str, Any], path: str) -> Any:
-    """A cell by its column, or by the way through objects that dots part; None if there is none."""
+    """A cell by its column, or by a dotted path through objects; None if there is none."""
     if path in cells:
         return cells[path]
     value: Any = cells
@@ -78,7 +78,7 @@ def lookup(cells: dict[str, Any], path: str) -> Any:
 
 
 def spare(cells: dict[str, Any], used: Iterable[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The cells that are not used, also of objects within, by their ways."""
+    """The cells that are not used, by dotted path for nested objects."""
     for key, value in cells.items():
         path = f"{prefix}{key}"
         if path not in used:
@@ -172,7 +172,7 @@ def _lists(value: Any, prefix: str = "") -> Iterator[str]:
 
 
 def _fields(rows: Iterable[Record]) -> list[str]:
-    """The columns of the first rows, those of objects within by their ways."""
+    """The columns of the first rows, by dotted path for nested objects."""
     found: dict[str, None] = {}
     for record, _ in zip(rows, range(PEEK), strict=False):
         found |= dict.fromkeys(path for path, _ in spare(record.cells, ()))
@@ -205,7 +205,7 @@ def _parquet(part: Part) -> TableFile:
 
 
 def _microseconds(batch: "pa.RecordBatch") -> "pa.RecordBatch":
-    """Moments of ns, which Python has none of, in µs."""
+    """Convert timestamps in ns, which Python lacks, to µs."""
     import pyarrow as pa
 
     for index, field in enumerate(batch.schema):
@@ -231,7 +231,7 @@ def _as_json_value(value: Any) -> Any:
 
 
 def check_columns(table: TableFile, wanted: dict[str, str]) -> str | None:
-    """The first column that is wanted and not there, where that can only be a mistake; None if all is well."""
+    """The first wanted column that is missing although every column is known; None if there is none."""
     missing = {column for column in wanted if not _has(table.columns, column)}
     if not table.complete:  # rows have fields of their own: a failure's may be in none of these, others far down
         missing = {column for column in missing if wanted[column] not in ("status", "reason")}

@@ -1,4 +1,4 @@
-"""Units of other tools, in ours: durations in ns, sizes in bytes, rates a second; and which direction is better."""
+"""Convert units of other tools: durations to ns, sizes to bytes, rates to per second; and the better direction."""
 
 import functools
 import re
@@ -23,7 +23,7 @@ SPREADS = {"stddev", "stderr", "variance", "cv", "iqr", "mad", "range", "skewnes
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a unit of another tool is in ours."""
+    """A unit of another tool, with the factor to ours."""
 
     name: str | None
     factor: float = 1.0
@@ -32,7 +32,7 @@ class Unit:
 
 @functools.lru_cache(maxsize=1024)
 def unit_of(text: str | None) -> Unit:
-    """The unit a text means; one that nobody knows is itself.
+    """The unit that a text means; an unknown text stays as it is.
 
     `ns/iter` and `ms/op` are the time of one call; what is counted a second as ops, iterations or calls is `ops/s`.
     """

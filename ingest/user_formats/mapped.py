@@ -51,7 +51,7 @@ class Mapped(Format):
         self.histories = mapping.parts_runs
 
     def recognise(self, head: Head) -> bool:
-        """Never: it is what the user says."""
+        """Never: the user chooses this format."""
         return False
 
     def unfit(self, path: Path) -> str | None:
@@ -83,7 +83,7 @@ class Mapped(Format):
 
 
 def read_table(table: TableFile, mapping: Mapping, results: Results) -> None:
-    """Add what the rows of a table say by a mapping, and what is to be said of it as a whole."""
+    """Add the rows of a table by a mapping, and notes about the table."""
     reader = _Reader(with_columns(mapping, table.columns), results)
     groups = _runs(table, reader) if mapping.parts_runs else None
     if groups is None and "time" in mapping.fields:
@@ -109,7 +109,7 @@ class _Group:
     chosen: Chosen | None = None
 
     def choose(self, results: Results) -> None:
-        """Make it the run that the next record belongs to; it is known by all that its rows say."""
+        """Make it the run of the next record; its rows identify it."""
         if self.chosen is not None:
             results.resume(self.chosen)
             return
@@ -188,12 +188,12 @@ class _Reader:
         return as_json(self.run_facts_of(record))
 
     def run_facts_of(self, record: Record) -> dict[str, str]:
-        """What a row says of its run."""
+        """The fields of a row that describe its run."""
         texts = {name: _text(_cell(self.mapping.fields.get(name), record.cells)) for name in OF_RUN}
         return {name: text for name, text in texts.items() if text is not None}
 
     def moment(self, record: Record) -> Instant | None:
-        """When a row was measured; None if it does not say.
+        """When a row was measured; None if it has no time.
 
         Raises:
             BadRecord: What it says is no time, or the row cannot be read at all.
@@ -210,7 +210,7 @@ class _Reader:
         return moment
 
     def notes(self) -> None:
-        """What there is to say of all rows."""
+        """Add notes about all rows."""
         if self.others:
             names = ", ".join(list(self.others)[:SHOWN])
             more = f" and {len(self.others) - SHOWN} more" if len(self.others) > SHOWN else ""
@@ -280,7 +280,7 @@ def _text(value: Any) -> str | None:
 
 
 def _typed(value: Any) -> Any:
-    """A text that is a number or an object in JSON is that one, so that the same axis is the same out of any kind of table."""
+    """A text that is a JSON number or object as that value, so that an axis is equal whatever the kind of table."""
     if isinstance(value, str) and (value[:1] in "-0123456789" or value[:1] == "{") and value:
         try:
             read = decode(value)
@@ -300,7 +300,7 @@ def _whole(term: Term, value: Any) -> int | None:
 
 
 def _number(column: str, value: Any, *, failed: bool) -> Any:
-    """A number, or a word that stands for none; None where nothing was measured, for which a failure may write 0."""
+    """A number; None for a word that means no value, and for a 0 that a failed row writes."""
     if value is None or (isinstance(value, str) and value.lower() in NO_VALUE):
         return value
     read = number(value)

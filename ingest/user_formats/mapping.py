@@ -1,4 +1,4 @@
-"""Mappings: what the columns of a table nobody knows are, in words such as `name=model,value=result,unit=ms`.
+"""Mappings: the meaning of the columns of an unknown table, in words such as `name=model,value=result,unit=ms`.
 
     FIELD=COLUMN     the field is what the column says, row by row
     FIELD:=TEXT      the field is this text in every row
@@ -67,7 +67,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A column of numbers, and what is said of them."""
+    """A column of numbers, and its description."""
 
     column: str
     about: dict[str, Term]
@@ -79,7 +79,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """What the columns of a table are."""
+    """The meaning of each column of a table."""
 
     fields: dict[str, Term] = field(default_factory=dict)
     values: tuple[Value, ...] = ()
@@ -115,7 +115,7 @@ class Mapping:
 
 
 def parse_mapping(texts: Iterable[str], groups: Sequence[str] = ()) -> Mapping:
-    """The mapping that some arguments of `--map` say together.
+    """The mapping from the arguments of `--map` together.
 
     Args:
         texts: FIELD=COLUMN pairs parted by commas (one that belongs to a name is written `\\,`), or @FILE of TOML.
@@ -218,14 +218,14 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
 
 
 def _is_word(name: str, text: str) -> bool:
-    """Whether a text can only stand for itself."""
+    """Whether a text is a keyword and not a column."""
     if name == "unit" and (unit_of(text).better is not None or unit_of(text).name == "bytes"):
         return True
     return bool(STATISTIC.fullmatch(text)) if name == "statistic" else text in WORDS.get(name, ())
 
 
 def _metric(value: Value, values: Sequence[Value]) -> str | None:
-    """The column's name where another value could not be told from this one without it."""
+    """The column's name as metric, if two values would be equal without it."""
     kinds = [_kind(other) for other in values]
     return value.column if kinds.count(_kind(value)) > 1 else None
 

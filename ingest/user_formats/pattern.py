@@ -50,7 +50,7 @@ class Pattern(Format):
         self.grows = not self.histories
 
     def recognise(self, head: Head) -> bool:
-        """Never: it is what the user says."""
+        """Never: the user chooses this format."""
         return False
 
     def unfit(self, path: Path) -> str | None:
@@ -67,7 +67,7 @@ class Pattern(Format):
         return f"has no line that the pattern matches; it begins with: {show(matches.first)}"
 
     def whole(self, line: bytes) -> bool:
-        """Never of text, whose writer may be in the middle of a number; what is no text is packed, or UTF-16."""
+        """Never for text, whose writer may be in the middle of a number; compressed and UTF-16 files are whole."""
         try:
             codecs.getincrementaldecoder("utf-8")().decode(line)  # a character may be cut at the end
         except UnicodeDecodeError:

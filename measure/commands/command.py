@@ -34,7 +34,7 @@ class _Command(click.Command):
 
 
 def _exit_codes(ctx: click.Context, param: click.Parameter, text: str | None) -> frozenset[int] | None:
-    """The exit codes that are no failure; None for all."""
+    """The exit codes that do not count as failures; None for all."""
     if text == "all":
         return None
     codes = [part.strip() for part in (text or "").split(",") if part.strip()]
@@ -131,7 +131,9 @@ def command(
             empty_ns = None if measurement.interrupted else measurement.empty_ns(measured)
             if measurement.interrupted:
                 run.close("interrupted", "Ctrl-C", seal=False)
-            run.close(seal=False)  # whoever opens the store next does that; it takes longer than many a command
+            run.close(
+                seal=False
+            )  # the next command that opens the store seals it; that takes longer than many commands
         progress("")
         _show(measured, fmt, settings["warmup"], empty_ns)
     recorded(run)
@@ -157,7 +159,7 @@ def _check_programs(comparisons: list[list[PlannedCommand]]) -> None:
 
 
 def _notify(text: str) -> None:
-    """Progress is for terminals: there may be thousands of runs."""
+    """Print progress, on terminals only: there may be thousands of runs."""
     from ...warehouse.console.tables import obeys
 
     if obeys(sys.stderr):
@@ -165,7 +167,7 @@ def _notify(text: str) -> None:
 
 
 def _show(comparisons: "Sequence[Sequence[CommandResult]]", fmt: str, warmup: int, empty_ns: float | None) -> None:
-    """Write a row for each case to stdout, and what it cannot say to stderr."""
+    """Write a row for each case to stdout, and notes to stderr."""
     from .report import COLUMNS, HEADINGS, cells, notes, values
 
     rows = [(result, results[0]) for results in comparisons for result in results]

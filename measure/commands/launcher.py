@@ -1,8 +1,8 @@
-"""The small process that starts measured commands, one at a time: a script, `python -I -S command_launcher.py`.
+"""The small process that starts measured commands, one at a time: a script, `python -I -S launcher.py`.
 
-What a process held before it called exec, its parent's pages included, the kernel reports as its peak for ever. So
-commands are started from here, which imports next to nothing, and not from bench. It is told what to run on stdin and
-answers on stdout, both in marshal; when stdin closes it kills what it started, and ends.
+The kernel's peak of a process includes the memory it had before it called exec, including pages of its parent. Commands are
+therefore started from this script, which imports almost nothing, and not from bench. It reads requests from stdin and writes
+replies to stdout, both in marshal; when stdin closes it kills what it started and exits.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def main() -> None:
             try:
                 request = marshal.load(requests)
             except EOFError:
-                os._exit(0)  # nobody need wait for Python to tidy up
+                os._exit(0)  # skip Python's cleanup, which nobody should wait for
             _reply(replies, _run(request, replies))
 
 
 def _run(request: dict[str, Any], replies: BinaryIO) -> dict[str, Any]:
-    """Run a command to its end, and say what it took."""
+    """Run a command to its end, and return what it took."""
     arguments, seconds = request["arguments"], request["timeout_s"]
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     os.set_blocking(writing, True)
@@ -81,8 +81,8 @@ def _wait(pid: int, reading: int, tail: bytearray, deadline: int | None) -> tupl
     """Sleep until the command ends.
 
     Returns:
-        When that was, whether that was too late, the most that one process was seen to have held, and that several held
-        together.
+        When it ended, whether that was after the timeout, the largest memory seen in one process, and the largest memory
+        seen in all processes together.
     """
     process = os.pidfd_open(pid)
     waiting = select.poll()
@@ -117,7 +117,7 @@ def _wait(pid: int, reading: int, tail: bytearray, deadline: int | None) -> tupl
 
 
 def _read(reading: int, tail: bytearray) -> bool:
-    """Keep the end of what is there to be read; whether there was anything."""
+    """Read what is available and keep its tail; returns whether there was anything."""
     try:
         chunk = os.read(reading, TAIL_BYTES)
     except BlockingIOError:
@@ -128,7 +128,7 @@ def _read(reading: int, tail: bytearray) -> bool:
 
 
 def _tree(pid: int) -> list[tuple[int, int]]:
-    """A process and its descendants, with their resident bytes; those that end meanwhile are left out."""
+    """A process and its descendants, with their resident bytes, without those that end meanwhile."""
     try:
         found = [(pid, int(_read_proc(pid, "statm").split()[1]) * PAGE)]
         return found + [one for child in _read_proc(pid, f"task/{pid}/children").split() for one in _tree(int(child))]
@@ -146,7 +146,7 @@ def _kill(pid: int) -> None:
 
 
 def _high_water(pid: int) -> int:
-    """The most a process held since it called exec; 0 if it has ended."""
+    """The peak memory of a process since it called exec; 0 if it has ended."""
     try:
         return int(_read_proc(pid, "status").partition(b"VmHWM:")[2].split(None, 1)[0]) * 1024
     except (OSError, IndexError):
@@ -154,7 +154,7 @@ def _high_water(pid: int) -> int:
 
 
 def _read_proc(pid: int, name: str) -> bytes:
-    """What the kernel tells of a process; read in half the time that `open` takes."""
+    """A file of /proc about a process, read in half the time that `open` takes."""
     file = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     try:
         return b"".join(iter(lambda: os.read(file, 4 * TAIL_BYTES), b""))

@@ -1,7 +1,7 @@
-"""Commands compared: their runs interleaved in random blocks, each recorded as it ends, until enough is known.
+"""Compare commands: runs are interleaved in random blocks and recorded one by one, until the ratio is precise enough.
 
-A failed run is kept, apart from the others: its time is `latency_errored`, and it has an outcome of its own before that
-of its case. A command that failed three times running is given up, and the others go on.
+Failed runs are recorded separately: the time is `latency_errored`, and the run has its own outcome before the outcome of its
+case. A command that fails three times in a row is abandoned, and the others continue.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ class CommandSettings:
 
 @dataclass(slots=True)
 class CommandResult:
-    """What is known of a side so far."""
+    """The results of a side so far."""
 
     side: PlannedCommand
     case: Case
@@ -53,7 +53,7 @@ class CommandResult:
     count: int = 0  # runs, warm-ups and failed ones included
     failures: int = 0
     running: int = 0  # failures since the last success
-    begun: bool = False  # what it set up is to be cleaned up
+    begun: bool = False  # whether its setup ran, so that its cleanup must run
     given_up: bool = False
     status: str = "ok"
     reason: str = ""
@@ -95,7 +95,7 @@ class CommandMeasurement:
         self._metric("seed", settings.seed)
 
     def measure(self, comparisons: Sequence[Sequence[PlannedCommand]]) -> list[list[CommandResult]]:
-        """Measure them all. Ctrl-C ends it, `interrupted` says so, and every case has an outcome in any case."""
+        """Measure all of them. After Ctrl-C `interrupted` is set; every case has an outcome either way."""
         plan = [
             [
                 CommandResult(side, self._run.case(side.name, suite="command", parameters=side.parameters or None))
@@ -113,9 +113,9 @@ class CommandMeasurement:
         return plan
 
     def empty_ns(self, measured: Sequence[Sequence[CommandResult]]) -> float | None:
-        """What starting a process takes that does nothing (a shell, if one runs the commands).
+        """The time to start a process that does nothing (a shell, if one runs the commands).
 
-        None where no command is so short that it matters, or there is no such program.
+        None if no command is so short that it matters, or if there is no such program.
         """
         sides = [result for results in measured for result in results if result.runs]
         if not any(min(ran.duration_ns for ran in result.runs.values()) < SHORT_NS for result in sides):
@@ -146,7 +146,7 @@ class CommandMeasurement:
             self._conclude(result, results[0], stopped)
 
     def _sample(self, results: Sequence[CommandResult]) -> str:
-        """Take blocks until a rule says stop; its name."""
+        """Run blocks until a stopping rule applies; returns the name of the rule."""
         settings = self._settings
         budget_s, least = (BUDGET_S, LEAST_BLOCKS) if settings.budget_s is None else (settings.budget_s, 1)
         rule = StoppingRule(
@@ -165,14 +165,14 @@ class CommandMeasurement:
         return stopped or "failed"
 
     def _block(self, results: Sequence[CommandResult], phase: str, block: int, order: Sequence[int]) -> None:
-        """Run every side that is left once."""
+        """Run every remaining side once."""
         for position, result in enumerate(results[index] for index in order if not results[index].given_up):
             if self._hook(result, "prepare"):
                 self._once(result, phase, block, position)
                 self._hook(result, "conclude")
 
     def _once(self, result: CommandResult, phase: str, block: int, position: int) -> None:
-        """Run a side, and record what it took or how it failed."""
+        """Run a side once, and record its time or its failure."""
         settings, case, number = self._settings, result.case, result.count
         result.count += 1
         self._notify(f"{result.side}: run {number + 1}")
@@ -180,7 +180,7 @@ class CommandMeasurement:
             ran = self._launcher.run(result.side.words, timeout_s=settings.timeout_s, beside=self._sampled(case))
         except NotStarted as error:
             self._failed(result, phase, "fail_to_run", str(error))
-            result.given_up = True  # it will not start the next time either
+            result.given_up = True  # it would not start the next time either
             return
         failed = ran.failed(settings.fine)
 
@@ -212,7 +212,7 @@ class CommandMeasurement:
         result.case.outcome(status, reason=f"run {result.count}: {reason}", **result.details)
 
     def _hook(self, result: CommandResult, name: str) -> bool:
-        """Run the command that prepares a side, or tidies up after it; whether all is well."""
+        """Run the command that prepares a side or cleans up after it; returns whether it succeeded."""
         template = getattr(result.side.hooks, name)
         if template is None or (result.given_up and name in ("setup", "prepare")):
             return not result.given_up
@@ -225,11 +225,11 @@ class CommandMeasurement:
         if problem is None:
             return True
         result.status, result.reason, result.details = "fail_to_run", f"the {name} command {problem}", {"phase": "load"}
-        result.given_up = True  # what comes would not be what was asked for
+        result.given_up = True  # further runs would not measure what was asked for
         return False
 
     def _conclude(self, result: CommandResult, reference: CommandResult, stopped: str) -> None:
-        """Give the case its last outcome: ok, or how it failed last."""
+        """Record the final outcome of the case: ok, or its last failure."""
         runs = result.count
         if result.status != "ok":
             of_a_run = runs > 1 and result.details["phase"] != "load"
@@ -257,5 +257,5 @@ class CommandMeasurement:
 
 
 def _estimate(result: CommandResult, reference: CommandResult) -> Estimate:
-    """What is to become precise: the ratio to the reference; the time itself of a lone side, or where there is none."""
+    """The estimate that must become precise: the ratio to the reference or, without a reference, the time itself."""
     return result.level if result is reference or reference.given_up else result.against(reference)

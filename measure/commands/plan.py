@@ -23,7 +23,7 @@ Parameters = Mapping[str, int | float | str]
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A command before its parameters are filled in: a text to be split or given to a shell, or words."""
+    """A command with placeholders for parameters: a text to split or to pass to a shell, or words."""
 
     text: str
     words: tuple[str, ...] | None = None  # where they were given as such
@@ -31,7 +31,7 @@ class Template:
     def fill(self, parameters: Parameters, *, shell: bool) -> tuple[str, ...]:
         """The words to run.
 
-        A value stays within its word. For a shell it is put into the text as it is.
+        A value never splits into several words. For a shell it is inserted into the text unquoted.
 
         Raises:
             BenchError: The text cannot be split into words.
@@ -53,7 +53,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Commands to run around the measured ones, not measured: None where there is none."""
+    """Commands to run around the measured ones without measuring them; None for no command."""
 
     setup: Template | None = None  # once before a side's first run
     prepare: Template | None = None  # before each run
@@ -77,7 +77,7 @@ class PlannedCommand:
         return self.template.fill(self.parameters, shell=self.shell)
 
     def __str__(self) -> str:
-        """For a person: the command as it runs, or its name and parameters."""
+        """The command as it runs, or its name and parameters."""
         if self.name == self.template.text:
             return _filled(self.name, self.parameters)
         return " ".join([self.name, *(f"{key}={value}" for key, value in self.parameters.items())])
@@ -104,7 +104,7 @@ def parameter_of(text: str) -> tuple[str, list[int | float | str]]:
     """Read `NAME=VALUE,…`, where a value may be a scan, `FROM..TO` or `FROM..TO..STEP`, both ends included.
 
     Raises:
-        BenchError: It is no such thing.
+        BenchError: The text has another form.
     """
     name, equals, values = text.partition("=")
     if not equals or not name or not values:
@@ -122,7 +122,7 @@ def plan(
     hooks: Sequence[Hooks] = (),
     shell: bool = False,
 ) -> list[list[PlannedCommand]]:
-    """What to compare with what: the sides of each comparison, its reference first.
+    """Plan the comparisons: the sides of each, its reference first.
 
     Several commands are compared with each other at equal parameters; a single one with itself over its parameters.
 
@@ -173,13 +173,13 @@ def _check_used(templates: Sequence[Template], hooks: Sequence[Hooks], axes: Par
 
 
 def _quoted(word: str) -> str:
-    """As a shell wants it; braces alone, which hold places, need no quotes."""
+    """A word quoted for a shell; placeholder braces alone need no quotes."""
     bare = word.replace("{", "").replace("}", "")
     return word if shlex.quote(bare) == bare else shlex.quote(word)
 
 
 def _filled(text: str, parameters: Parameters) -> str:
-    """The text with each {NAME} of a parameter replaced, once; other braces are left as they are."""
+    """The text with each {NAME} of a parameter replaced once; other braces stay."""
     if not parameters:
         return text
     names = "|".join(map(re.escape, parameters))
@@ -203,7 +203,7 @@ def _values(text: str) -> Iterator[int | float | str]:
 
 
 def _number(text: str) -> int | float | str:
-    """A number where writing it again gives the same text; else the text, such as 007 or 1e3."""
+    """A number if formatting it gives the same text again; else the text, such as 007 or 1e3."""
     for kind in (int, float):
         try:
             if str(kind(text)) == text and math.isfinite(float(text)):
@@ -214,5 +214,5 @@ def _number(text: str) -> int | float | str:
 
 
 def program_is_there(words: Sequence[str]) -> bool:
-    """Whether a program can be found by its name now."""
+    """Whether a program of this name can be found now."""
     return shutil.which(words[0]) is not None

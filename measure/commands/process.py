@@ -1,4 +1,4 @@
-"""Runs of commands: one process from its start to its end, and what it took."""
+"""Runs of commands: one process from start to end, with its time, counters and memory."""
 
 import contextlib
 import marshal
@@ -20,12 +20,12 @@ COUNTERS = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_s
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One run. Times in ns; counters and memory are of the process and of the descendants it waited for.
+    """One run. Times are in ns; counters and memory include descendants that the process waited for.
 
-    `code` is the exit code, negative for the signal that ended it. `peak_bytes` is the most one process held, by the
-    kernel's own mark; of a process smaller than the launcher that mark is the launcher's, and `seen_bytes` says what it was
-    seen to have held: the peak lies between the two, which are one elsewhere. `tree_bytes` is the most that several held
-    together when looked at, None where none had children.
+    `code` is the exit code, negative for the signal that ended it. `peak_bytes` is the kernel's high-water mark of one
+    process. For a process smaller than the launcher that mark is the launcher's own; `seen_bytes` is then the largest size
+    that was sampled, and the peak lies between the two. For larger processes both are equal. `tree_bytes` is the largest
+    sampled size of the process and its descendants together, None if it had none.
     """
 
     duration_ns: int
@@ -43,13 +43,13 @@ class Ran:
     stderr: bytes
 
     def failed(self, fine: frozenset[int] | None) -> bool:
-        """Whether it counts as failed; `fine` are the exit codes that do not, None if none does."""
+        """Whether the run failed; exit codes in `fine` do not count as failures, None allows all of them."""
         return self.timed_out or self.code < 0 or (fine is not None and self.code not in fine)
 
     def ending(self, timeout_s: float | None) -> tuple[str, str, dict[str, Any]]:
         """Status, reason and details of the outcome of a failed run."""
         from ..engine.messages import clean
-        from ..engine.runner import End  # imports much, and is seldom needed
+        from ..engine.runner import End  # slow to import, and seldom needed
 
         tail = clean(self.stderr.decode("utf-8", "replace"))
         end = End(
@@ -63,14 +63,14 @@ class Ran:
 
 
 class NotStarted(Exception):
-    """There is no such program, or it cannot be run; the message says which."""
+    """The program does not exist or cannot be run; the message says which."""
 
 
 class Launcher:
-    """The process that starts commands; see command_launcher."""
+    """The process that starts commands; see `launcher`."""
 
     def __init__(self, *, stdin: str = os.devnull, shown: bool = False) -> None:
-        """Start it; that it has started is not waited for.
+        """Start it without waiting until it is ready.
 
         Args:
             stdin: File that commands read.
@@ -87,7 +87,7 @@ class Launcher:
 
     @property
     def floor_bytes(self) -> int:
-        """The least peak that the kernel tells of a command: what the launcher itself held."""
+        """The smallest peak that the kernel can report for a command: the memory of the launcher itself."""
         if self._floor is None:
             self._floor = int(self._answer())
         return self._floor
@@ -133,7 +133,7 @@ class Launcher:
 
     def _ask(self, what: dict[str, Any]) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # the answer will be missing
+        with contextlib.suppress(BrokenPipeError):  # reading the reply then fails
             marshal.dump(what, self._process.stdin)
             self._process.stdin.flush()
 

@@ -1,6 +1,6 @@
-"""What `bench measure command` says at its end: a row per case, and what to know and do about it.
+"""The report of `bench measure command`: a row per case, with notes and next steps.
 
-Computed from the runs themselves, not from the views: to open the warehouse takes longer than many a command.
+It is computed from the runs in memory, not from the views, because opening the warehouse takes longer than many commands.
 """
 
 import math
@@ -27,8 +27,8 @@ START_SHARE = 0.1  # of a run, from which on the start of its process is worth a
 def values(result: CommandResult, reference: CommandResult) -> tuple[object, ...]:
     """The row of COLUMNS: times in ns, sizes in bytes; None where nothing is known.
 
-    The difference is what the ratio makes of the reference's mean; its interval, too. The peak may be higher by the error
-    bound, None where the kernel tells it.
+    The difference is the reference's mean times (1 / ratio - 1), and so are the ends of its interval. The true peak may be
+    higher by the error bound, which is None for a peak that the kernel reports.
     """
     head = (
         result.side.name,
@@ -104,7 +104,7 @@ def together(*nanoseconds: float | None, by: str = "", sign: str = "") -> str:
 
 
 def notes(result: CommandResult, reference: CommandResult, *, warmup: int, empty_ns: float | None) -> Iterator[str]:
-    """What the row cannot say, each with the next step."""
+    """Notes below the row, each with the next step."""
     title, times = escape(str(result.side)), _times(result)
     if result.status != "ok":
         yield f"{title}: {result.status}: {escape(result.reason)}"
@@ -134,7 +134,7 @@ def notes(result: CommandResult, reference: CommandResult, *, warmup: int, empty
 
 
 def _peak(least: int, most: int) -> str:
-    """Known from both sides; of a command that ended before it was looked at, from above."""
+    """The peak as a text: a range, or an upper bound for a command that ended before it was sampled."""
     if least == most:
         return size(most)
     if not least:
@@ -144,7 +144,7 @@ def _peak(least: int, most: int) -> str:
 
 
 def peak_bytes(result: CommandResult) -> tuple[int, int]:
-    """Between what the most lies that it held in any run: one process, or several together where they were seen to hold more."""
+    """The range of the largest memory in any run: of one process, or of all together if that was more."""
     together = max(ran.tree_bytes or 0 for ran in result.runs.values())
     least, most = (max(getattr(ran, name) for ran in result.runs.values()) for name in ("seen_bytes", "peak_bytes"))
     return max(least, together), max(most, together)
@@ -163,7 +163,7 @@ def _unseen(result: CommandResult, reference: CommandResult) -> str:
 
 
 def _outliers(times: Sequence[int]) -> int:
-    """How many lie far out (Iglewicz and Hoaglin 1993: by the median absolute deviation)."""
+    """The number of outliers (Iglewicz and Hoaglin 1993: by the median absolute deviation)."""
     if len(times) < 5:
         return 0
     median = statistics.median(times)

@@ -1,7 +1,7 @@
-"""The doctor: what of this machine would disturb a measurement, each finding with its cure.
+"""The doctor: properties of this machine that would disturb a measurement, each finding with its cure.
 
-A check reads the system's files below `root`, which tests put elsewhere. What cannot be known is no finding: a virtual
-machine shows no governor, and the doctor says that it does not know.
+A check reads the system's files below `root`, which tests replace. What cannot be known is reported as unknown: a virtual
+machine shows no governor.
 """
 
 import os
@@ -24,7 +24,7 @@ CJK = "4e00"  # a code point that fonts beyond Latin have
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found; the cure is empty where there is nothing to cure. Durations in ns, others as shares."""
+    """The result of a check; the cure is empty if nothing needs one. Durations are in ns, other values are shares."""
 
     check: str
     status: str
@@ -35,13 +35,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where to look, and on which processors we may run."""
+    """The root of the system's files, and the processors we may run on."""
 
     root: Path = Path("/")
     cpus: tuple[int, ...] = field(default_factory=lambda: tuple(sorted(os.sched_getaffinity(0))))
 
     def read(self, path: str) -> str | None:
-        """A file's text; None where it is not."""
+        """The text of a file; None if it does not exist."""
         try:
             return (self.root / path).read_text().strip()
         except (OSError, UnicodeDecodeError):
@@ -49,7 +49,7 @@ class Machine:
 
 
 def governor(machine: Machine) -> Finding:
-    """Whether the clock may be lowered to save power."""
+    """Whether the CPU clock may be lowered to save power."""
     found = {machine.read(f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor") for cpu in machine.cpus}
     names = sorted(filter(None, found))
     if not names:
@@ -61,7 +61,7 @@ def governor(machine: Machine) -> Finding:
 
 
 def turbo(machine: Machine) -> Finding:
-    """Whether the clock may be raised while there is room for heat."""
+    """Whether the CPU clock may be raised for a while (turbo)."""
     for path, off in (
         ("sys/devices/system/cpu/intel_pstate/no_turbo", "1"),
         ("sys/devices/system/cpu/cpufreq/boost", "0"),
@@ -76,7 +76,7 @@ def turbo(machine: Machine) -> Finding:
 
 
 def siblings(machine: Machine) -> Finding:
-    """Whether two of our processors are one core."""
+    """Whether two of our processors share a core."""
     cores: dict[str, list[int]] = {}
     for cpu in machine.cpus:
         core = machine.read(f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
@@ -91,7 +91,7 @@ def siblings(machine: Machine) -> Finding:
 
 
 def huge_pages(machine: Machine) -> Finding:
-    """Whether memory comes in pages of 2 MB without being asked for."""
+    """Whether the kernel uses 2 MB pages without being asked."""
     text = machine.read("sys/kernel/mm/transparent_hugepage/enabled")
     if text is None:
         return Finding("huge pages", UNKNOWN, "the kernel does not show them")
@@ -103,7 +103,7 @@ def huge_pages(machine: Machine) -> Finding:
 
 
 def quota(machine: Machine) -> Finding:
-    """Whether a control group stops us in the midst of a sample."""
+    """Whether a CPU quota of a control group can pause us within a sample."""
     for folder in _groups(machine):
         limit, period = (machine.read(f"{folder}/cpu.max") or "max").partition(" ")[::2]
         if limit == "max":
@@ -131,7 +131,7 @@ def _groups(machine: Machine) -> Iterator[str]:
 
 
 def load(machine: Machine) -> Finding:
-    """Whether others work here."""
+    """Whether other processes load this machine."""
     text = machine.read("proc/loadavg")
     if text is None:
         return Finding("load", UNKNOWN, "the kernel does not show it")
@@ -144,7 +144,7 @@ def load(machine: Machine) -> Finding:
 
 
 def gpus(machine: Machine, look: Callable[[], Nvml | None] = nvml) -> Finding:
-    """Whether others compute or draw on the GPUs."""
+    """Whether other processes use the GPUs."""
     found = look()
     if found is None:
         return Finding("gpu processes", OK, "no GPU that NVML knows")
@@ -156,7 +156,7 @@ def gpus(machine: Machine, look: Callable[[], Nvml | None] = nvml) -> Finding:
 
 
 def clock(machine: Machine, now: Callable[[], int] = time.perf_counter_ns) -> Finding:
-    """What the clock can tell apart, and what reading it costs."""
+    """The resolution of the clock, and the cost of reading it."""
     steps = [b - a for a, b in ((now(), now()) for _ in range(2000))]
     overhead = float(sorted(steps)[len(steps) // 2])
     resolution = float(min((step for step in steps if step > 0), default=0))
@@ -170,7 +170,7 @@ def clock(machine: Machine, now: Callable[[], int] = time.perf_counter_ns) -> Fi
 
 
 def fonts(machine: Machine) -> Finding:
-    """Whether charts can show names beyond Latin."""
+    """Whether a font for non-Latin names in charts is installed."""
     program = shutil.which("fc-list")
     if program is None:
         return Finding("fonts", UNKNOWN, "there is no fontconfig to ask", "apt install fontconfig fonts-noto-cjk")

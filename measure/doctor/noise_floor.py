@@ -1,7 +1,7 @@
-"""The noise floor: how small a difference can be seen here, by comparing a thing with itself.
+"""The noise floor: the smallest difference that can be detected on this machine, from comparing a function with itself.
 
-Two sides that do the same (a checksum over 4 MB: processor and memory) are sampled as a model's backends are. What
-their interval would show, four times in five, is the floor; what the hypervisor took meanwhile is told as well.
+Two identical sides (a checksum over 4 MB: processor and memory) are sampled like the backends of a model. The floor is the
+difference that their interval would detect with a power of 80 %; the time stolen by the hypervisor is reported as well.
 """
 
 import zlib
@@ -18,11 +18,11 @@ MOST_STEAL = 0.01  # of the time
 
 
 def noise(run: Run, seconds: float) -> list[Finding]:
-    """Compare a thing with itself; its samples are recorded as of the case `identical`.
+    """Compare a function with itself; its samples are recorded as the case `identical`.
 
     Args:
         run: Run to record into.
-        seconds: How long.
+        seconds: How long to sample.
 
     Returns:
         The noise floor, and the time stolen.

@@ -1,4 +1,4 @@
-"""Estimates: the ratio of two sides with an interval that keeps its promise.
+"""Estimates: the ratio of two sides with a 95 % interval.
 
 The unit of evidence is a block: every side timed once, in random order. Within a block the machine's slow drift hits
 both sides alike, so the log of their ratio is free of it. Preemptions and frequency changes give those logs heavy
@@ -38,14 +38,14 @@ class Estimate:
 
     @property
     def differs(self) -> bool:
-        """Whether the sides differ beyond doubt."""
+        """Whether the sides differ by more than BEYOND_DOUBT half-widths."""
         return math.isfinite(self.high) and doubt(self.ratio, self.low, self.high) is None
 
 
 def ratio_of(logs: Sequence[float]) -> Estimate:
     """Estimate a ratio from the log ratios of its blocks, in the order measured.
 
-    Fewer than five blocks say nothing: the interval is then from 0 to infinity.
+    With fewer than five blocks the interval is from 0 to infinity.
     """
     n = len(logs)
     if n < 5:
@@ -92,10 +92,10 @@ def _autocorrelation_inflation(values: Sequence[float], mean: float, variance: f
 
 
 def doubt(ratio: float, low: float, high: float) -> str | None:
-    """Why a ratio is no proof of a difference, in words; None if it is beyond doubt.
+    """Why a ratio does not prove a difference, in words; None if it does.
 
-    A 95 % interval leaves out the truth one time in twenty, too often to claim a difference by: that takes a ratio
-    further from 1 than BEYOND_DOUBT half-widths. Of identical sides, simulated, less than 1 % are.
+    A 95 % interval misses the truth one time in twenty, which is too often to claim a difference. A difference is claimed
+    if the ratio is further from 1 than BEYOND_DOUBT half-widths: in simulations less than 1 % of identical sides are.
     """
     if abs(math.log(ratio)) > BEYOND_DOUBT * _half(low, high):
         return None
@@ -105,7 +105,7 @@ def doubt(ratio: float, low: float, high: float) -> str | None:
 
 
 def smallest_detectable(low: float, high: float) -> float:
-    """Smallest effect, as a fraction, that would be beyond doubt four times in five with an interval this wide."""
+    """Smallest effect, as a fraction, that an interval of this width would prove with a power of 80 %."""
     return math.expm1(_half(low, high) * (BEYOND_DOUBT + POWER_80 / NORMAL_975))
 
 

@@ -1,4 +1,4 @@
-"""What is asked for beside the samples: files of one call, and first calls of a second process. It judges nobody."""
+"""Extras beside the samples: trace files of one call, and first calls in a second process. They change no outcome."""
 
 import re
 import statistics
@@ -15,7 +15,7 @@ _ODD = re.compile(r"[^\w.-]")
 def afterwards(
     job: Job, run: Run, program: Program, sides: list[MeasuredBackend]
 ) -> Iterator[tuple[MeasuredBackend, Fact]]:
-    """Facts of the sides, as the settings ask; what fails is a fact without a value, with the reason."""
+    """Facts about the sides that the settings ask for; a failure is a fact without a value, with the reason."""
     if job.settings.traced:
         yield from _traces(run, program, sides)
     if job.settings.warm_start:
@@ -35,7 +35,7 @@ def _traces(run: Run, program: Program, sides: list[MeasuredBackend]) -> Iterato
 
 
 def _warm_starts(job: Job, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
-    """The latency of a first call that finds its code on disk, by the same reckoning as the cold one."""
+    """The latency of a first call that finds its code in the disk cache, computed like that of the cold call."""
     for side, warm in zip(sides, warm_calls(job, [side.backend for side in sides]), strict=True):
         latency = warm.first_ns - statistics.median(side.steady_ns) if warm.first_ns and side.steady_ns else None
         yield side, Fact("warm_compile_latency", latency, "ns", "lower", warm.reason)

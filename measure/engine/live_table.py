@@ -1,7 +1,7 @@
-"""The live table: a terminal sees the last cases of a plan and how far it is.
+"""The live table: shows the last cases of a plan and the progress on a terminal.
 
-It is drawn when something happens, and never on a timer: nothing of it runs while samples are taken. When all is done it is
-wiped, as the whole table follows.
+It is drawn when something happens and never by a timer, so nothing of it runs while samples are taken. At the end it is
+erased, because the whole table follows.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ LEAST_TITLE = 10  # columns of a model's; where the others leave less, lines are
 
 @dataclass(slots=True)
 class LiveRow:
-    """One case, by what is known of it."""
+    """What is known of one case."""
 
     title: str
     backend: str
@@ -49,7 +49,7 @@ SPEEDUPS: tuple[Callable[..., str | None], ...] = (ratio, lambda *gained: ratio(
 
 
 class LiveTable(ProgressListener):
-    """Draws on a terminal, over what it drew before."""
+    """Draws on a terminal, each time over the last drawing."""
 
     def __init__(self, out: IO[str], now: Callable[[], float] = time.monotonic) -> None:
         """Draw on `out`; `now` gives seconds."""
@@ -62,7 +62,7 @@ class LiveTable(ProgressListener):
         self._began = self._ended = now()  # the first workload, the last that is done
 
     def plan(self, workloads: int) -> None:
-        """So many more workloads are to come."""
+        """Add to the number of workloads to come."""
         self._all += workloads
 
     def begin(self, workload: Workload) -> None:
@@ -73,7 +73,7 @@ class LiveTable(ProgressListener):
             self._draw()
 
     def enter(self, phase: str, backend: str | None) -> None:
-        """Say so in the rows that are not done."""
+        """Show the phase in the rows that are not done."""
         with self._lock:
             for name, row in self._current.items():
                 if backend in (None, name) and row.status in ("", "load", "reference", "cold", "warmup", "steady"):
@@ -81,7 +81,7 @@ class LiveTable(ProgressListener):
             self._draw()
 
     def found(self, backend: str, numbers: Mapping[str, Any]) -> None:
-        """Fill in what is known."""
+        """Fill in new results."""
         with self._lock:
             row = self._current[backend]
             row.status = numbers.get("status", row.status)
@@ -91,7 +91,7 @@ class LiveTable(ProgressListener):
             self._draw()
 
     def end(self, statuses: Mapping[str, str]) -> None:
-        """The worst status of each backend stands; what is wrong is compared with nothing."""
+        """Show the worst status of each backend; a failed one has no speedup."""
         with self._lock:
             for name, status in statuses.items():
                 row = self._current[name]
@@ -110,7 +110,7 @@ class LiveTable(ProgressListener):
     def _draw(self) -> None:
         columns, lines = _size(self._out)
         shown = [*_fitted(self._rows[-(lines - 3) :], columns - 1), self._progress()]
-        with contextlib.suppress(OSError):  # the terminal is gone: no reason to lose the measurement
+        with contextlib.suppress(OSError):  # a lost terminal must not end the measurement
             self._wipe()
             self._out.write("".join(_cut(line, columns - 1) + "\n" for line in shown))
             self._out.flush()
@@ -122,7 +122,7 @@ class LiveTable(ProgressListener):
         self._drawn = 0
 
     def _progress(self) -> str:
-        """How many of how many, for how long, and for how long yet if the rest takes as long as those before."""
+        """Workloads done, elapsed time, and the remaining time if the rest takes as long on average."""
         now = self._now()
         text = f"{self._done} of {self._all} workloads in {clock(now - self._began)}"
         if not self._done:
@@ -133,7 +133,7 @@ class LiveTable(ProgressListener):
 
 
 def _fitted(rows: Sequence[LiveRow], room: int) -> Iterator[str]:
-    """A line for the headings and for each row: speedups as long as there is room for, then titles without their middle."""
+    """A line for the headings and for each row, shortened to the width: first the speedups, then the middle of titles."""
     for speedup in SPEEDUPS:
         texts = [[*HEADINGS], *(row.texts(speedup) for row in rows)]
         widths = [max(map(width, column)) for column in zip(*texts, strict=True)]
@@ -161,7 +161,7 @@ def clock(seconds: float) -> str:
 
 
 def watch(out: IO[str] | None = None) -> ProgressListener:
-    """The table where `out`, stderr if left out, is a terminal that can be drawn on, else lines."""
+    """A live table if `out` (default stderr) is a terminal with cursor control, else lines."""
     out = out or sys.stderr
     return LiveTable(out) if obeys(out) and _size(out)[1] >= LEAST_LINES else ProgressLines()
 

@@ -9,7 +9,7 @@ TAIL_BYTES = 4096
 
 
 class Reporter:
-    """What the runner is told: the phase and backend at work, and how each backend ended."""
+    """Reports to the runner: the running phase and backend, and how each backend ended."""
 
     def __init__(self, descriptor: int) -> None:
         os.set_inheritable(descriptor, False)
@@ -17,16 +17,16 @@ class Reporter:
         self.phase = "load"
 
     def enter(self, phase: str, backend: str | None = None) -> None:
-        """Say what comes next; without a backend it concerns all that are left."""
+        """Report the next phase; without a backend it concerns all remaining ones."""
         self.phase = phase
         self._tell({"phase": phase, "backend": backend})
 
     def ended(self, backend: str, kind: str, status: str) -> None:
-        """Say that a backend's outcome of that kind is recorded."""
+        """Report that an outcome of this kind is recorded for a backend."""
         self._tell({"ended": backend, "kind": kind, "status": status})
 
     def found(self, backend: str, **numbers: Any) -> None:
-        """Say what is known of a backend by now, for people to see; what counts is recorded."""
+        """Report preliminary numbers of a backend, for display only."""
         self._tell({"found": backend, "numbers": numbers})
 
     def _tell(self, what: dict[str, Any]) -> None:
@@ -34,16 +34,16 @@ class Reporter:
 
 
 def first_line(text: str) -> str:
-    """The first line that says something, at most 300 characters of it."""
+    """The first non-empty line, at most 300 characters of it."""
     return next((clean(line.strip()[:300]) for line in text.splitlines() if line.strip()), "")
 
 
 def clean(text: str) -> str:
-    """Text that any file can hold: what is no Unicode becomes a question mark."""
+    """Text that any file can hold: lone surrogates become question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
 def resolve(target: str) -> Any:
-    """The object `module:attribute` names."""
+    """The object that `module:attribute` names."""
     module, _, attribute = target.partition(":")
     return getattr(importlib.import_module(module), attribute)

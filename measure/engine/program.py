@@ -1,4 +1,4 @@
-"""What a worker asks of a workload: the same for a torch model and for whatever else can be run by several backends."""
+"""The interface between a worker and what it measures: a torch model, or anything else that several backends can run."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from .workload import Settings, Workload
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Whether an output is right, in words, and the largest absolute difference if it is a number.
+    """Whether an output is right, the reason in words, and the largest absolute difference if there is one.
 
-    `status` says more than right or wrong where there is more to say; `metrics` are further numbers of the comparison,
-    `digest` a short name of the output to the last bit.
+    `status` overrides pass and fail_accuracy; `metrics` are further numbers of the comparison; `digest` identifies the output
+    to the last bit.
     """
 
     equal: bool
@@ -33,7 +33,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something a compiler did: a metric of the case, with the text that belongs to it."""
+    """Something that a compiler did: a metric of the case, with its text."""
 
     name: str
     value: float | None
@@ -58,7 +58,7 @@ class ModelFailed(Exception):
 
 
 class Program(Protocol):
-    """A workload made runnable; `torch_program.TorchProgram` is one."""
+    """A workload made runnable, such as `pytorch.program.TorchProgram`."""
 
     device: Device
 
@@ -77,15 +77,15 @@ class Program(Protocol):
         """A copy of a step's output that later steps leave alone."""
 
     def trust(self, output: Any) -> Agreement | None:
-        """Whether the baseline's kept output can be what others are compared with; None where nobody asked."""
+        """Whether others can be compared with the baseline's kept output; None if accuracy is not judged."""
         ...
 
     def agree(self, expected: Any, actual: Any) -> Agreement | None:
-        """Compare two kept outputs; None where nobody asked."""
+        """Compare two kept outputs; None if accuracy is not judged."""
         ...
 
     def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
-        """Leave files of one call, those the settings ask for, named after `place` with endings of their own."""
+        """Write the trace files of one call that the settings ask for; their names begin with `place`."""
         ...
 
     def settle(self) -> None:
@@ -93,12 +93,12 @@ class Program(Protocol):
 
 
 REFERENCE = "reference"  # a phase of loading, see Workload.no_reference
-Enter = Callable[[str], None]  # told which phase loading is in
+Enter = Callable[[str], None]  # called with the phase that loading enters
 MakeProgram = Callable[[Workload, Settings, Enter], Program]
 
 
 def status_of(error: BaseException) -> str:
-    """The status an exception means: OOM where memory ran out, on the host or on a device, else fail_to_run."""
+    """The status for an exception: OOM if memory ran out on the host or a device, else fail_to_run."""
     text = str(error).lower()
     out = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return "OOM" if out or "not enough memory" in text or "can't allocate memory" in text else "fail_to_run"

@@ -1,4 +1,4 @@
-"""Watches: what is told of a plan while it is measured. Here one that is silent, and one that writes lines."""
+"""Listeners for the progress of a plan: a silent one, and one that writes lines."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from .workload import NOT_FAILURES, Workload
 
 
 class ProgressListener:
-    """Told how a plan goes, from two threads; does nothing."""
+    """Receives the progress of a plan, from two threads; does nothing."""
 
     revision = ""  # of the code that is measured next, where there are several
 
@@ -18,22 +18,22 @@ class ProgressListener:
         return f"{workload} @{self.revision}" if self.revision else str(workload)
 
     def plan(self, workloads: int) -> None:
-        """So many more workloads are to come."""
+        """Add to the number of workloads to come."""
 
     def begin(self, workload: Workload) -> None:
-        """The next workload is at its turn."""
+        """The next workload begins."""
 
     def enter(self, phase: str, backend: str | None) -> None:
-        """Its worker is in this phase, of one backend or of all."""
+        """Its worker enters this phase, of one backend or of all."""
 
     def found(self, backend: str, numbers: Mapping[str, Any]) -> None:
-        """What is known of a backend: status, peak_bytes, speedup with low, high and n."""
+        """New results of a backend: status, peak_bytes, speedup with low, high and n."""
 
     def end(self, statuses: Mapping[str, str]) -> None:
-        """The workload is done, and its backends ended so."""
+        """The workload is done; its backends ended with these statuses."""
 
     def close(self) -> None:
-        """Nothing more comes; clear the place for what is written next."""
+        """The end: clear the line for what is written next."""
 
 
 class ProgressLines(ProgressListener):
@@ -44,21 +44,21 @@ class ProgressLines(ProgressListener):
         self._workload = ""
 
     def plan(self, workloads: int) -> None:
-        """So many more workloads are to come."""
+        """Add to the number of workloads to come."""
         self._all += workloads
 
     def begin(self, workload: Workload) -> None:
-        """Say which, and how many of how many."""
+        """Write its name, and its number of how many."""
         self._begun += 1
         self._workload = escape(self.title(workload))
         progress(f"{self._begun} of {self._all} {self._workload}")
 
     def end(self, statuses: Mapping[str, str]) -> None:
-        """Say what failed."""
+        """Write what failed."""
         for backend, status in statuses.items():
             if status not in NOT_FAILURES:
                 progress(f"{self._workload} {backend}: {status}")
 
     def close(self) -> None:
-        """Wipe the line."""
+        """Erase the line."""
         progress("")

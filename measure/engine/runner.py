@@ -1,9 +1,9 @@
-"""The runner: gives every workload a fresh worker, and every case an outcome however that worker ends.
+"""The runner: starts a fresh worker for every workload, and gives every case an outcome however that worker ends.
 
 All cases of the plan are announced before the first worker starts, so that even a killed runner leaves them in the
-log. The runner sleeps while a worker works: threads of its own block on the worker's pipes and on its end. When a
-worker dies within one backend's phase, that backend gets the blame and the others get another worker. When it dies of the
-float64 reference nobody gets the blame: all get another worker, which judges without one.
+log. The runner sleeps while a worker works: threads block on the worker's pipes and on its end. When a worker dies in the
+phase of one backend, the failure is attributed to that backend and the others get another worker. When it dies while it
+computes the float64 reference, no backend is blamed: all get another worker, which judges without a reference.
 """
 
 import contextlib
@@ -37,10 +37,10 @@ UNJUDGED = ("load", "cold")  # phases in which a model's output is still to be j
 
 @dataclass(slots=True)
 class Progress:
-    """How far a worker said it got."""
+    """The progress that a worker reported."""
 
     phase: str = "load"
-    backend: str | None = None  # at work; None where the phase concerns all
+    backend: str | None = None  # that is running; None if the phase concerns all
     ended: dict[str, str] = field(default_factory=dict)  # backend -> status of its performance outcome
     accuracy: dict[str, str] = field(default_factory=dict)  # backend -> status of its accuracy outcome
 
@@ -55,7 +55,7 @@ class End:
     stderr_tail: str
 
     def details(self, timeout_s: float) -> tuple[str, str]:
-        """Status and reason of the cases it left without an outcome."""
+        """Status and reason for the cases that it left without an outcome."""
         if self.timed_out:
             return "timeout", f"longer than the {timeout_s:g} s allowed"
         if self.signal is not None:
@@ -70,7 +70,7 @@ class End:
 
     @property
     def last_words(self) -> str:
-        """The last line on stderr that says something."""
+        """The last non-empty line on stderr."""
         return first_line("\n".join(reversed(self.stderr_tail.splitlines())))
 
 
@@ -89,7 +89,7 @@ class Runner:
             run: Run to record into; open, and closed by the caller.
             settings: How to measure.
             program: What makes a workload runnable, as `module:callable`; see program.MakeProgram.
-            watch: Is told how it goes.
+            watch: Receives the progress.
         """
         self._run = run
         self._settings = settings
@@ -105,7 +105,7 @@ class Runner:
             How many cases failed, skipped ones not counted.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C; the cases left have an outcome then, too.
+            KeyboardInterrupt: Ctrl-C; the remaining cases have an outcome all the same.
         """
         if isinstance(plan, Sequence):
             self._watch.plan(len(plan))
@@ -181,7 +181,7 @@ class Runner:
         return {name: wrong.get(name, status) if status in NOT_FAILURES else status for name, status in ended.items()}
 
     def tried(self, workload: Workload) -> tuple[str, str]:
-        """Have a worker take a few steps of the baseline: the status that ends with, and why."""
+        """Let a worker take a few steps of the baseline; returns the status and the reason."""
         progress = Progress()
         end = self._worker(replace(workload, backends=(workload.baseline,)), progress, trial=True)
         if status := progress.ended.get(workload.baseline):
@@ -189,7 +189,7 @@ class Runner:
         return end.details(self._settings.timeout_s)
 
     def _worker(self, workload: Workload, progress: Progress, *, trial: bool = False) -> End:
-        """Run one worker to its end, and nothing of it outlives this call."""
+        """Run one worker to its end; none of its processes outlives this call."""
         job = Job(
             run_id=self._run.run_id, store=str(self._run.store.root), process=self._workers, workload=workload,
             settings=self._settings, program=self._program, trial=trial,
@@ -211,7 +211,7 @@ class Runner:
             shutil.rmtree(cache, ignore_errors=True)
 
     def _receive(self, progress: Progress, message: dict[str, Any]) -> None:
-        """Take what a worker says; called from the thread that listens to it."""
+        """Handle a message of a worker; called from the thread that reads its pipe."""
         _record_message(progress, message)
         if "phase" in message:
             if progress.phase in SAMPLED:
@@ -224,7 +224,7 @@ class Runner:
 
 
 def _record_message(progress: Progress, message: dict[str, Any]) -> None:
-    """Keep how far a worker got."""
+    """Update the progress of a worker from its message."""
     if "phase" in message:
         progress.phase, progress.backend = message["phase"], message["backend"]
     elif "ended" in message:

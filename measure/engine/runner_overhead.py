@@ -1,11 +1,11 @@
-"""What measuring costs the runner itself: it sleeps while workers sample, and this shows that it does."""
+"""The runner's own CPU time while workers sample: it should sleep, and this checks that it does."""
 
 import time
 from collections.abc import Callable
 
 
 class OwnCost:
-    """The processor time that the runner itself takes while workers take samples, warm-up included."""
+    """Measures the runner's processor time while workers take samples, warm-up included."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic, cpu: Callable[[], float] = time.process_time) -> None:
         """Take the clocks, in seconds."""
@@ -14,7 +14,7 @@ class OwnCost:
         self._spent = (0.0, 0.0)
 
     def begin(self) -> None:
-        """A worker takes samples from now on; said again, it makes no difference."""
+        """A worker takes samples from now on; calling it again changes nothing."""
         self._began = self._began or tuple(clock() for clock in self._clocks)
 
     def end(self) -> None:

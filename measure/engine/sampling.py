@@ -34,7 +34,7 @@ MAX_LOOPS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`loops` calls together, and what disturbed them; `gauges` are metrics read right after, with their units."""
+    """The time of `loops` calls together, with disturbance counters; `gauges` are metrics read right after, with units."""
 
     duration_ns: int
     loops: int = 1
@@ -53,7 +53,7 @@ Clock = Callable[[int], Reading]  # runs one side the given number of times and 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One reading and where it stands: the side's index, its phase, its block and its position there, both from 0."""
+    """One reading with the index of its side, its phase, its block, and its position in the block, each from 0."""
 
     side: int
     phase: str  # warmup or steady
@@ -72,7 +72,7 @@ class SideFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why sampling stopped, and what is known then.
+    """Why sampling stopped, and the estimates at that point.
 
     `stopped` is precision, budget or repeat; `estimates` holds, for every side but the baseline, the ratio of the
     baseline's time to its time (for a lone side, of its time to its own mean).
@@ -95,7 +95,7 @@ class Verdict:
 
 
 def balanced_orders(sides: int, rng: random.Random) -> Iterator[tuple[int, ...]]:
-    """Orders of the sides for ever; in every `sides` blocks each side stands once in each place.
+    """An endless sequence of orders of the sides; in every `sides` blocks each side takes each position once.
 
     Each group is a random permutation, all its rotations, shuffled: a Latin square.
     """
@@ -112,7 +112,7 @@ def loops_for(each_ns: float) -> int:
 
 
 def is_warm(times: Sequence[float]) -> bool:
-    """Whether the last quarter of the times is neither better nor worse than the quarter before."""
+    """Whether the last quarter of the times equals the quarter before, by the rule above."""
     window = max(WARM_WINDOW, len(times) // 4)
     if len(times) < 2 * window:
         return False
@@ -123,7 +123,7 @@ def is_warm(times: Sequence[float]) -> bool:
 
 
 def check_counts() -> Iterator[int]:
-    """Numbers of blocks at which to look."""
+    """Numbers of blocks at which to check the precision."""
     count = FIRST_CHECK
     while True:
         yield count
@@ -131,19 +131,19 @@ def check_counts() -> Iterator[int]:
 
 
 class StoppingRule:
-    """When to stop; its clock starts when it is made."""
+    """Decides when to stop; its clock starts when it is created."""
 
     def __init__(
         self, *, precision: float, budget_s: float, repeat: int | None = None, least: int = 1,
         now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        """Take what was asked for.
+        """Set the limits.
 
         Args:
             precision: Half-width of the 95 % interval of every ratio at which to stop, as a fraction.
             budget_s: Seconds for warm-up and samples together.
             repeat: Take exactly so many blocks instead.
-            least: Blocks to take even beyond the budget.
+            least: Minimum number of blocks, even beyond the budget.
             now: Seconds.
         """
         self._precision, self._repeat, self._least, self._now = precision, repeat, least, now
@@ -181,8 +181,8 @@ class Sampler:
 
         Args:
             clocks: One for each side, baseline first.
-            emit: Takes every sample, at once.
-            seed: Of the order within blocks.
+            emit: Called with every sample at once.
+            seed: Seed of the order within blocks.
             first_block: Number of the first block.
             now: Seconds, for the budget.
         """
@@ -215,7 +215,7 @@ class Sampler:
         return Verdict(stopped, warm, blocks, estimates(times))
 
     def _warm_up(self, deadline: float) -> bool:
-        """Blocks until every side is warm; whether they all became so in time."""
+        """Run blocks until every side is warm; returns whether all were warm in time."""
         times: list[list[float]] = [[] for _ in self._clocks]
         while True:
             self._block("warmup", times)

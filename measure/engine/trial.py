@@ -1,4 +1,4 @@
-"""A trial: a worker takes a few steps of the baseline, so that the runner learns whether a batch size fits."""
+"""A trial: a worker takes a few steps of the baseline, to find out whether a batch size fits."""
 
 import traceback
 from dataclasses import replace
@@ -7,11 +7,11 @@ from .messages import Reporter
 from .program import MakeProgram, ModelFailed, status_of
 from .workload import Job
 
-STEPS = 2  # the second holds what the first leaves: gradients, the optimizer's state
+STEPS = 2  # the second step also holds what the first leaves: gradients, the optimizer's state
 
 
 def take_steps(job: Job, make: MakeProgram, reporter: Reporter) -> None:
-    """In a worker: take a few steps of the baseline, and tell how that ended; the last line on stderr says why."""
+    """In a worker: take a few steps of the baseline and report the status; the last line on stderr is the reason."""
     backend, status = job.workload.baseline, "ok"
     workload = replace(job.workload, no_reference="nothing is judged")  # float64 is not what has to fit
     try:

@@ -1,11 +1,11 @@
 """A worker: one fresh process that measures one workload with all its backends, `python -m bench.measure.engine.worker`.
 
-It reads its job as one line of JSON on stdin, records into the run the runner began, and tells the runner on a pipe of
-its own how far it got, so that a death can be laid at the right backend's door. Its stdin stays open: when that
-closes the runner is gone, and the worker's whole process group ends.
+It reads its job as one line of JSON on stdin, records into the run that the runner began, and reports its progress on a
+separate pipe, so that a crash can be attributed to the backend that was running. Its stdin stays open: when it closes, the
+runner is gone, and the worker's whole process group ends.
 
 Phases: load; cold (the first call of each backend, compilation included); then, backends interleaved, warmup and
-steady. Whatever a backend raises becomes its outcome, and the others go on.
+steady. An exception of a backend becomes its outcome, and the others continue.
 """
 
 import contextlib
@@ -35,16 +35,16 @@ FIRST_CALL = ("rss_growth", "rss_growth_sampled", "cuda_allocated")  # what comp
 
 
 class Measurement:
-    """One job, from load to the last outcome."""
+    """Measures one job, from loading to the last outcome."""
 
     def __init__(self, job: Job, run: Run, reporter: Reporter) -> None:
-        """Attach to the cases, which the runner has announced."""
+        """Attach to the cases that the runner has announced."""
         self._job = job
         self._run = run
         self._reporter = reporter
         self._cases = {name: run.case(**job.workload.axes(name), announce=False) for name in job.workload.backends}
         self._expected: Any = None  # the baseline's output, kept
-        self._trusted: Agreement | None = None  # whether it is any good
+        self._trusted: Agreement | None = None  # whether others can be compared with it
         self._baseline_status = ""
 
     def run(self, make: MakeProgram) -> None:
@@ -65,7 +65,7 @@ class Measurement:
                 self._facts(side.case, [fact])
 
     def _first_call(self, program: Program, backend: str) -> MeasuredBackend | None:
-        """Time the first call and check what it returns."""
+        """Time the first call and check its output."""
         self._reporter.enter("cold", backend)
         case = self._cases[backend]
         try:
@@ -124,13 +124,13 @@ class Measurement:
         self._reporter.ended(backend, "accuracy", found.judged)
 
     def _baseline_failed(self) -> str:
-        """The accuracy of a model whose eager side gave nothing; of what has no eager, nobody can say."""
+        """The accuracy status of others when the baseline has no output."""
         if not self._job.workload.mode:
             return "skipped"
         return "eager_1st_run_OOM" if self._baseline_status == "OOM" else "eager_1st_run_fail"
 
     def _memory(self, program: Program, side: MeasuredBackend) -> bool:
-        """Measure the peak of one call; after all first calls, so that every side finds the same things loaded."""
+        """Measure the peak memory of one call; after all first calls, so that the same things are loaded for every side."""
         self._reporter.enter("warmup", side.backend)
         try:
             program.facts(side.backend)  # forget those of other sides
@@ -153,7 +153,7 @@ class Measurement:
         return True
 
     def _sample(self, device: Device, sides: list[MeasuredBackend]) -> None:
-        """Sample the sides; when one of them fails, the others go on without it, from warm-up, in blocks of their own."""
+        """Sample the sides; if one fails, the others start again without it, from warm-up, in new blocks."""
         settings, blocks = self._job.settings, 0
 
         def clock(side: MeasuredBackend) -> Clock:
@@ -181,7 +181,7 @@ class Measurement:
                 return
 
     def _finish(self, sides: list[MeasuredBackend], verdict: Verdict) -> None:
-        """Record how each side ended, those with a ratio to the first with the precision of their own."""
+        """Record how each side ended, with the precision of its ratio to the baseline."""
         first, *others = sides
         self._ended_well(first, str(verdict))
         for side, estimate in zip(others, verdict.estimates, strict=False):  # of a lone side, its own level
@@ -203,7 +203,7 @@ class Measurement:
             case.metric(name, value, unit=unit, phase=phase)
 
     def _failed(self, backend: str, error: BaseException, status: str | None = None) -> None:
-        """Record what a backend raised; where its output was not judged yet, it never will be, and that is recorded, too."""
+        """Record the exception of a backend as its outcome, and as its accuracy outcome if that is still missing."""
         text = "".join(traceback.format_exception(error))
         sys.stderr.write(text)
         reason = first_line(str(error)) or type(error).__name__
@@ -226,9 +226,9 @@ class Measurement:
 
 @contextlib.contextmanager
 def ending_with_runner() -> Iterator[None]:
-    """End this process group when stdin closes, which is when the runner dies: nobody else would.
+    """End this process group when stdin closes, which means that the runner died.
 
-    What is measured finds stdin at its end: else it would wait for the runner, who waits for it.
+    Measured code sees an empty stdin: otherwise it would wait for the runner, which waits for it.
     """
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR", "")
     runner = os.dup(0)
@@ -261,7 +261,7 @@ def main() -> None:
 
 
 def _read_line() -> bytes:
-    """One line of stdin, unbuffered, so that what follows is left to the watch."""
+    """One line of stdin, read without a buffer, so that the rest stays in the pipe."""
     line = b""
     while not line.endswith(b"\n") and (byte := os.read(0, 1)):
         line += byte

@@ -16,10 +16,10 @@ DTYPES = ("float32", "float64", "float16", "bfloat16", "amp", "amp_float16", "am
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What one worker process measures: one piece of work, by every backend, the baseline first.
+    """What one worker process measures: one piece of work with every backend, the baseline first.
 
-    An axis that is empty or 0 is none, as functions have no mode, device or dtype. A `bounded` one leaves the machine
-    some memory, see batch_sizes; one with `no_reference` is not run in float64, and that says why.
+    An axis that is empty or 0 does not apply: functions have no mode, device or dtype. A `bounded` workload may allocate
+    only a share of the free memory, see batch_sizes. A workload with `no_reference` is not run in float64, for that reason.
     """
 
     suite: str
@@ -33,7 +33,7 @@ class Workload:
     backends: tuple[str, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     baseline: str = BASELINE
-    skips: Mapping[str, str] = field(default_factory=dict)  # backend -> why it is not to be run
+    skips: Mapping[str, str] = field(default_factory=dict)  # backend -> why it is not run
     unchecked: Mapping[str, str] = field(default_factory=dict)  # backend -> why its accuracy is not judged
     bounded: bool = False
     no_reference: str = ""
@@ -48,7 +48,7 @@ class Workload:
         }
 
     def __str__(self) -> str:
-        """Short, for a person: what is usual is left out."""
+        """A short name for people, without default values."""
         parts = [self.name, self.mode] if self.mode else [self.name]
         parts += [f"b{'auto' if self.batch_size == AUTO else self.batch_size}"] if self.batch_size else []
         parts += [f"s{self.sequence_length}"] if self.sequence_length is not None else []
@@ -82,7 +82,7 @@ class Settings:
 
     @property
     def traced(self) -> bool:
-        """Whether anything leaves files."""
+        """Whether any setting asks for trace files."""
         return self.profile or self.memory_snapshot or self.inspect or self.minify
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a worker is told on its standard input, as one line of JSON."""
+    """The job of a worker, passed on its standard input as one line of JSON."""
 
     run_id: str
     store: str
@@ -108,6 +108,6 @@ class Job:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """What `to_dict` gave."""
+        """The job from the result of `to_dict`."""
         workload = {**values["workload"], "backends": tuple(values["workload"]["backends"])}
         return cls(**{**values, "workload": Workload(**workload), "settings": Settings(**values["settings"])})

@@ -1,6 +1,6 @@
-"""What a call gave, brought to its end: what can be awaited is, and a generator is run through, for to make it is no work.
+"""Run the result of a call to its end: await an awaitable and exhaust a generator, because creating one does no work yet.
 
-Of bench nothing is imported here: the pytest plugin and a traced program hold as little of it as they can.
+This module imports nothing of bench, because the pytest plugin and traced programs load it.
 """
 
 import inspect
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def ending(result: Any) -> str:
-    """What Python calls that: await, for or async for; nothing where a call has ended as it returns."""
+    """How Python runs it to its end: await, for or async for; an empty text if the call has ended already."""
     if inspect.isawaitable(result):
         return "await"
     if isinstance(result, AsyncGenerator):
@@ -19,15 +19,15 @@ def ending(result: Any) -> str:
 
 
 def finished(result: Any, *, keep: bool, run: Callable[[Coroutine[Any, Any, Any]], Any] | None = None) -> Any:
-    """Finish what a call gave.
+    """Run the result of a call to its end.
 
     Args:
-        result: What it gave.
+        result: What the call returned.
         keep: Whether to keep what a generator yields.
         run: Runs a coroutine; an event loop of its own unless given.
 
     Returns:
-        What awaiting it gave, the list of what it yielded (None if that is not kept), or else the result itself.
+        The awaited value, the list of yielded values (None if they are not kept), or else the result itself.
     """
     how = ending(result)
     if not how:

@@ -1,4 +1,4 @@
-"""Benchmarks that are kept in code: functions that say themselves how they are measured.
+"""Benchmarks in code: a decorator that says how a function is measured.
 
     import bench
 
@@ -24,7 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a function says of its measurement; `reference` is the function that it is compared with, None of a reference."""
+    """How a function is measured; `reference` is the function that it is compared with, None for a reference itself."""
 
     name: str | None
     parameters: Mapping[str, Sequence[Any]]
@@ -51,9 +51,9 @@ def benchmark(
     """Mark a function as a benchmark.
 
     Args:
-        function: The function, where nothing else is to be said: `@bench.benchmark`.
+        function: The function, if the decorator is used without arguments: `@bench.benchmark`.
         name: What it computes; module:function if left out.
-        parameters: Values of its keyword arguments, plain ones; all combinations are measured.
+        parameters: Plain values of its keyword arguments; all combinations are measured.
         setup: Makes its arguments of them, outside the timing, once for each process: a dict is passed by name, a tuple
             by position, anything else as the only argument.
         against: Benchmark to compare with, whose name, parameters and setup hold for this function, too.

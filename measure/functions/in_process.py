@@ -1,4 +1,4 @@
-"""One call, measured in the process that it is made in, such as a test's."""
+"""Measure one call in the current process, such as that of a test."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from .program import Calls, Here
 
 @dataclass(slots=True)
 class CallMeasurement:
-    """What is known of a call: what the first one gave, ns of one by sample, and the half-width of their interval."""
+    """The result of the first call, ns per call for each sample, and the half-width of their interval."""
 
     result: Any
     times: list[float] = field(default_factory=list)
@@ -26,9 +26,9 @@ def measure_call(
     case: Case, function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any], *,
     precision: float, budget_s: float,
 ) -> CallMeasurement:  # fmt: skip
-    """Record the first call, the peak memory of one, and samples until the time is known well enough.
+    """Record the first call, the peak memory of one call, and samples until the time is precise enough.
 
-    The arguments are the same objects at every call, which is brought to its end (see finishing).
+    Every call gets the same argument objects, and is run to its end (see awaiting).
 
     Args:
         case: Case to record into; it has an outcome afterwards.
@@ -80,7 +80,7 @@ def _failing_as_outcome(case: Case) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _unseen_by_the_collector() -> Iterator[None]:
-    """What was there before is not searched for garbage while samples are taken."""
+    """Keep the garbage collector from searching existing objects while samples are taken."""
     gc.collect()
     gc.freeze()
     try:

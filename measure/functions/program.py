@@ -39,10 +39,10 @@ def make(function, repeat, clock{values}):
 
 
 class Calls:
-    """A function with its arguments: called once, or many times in a row, each call to its end (see finishing).
+    """A function with its arguments: called once, or many times in a row, each call run to its end (see awaiting).
 
-    What that takes shows at the first call, which is made before any is timed: a decorated coroutine function, or an
-    object that is called, need not look it. What can be awaited is, in one run of the event loop.
+    The first call, before any is timed, shows whether results must be awaited or exhausted: a decorated coroutine function or
+    a callable object does not look like it. Awaitables are awaited in one run of the event loop.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Calls:
         self._ending = ""
 
     def __call__(self) -> Any:
-        """Call it once, and return what it gave; of a generator, what it yielded, if that is kept: only of the first."""
+        """Call it once and return the result; for a generator the yielded values, if they are kept, of the first call only."""
         function, positional, named = self._call
         result = function(*positional, **named)
         self._ending = ending(result)
@@ -85,7 +85,7 @@ class Calls:
 
     @functools.cached_property
     def _timed(self) -> Callable[[int], Any]:
-        """What times a number of calls, written for them."""
+        """The timing loop, generated for this way to call the function."""
         function, positional, named = self._call
         values = [f"_{index}" for index in range(len(positional) + len(named))]
         names = [""] * len(positional) + [f"{name}=" for name in named]
@@ -117,9 +117,9 @@ class Here(Device):
 
 
 class FunctionProgram:
-    """Functions of the same arguments: the backends are their names, the target what makes the arguments, if anything."""
+    """Functions of the same arguments: backends are their names; the target, if any, is the setup that makes the arguments."""
 
-    keeps = False  # what a generator yields: there may be more of it than memory
+    keeps = False  # whether to keep yielded values, which may exceed memory
 
     def __init__(self, workload: Workload, settings: Settings, enter: Enter | None = None) -> None:
         self.device = Here()
@@ -127,7 +127,7 @@ class FunctionProgram:
         self._loop = asyncio.new_event_loop()
 
     def missing(self, backend: str) -> str | None:
-        """Nothing is: a function that cannot be imported has failed."""
+        """None: a function that cannot be imported fails when it is prepared."""
         return None
 
     def prepare(self, backend: str) -> Callable[[], Any]:
@@ -139,15 +139,15 @@ class FunctionProgram:
         return []
 
     def keep(self, output: Any) -> Any:
-        """Nothing, but that there was one."""
+        """Only whether there was an output."""
         return True
 
     def trust(self, output: Any) -> Agreement | None:
-        """Nobody asked."""
+        """None: results are not compared."""
         return None
 
     def agree(self, expected: Any, actual: Any) -> Agreement | None:
-        """Nobody asked."""
+        """None: results are not compared."""
         return None
 
     def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
@@ -155,12 +155,12 @@ class FunctionProgram:
         return []
 
     def settle(self) -> None:
-        """Take what there is so far out of the collector's sight."""
+        """Exclude existing objects from garbage collection."""
         gc.collect()
         gc.freeze()
 
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional and named arguments: the parameters, or what the setup makes of them.
+        """Positional and named arguments: the parameters, or the result of the setup.
 
         Raises:
             TypeError: The setup is a generator, which would be used up by the first call.
@@ -186,7 +186,7 @@ class CheckedProgram(FunctionProgram):
         """A copy; a later call may change what it returned.
 
         Raises:
-            BenchError: There is no copying it.
+            BenchError: It cannot be copied.
         """
         try:
             return (copy.deepcopy(output),)
@@ -194,7 +194,7 @@ class CheckedProgram(FunctionProgram):
             raise BenchError(f"what it returns cannot be copied, to be checked: {error}. Leave out --check") from error
 
     def trust(self, output: Any) -> Agreement | None:
-        """The first one's result is what is right."""
+        """The result of the first function is the reference."""
         return Agreement(True, "equal", None)
 
     def agree(self, expected: Any, actual: Any) -> Agreement | None:
@@ -206,7 +206,7 @@ class CheckedProgram(FunctionProgram):
 
 
 def resolved(target: str) -> Any:
-    """What `module:name.name` names.
+    """The object that `module:name.name` names.
 
     Raises:
         UnknownName: The module has no such name.

@@ -1,4 +1,4 @@
-"""What `bench measure function` says at its end: one row per function and arguments, from what was recorded."""
+"""The report of `bench measure function`: one row per function and arguments, from the recorded events."""
 
 import json
 import math
@@ -95,7 +95,7 @@ class FunctionResult:
         )  # fmt: skip
 
     def notes(self, precision: float, limit: str = "--budget") -> Iterator[str]:
-        """What the row cannot say, each with the next step; `limit` is the option that ended the sampling."""
+        """Notes below the row, each with the next step; `limit` is the option that ended the sampling."""
         title = escape(" ".join([self.function, *(f"{key}={value}" for key, value in self.parameters.items())]))
         if self.status != "ok":
             where = f" in {self.failed} of {self.total} processes" if 0 < self.failed < self.total else ""
@@ -145,6 +145,6 @@ def results(warehouse: "Warehouse", run_id: str) -> list[FunctionResult]:
 
 
 def _ratio(baseline: Blocks, blocks: Blocks) -> Estimate | None:
-    """Over the blocks that timed both; those of a process stand together, and count for fewer if they resemble each other."""
+    """The ratio over the blocks that timed both, ordered by process; autocorrelation widens its interval."""
     both = [(baseline[key], blocks[key]) for key in blocks if key in baseline]
     return paired(both) if both else None

@@ -1,7 +1,7 @@
-"""Annotated source: every traced file with what its lines did to memory beside them, as text or as one offline page.
+"""Annotated source: every traced file with the memory use of each line, as text or as one offline page.
 
-The page is plain HTML without a script. All that comes from the program, names and source, is escaped, and a policy in
-the page forbids it to load or run anything.
+The page is plain HTML without a script. Names and source of the program are escaped, and a content security policy forbids
+the page to load or run anything.
 """
 
 import html
@@ -43,7 +43,7 @@ th:last-child, td:last-child {{ text-align: left; }}
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What stands beside a line; sizes in bytes."""
+    """The numbers beside a line; sizes in bytes."""
 
     hits: int
     growth: int
@@ -51,7 +51,7 @@ class Note:
     transient: int
 
     def cells(self) -> tuple[str, str, str, str]:
-        """As text; nothing where nothing moved."""
+        """As text; empty where nothing changed."""
         moved = f"{'+' if self.growth > 0 else '−'}{size(abs(self.growth))}" if self.growth else ""
         return str(self.hits), moved, size(self.peak), size(self.transient) if self.transient else ""
 
@@ -100,7 +100,7 @@ def _table(file: str, kind: str, lines: Mapping[int, Note], most: int) -> str:
 
 
 def _source(file: str, lines: Mapping[int, Note]) -> list[tuple[int, str]]:
-    """The file's lines by number, as Python counts and decodes them; of code in no file, those that ran, without text."""
+    """The lines of a file by number, as Python decodes them; without a file, the lines that ran, without text."""
     found = linecache.getlines(file) if os.path.isfile(file) else []
     texts = {number: text.rstrip("\r\n") for number, text in enumerate(found, start=1)}
     return sorted({**dict.fromkeys(lines, ""), **texts}.items())

@@ -97,7 +97,7 @@ def command(
 
 
 def _show(warehouse: "Warehouse", traced: "Traced", show: str, top: int, bottom: int, fmt: str) -> None:
-    """Write what was asked for to stdout, and the totals to stderr."""
+    """Write the chosen tables to stdout, and the totals to stderr."""
     from . import annotate, report
 
     of = (warehouse, traced.run_id, traced.case_id)

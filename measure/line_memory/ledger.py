@@ -1,17 +1,17 @@
-"""The ledger of a line trace: what each source line did to memory, kept where a killed process cannot take it along.
+"""The ledger of a line trace: the memory changes of each source line, in files that survive a killed process.
 
-The traced process writes, the process that started it reads, and between them lies a folder:
+The traced process writes and the process that started it reads a folder:
 
     places.jsonl   one line a source line, in the order they were first met: {"file", "line", "function"}
     N.cells        memory-mapped: CELL numbers of 64 bits for each of those lines, in the order of FIELDS
     steps          one STEP for each stretch between two line events in which memory moved
     sources.jsonl  one line for each N: {"source", "device_index", "unit_bytes", "error_bound_bytes"}
 
-Nothing is aggregated anywhere else, so whatever was counted when a process died is there.
+Nothing is aggregated anywhere else, so everything that was counted before a process died is there.
 
-A *step* is what lies between two line events. Memory that moved in it belongs to the line that was at work
-(`increase`, `decrease`), and the highest memory of it to every line open at that time, in all threads (`peak`): the
-line at work, and those whose calls it serves. So what a call allocated and freed shows on the line that called.
+A *step* is the time between two line events. A change of memory in it is attributed to the line that was running
+(`increase`, `decrease`), and its highest memory to every line open at that time, in all threads (`peak`): the running
+line, and the lines whose calls it serves. So what a call allocated and freed shows on the calling line.
 """
 
 import json
@@ -39,7 +39,7 @@ Read = Callable[[int], tuple[int, int] | None]
 
 @dataclass(frozen=True, slots=True)
 class MemoryKind:
-    """A kind of memory: how it is called in the store, and what its numbers count."""
+    """A kind of memory: its name in the store, and the unit of its numbers."""
 
     source: str
     device_index: int | None = None
@@ -48,7 +48,7 @@ class MemoryKind:
 
 
 class Ledger:
-    """One source's side of the ledger, in the traced process."""
+    """The ledger of one memory source, in the traced process."""
 
     def __init__(self, folder: Path, number: int, source: MemoryKind, read: Read, first: int | None = None) -> None:
         """Map the cells; memory was `first`, or what is read now, before the first line."""
@@ -72,7 +72,7 @@ class Ledger:
         self._step(ELSEWHERE, self.last, self.last, self.last)
 
     def moved(self, place: int, peak: int, now: int) -> None:
-        """Memory is not what it was at the last event: lay it to the line that was at work."""
+        """Memory has changed since the last event: attribute the change to the line that was running."""
         last = self.last
         if peak > last:
             for lane in self.lanes:
@@ -110,7 +110,7 @@ class Lane:
             ledger.cells[place] += 1
 
     def line(self, place: int) -> None:
-        """The innermost frame goes on to another line."""
+        """The innermost frame continues at another line."""
         self.line_at(place, self._ledger.read(self._ledger.last))
 
     def line_at(self, place: int, reading: tuple[int, int] | None) -> bool:
@@ -129,7 +129,7 @@ class Lane:
         return known
 
     def enter(self, place: int) -> None:
-        """A frame begins, or goes on at a line it had left by a yield: that is no new hit."""
+        """A frame begins, or resumes after a yield, which is not a new hit."""
         now = self.look()
         self.open.append([place, now, now, now if now <= self._ledger.cells[place + PEAK] else UNSETTLED])
 
@@ -141,7 +141,7 @@ class Lane:
             self._close(place, start, highest, now)
 
     def look(self) -> int:
-        """Lay what memory did since the last look to the line at work; memory now."""
+        """Attribute the change since the last reading to the running line; returns memory now."""
         ledger = self._ledger
         reading = ledger.read(ledger.last)
         if reading is not None:
@@ -149,7 +149,7 @@ class Lane:
         return ledger.last
 
     def _close(self, place: int, start: int, highest: int, now: int) -> None:
-        """A run of a line is over: keep what it says of the line."""
+        """A run of a line has ended: add it to the line's numbers."""
         cells = self._ledger.cells
         if highest > cells[place + PEAK]:
             cells[place + START], cells[place + PEAK], cells[place + END] = start, highest, now
@@ -167,7 +167,7 @@ class Places:
             self._notify(name, 0, "")
 
     def new(self, file: str, line: int, function: str) -> int:
-        """A place for this line, or FULL; each line is asked for once."""
+        """A new place for this line, or FULL; called once per line."""
         place = self._next
         if place >= self._end:
             return FULL
@@ -181,7 +181,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What one line did to one source's memory; all but hits in bytes."""
+    """The changes of one source's memory at one line; all but hits in bytes."""
 
     source: MemoryKind
     file: str
@@ -210,7 +210,7 @@ class Step:
 
 
 class Reader:
-    """The other side: what a traced process left, be it alive or dead."""
+    """Reads the ledger of a traced process, alive or dead."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -222,7 +222,7 @@ class Reader:
         return (counted for counted in self._counted() if counted.line and counted.hits)
 
     def elsewhere(self) -> dict[str, tuple[int, int]]:
-        """What host memory rose and fell by outside all lines, by NOT_LINES' names, in bytes."""
+        """Rise and fall of host memory outside all lines in bytes, by the names in NOT_LINES."""
         return {
             c.file: (c.increase, c.decrease)
             for c in self._counted()
@@ -252,7 +252,7 @@ class Reader:
 
 
 def _whole_lines(path: Path) -> Iterator[Any]:
-    """The records of a file whose writer may have been killed in the midst of one."""
+    """The complete records of a file whose writer may have been killed while writing one."""
     try:
         text = path.read_bytes()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Meters of a line trace: the highest memory since the last look, and memory now, at a price one can pay on every line.
+"""Meters of a line trace: the highest memory since the last reading and the memory now, cheap enough for every line.
 
 The host's: the kernel keeps the high-water mark of a process; getrusage reads it, and writing 5 to
 /proc/self/clear_refs sets it back to what is in use, so that reading it once more tells that, too: three system calls,
@@ -51,7 +51,7 @@ def _resident() -> Read:
 
 
 def gpus(known: Collection[int]) -> list[tuple[int, MemoryKind, Read]]:
-    """The meters, by device index, of GPUs on which torch has given out memory in this process, but for those known."""
+    """Meters, by device index, of further GPUs on which torch has allocated memory in this process."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is None or not getattr(cuda, "is_initialized", lambda: False)():  # torch may be in the midst of its import
         return []

@@ -1,4 +1,4 @@
-"""What a line trace prints: the lines that moved memory most, or memory in sequence, read from the views."""
+"""The report of a line trace: the lines that changed memory most, or memory over time, read from the views."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ run_id = $run AND case_id = $case AND (
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """What one kind of memory did over the whole trace: a row of `memory_totals`."""
+    """Totals of one kind of memory over the whole trace: a row of `memory_totals`."""
 
     source: str
     device_index: int | None
@@ -49,7 +49,7 @@ class Total:
 
 
 def named(source: str, device_index: int | None) -> str:
-    """A kind of memory in words: `rss`, `cuda_allocated of GPU 1`."""
+    """The name of a kind of memory: `rss`, `cuda_allocated of GPU 1`."""
     return source if device_index is None else f"{source} of GPU {device_index}"
 
 
@@ -63,7 +63,7 @@ def lines(warehouse: Warehouse, run_id: str, case_id: str, *, top: int, bottom: 
 
 
 def notes(warehouse: Warehouse, run_id: str, case_id: str) -> dict[tuple[str, str], dict[int, Note]]:
-    """What annotated source says of every line that ran."""
+    """The notes of annotated source, for every line that ran."""
     found: dict[tuple[str, str], dict[int, Note]] = {}
     for source, device_index, file, line, *values in warehouse.rows(
         "SELECT source, device_index, file, line, hits, growth_bytes, peak_bytes, transient_bytes FROM line_memory "

@@ -1,4 +1,4 @@
-"""Memory line by line: run a program under the line trace, and record what every line did."""
+"""Memory line by line: run a program under the line trace, and record the numbers of every line."""
 
 import contextlib
 import functools
@@ -31,7 +31,7 @@ GRACE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class TracedProgram:
-    """What to run: a script's path, a module's name, or `module:callable`."""
+    """The program to run: a script's path, a module's name, or `module:callable`."""
 
     kind: str  # script, module or callable
     target: str
@@ -39,13 +39,13 @@ class TracedProgram:
 
     @property
     def folder(self) -> Path:
-        """Where its own code is taken to lie."""
+        """The folder of its own code."""
         return Path(self.target).resolve().parent if self.kind == "script" else Path.cwd()
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """How a trace ended: the outcome's status and reason, and what a person should know beside it."""
+    """How a trace ended: status and reason of the outcome, and notes."""
 
     run_id: str
     case_id: str
@@ -57,7 +57,7 @@ class Traced:
 
 
 def program_of(target: str, arguments: tuple[str, ...], *, module: bool = False) -> TracedProgram:
-    """Understand what was asked for.
+    """Read the target and its arguments.
 
     Raises:
         BenchError: There is no such script, or a callable is named by its file or was given arguments.
@@ -138,7 +138,7 @@ class _Worker:
         return int(self._reported.get("pid", self._process.pid))
 
     def wait(self, timeout_s: float | None) -> None:
-        """Sleep until it ends, or its time is over, or Ctrl-C."""
+        """Sleep until it ends, until the timeout, or until Ctrl-C."""
         try:
             self._over.get(timeout=timeout_s)
         except queue.Empty:
@@ -185,7 +185,7 @@ class _Worker:
         return status, reason.replace("worker", "the program"), details
 
     def notes(self) -> list[str]:
-        """What the trace could not follow."""
+        """Notes about what the trace could not follow."""
         if "code" not in self._reported and self._process.returncode == 0:
             return ["the program left by os._exit, or for another by exec, which is not measured"]
         if self._reported.get("kept", True):

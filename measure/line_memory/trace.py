@@ -1,7 +1,7 @@
-"""The line trace: tells the ledgers which source line begins, in every thread, for the modules it is asked to follow.
+"""The line trace: reports to the ledgers which source line begins, in every thread, for the modules to follow.
 
-By `sys.monitoring` where Python has it (3.12): code that is not followed is looked at once and then runs as if nobody
-traced. By `sys.settrace` before that, which Python itself makes slower for all Python code, followed or not.
+It uses `sys.monitoring` from Python 3.12 on: code that is not followed is checked once and then runs at full speed. Before
+that it uses `sys.settrace`, which slows down all Python code, followed or not.
 
 A generator or coroutine that yields leaves its line, and opens it again when it goes on, which is no new hit.
 """
@@ -81,11 +81,11 @@ class LineTrace:
         self._hooks.start()
 
     def stop(self) -> bool:
-        """Follow nothing any more; whether until now nobody had taken the trace away."""
+        """Stop following; returns whether the trace was still installed."""
         return self._hooks.stop()
 
     def finish(self) -> bool:
-        """The same, and a last look: what memory did since the last line is said, too, if there was one at all."""
+        """Stop, and attribute the change since the last line, if there was one."""
         if kept := self.stop():
             for lane in self.lanes():
                 lane.look()
@@ -120,7 +120,7 @@ class LineTrace:
         return lanes
 
     def _line(self) -> Callable[..., None]:
-        """The function `line`, all it uses bound to names of its own: it and the meter are what a line costs."""
+        """The function `line` with all it uses bound to local names: it and the meter are the cost of a line."""
         host, read, cells = self._host, self._host.read, self._host.cells
         settled, threads, ident = self._settled, self.threads, threading.get_ident
 

@@ -1,9 +1,9 @@
 """The process whose lines are traced, `python -m bench.measure.line_memory.worker JOB REPORTS`.
 
-It holds as little of bench as it can, and is two processes: the first forks the second and ends as that ends. What a
-program had of memory before it called exec, its parent's included, getrusage reports for ever; a forked child starts
-from what it has. The second runs the program as Python itself would, as `__main__`, with its own arguments, stdin and
-place in sys.path, and says on the pipe REPORTS who it is and how the program ended. Both die with their parent.
+It imports as little of bench as possible and is two processes: the first forks the second and ends as that ends. getrusage
+never forgets the memory that a program had before it called exec, including its parent's; a forked child starts from its
+own. The second runs the program as Python itself would, as `__main__`, with its own arguments, stdin and sys.path entry, and
+reports its process id and how the program ended on the pipe REPORTS. Both die with their parent.
 """
 
 from . import fork_hooks as fork_hooks  # before threading, see there
@@ -58,7 +58,7 @@ class TraceJob:
 
 
 def main() -> None:
-    """Fork, and end as the child ends."""
+    """Fork, wait for the child, and exit with its status."""
     job, reports = TraceJob.read(sys.argv[1]), int(sys.argv[2])
     os.set_inheritable(reports, False)
     _die_with_parent()
@@ -139,7 +139,7 @@ def _wait_for_threads() -> None:
 
 
 def _exit_code(error: SystemExit) -> int:
-    """As Python does it: None is 0, what is no number is printed and means 1."""
+    """The exit code of a SystemExit, as in Python: None is 0; anything but a number is printed and means 1."""
     if error.code is None or isinstance(error.code, int):
         return (error.code or 0) & 0xFF
     print(error.code, file=sys.stderr)
@@ -147,7 +147,7 @@ def _exit_code(error: SystemExit) -> int:
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
-    """What the outcome says of an exception; its traceback begins where the program does."""
+    """The outcome of an exception, with a traceback that begins in the program."""
     from ..engine.messages import TAIL_BYTES, clean, first_line
     from ..engine.program import status_of
 

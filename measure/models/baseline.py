@@ -1,4 +1,4 @@
-"""Baselines: a run beside an earlier one, case by case, as `bench compare` compares them."""
+"""Baselines: compare a run with an earlier one, case by case, as `bench compare` does."""
 
 import contextlib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Row = dict[str, Any]  # of `comparisons`
 
 
 def resolve(store: Store, name: str) -> str:
-    """The id of the run that a name means now; once this run is recorded, `latest` means another.
+    """The id of the run that a name means now, because `latest` will mean the new run once it is recorded.
 
     Raises:
         BenchError: No run has this name.
@@ -43,13 +43,13 @@ def compared(store: Store, base: str, candidate: str, models: Sequence[str]) -> 
 
 
 def headings(base: str, candidate: str) -> tuple[str, ...]:
-    """Of what `rows` gives, with names for the two sides."""
+    """Headings of `rows`, with the names of the two sides."""
     sides = (base, candidate, "times faster", f"speedup {base}", f"speedup {candidate}")
     return ("model", "mode", "batch", "length", "backend", *sides, "verdict")
 
 
 def rows(found: Sequence[Row]) -> list[tuple[Any, ...]]:
-    """What `headings` say, of what both sides measured: a speedup is against the baseline backend of the same side."""
+    """Rows under `headings` of cases that both sides measured; a speedup is against the same side's baseline backend."""
     steady = [row for row in found if row["phase"] == "steady"]
     eager = {row["work_hash"]: row for row in steady if row["backend"] == BASELINE}
     return [

@@ -1,9 +1,9 @@
-"""Batch sizes that fit: halved from FIRST until a worker takes a few steps of the baseline, each try in a worker of its own.
+"""Find batch sizes that fit: halve from FIRST until a worker can take a few steps of the baseline, each try in a new worker.
 
-A try that does not fit is a case of its own size, skipped with the reason. On the CPU a worker may allocate no more than a
-share of the memory that is free when it starts, and if memory runs out all the same, it is the first that the kernel ends:
-no try can take the machine down. The workload that is measured then has the size found, and the same bound. That size is on
-record, so that a resumed plan does without tries.
+A try that does not fit is recorded as a skipped case of that size, with the reason. On the CPU a worker may allocate only a
+share of the memory that is free when it starts, and the kernel ends it first if memory runs out, so no try can take the
+machine down. The measured workload has the size that was found and the same bound. The size is recorded, so that a resumed
+plan needs no tries.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,13 +23,13 @@ FOUND = "batch_size_found"  # a metric of the baseline's case; its text is how t
 
 
 def fitted(plan: Sequence[Workload], run: "Run", runner: "Runner", notify: Callable[[str], None]) -> list[Workload]:
-    """The plan with a size for each workload that asks for one that fits; one that fails in another way fails when measured.
+    """The plan with a size for each workload that asks for one; a workload that fails otherwise fails when it is measured.
 
     Args:
         plan: What is to be measured.
         run: Where tries that did not fit, and what was found, are recorded.
         runner: Gives each try its worker.
-        say: Told what each try came to.
+        notify: Called with the result of each try.
     """
     return merged(
         _largest(workload, run, runner, notify) if workload.batch_size == AUTO else workload for workload in plan
@@ -50,7 +50,7 @@ def _largest(workload: Workload, run: "Run", runner: "Runner", notify: Callable[
 
 
 def sizes(workload: Workload) -> Iterator[Workload]:
-    """The workload at each size that may be tried, the largest first."""
+    """The workload at each size to try, largest first."""
     size = FIRST
     while size:
         yield replace(workload, batch_size=size, bounded=True)

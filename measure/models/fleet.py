@@ -1,9 +1,9 @@
 """A plan shared by a fleet: each workload is measured by the machine that claims it first.
 
-A claim is a small file of the store, `claims/<fleet>/<plan>/<workload>.0001`; of any number who try to make it at once, one
-does, on a disk they share or in a bucket. It says who holds it and until when, which is as long as the workload's workers
-may take. A machine that dies is not asked: when its time is over, or at once if its process was on this host and is gone,
-the next machine makes `….0002`. What has been measured says so in `….done`, and what Ctrl-C interrupted is given back.
+A claim is a small file of the store, `claims/<fleet>/<plan>/<workload>.0001`. If several machines try to create it at once, on
+a shared disk or in a bucket, exactly one succeeds. The file names its holder and an end time, the longest that the workload's
+workers may take. After that time, or at once if the holder's process on this host is gone, the next machine creates
+`….0002`. A measured workload has a file `….done`; Ctrl-C gives its claim back.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ class Holder:
 
     @property
     def gone(self) -> bool:
-        """Whether its time is over, or it was a process of this host that is no more."""
+        """Whether its time is over, or it was a process of this host that has ended."""
         return time.time() > self.until or (self.host == os.uname().nodename and not _runs(self.pid))
 
     def to_json(self) -> bytes:
@@ -73,7 +73,7 @@ class Claims:
         self._held: tuple[str, str, Holder] | None = None  # workload, name of the claim, content
 
     def of(self, plan: Sequence[Workload]) -> Iterator[Workload]:
-        """Claim one workload after another, as long as there is one that nobody has."""
+        """Claim one workload after another, as long as there is an unclaimed one."""
         for workload in plan:
             if self._take(workload):
                 yield workload
@@ -104,13 +104,13 @@ class Claims:
             self._held = None
 
     def give_back(self) -> None:
-        """Let others have what was claimed and is not done."""
+        """Release the claim of a workload that is not done."""
         if self._held:
             self.place.delete(self._held[1])
             self._held = None
 
     def tell(self, notify: Notify) -> None:
-        """Say what others measured or hold, and whether some measure another plan under this name."""
+        """Report what other machines measured or hold, and whether some measure another plan under this name."""
         newest = {entry.name.rpartition(".")[0]: entry.name for entry in self.place.list(self.folder)}
         counts: Counter[tuple[str, str, str]] = Counter()
         for name in newest.values():

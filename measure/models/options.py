@@ -30,10 +30,10 @@ Decorator = Callable[[Any], Any]
 
 
 class Suites(Values):
-    """Values of which one may be `path:FILE,class:NAME`; that comma divides nothing."""
+    """Values separated by commas, except the comma in `path:FILE,class:NAME`."""
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[Any, ...]:
-        """Split at the other commas."""
+        """Split at commas, except those."""
         return super().type_cast_value(ctx, [_CLASS.sub(r"\\,", text) for text in value or ()])
 
 
@@ -50,7 +50,7 @@ def device_name(text: str) -> str:
 
 
 def batch_size(text: str) -> int:
-    """A batch size; `auto` is one that is to be found.
+    """A batch size; `auto` means that one is searched for.
 
     Raises:
         BenchError: It is neither.
@@ -146,7 +146,7 @@ def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Ite
 
     Args:
         workload: What to measure.
-        settings: Values of the options that are no axes, by parameter name.
+        settings: Values of the options that are not axes, by parameter name.
         parameters: Those of the command.
     """
     file = f"path:{workload.target.rpartition(':')[0]}" if workload.target.startswith("/") else None
@@ -171,7 +171,7 @@ def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Ite
 
 
 def spelt(name: str, values: Iterable[Any]) -> list[str]:
-    """An option and its values as words, such that none is taken for an option or for two values."""
+    """An option and its values as words, quoted so that none is read as an option or as two values."""
     texts = [str(value).replace(",", "\\,") for value in values if value is not None]
     if any(text.startswith("-") for text in texts):
         return [f"{name}={text}" for text in texts]

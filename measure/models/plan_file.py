@@ -11,7 +11,7 @@
     models = ["mlp"]
     backends = ["inductor", "aot_eager"]
 
-What is given on the command line stands above the file, for every product.
+Options on the command line override the file, for every product.
 """
 
 import tomllib
@@ -30,7 +30,7 @@ PRODUCT = "product"
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """What a file says, by parameter name, as the options of the command would have it."""
+    """The content of a plan file, by parameter name, converted like the options of the command."""
 
     shared: Mapping[str, Any] = field(default_factory=dict)
     products: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})  # by where they stand
@@ -96,7 +96,7 @@ def _values(
 
 
 def _texts(parameter: click.Parameter, value: Any) -> Any:
-    """A value of TOML as the command line would have it: texts."""
+    """A TOML value as the texts of a command line."""
     if isinstance(value, dict):
         if not parameter.multiple:
             raise BenchError("takes one value, not a table.")

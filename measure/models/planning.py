@@ -1,4 +1,4 @@
-"""What `bench measure models` is asked to measure, and how: options and plan file together, before anything runs."""
+"""Plan what `bench measure models` measures, from its options and its plan file, before anything runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -31,7 +31,7 @@ class PlanRequest:
 
 
 def asked(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
-    """Put options and plan file together, and select.
+    """Combine options and plan file, and select workloads.
 
     Args:
         ctx: Of the command.
@@ -61,7 +61,7 @@ def asked(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
 
 
 def _ranks(values: Mapping[str, Any]) -> int | None:
-    """Processes of a distributed model: as many as torchrun started, if it did; None where nobody says.
+    """Number of processes of a distributed model: as many as torchrun started; None if not given.
 
     Raises:
         BenchError: Other ones are asked for, or nothing is spread over them.
@@ -79,7 +79,7 @@ def _ranks(values: Mapping[str, Any]) -> int | None:
 
 
 def _settings(values: Mapping[str, Any]) -> Settings:
-    """How to measure, of what was asked."""
+    """The settings of the measurement."""
     usual = Settings(precision=QUICK_PRECISION, budget_s=QUICK_BUDGET_S) if values["quick"] else Settings()
     asked = {**values, "sample_hz": values["sample"]}
     return Settings(**{

@@ -1,4 +1,4 @@
-"""What a measurement prints at its end: one row per case, read from the views, and what is worth knowing of it."""
+"""The report of a measurement: one row per case, read from the views, and notes."""
 
 import json
 import math
@@ -65,7 +65,7 @@ class CaseResult:
 
     @property
     def title(self) -> str:
-        """The case in words, without what is usual."""
+        """The name of the case, without default values."""
         sizes = [str(x) for x in (self.batch_size, self.sequence_length) if x is not None]
         of = f"@{self.revision}" if self.revision else ""
         parts = [self.model, self.mode, " x ".join(sizes), *self.unusual, self.backend, of]
@@ -73,23 +73,23 @@ class CaseResult:
 
     @property
     def unusual(self) -> list[str]:
-        """Axes that have no column of their own, where they are not the usual ones."""
+        """Axes without a column of their own that do not have their default values."""
         parameters = [f"{key}={value}" for key, value in json.loads(self.parameters or "{}").items()]
         return [x for x, usual in ((self.dtype, "float32"), (self.device, "cpu")) if x != usual] + parameters
 
     @property
     def judged(self) -> str:
-        """The status, or that the output was wrong."""
+        """The status, or the accuracy status if the output was wrong."""
         return str(self.accuracy if self.wrong else self.status)
 
     @property
     def wrong(self) -> bool:
-        """Whether it ran well and its output is not right."""
+        """Whether it ran but its output is wrong."""
         return self.status == "ok" and self.accuracy not in (None, *NOT_FAILURES)
 
     @property
     def blamed(self) -> tuple[str | None, str | None]:
-        """The phase that a failure is of, and its reason; outputs are judged after the first call."""
+        """The phase of a failure and its reason; outputs are judged after the first call."""
         return ("cold", self.accuracy_reason) if self.wrong else (self.phase, self.reason)
 
     @property
@@ -98,7 +98,7 @@ class CaseResult:
         return self.judged not in NOT_FAILURES
 
     def cells(self) -> tuple[str | int | None, ...]:
-        """The row of the table; what is wrong is compared with nothing, however fast it is."""
+        """The row of the table; a case with a wrong output has no speedup."""
         gained = (None,) * 5 if self.failed else (self.speedup, self.low, self.high, self.blocks, self.p)
         return (
             " ".join([self.model, *self.unusual]), self.mode, self.batch_size, self.sequence_length, self.backend,
@@ -107,7 +107,7 @@ class CaseResult:
         )  # fmt: skip
 
     def note(self) -> str | None:
-        """What the row cannot say: how precise it is and why no more so, what it could not see, why it was skipped."""
+        """A note below the row: why its precision is limited, why it does not show a difference, or why it was skipped."""
         if self.status == "skipped":
             return f"{self.title}: skipped: {self.reason}"
         if self.failed or self.backend == BASELINE:
@@ -134,7 +134,7 @@ def results(warehouse: "Warehouse", run_id: str, *, known: Mapping[str, str] | N
 
 
 def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
-    """What bench doctor said last of the machine of a run, in a sentence."""
+    """The latest noise floor that bench doctor recorded for the machine of a run, as a sentence."""
     rows = warehouse.rows(
         "SELECT noise_floor, measured_at FROM noise_floors JOIN runs USING (environment_id, host)"
         " WHERE runs.run_id = ? AND noise_floor IS NOT NULL ORDER BY measured_at DESC LIMIT 1",
@@ -147,7 +147,7 @@ def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
 
 
 def show(found: Sequence[CaseResult], fmt: str) -> None:
-    """Write a row for each case, then for people one for each failure, and to stderr what rows cannot say."""
+    """Write a row for each case, for people also a row for each failure, and notes to stderr."""
     exact = ([getattr(result, name) for name in COLUMNS] for result in found)
     shown: Table = HEADINGS, [result.cells() for result in found]
     if any(result.revision for result in found):

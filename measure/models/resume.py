@@ -1,7 +1,7 @@
-"""Resuming: which cases of a plan this store knows the outcome of already.
+"""Resuming: find the cases of a plan whose outcome this store already has.
 
-Known is what ended, other than by interruption, in a run of the same settings, of the same clean commit (outside git: of
-none), in the same environment: another run of it would be a repeat. What is left goes into a run of its own, see
+A case is known if it ended, other than by interruption, in a run with the same settings, the same clean commit (or outside
+git) and the same environment, so that measuring it again would be a repeat. The remaining cases go into a new run, see
 docs/decisions/2026-11-22-resuming-is-a-new-run.md.
 """
 
@@ -43,11 +43,11 @@ class KnownOutcomes:
     runs: Mapping[str, str]
 
     def run_of(self, workload: Workload, backend: str) -> str | None:
-        """The run that knows how a case ended."""
+        """The run that has the outcome of a case."""
         return self.runs.get(_case_id(workload, backend))
 
     def left(self, plan: Sequence[Workload]) -> list[Workload]:
-        """What is to be measured; the baseline again beside what is left, since a speedup needs both in one process."""
+        """The workloads still to measure; with the baseline again, because a speedup needs both in one process."""
         found = []
         for workload in plan:
             unknown = [name for name in workload.backends if self.run_of(workload, name) is None]
@@ -57,7 +57,7 @@ class KnownOutcomes:
 
     @property
     def tags(self) -> dict[str, str]:
-        """What the new run says of itself."""
+        """The tags of the new run."""
         return {"resumes": " ".join(sorted(set(self.runs.values())))} if self.runs else {}
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ def known_cases(
     fleet: bool = False,
     notify: Notify,
 ) -> KnownOutcomes:
-    """Look up what is known of a plan.
+    """Find the cases of a plan whose outcome is known.
 
     Args:
         store: Where to look.
@@ -84,7 +84,7 @@ def known_cases(
         settings: How it is to be measured; the timeout and the sampler do not matter.
         retry: What of it to forget: failed (wrong outputs and timeouts, too), timeout or skipped.
         fleet: Whether others measure it, too, who know the plan as it was asked for: no batch size is known then.
-        say: Told why nothing can be known, if so, and the batch sizes that are.
+        notify: Called with the reason if no outcome can be known, and with known batch sizes.
     """
     commit, _, dirty = environment.git()
     if dirty:
@@ -133,7 +133,7 @@ def known_cases(
 
 
 def _sized(workload: Workload, found: Iterable[str], notify: Notify) -> Workload:
-    """At the size that was found last, if one was."""
+    """The workload at the batch size that was found last, if any."""
     tried = {_case_id(sized, workload.baseline): sized for sized in sizes(workload)}
     for case_id in reversed(list(found)):
         if case_id in tried:
@@ -149,7 +149,7 @@ def _again(status: str, accuracy: str, retry: str | None) -> bool:
 
 
 def material(settings: Mapping[str, object]) -> dict[str, object]:
-    """The settings that figures depend on."""
+    """The settings on which results depend."""
     return {name: value for name, value in settings.items() if name not in IMMATERIAL and value is not None}
 
 

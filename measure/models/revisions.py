@@ -1,7 +1,8 @@
-"""Revisions of the user's code, measured in turn: each in a git worktree of its own, by the same bench.
+"""Measure git revisions of the user's code in turn: each in its own worktree, by the same bench.
 
-In every round each revision gets a run of its own, and every workload is measured by all of them, in random order, before the
-next: what drifts hits all alike. Runs of one revision repeat each other, so `bench compare` knows how much runs differ.
+In every round each revision has its own run. Every workload is measured by all revisions, in random order, before the next
+workload, so that drift affects all revisions alike. Runs of one revision are repeats, which tell `bench compare` the noise
+between runs.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ class Worktree:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Be in it: at the present place, and with the places of PYTHONPATH that are in the repository."""
+        """Enter it: change to the same folder in the worktree, and redirect PYTHONPATH entries that are in the repository."""
         before = os.environ.get("PYTHONPATH")
         with contextlib.chdir(self.moved(Path.cwd())):
             try:
@@ -46,14 +47,14 @@ class Worktree:
                     os.environ["PYTHONPATH"] = before
 
     def moved(self, path: Path) -> Path:
-        """The same place in the worktree; one outside the repository stays, but for a link that leads into it."""
+        """The same path in the worktree; a path outside the repository stays, unless it is a link into it."""
         for whole in (Path(os.path.abspath(path)), path.resolve()):
             if whole.is_relative_to(self.repository):
                 return self.folder / whole.relative_to(self.repository)
         return path
 
     def here(self, workload: Workload) -> Workload:
-        """The workload with its model's file, if it has one, in the worktree."""
+        """The workload with its model's file, if any, in the worktree."""
         if not workload.target.startswith("/"):
             return workload
         file, _, name = workload.target.rpartition(":")
@@ -109,7 +110,7 @@ def measure(
         trees: Where each revision is.
         rounds: How many runs of each.
         begin: Begins the run of a revision; called in its worktree.
-        watch: Is told how it goes.
+        watch: Receives the progress.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; the runs of its round are closed as interrupted.

@@ -1,4 +1,4 @@
-"""A plan measured: into a run of its own, and the table at the end, of it and of what was known before."""
+"""Measure a plan into a new run, and print the table of its cases and of those known before."""
 
 import contextlib
 import importlib.util
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """What the run is called, and where and how its rows are written."""
+    """The names of the run, and where and how its rows are written."""
 
     store: Store
     config: str | None
@@ -36,13 +36,13 @@ class RunRequest:
 def measure(
     plan: Sequence[Workload], settings: Settings, wanted: RunRequest, known: "KnownOutcomes | None" = None
 ) -> int:
-    """Measure what is left of a plan, and write a row for each case of it.
+    """Measure the remaining cases of a plan, and write a row for each case of the plan.
 
     Args:
         plan: All of it.
         settings: How to measure.
-        wanted: Where to.
-        known: What is known of it.
+        wanted: Names of the run, and where to write.
+        known: Outcomes that are known already.
 
     Returns:
         The exit code: 1 if a case failed, now or in a run that is known.
@@ -153,7 +153,7 @@ def _claims(plan: Sequence[Workload], settings: Settings, wanted: RunRequest) ->
 def _measure(
     plan: Sequence[Workload], settings: Settings, wanted: RunRequest, tags: Mapping[str, str], claims: "Claims | None"
 ) -> "Run | None":
-    """The run, closed as interrupted if Ctrl-C ended it; none if there was nothing to claim."""
+    """The run, closed as interrupted after Ctrl-C; None if there was nothing to claim."""
     from ..engine import live_table
     from ..engine.runner import Runner
     from .batch_sizes import fitted

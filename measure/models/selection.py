@@ -32,7 +32,7 @@ def part_of(text: str) -> Partition:
     """Read `i/n`.
 
     Raises:
-        BenchError: It is no part.
+        BenchError: It is not of this form, or i is not from 1 to n.
     """
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
@@ -81,7 +81,7 @@ def select(
         leave_exactly: Names left out.
 
     Raises:
-        UnknownName: `only` or `leave_exactly` has a name that the plan has not.
+        UnknownName: `only` or `leave_exactly` has a name that is not in the plan.
         NothingToShow: Nothing is left.
     """
     names = list(dict.fromkeys(workload.name for workload in plan))

@@ -1,4 +1,4 @@
-"""A torch model as a workload that any number of backends run. A package that offers a backend makes it of `Backend`."""
+"""Torch models as workloads for any number of backends. Other packages provide a backend as an instance of `Backend`."""
 
 from .backend import Backend, Example
 

@@ -1,4 +1,4 @@
-"""Accuracy: is what a backend computes as right as what eager computes?
+"""Accuracy: whether the output of a backend is as accurate as that of eager.
 
 The rule is that of PyTorch's own benchmarks (`torch._dynamo.utils.same`), tensor by tensor of two outputs of one
 structure:
@@ -41,7 +41,7 @@ class ToleranceRule:
 
 @dataclass(frozen=True, slots=True)
 class OutputComparison:
-    """What came of comparing two outputs; errors are of the worst tensor, NaN where there is none to tell.
+    """The result of comparing two outputs; errors are those of the worst tensor, NaN if there is none.
 
     `error` is the largest absolute difference from eager; `rmse` and `eager_rmse` the root mean squared differences of
     the two from the float64 reference, `cosine` the smallest cosine; these three None where they were not asked for.
@@ -63,7 +63,7 @@ def rule(dtype: str, mode: str, *, tolerance: float | None = None, cosine: bool 
 
 
 def compare(expected: Tensors, actual: Tensors, reference: Tensors | None, rule: ToleranceRule) -> OutputComparison:
-    """Compare what two backends computed, by the rule of this module.
+    """Compare the outputs of two backends, by the rule of this module.
 
     Args:
         expected: Eager's tensors by place.
@@ -102,7 +102,7 @@ def _largest(values: Iterator[float | None]) -> float | None:
 
 
 def _tensor(place: str, expected: Any, actual: Any, reference: Any | None, rule: ToleranceRule) -> OutputComparison:
-    """One tensor; `what` says what is wrong with it."""
+    """Compare one tensor; `what` says what is wrong with it."""
     import torch
 
     if expected.shape != actual.shape or expected.dtype != actual.dtype:
@@ -132,7 +132,7 @@ def _tensor(place: str, expected: Any, actual: Any, reference: Any | None, rule:
 
 
 def _multiple(expected: Any, rule: ToleranceRule) -> float:
-    """How many times eager's error is allowed."""
+    """The factor by which a backend's error may exceed eager's."""
     return 3.0 if expected.element_size() < 4 or expected.numel() < 1000 or rule.tolerance >= 0.02 else 2.0
 
 

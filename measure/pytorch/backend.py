@@ -1,4 +1,4 @@
-"""A backend: one way to run a model. `registry` has those there are."""
+"""A backend: one way to run a model. `registry` lists all backends."""
 
 import contextlib
 import importlib.util
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a backend may know of the calls to come."""
+    """What a backend may know about the calls to come."""
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] | None = None
@@ -44,7 +44,7 @@ class Backend:
     rough: bool = False
 
     def unavailable(self, device: str, mode: str) -> str | None:
-        """Why a workload is not to be run by this backend; None if it is."""
+        """Why this backend cannot run a workload; None if it can."""
         if mode == "training" and not self.training:
             return f"{self.name} is for inference only"
         for package, cure in (self.needs or {}).items():

@@ -1,4 +1,4 @@
-"""What torch's compiler did: its own counters, the reasons it broke graphs for, and where its time went."""
+"""Statistics of torch's compiler: its counters, the reasons for graph breaks, and the time of its phases."""
 
 import os
 import re
@@ -13,12 +13,12 @@ RECOMPILE = "recompile:"  # and the reason
 
 
 def caches(folder: str) -> dict[str, str]:
-    """The environment in which torch's compilers keep their code in a folder."""
+    """The environment variables that make torch's compilers cache their code in a folder."""
     return {"TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": os.path.join(folder, "triton")}
 
 
 def own_cache(folder: str) -> None:
-    """Let what is compiled next find nothing but what lies in a folder of this name: caches in memory are emptied.
+    """Restrict compile caches to a folder of this name, and empty the caches in memory.
 
     The folder lies in the one the runner made for this worker; a worker that finds something there starts warm.
     """
@@ -31,7 +31,7 @@ def own_cache(folder: str) -> None:
 
 
 def forget() -> None:
-    """Count from zero, for the next backend; what is compiled stays."""
+    """Reset the counters for the next backend; compiled code stays."""
     from torch._dynamo import utils
 
     utils.counters.clear()
@@ -41,7 +41,7 @@ def forget() -> None:
 
 
 def facts() -> list[Fact]:
-    """Everything counted since the last time: by counter, by graph break, by recompilation, by phase of compiling."""
+    """Everything counted since the last reset: counters, graph breaks, recompilations, and phases of compiling."""
     from torch._dynamo import utils
 
     compiled = utils.get_compilation_metrics()
@@ -99,12 +99,12 @@ def _recompiles(compiled: list[Any]) -> list[Fact]:
 
 
 def _phases(times: dict[str, list[float]]) -> list[Fact]:
-    """Where compiling spent its time; phases lie within each other, so their sum says nothing."""
+    """The time of each compile phase; phases are nested, so their sum has no meaning."""
     return [Fact(PHASE + name, sum(seconds) * 1e9, "ns") for name, seconds in times.items()]
 
 
 def shortened(reason: str) -> str:
-    """A reason in one line: what happened and its explanation, without hints, and without addresses, which differ."""
+    """A reason in one line: what happened and the explanation, without hints and without memory addresses."""
     head, _, rest = reason.partition("\n")
     explained = re.search(r"^\s*Explanation: (.*)", rest, re.M)
     text = f"{head.strip()}: {explained[1].strip()}" if explained else head.strip()

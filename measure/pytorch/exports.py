@@ -1,4 +1,4 @@
-"""Backends that take a model out of Python before it runs: each turns a module and an example into what is called."""
+"""Backends that export a model from Python: each turns a module and an example into a callable."""
 
 import inspect
 import tempfile
@@ -38,13 +38,13 @@ def aotinductor(module: Any, example: "Example") -> Call:
 
 
 def torchscript(module: Any, example: "Example") -> Call:
-    """The operators of one call, traced."""
+    """The module traced by TorchScript."""
     import torch
 
     trace: Any = torch.jit.trace
     how = {"strict": False, "check_trace": False}  # dicts may come out, and eager is compared with anyway
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # who names this backend knows that torch advises others
+        warnings.simplefilter("ignore", DeprecationWarning)  # the user chose this backend
         if not example.kwargs:
             call: Call = trace(module, example.args, **how)
         else:  # it takes inputs by place or by name, and not both

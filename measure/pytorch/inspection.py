@@ -1,4 +1,4 @@
-"""What a model consists of, on request: the operators eager runs with their inputs, and the graphs a compiler captures."""
+"""Inspection of a model: the operators that eager runs with their inputs, and the graphs that a compiler captures."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def graphs(take: Callable[[Any], Any], path: Path) -> list[Fact]:
     """Write the graphs torch.compile captures of one step, as Python and as ATen operators, into a file.
 
     Args:
-        take: Takes the step, compiled by the backend it is given.
+        take: Runs the step, compiled by the given backend.
         path: The file.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What a target names, built: a model and what to call it with. For workers, where torch may be imported.
+"""Build a model and its inputs from a target. For workers, where torch may be imported.
 
 A target is one of
 
@@ -51,7 +51,7 @@ def build(workload: Workload) -> Built:
 
 
 def beside(target: str, name: str, module: Any) -> Any:
-    """Another class of the target's file or module, made without arguments, with the very weights of `module`.
+    """Another class of the target's file or module, made without arguments, with the weights of `module`.
 
     Raises:
         ValueError: The target is made by a function, which has no others beside it.
@@ -69,7 +69,7 @@ def beside(target: str, name: str, module: Any) -> Any:
 
 
 def _parts(target: str) -> tuple[str, str]:
-    """Where a target is, and its name there."""
+    """The file or module of a target, and its name there."""
     source, _, name = target.rpartition(":") if target.startswith("/") else target.partition(":")
     return source, name
 
@@ -91,7 +91,7 @@ def _module(source: str) -> Any:
 
 
 def _call(inputs: Any, workload: Workload) -> Any:
-    """Call `get_example_inputs` with what it takes."""
+    """Call `get_example_inputs` with the arguments that it accepts."""
     sizes = {
         "batch_size": workload.batch_size,
         "sequence_length": workload.sequence_length,

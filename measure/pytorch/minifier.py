@@ -1,7 +1,7 @@
-"""The minifier: the smallest graph that a compiler computes wrongly, as a script that shows it, by torch's own minifier.
+"""The minifier: find the smallest graph that a compiler computes wrongly, as a script, with torch's own minifier.
 
-`minifier_process` makes the first call with torch told to compare every graph with eager's and to leave a script that
-minifies the first graph that differs. That script is then run; what it leaves, `repro.py`, needs torch and nothing else.
+`minifier_process` makes the first call with torch configured to compare every graph with eager's and to write a script that
+minifies the first graph that differs. That script is then run; its result, `repro.py`, needs only torch.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ def repro(workload: Workload, settings: Settings, backend: str, folder: Path, bu
     """Look for the smallest graph that a backend computes wrongly.
 
     Args:
-        workload: What it computes wrongly.
+        workload: The workload that it computes wrongly.
         settings: How it was measured.
         backend: One of torch.compile's.
-        folder: Where to work; everything it leaves stays there.
+        folder: Where to work; all files stay there.
         budget_s: Seconds for all of it.
 
     Returns:
-        The size of the script in bytes, and its path; without a size why there is none.
+        The size of the script in bytes and its path; or no size and the reason.
     """
     folder.mkdir(parents=True, exist_ok=True)
     message = json.dumps([asdict(replace(workload, backends=(backend,))), asdict(settings)])

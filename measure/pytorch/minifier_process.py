@@ -12,7 +12,7 @@ from .program import TorchProgram
 
 
 def main() -> None:
-    """Make the first call; what comes of it lies in the folder that the environment names."""
+    """Make the first call; torch writes its files to the folder in the environment."""
     workload, settings = json.loads(sys.stdin.readline())
     program = TorchProgram(Workload(**workload), Settings(**settings))
     program.prepare(workload["backends"][0])()

@@ -27,7 +27,7 @@ def profile(torch: Any, call: Callable[[], Any], path: Path) -> list[Fact]:
 
 
 def memory_snapshot(torch: Any, call: Callable[[], Any], path: Path, device: str) -> list[Fact]:
-    """Record every allocation of one call; torch does that on GPUs only, and a CPU gets the reason instead of a file."""
+    """Record every allocation of one call; torch does that on GPUs only, so a CPU gets the reason in place of a file."""
     if not device.startswith("cuda"):
         return [Fact("memory_snapshot", None, text="torch takes snapshots of a GPU's memory only")]
     memory = torch.cuda.memory

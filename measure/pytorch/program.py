@@ -62,7 +62,7 @@ class TorchProgram:
             raise ModelFailed from error
 
     def _float64(self, model: PreparedModel, enter: Enter) -> tuple["Tensors | None", str]:
-        """What the model gives in float64, of its weights before they are rounded to the type asked for; or why not."""
+        """The model's float64 output, from its weights before they are cast to the dtype; or why there is none."""
         import torch
 
         if self._knobs.cosine:
@@ -81,11 +81,11 @@ class TorchProgram:
             why = ""
         except Exception as error:  # an operator that has no float64, or memory after all
             found, why = None, f"by cosine, as float64 failed: {type(error).__name__}"
-        enter("load")  # not when it exits
+        enter("load")  # not if an exception left the block
         return found, why
 
     def _reseed(self) -> None:
-        """Random numbers from the start: every backend draws the same."""
+        """Reset the random seed, so that every backend draws the same numbers."""
         import torch
 
         random.seed(self._settings.seed)
@@ -98,7 +98,7 @@ class TorchProgram:
         )
 
     def prepare(self, backend: str) -> Callable[[], Any]:
-        """One step of the workload by that backend; its first call does what compiling there is."""
+        """One step of the workload with that backend; its first call compiles."""
         found, mode = registry.backend(backend), self._workload.mode
         self._rough, self._last = found.rough, backend
         if backend != BASELINE:
@@ -127,7 +127,7 @@ class TorchProgram:
         return ranks.together(taken) if ranks else taken
 
     def _start(self, backend: Backend) -> None:
-        """Pay what a process pays but once, such as imports and looking for a compiler, by a model of one operator."""
+        """Do the one-time work of a process, such as imports and finding a compiler, with a model of one operator."""
         import torch
 
         compiler_stats.own_cache("start")
@@ -138,7 +138,7 @@ class TorchProgram:
         self._start_ns = time.perf_counter_ns() - began
 
     def facts(self, backend: str) -> list[Fact]:
-        """What the compiler did since the last time; of a backend that does not count, how long it took to start."""
+        """What the compiler did since the last call; for a backend without counters, how long it took to start."""
         if backend == BASELINE:
             return []
         start = [Fact("compiler_start", self._start_ns, "ns")] if self._start_ns else []
@@ -150,7 +150,7 @@ class TorchProgram:
         return accuracy.kept(output)
 
     def trust(self, output: "Tensors") -> Agreement | None:
-        """Whether eager, run again with the same weights and random numbers, gives the same to the last bit."""
+        """Whether eager gives the same output to the last bit when run again with the same weights and random numbers."""
         try:
             again = self.keep(self.prepare(BASELINE)())
         except Exception as error:
@@ -190,7 +190,7 @@ class TorchProgram:
         )
 
     def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
-        """A profile, a snapshot of memory, of eager what it consists of, of the wrong what is; as far as they are asked for."""
+        """The requested files: a profile, a memory snapshot, for eager an inspection, for a wrong backend a minified script."""
         import torch
 
         found = []
@@ -213,13 +213,13 @@ class TorchProgram:
         return found
 
     def _compiled_step(self, backend: Callable[[Any, Any], Any]) -> Any:
-        """What one step gives, its forward pass compiled by some function of graphs."""
+        """The result of one step whose forward pass is compiled by a given function of graphs."""
         model = self._model.copied()
         called = registry.compiled(model.module, Example(), backend=backend)
         return step(model, called, self._workload.mode, self._amp, self._knobs)()
 
     def settle(self) -> None:
-        """Let nothing of the compiler run on beside the samples: its idle helper processes end."""
+        """End the compiler's idle helper processes, so that none runs beside the samples."""
         with contextlib.suppress(ImportError, AttributeError):
             from torch._inductor.async_compile import shutdown_compile_workers
 

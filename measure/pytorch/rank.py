@@ -1,4 +1,4 @@
-"""One other rank of a distributed model: a process that the leading rank starts and tells what to run."""
+"""Another rank of a distributed model: a process that rank 0 starts and controls."""
 
 import contextlib
 import subprocess
@@ -19,14 +19,14 @@ class Rank:
         self.tell(message)
 
     def tell(self, line: str) -> None:
-        """Have it read a line; one that is gone hears nothing, which rank 0 will notice when they are to meet."""
+        """Send it a line; if it has ended, rank 0 notices at the next collective."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
 
     def close(self) -> None:
-        """Let it end, and make it end if it waits in a collective that rank 0 never came to."""
+        """Close it; kill it if it waits in a collective that rank 0 never joins."""
         with contextlib.suppress(OSError):
             self._process.stdin.close()  # type: ignore[union-attr]
         try:

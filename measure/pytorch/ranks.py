@@ -1,4 +1,4 @@
-"""Several processes as one workload: a model trained by DDP or FSDP, with gloo on CPUs and NCCL on GPUs.
+"""Distributed models: several processes as one workload, by DDP or FSDP, with gloo on CPUs and NCCL on GPUs.
 
 The worker is rank 0 and leads. It starts the other ranks, `rank_process`, with the environment
 that torchrun would give them. Where torchrun started bench itself, the bench of each rank starts them (see torchrun). The
@@ -20,20 +20,20 @@ from .rank import Rank
 
 
 class Other(Protocol):
-    """Another rank, or several, as rank 0 speaks to them."""
+    """Another rank, or several, as rank 0 controls them."""
 
     def tell(self, line: str) -> None:
-        """Have it read a line."""
+        """Send it a line."""
 
     def close(self) -> None:
-        """Let it go."""
+        """Close it."""
 
 
 class Ranks:
-    """The other ranks, as rank 0 sees them; in a rank itself, nobody to lead."""
+    """The other ranks, controlled by rank 0; in another rank it controls none."""
 
     def __init__(self, workload: Workload, settings: Settings, count: int) -> None:
-        """Start the other ranks, and meet them; one of those only meets."""
+        """Start the other ranks and join their group; another rank only joins."""
         self._prepared = 0
         self._others: list[Other] = []
         message = json.dumps([asdict(workload), asdict(settings)])
@@ -51,11 +51,11 @@ class Ranks:
         meet(workload.device)
 
     def prepare(self, backend: str) -> None:
-        """Have the others prepare a step, as this rank is about to: they meet on the way."""
+        """Let the others prepare a step like this rank; they synchronise during it."""
         self._tell("prepare", backend)
 
     def together(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        """The step prepared last, such that all ranks take it."""
+        """The last prepared step, run by all ranks together."""
         self._prepared += 1
         return Together(step, self._prepared - 1, self._tell) if self._others else step
 
@@ -73,7 +73,7 @@ class Ranks:
 
 
 class Together:
-    """A step that all ranks take at once."""
+    """A step that all ranks run together."""
 
     def __init__(self, step: Callable[[], Any], number: int, tell: Callable[..., None]) -> None:
         self._step, self._number, self._tell = step, number, tell
@@ -83,7 +83,7 @@ class Together:
         return self.together(1)()
 
     def together(self, loops: int) -> Callable[[], Any]:
-        """Have the others take it so often; returns what to call that often here."""
+        """Let the others run it so often; returns the function to call as often here."""
         self._tell("run", self._number, loops)
         barrier()
         return self._step

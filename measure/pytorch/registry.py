@@ -104,7 +104,7 @@ def _of_torch(name: str) -> Backend:
 
 
 def _model(name: str) -> Backend:
-    """A class beside the model's own, in its place."""
+    """Another class of the model's file, in place of the model."""
     return Backend(MODEL + name, lambda module, example: loading.beside(example.target, name, module), training=False)
 
 
@@ -115,7 +115,7 @@ def known() -> Mapping[str, Callable[[], Backend]]:
 
 
 def check(names: tuple[str, ...]) -> None:
-    """Refuse a name that is no backend; whether torch knows one of its own, or there is such a class, the worker finds out.
+    """Refuse an unknown backend; the worker checks `torch:` and `model:` names.
 
     Raises:
         UnknownName: With the nearest that is one.

@@ -1,4 +1,4 @@
-"""Knobs: how a model is run, beyond what the axes say. Each that is turned is a parameter of the case: cases never mix.
+"""Knobs: how a model is run, beyond its axes. Each knob that is set is a parameter of the case, so cases never mix.
 
 A knob is a field here; its option on the command line is made of it, and so is its name in `cases.parameters`.
 """
@@ -34,7 +34,7 @@ _PAIR = click.types.FuncParamType(_pair)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knobs:
-    """What was turned; what was not is no parameter."""
+    """The knobs that were set; the others are not parameters."""
 
     optimizer: str | None = _knob(None, "Optimizer of training. [default: sgd]", type=click.Choice(("sgd", "adam")))
     eval_mode: bool = _knob(False, "Train in eval mode: dropout off, batch norm fixed.")
@@ -60,7 +60,7 @@ class Knobs:
         return cls(**{name: parameters[name] for name in KNOBS if name in parameters})
 
     def apply(self, torch: Any, device: str) -> None:
-        """Turn what concerns the whole process.
+        """Apply the knobs that concern the whole process.
 
         Raises:
             ValueError: There is no such setting.
@@ -81,7 +81,7 @@ _USUAL = {"optimizer": "sgd", "ranks": RANKS}
 
 
 def turned(name: str, value: Any) -> bool:
-    """Whether a value makes another case: what would be done anyway, asked for or not, is the same one."""
+    """Whether a value makes another case; a knob at its default value does not."""
     return value is not None and value is not False and value not in ((), _USUAL.get(name))
 
 

@@ -46,7 +46,7 @@ class PreparedModel:
         )
 
     def pool(self) -> list[tuple[tuple[Any, ...], Mapping[str, Any]]]:
-        """Its inputs, and seven more alike; whole numbers are shuffled, since they must stay names of something."""
+        """Its inputs and seven similar ones; integers are shuffled, because they must stay valid indices."""
         import torch
         from torch.utils._pytree import tree_map_only
 
@@ -69,7 +69,7 @@ def types(dtype: str, device: str) -> tuple[Any | None, Callable[[], Any]]:
 
 
 def turned(model: PreparedModel, knobs: Knobs, mode: str) -> PreparedModel:
-    """The model as the knobs want it.
+    """The model with the knobs applied.
 
     Raises:
         ValueError: It has no parts to checkpoint.
@@ -102,7 +102,7 @@ def mark_batch(model: PreparedModel, batch_size: int) -> None:
 
 
 def _checkpoint(module: Any) -> None:
-    """By the model's own switch where it has one, as those of transformers do, else each of its parts."""
+    """Checkpoint by the model's own switch if it has one, as in transformers, else each of its submodules."""
     import functools
 
     from torch.utils.checkpoint import checkpoint
@@ -120,7 +120,7 @@ def _checkpoint(module: Any) -> None:
 def step(
     model: PreparedModel, forward: Callable[..., Any], mode: str, amp: Callable[[], Any], knobs: Knobs
 ) -> Callable[[], Any]:
-    """What one call of the measured thing is.
+    """The function that one measured call runs.
 
     Returns:
         A function that returns the output; in training with the loss, and the gradients by parameter.

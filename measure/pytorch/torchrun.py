@@ -1,9 +1,8 @@
 """Under torchrun: `torchrun --nproc-per-node 2 -m bench measure models --distributed ddp …`.
 
-torchrun starts bench once for each rank, on any number of machines. The bench of rank 0 does what it always does. The others
-follow: whenever a worker of rank 0 begins, each starts a process of its rank for it, and hands on what the worker tells. They
-hear of it through the key-value store that torchrun keeps for its ranks to meet at, in keys of our own; every worker and its
-ranks are a process group of their own there.
+torchrun starts bench once for each rank, on any number of machines. The bench of rank 0 works as usual. The others follow:
+whenever a worker of rank 0 begins, each starts a process of its rank for it, and forwards the worker's messages. The messages
+pass through the key-value store of torchrun, under keys of our own; every worker and its ranks form their own process group.
 """
 
 import contextlib
@@ -23,13 +22,13 @@ BEGIN, TELL, END, OVER = "begin", "tell", "end", "over"
 
 
 def left(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment for a process that is to begin anew: of no rank, and not started by torchrun."""
+    """An environment without the variables of torchrun, for a process that belongs to no rank."""
     ours = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID")
     return {name: value for name, value in environment.items() if name not in ours}
 
 
 def started() -> int | None:
-    """The ranks that torchrun started; None where it did not."""
+    """The number of ranks that torchrun started; None without torchrun."""
     return int(os.environ["WORLD_SIZE"]) if "TORCHELASTIC_RUN_ID" in os.environ else None
 
 
@@ -39,7 +38,7 @@ def leading() -> bool:
 
 
 def following() -> bool:
-    """Whether this is another rank of them."""
+    """Whether this is one of the other ranks."""
     return started() is not None and os.environ["RANK"] != "0"
 
 
@@ -58,7 +57,7 @@ def _post(store: "Store", what: str, line: str = "") -> None:
 
 
 def meeting() -> dict[str, Any]:
-    """Where a worker and its ranks meet, as arguments of `init_process_group`: none where the environment says it."""
+    """Arguments of `init_process_group` for a worker and its ranks; none if the environment has them."""
     if started() is None:
         return {}
     from torch._C._distributed_c10d import PrefixStore
@@ -70,26 +69,26 @@ def meeting() -> dict[str, Any]:
 
 
 class Followers:
-    """All other ranks, as a worker of rank 0 speaks to them."""
+    """All other ranks, as a worker of rank 0 controls them."""
 
     def __init__(self, message: str) -> None:
-        """Have each start a process, and tell it the workload and the settings."""
+        """Let each start a process, and send it the workload and the settings."""
         self._store = _store()
         os.environ[GROUP] = str(self._store.add("group", 1))
         _post(self._store, BEGIN, json.dumps([os.environ[GROUP], message]))
 
     def tell(self, line: str) -> None:
-        """Have them read a line."""
+        """Send them a line."""
         _post(self._store, TELL, line)
 
     def close(self) -> None:
-        """Let them go."""
+        """Close them."""
         _post(self._store, END)
 
 
 @contextlib.contextmanager
 def lead() -> Iterator[None]:
-    """Have the others wait for the workers of a `with` block, if there are others; after it all is over."""
+    """Let the other ranks serve the workers of the context, if there are other ranks, and end them after it."""
     if not leading():
         yield
         return
@@ -103,7 +102,7 @@ def lead() -> Iterator[None]:
 
 
 def follow() -> None:
-    """Start a process of this rank for every worker of rank 0, and hand on what that tells, until all is over."""
+    """Start a process of this rank for every worker of rank 0, and forward its messages, until rank 0 ends."""
     from .rank import Rank
 
     store, number = _store(), 0

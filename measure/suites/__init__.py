@@ -1,4 +1,4 @@
-"""Named sets of models. A package that offers a suite makes it of `Model`."""
+"""Named sets of models. Other packages provide a suite as a dict of `Model`."""
 
 from .model import Model
 

@@ -23,12 +23,12 @@ class Model:
     skips: Mapping[str, str] = field(default_factory=dict)
 
     def skipped(self, *axes: str) -> str | None:
-        """Why a case of these axes is not to be run; None if it is."""
+        """Why a case of these axes is not run; None if it is."""
         return next((reason for condition, reason in self.skips.items() if set(condition.split()) <= set(axes)), None)
 
 
 def without(package: str, cure: str) -> dict[str, str]:
-    """Skips of models that need a package: none where it is installed, else always, with the cure."""
+    """Skips for models that need a package: none if it is installed, else all of them, with the cure."""
     if importlib.util.find_spec(package) is not None:
         return {}
     return {"": f"{package} is not installed. Install it with: {cure}"}

@@ -73,7 +73,7 @@ def models_of(suite: str, names: tuple[str, ...] = ()) -> dict[str, Model]:
 
 
 def label(suite: str) -> str:
-    """What the cases of a suite say it is called: of a file its name alone, the same on every machine."""
+    """The name of a suite in its cases: for a file its name without the folder, the same on every machine."""
     if not suite.startswith("path:"):
         return suite
     from .file import parts

@@ -1,4 +1,4 @@
-"""Models of pytorch/benchmark ("torchbench"), as far as it is installed.
+"""Models of pytorch/benchmark ("torchbench"), if it is installed.
 
 Its package, torchbenchmark, holds a folder for each model; which of them run depends on what its own installer
 brought in. The list is read from the folders, so that nothing is imported. Where not to run a model is as in

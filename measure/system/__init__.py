@@ -1,1 +1,1 @@
-"""What the machine tells: devices, memory, processes, and what disturbs a sample."""
+"""The machine: devices, memory, processes, and disturbances of samples."""

@@ -1,4 +1,4 @@
-"""`bench measure attach`: memory, CPU and GPU use of a process that runs already."""
+"""`bench measure attach`: memory, CPU and GPU use of a running process."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Devices: how time and memory are read on each."""
+"""Devices: how to measure time and memory on each."""
 
 import contextlib
 import functools
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Device:
-    """The CPU, and what every device has in common with it."""
+    """The CPU, and the base of other devices."""
 
     def __init__(self, *, flush_l2: bool = False) -> None:
         """Prepare to measure; `flush_l2` has the L2 cache emptied before every call, where that can be done."""
@@ -36,7 +36,7 @@ class Device:
         return free_bytes()
 
     def synchronize(self) -> None:
-        """Return when everything asked of the device is done."""
+        """Wait until the device has finished all work."""
 
     def time(self, call: Callable[[], Any], loops: int) -> Reading:
         """Time `loops` calls together; what disturbed them is read outside the timed stretch."""
@@ -82,7 +82,7 @@ class Cuda(Device):
         return int(self._cuda.mem_get_info(self._index)[0])
 
     def synchronize(self) -> None:
-        """Return when everything asked of the device is done."""
+        """Wait until the device has finished all work."""
         self._cuda.synchronize(self._index)
 
     def time(self, call: Callable[[], Any], loops: int) -> Reading:
@@ -140,16 +140,16 @@ class Cuda(Device):
         ]
 
     def _used(self) -> list[Peak]:
-        """What NVML says this process holds now, its context and the libraries' memory included; nothing where it is mute."""
+        """Memory of this process by NVML, including context and libraries; empty if NVML cannot tell."""
         uses = self._asked(lambda library: library.look([os.getpid()])) or []
         return [Peak("nvml", use.size_bytes, None, use.device_index, "reading") for use in uses]
 
     def _clocks(self) -> dict[str, tuple[float, str]]:
-        """How fast the GPU runs now, and what slows it down; nothing where NVML is mute."""
+        """The GPU's clocks now, and reasons for slowdowns; empty if NVML cannot tell."""
         return self._asked(lambda library: library.clocks(f"GPU-{self._properties.uuid}")) or {}
 
     def _asked(self, question: Callable[[Nvml], T]) -> T | None:
-        """What NVML answers; None where there is no library, no driver, or one that does not tell."""
+        """NVML's answer; None without library or driver, or if the driver cannot tell."""
         try:
             return question(self._nvml) if self._nvml else None
         except Exception:  # NVML has an error class for each
@@ -165,7 +165,7 @@ class Cuda(Device):
 
 
 def _together(call: Callable[[], Any], loops: int) -> Callable[[], Any]:
-    """What to call here, where other processes call it, too: they are told how often, before the clock starts."""
+    """The function to call if other processes must call it, too: they learn how often before the clock starts."""
     together: Callable[[int], Callable[[], Any]] | None = getattr(call, "together", None)
     return call if together is None else together(loops)
 

@@ -1,4 +1,4 @@
-"""What disturbs a sample: context switches, page faults, stolen time, garbage collections."""
+"""Disturbances of a sample: context switches, page faults, stolen time, garbage collections."""
 
 import gc
 import os

@@ -38,7 +38,7 @@ class HostMemory:
     """Peaks of this process's resident memory."""
 
     def __init__(self, proc: Path = Path("/proc/self")) -> None:
-        """Find out, once, whether exact peaks can be had here."""
+        """Check once whether exact peaks are available."""
         self._proc = proc
         self.exact = self._probe()
 
@@ -86,7 +86,7 @@ def error_bound_bytes() -> int:
 
 
 def release_free_memory() -> None:
-    """Give freed memory back, so that the next stretch is seen to ask for its own."""
+    """Return freed memory to the kernel, so that the next stretch has to allocate its own."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)

@@ -40,11 +40,11 @@ class MachineBusy(BenchError):
 
 @contextlib.contextmanager
 def alone(lock: str = "wait", *, notify: Notify = talk) -> Iterator[None]:
-    """Hold the machine's lock for a `with` block.
+    """Hold the machine's measurement lock within the context.
 
     Args:
         lock: What to do while another holds it: wait, fail, or off, which takes no lock.
-        say: Told whom there is to wait for, or that there can be no lock.
+        notify: Called with a sentence that names the holder to wait for, or says why there can be no lock.
 
     Raises:
         MachineBusy: Another holds it, and `lock` is fail.
@@ -109,7 +109,7 @@ def _myself() -> bytes:
 
 
 def _holder(descriptor: int) -> str:
-    """Who holds it, in words; the file of a holder that has just begun, or just ended, says nothing."""
+    """The holder in words; the lock file may still be empty if the holder has just begun or ended."""
     try:
         holder = json.loads(os.pread(descriptor, 4096, 0))
         return f"process {holder['pid']} of {holder['user']} measures since {holder['since']} ({holder['command']})"

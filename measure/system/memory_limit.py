@@ -1,4 +1,4 @@
-"""How much memory there is to have, and a bound on what this process takes of it."""
+"""Free memory, and a limit on what this process may allocate."""
 
 import contextlib
 import resource
@@ -9,7 +9,7 @@ GROUPS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "me
 
 
 def free_bytes(root: Path = Path("/")) -> int:
-    """Memory that can be had: what the kernel calls available, or what a container may have beyond what it has."""
+    """Memory that can be allocated: what the kernel calls available, or the rest of a container's limit if that is less."""
     import psutil
 
     found = [int(psutil.virtual_memory().available)]

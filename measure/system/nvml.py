@@ -1,4 +1,4 @@
-"""What processes use of NVIDIA GPUs, and how fast these run, by NVML."""
+"""Use of NVIDIA GPUs by processes, and the GPUs' clocks, read from NVML."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Nvml:
         self._handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
 
     def clocks(self, uuid: str) -> dict[str, tuple[float, str]]:
-        """How fast a GPU runs now, and what keeps it from more: value and unit by metric.
+        """A GPU's clocks and reasons for slowdowns: value and unit by metric.
 
         Raises:
             library.NVMLError: There is no such GPU.
@@ -53,7 +53,7 @@ class Nvml:
         }
 
     def look(self, pids: Collection[int]) -> list[GpuUse]:
-        """The GPUs these processes use; a process whose memory the driver does not tell counts as using none."""
+        """The GPUs that these processes use; a process whose memory the driver does not report counts as using none."""
         found = []
         for index, handle in enumerate(self._handles):
             processes = self._library.nvmlDeviceGetComputeRunningProcesses(handle)
@@ -64,7 +64,7 @@ class Nvml:
         return found
 
     def others(self, pids: Collection[int]) -> list[tuple[int, int]]:
-        """GPU and process id of whatever else computes or draws there."""
+        """GPU and process id of all other processes that use it."""
         return [
             (index, process.pid)
             for index, handle in enumerate(self._handles)

@@ -1,4 +1,4 @@
-"""The sampler: memory, CPU and GPU use of a running process over time, and what looking at it cost.
+"""The sampler: memory, CPU and GPU use of a running process over time, and the sampler's own cost.
 
 At every look it records `rss`, the process, and `rss_tree`, it and its descendants; where they use a GPU, `nvml` memory
 and `gpu_utilization:N`. Every quarter of a second `cpu_utilization` of the tree (1 is one core busy: the kernel counts in
@@ -27,14 +27,14 @@ CPU_NS, COST_NS = 250_000_000, 1_000_000_000
 
 @dataclass(slots=True)
 class _Since:
-    """Where a stretch began over which a use is told: wall clock and processor time, ns."""
+    """Where a stretch began over which utilization is computed: wall clock and processor time, ns."""
 
     wall: int
     cpu: int
 
 
 class ProcessSampler:
-    """Looks at a process tree so many times a second, until it ends or is told to stop."""
+    """Reads a process tree so many times a second, until it ends or `stop` is called."""
 
     def __init__(
         self, run: Run, tree: ProcessTree, hz: float, case: Case | None = None, gpus: Nvml | None = None
@@ -58,7 +58,7 @@ class ProcessSampler:
         self.looks = self.missed = 0
 
     def run(self, duration_s: float = float("inf")) -> bool:
-        """Look until the process ends, `stop` is called, or the time is over; whether the process ended."""
+        """Sample until the process ends, `stop` is called, or the time is over; returns whether the process ended."""
         start = time.monotonic()
         first = own = _Since(time.monotonic_ns(), time.thread_time_ns())
         number = 0
@@ -92,7 +92,7 @@ class ProcessSampler:
         os.write(self._woken, b"\0")
 
     def close(self) -> None:
-        """Give back what the sampler holds open."""
+        """Close the sampler's files."""
         for descriptor in (self._wake, self._woken, self._process):
             os.close(descriptor)
 
@@ -111,7 +111,7 @@ class ProcessSampler:
             self._cpu = now, seen
 
     def _cost(self, since: _Since, least_ns: int) -> _Since:
-        """Tell what the sampler used, once the stretch is long enough."""
+        """Record what the sampler itself used, once the stretch is long enough."""
         now = _Since(time.monotonic_ns(), time.thread_time_ns())
         if now.wall - since.wall < least_ns:
             return since
@@ -136,13 +136,13 @@ class ProcessSampler:
 
 
 def cpu_between(before: Look, after: Look) -> int:
-    """Processor time the tree used between two looks, in ns; what ended in between takes its last stretch along."""
+    """Processor time of the tree between two readings, in ns, without what a process used just before it ended."""
     return sum(max(ns - before.cpu_ns.get(pid, 0), 0) for pid, ns in after.cpu_ns.items())
 
 
 @contextlib.contextmanager
 def sampled(run: Run, pid: int, hz: float | None, case: Case | None = None) -> Iterator[None]:
-    """Sample a process from a thread of its own for as long as a `with` block lasts; not at all without `hz`."""
+    """Sample a process from a thread within the context; without `hz` do nothing."""
     if hz is None:
         yield
         return

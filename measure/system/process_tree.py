@@ -1,4 +1,4 @@
-"""A running process and its descendants, looked at from outside through /proc."""
+"""A running process and its descendants, read from outside through /proc."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ class Ended(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was seen at one instant."""
+    """One reading."""
 
     rss_bytes: int  # of the process itself
     tree_bytes: int  # of it and its descendants; a page they share counts in each
@@ -33,7 +33,7 @@ class ProcessTree:
     """A process and its descendants."""
 
     def __init__(self, pid: int, proc: Path = Path("/proc")) -> None:
-        """Find out whether one may look at it.
+        """Check that the process can be read.
 
         Raises:
             BenchError: There is no such process, it has ended, or it is another user's, a thread or the kernel's.
@@ -62,7 +62,7 @@ class ProcessTree:
         return (" ".join(filter(None, words)) or self._stat(self.pid)[0])[:NAME_LENGTH]
 
     def look(self) -> Look:
-        """Read all of it.
+        """Read the tree.
 
         Raises:
             Ended: The process has ended.
@@ -95,7 +95,7 @@ class ProcessTree:
         return int(self._text(pid, "statm").split()[1])
 
     def _stat(self, pid: int) -> tuple[str, list[str]]:
-        """The name, which may hold anything, and what follows it."""
+        """The name, which may contain any character, and the fields after it."""
         head, _, rest = self._text(pid, "stat").rpartition(")")
         return head.partition("(")[2], rest.split()
 

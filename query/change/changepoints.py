@@ -23,7 +23,7 @@ RAMP_GRID = 16  # places of either end of a drift tried at once
 
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
-    """One thing that happened to a series; indices are those of the values given, gaps included."""
+    """One step, drift or spike of a series. Indices count the values given, gaps included."""
 
     kind: Literal["step", "drift", "spike"]
     index: int  # first value of the new level; of a drift, first that left the old one; of a spike, its first
@@ -45,14 +45,14 @@ def change_points(
     """Find the steps, drifts and spikes of a series.
 
     Args:
-        values: In time order. None, NaN and infinities are gaps: they are passed over.
+        values: In time order. None, NaN and infinities are gaps and are skipped.
         significance: Chance that a series without changes, whatever the distribution of its noise, shows any.
         min_segment: Values that make a level; a shorter run of outliers is a spike.
-        min_magnitude: Changes of less than this fraction of the level before are passed over.
-        seed: Of the shuffles; the same values and seed give the same answer.
+        min_magnitude: Changes of less than this fraction of the level before are ignored.
+        seed: Seed of the shuffles; the same values and seed give the same result.
 
     Returns:
-        In time order. None at all for fewer values than `shortest(significance, min_segment)`.
+        In time order; an empty list for fewer values than `shortest(significance, min_segment)`.
     """
     import numpy as np
 
@@ -81,7 +81,7 @@ def change_points(
 
 @functools.cache
 def shortest(significance: float = SIGNIFICANCE, min_segment: int = MIN_SEGMENT) -> int:
-    """How many values a series must have for any change to be significant.
+    """The smallest number of values in which any change can be significant.
 
     Of n values, half lie wholly before the others by chance in 2 of (n choose n/2) orders.
     """
@@ -90,7 +90,7 @@ def shortest(significance: float = SIGNIFICANCE, min_segment: int = MIN_SEGMENT)
 
 
 def _transitions(x: "Floats", cuts: dict[int, float], least: int) -> list[ChangePoint]:
-    """Steps, and drifts in place of as many steps in one direction as a straight line explains better."""
+    """Steps; where a straight line fits better than several steps in one direction, a drift replaces them."""
     import numpy as np
 
     noise = noise_of(x)
@@ -163,7 +163,7 @@ def _ramp(parts: list["Floats"], least: int) -> tuple[int, int, float, float] | 
 
 
 def _negligible(found: list[ChangePoint], least: float) -> list[ChangePoint]:
-    """Changes below the least magnitude; of two neighbours the smaller first, as together they may be above it."""
+    """Changes below the least magnitude, smallest first, because two neighbours together may be above it."""
     sizes = [math.inf if change.magnitude is None else abs(change.magnitude) for change in found]
     beside = [math.inf, *sizes, math.inf]
     return [

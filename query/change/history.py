@@ -31,7 +31,7 @@ COLUMNS = tuple(sql.computed()["change_points"].columns)
 
 @dataclass(frozen=True, slots=True)
 class SeriesRun:
-    """A run, as far as a change cares."""
+    """What a change point needs to know of a run."""
 
     run_id: str
     began_at: datetime.datetime | None
@@ -56,7 +56,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What happened to the series that were asked for."""
+    """The changes of the series that were chosen."""
 
     series: Sequence[Series]
     changes: Sequence[Sequence[ChangePoint]]  # of each series: steps and drifts that count, and spikes
@@ -162,7 +162,7 @@ def find(
     series: Sequence[Series], *, fdr: float = FDR, min_magnitude: float = 0.0,
     since: datetime.datetime | None = None,
 ) -> History:  # fmt: skip
-    """Look for changes in every series, with the false alarms of all of them together in mind.
+    """Find the changes of every series, with the false discovery rate controlled over all series together.
 
     A series has changed if its p is no more than SIGNIFICANCE and passes the procedure of Benjamini and Hochberg (JRSS B
     57, 1995) among all that are long enough to judge; its changes are then found at the significance that the procedure
@@ -172,7 +172,7 @@ def find(
         series: What to judge.
         fdr: Of the series said to have changed, the share that may not have.
         min_magnitude: Changes of less than this fraction are passed over.
-        since: Changes before it are found but not given.
+        since: Changes before it are found but not returned.
     """
     found = [change_points(one.values) for one in series]
     least = shortest()
@@ -203,12 +203,12 @@ def all_changes(warehouse: "Warehouse") -> list[list[Any]]:
 
 
 def _evidence(changes: Sequence[ChangePoint]) -> float:
-    """p of a series: that of its first division, which no later one falls below."""
+    """p of a series: that of its first division; no later division has a smaller one."""
     return min((change.p for change in changes if change.p is not None), default=1.0)
 
 
 def false_discovery_rates(p: Sequence[float]) -> list[float]:
-    """For each of these probabilities the share of false alarms among it and all below (Benjamini and Hochberg, 1995).
+    """For each p, the expected share of false discoveries among it and all smaller ones (Benjamini and Hochberg, 1995).
 
     Written here because `bench history` needs nothing else of scipy.stats, whose import takes 1 s.
     """

@@ -51,7 +51,7 @@ def sparkline(values: Sequence[float | None], columns: int, rows: int = 1, apart
 
 
 def _scale(values: Sequence[float | None], apart: Collection[int]) -> tuple[float, float]:
-    """The least and the greatest value; of those apart only where there are no others."""
+    """The smallest and largest value, without spikes unless there are only spikes."""
     present = {place: value for place, value in enumerate(values) if value is not None}
     scale = [value for place, value in present.items() if place not in apart] or list(present.values())
     return min(scale), max(scale)
@@ -96,7 +96,7 @@ def chart(series: Series, changes: Sequence[ChangePoint]) -> list[str]:
 
 
 def _mark(changes: Sequence[ChangePoint], start: int, stop: int) -> str:
-    """What happened in runs [start, stop), the most lasting first."""
+    """The mark for runs [start, stop): a step before a drift before a spike."""
     for kind, (up, down) in MARKS.items():
         for change in changes:
             if change.kind == kind and change.index < stop and change.end >= start:
@@ -143,7 +143,7 @@ def render(history: History) -> tuple[list[str], list[list[Any]]]:
 
 
 def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
-    """What `history.values` gives as a table."""
+    """The rows of `history.values` as a table."""
     columns = ["config", *AXES.values(), "metric", "began", "run", "commit", "value", "low", "high", "n", "status"]
     shown = [
         [
@@ -158,7 +158,7 @@ def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 
 
 def _filled(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
-    """The columns that hold anything."""
+    """The columns that have a value in any row."""
     told = [i for i in range(len(columns)) if not rows or any(row[i] is not None for row in rows)]
     return [columns[i] for i in told], [[row[i] for i in told] for row in rows]
 
@@ -181,7 +181,7 @@ def _when(row: Row) -> str:
 
 
 def commits(row: Row) -> str | None:
-    """The commits among which the cause is, as git names them."""
+    """The range of commits that contains the cause, as git writes it."""
     good, bad = row["good_commit"], row["until_commit"]
     return f"{good[:DIGITS]}..{bad[:DIGITS]}" if good and bad and good != bad else None
 
@@ -199,7 +199,7 @@ def confidence(p: float) -> str:
 
 
 def sentences(history: History, unusual: Sequence[str]) -> Iterator[str]:
-    """What a table cannot say: what was judged and how, what was left out, what to do next."""
+    """Sentences below the table: what was judged and how, what was left out, what to do next."""
     varying, first = _varying(history), history.series[0].labels
     shared = {AXES.get(axis, axis): first[axis] for axis in ("config", *AXES) if axis not in varying}
     if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:

@@ -30,7 +30,7 @@ ENOUGH = 5  # shuffles beyond the observed value that end the search: p is no sm
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """Asks of a stretch of the series whether it is divided; each question is answered once."""
+    """Tests whether a stretch of the series is divided; each result is computed once."""
 
     x: "Floats"
     least: int  # values of a level
@@ -40,7 +40,7 @@ class _Test:
     known: dict[tuple[int, int], tuple[float, int, int]] = field(default_factory=dict)
 
     def __call__(self, start: int, stop: int) -> tuple[float, int, int]:
-        """What `_division` says of x[start:stop], its places counted from the beginning of x."""
+        """The result of `_division` for x[start:stop], with indices that count from the beginning of x."""
         if (start, stop) not in self.known:
             p, first, last = _division(self.x[start:stop], self)
             self.known[start, stop] = p, start + first, start + last
@@ -50,7 +50,7 @@ class _Test:
 def cuts_of(x: "Floats", *, significance: float, least: int, seed: int) -> dict[int, float]:
     """First values of new levels, in order, with p.
 
-    Shuffling destroys what makes a series wander whose values follow each other, so there the evidence is discounted.
+    Shuffling destroys autocorrelation, so the evidence of an autocorrelated series is discounted.
     """
     shuffles = min(MOST_SHUFFLES, max(LEAST_SHUFFLES, SHUFFLED_VALUES // len(x)))
     test = _Test(x, least, shuffles, seed)
@@ -60,7 +60,7 @@ def cuts_of(x: "Floats", *, significance: float, least: int, seed: int) -> dict[
 
 
 def _divide(test: _Test, significance: float) -> dict[int, float]:
-    """Divide while the parts are significantly different; a part is no surer than what it is a part of."""
+    """Divide while the parts differ significantly; the p of a part is never below that of the whole."""
     found: dict[int, float] = {}
     todo = [(0, len(test.x), 0.0)]
     while todo:
@@ -74,7 +74,7 @@ def _divide(test: _Test, significance: float) -> dict[int, float]:
 
 
 def _tidy(cuts: dict[int, float], test: _Test, significance: float) -> dict[int, float]:
-    """Put each boundary where its two neighbours' levels want it; drop those that are none between their neighbours."""
+    """Move each boundary to where it fits the levels on both sides best; drop those that are no longer significant."""
     cuts = _placed(test.x, cuts, test.least)
     while cuts:
         ends = [0, *cuts, len(test.x)]
@@ -87,7 +87,7 @@ def _tidy(cuts: dict[int, float], test: _Test, significance: float) -> dict[int,
 
 
 def _placed(x: "Floats", cuts: dict[int, float], least: int) -> dict[int, float]:
-    """Move each boundary to where the two levels beside it fit best, deviations counted up to CLIP sigmas."""
+    """Move each boundary to where the levels on both sides fit best, with deviations clipped at CLIP sigmas."""
     import numpy as np
 
     noise = noise_of(x)
@@ -101,7 +101,7 @@ def _placed(x: "Floats", cuts: dict[int, float], least: int) -> dict[int, float]
 
 
 def _division(x: "Floats", test: _Test) -> tuple[float, int, int]:
-    """The stretch that differs most from the rest, and the chance that a shuffle of the values has one as different.
+    """The stretch that differs most from the rest, and the probability that a shuffle shows an equal difference.
 
     Returns:
         p, and the stretch [first, last); it reaches to the end where there is one boundary only.

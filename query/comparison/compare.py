@@ -104,7 +104,7 @@ def compare(
 
 
 def exit_code(comparison: Comparison) -> Exit:
-    """1 if anything got worse, 3 if something is only gone, 4 if nothing could be judged."""
+    """1 if anything got worse; else 3 if the candidate lacks anything; 4 if nothing could be judged."""
     verdicts = Counter(row["verdict"] for row in comparison.rows)
     if any(verdicts[verdict] for verdict in WORSE):
         return Exit.FAILED
@@ -116,5 +116,5 @@ def exit_code(comparison: Comparison) -> Exit:
 
 
 def is_lost(row: Row) -> bool:
-    """Whether the base has what the candidate has not."""
+    """Whether the base has the case and the candidate lacks it."""
     return bool(row["verdict"] == "ONLY-THERE" and row["base_status"] == "ok")

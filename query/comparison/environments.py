@@ -1,4 +1,4 @@
-"""Environments: field by field what differs between the machines, software, code and settings of two sets of runs."""
+"""Environments: which machines, software, code and settings differ between two sets of runs, field by field."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 COLUMNS = ("kind", "field", "base_values", "candidate_values", "same")
 FACT_KINDS = ("machine", "software", "flags", "variables", "extra", "code", "call", "tags")
-NOBODY = "–"  # a run that does not say
+NOBODY = "–"  # a run that did not record the field
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentField:
-    """One field, and what the runs of each side say of it; None stands for a run that does not say."""
+    """One field and its values in the runs of each side; None stands for a run that did not record it."""
 
     kind: str  # one of KINDS
     field: str
@@ -37,7 +37,7 @@ class EnvironmentField:
 
 
 def facts(warehouse: "Warehouse", base_runs: Sequence[str], candidate_runs: Sequence[str]) -> list[EnvironmentField]:
-    """Everything any of these runs knows of its environment, from `environment_differences`.
+    """All recorded facts of the environments of these runs, from `environment_differences`.
 
     Args:
         warehouse: Where to look.

@@ -21,7 +21,7 @@ SENTENCES = 12  # geometric means that are said
 
 
 def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
-    """The rows that a person reads: what is the same only if asked for; of a case on one side, one row for all metrics."""
+    """The rows to show: SAME rows only if `same` is set, and one row for all metrics of a case that one side lacks."""
     rows: list[Row] = []
     single: dict[tuple[Any, str], Row] = {}
     for row in comparison.rows:
@@ -58,7 +58,7 @@ def _varying(comparison: Comparison) -> list[str]:
 
 
 def _common(comparison: Comparison) -> list[str]:
-    """What is said of every interval alike; why there is no verdict stays with its row."""
+    """The parts of the reason that all rows with an interval share."""
     texts = [
         row["reason"].split("; ")[row["verdict"] in ("SAME", "UNSURE") :]
         for row in comparison.rows
@@ -68,12 +68,12 @@ def _common(comparison: Comparison) -> list[str]:
 
 
 def _axis_text(value: Any) -> Any:
-    """A value of an axis; the object of further parameters without its JSON."""
+    """The value of an axis as text; further parameters without the marks of JSON."""
     return value.translate(JSON_MARKS) if isinstance(value, str) and value.startswith("{") else value
 
 
 def metric(row: Mapping[str, Any]) -> str | None:
-    """What was measured, with its phase where that is not steady."""
+    """The name of the metric, with its phase unless that is steady."""
     if row["metric"] is None:
         return None
     name: str = row["metric"] if row["phase"] in (None, "steady") else f"{row['metric']} ({row['phase']})"
@@ -101,7 +101,7 @@ def verdict(comparison: Comparison) -> str:
 
 
 def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[str]:
-    """What a table cannot say: what was compared, the means with their coverage, what was left out, what else differs."""
+    """Sentences below the table: what was compared, the means and their coverage, what was left out, what else differs."""
     counts = Counter(row["verdict"] for row in comparison.rows)
     texts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     hidden = " (SAME is shown with --all)" if counts["SAME"] and not everything else ""
@@ -119,7 +119,7 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
 
 
 def _shared(comparison: Comparison) -> Iterator[str]:
-    """What all rows have in common, which the table leaves out."""
+    """The axes that are equal in all rows, which the table therefore leaves out."""
     varying = _varying(comparison)
     shared = {AXES[axis]: row[axis] for row in comparison.rows[:1] for axis in AXES if axis not in varying}
     if texts := [f"{name} {_axis_text(value)}" for name, value in shared.items() if value is not None]:

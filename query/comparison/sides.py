@@ -1,4 +1,4 @@
-"""Sides of a comparison: what a person calls them, and the runs that stand behind it."""
+"""Sides of a comparison: their names and their runs."""
 
 import contextlib
 import hashlib
@@ -34,7 +34,7 @@ def ingest_folders(
     Args:
         store: Where to load it; created if missing.
         texts: Sides as given.
-        say: Receives a sentence for each path that is ingested, and for each name that is also a path.
+        notify: Called with a sentence for each path that is ingested, and for each name that is also a path.
         ingest_path: Ingests one path into the store.
 
     Raises:
@@ -61,8 +61,8 @@ def find_sides(
         warehouse: Where to look.
         base: The side to compare with.
         candidate: The side under judgement.
-        all_runs: Take every run a name means instead.
-        say: Told what was left out, and why.
+        all_runs: Take every run that a name means, not only the newest and its repeats.
+        notify: Called with a sentence for each run that was left out, with the reason.
 
     Raises:
         UnknownName: No run answers to a name.
@@ -112,7 +112,7 @@ def _repeats(warehouse: "Warehouse", run_id: str) -> list[str]:
 
 
 def _to_load(store: Store, texts: Iterable[str], notify: Notify) -> list[str]:
-    """The parts that only are paths; a path that is a name as well is taken for the name, and said."""
+    """The parts that are paths and not names; a part that is both is taken as a name, with a notice."""
     from ...warehouse.database import Warehouse
 
     if not store.may_hold():
@@ -130,7 +130,7 @@ def _to_load(store: Store, texts: Iterable[str], notify: Notify) -> list[str]:
 
 
 def _parts(warehouse: "Warehouse | None", text: str) -> list[str]:
-    """A side's names; what is a name or a path as a whole may hold a `+` of its own."""
+    """The names that a side joins with `+`; a name or path that exists as a whole may contain a `+`."""
     if _is_path(text) or (warehouse is not None and _is_name(warehouse, text)):
         return [text]
     return [part for part in text.split("+") if part] or [text]
@@ -158,7 +158,7 @@ def _labelled(text: str) -> tuple[str, str] | None:
 
 
 def _runs_of_path(warehouse: "Warehouse", text: str) -> list[str]:
-    """The runs that were loaded from what lies at a path, known by content; of several configs those loaded last."""
+    """The runs loaded from the files at a path, found by content; if several configs loaded them, those of the last."""
     label, path = (None, text) if os.path.exists(text) else _labelled(text) or (None, text)
     query = "SELECT sha256, end_byte, source_id FROM sources WHERE config = coalesce(?, config)"
     known = {(sha256, end): source for sha256, end, source in warehouse.rows(query, [label])}
@@ -177,11 +177,11 @@ def _runs_of_path(warehouse: "Warehouse", text: str) -> list[str]:
 
 
 def _sources(files: Iterable[str], known: Mapping[tuple[str, int], str]) -> list[str]:
-    """The known sources among files; a file that grew since is known by its beginning."""
+    """The ids of files that were imported; a file that has grown since is found by its beginning."""
     ends = sorted({end for _, end in known})
     found = []
     for file in files:
-        with contextlib.suppress(OSError):  # loading it has said so
+        with contextlib.suppress(OSError):  # loading it has already reported this
             matches = [known[prefix] for prefix in _prefixes(file, ends) if prefix in known]
             found += matches[-1:]
     return found

@@ -19,7 +19,7 @@ NAMED = 3  # cases left out that a sentence names
 
 
 def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
-    """Rows of FOR_PEOPLE as a table: axes nobody set are left out, the ratio is a text with its interval."""
+    """Rows of FOR_PEOPLE as a table without empty axes; each ratio is a text with its interval."""
     width = len(AXES)
     names = [axis.rpartition(" ")[2] for axis in AXES]
     keep = [i for i in range(width) if any(row[i] is not None for row in rows)]

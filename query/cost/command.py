@@ -1,4 +1,4 @@
-"""`bench cost-model`: what a scheduler step costs, for people, programs and the record."""
+"""`bench cost-model`: fit what a scheduler step costs; print it, or record it."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -99,7 +99,7 @@ def _render(models: Sequence[CostModel]) -> tuple[list[str], list[list[Any]]]:
 
 
 def format_estimate(estimate: FittedParameter | None, unit: str) -> str | None:
-    """An estimate with its doubt, to two digits of that: `7.37 ms (95 % 7.34–7.41)`."""
+    """An estimate with its interval, to two digits of the interval's width: `7.37 ms (95 % 7.34–7.41)`."""
     if estimate is None:
         return None
     half = (estimate.high - estimate.low) / 2
@@ -108,7 +108,7 @@ def format_estimate(estimate: FittedParameter | None, unit: str) -> str | None:
 
 
 def _accounts(warehouse: "Warehouse", models: Sequence[CostModel], limits: Mapping[str, float]) -> Iterator[str]:
-    """A sentence for each config: what became of its lines, and what the steps cannot tell."""
+    """A sentence for each config: how many lines were used, and which parameters could not be estimated."""
     query = """
         SELECT read, trimmed, rejected, filtered, kept
         FROM runtime_vs_tokens_counts(configs := [?], "trim" := ?, max_schedule_ms := ?, max_model_run_ms := ?)
@@ -123,7 +123,7 @@ def _accounts(warehouse: "Warehouse", models: Sequence[CostModel], limits: Mappi
 
 
 def _record(models: Sequence[CostModel], store: Store, limits: Mapping[str, float]) -> str:
-    """Keep every number of the models as a metric of a case that is named after the config; returns the run's id."""
+    """Record every number of the models as a metric of a case named after the config; returns the run's id."""
     parameters = {name: value for name, value in limits.items() if value < math.inf}
     with recorder.run("cost-model", suite=SUITE, store=store, source="cost-model") as run:
         for model in models:
@@ -139,7 +139,7 @@ def _record(models: Sequence[CostModel], store: Store, limits: Mapping[str, floa
 
 
 def _stored(column: str) -> tuple[str, str, float]:
-    """How a column is kept as a metric: its name, its unit, and the factor; durations are kept in ns."""
+    """The metric name, unit and factor by which a column is recorded; durations are recorded in ns."""
     for ending, factor in (("_ms", 1e6), ("_us", 1e3)):
         if column.endswith(ending):
             return column.removesuffix(ending), "ns", factor

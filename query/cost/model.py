@@ -1,7 +1,7 @@
 """The cost model of a scheduler step: how long the model runs, by tokens scheduled and requests in the batch.
 
-What the fit of `cost_fit` lets one say, and what it does not: a parameter that the steps cannot tell is None, and why is a
-sentence. The curve holds over the range of the steps even so.
+A parameter that the steps do not determine is None, and a sentence gives the reason. The curve is valid over the range of the
+steps all the same.
 """
 
 import dataclasses
@@ -65,7 +65,7 @@ class CostModel:
     """What the steps of one config cost.
 
     `status` is ok, memory-bound, compute-bound, straight, inseparable, undetermined, one-token-count or too-few-steps. With
-    any but ok some estimates are None, and `reason` says why; the last two have no curve either.
+    any status but ok some estimates are None, and `reason` says why; the last two statuses have no curve.
     """
 
     config: str
@@ -117,7 +117,7 @@ class CostModel:
             yield int(at), int(requests), *map(float, ms)  # type: ignore[misc]
 
     def row(self) -> dict[str, Any]:
-        """All of it but the residuals, flat, as the view `step_cost_models` names its columns."""
+        """All values but the residuals, under the column names of the view `step_cost_models`."""
         row: dict[str, Any] = {
             name: getattr(self, name) for name in ("config", "status", "reason", "steps", "outliers")
         }
@@ -241,7 +241,7 @@ def _r2(ms: "Floats", fitted: "Floats") -> float | None:
 
 
 def _identify(fitted: Fitted, tokens: "Floats", batch_size: "Floats") -> tuple[str, str | None, set[str]]:
-    """What the steps can tell: status, reason, and the stems of the estimates they determine."""
+    """Which estimates the steps determine: status, reason, and the stems of those estimates."""
     varies = batch_size.min() < batch_size.max()
     request = {"per_request"} if fitted.separable or (varies and fitted.kind != "straight") else set()
     if fitted.kind == "bent":
@@ -302,7 +302,7 @@ def _undetermined(fitted: Fitted) -> tuple[str, str | None, set[str]]:
 
 
 def _seen(steps: Any) -> bool:
-    """Whether there are such steps enough, in stretches enough."""
+    """Whether enough of these steps lie in enough stretches."""
     import numpy as np
 
     stretches = np.unique(np.flatnonzero(steps) * STRETCHES // len(steps))

@@ -1,4 +1,4 @@
-"""A Spark session of our own, quiet: what `bench sql --engine spark` asks."""
+"""A quiet Spark session of our own, for `bench sql --engine spark`."""
 
 import contextlib
 import logging
@@ -28,7 +28,7 @@ ONE_MACHINE = {"spark.sql.shuffle.partitions": "8", "spark.driver.host": "localh
 
 @contextlib.contextmanager
 def session(master: str, **settings: str) -> "Iterator[SparkSession]":
-    """A session that ends with the context. What Spark says beside its answers is shown only if it does not start.
+    """A session that ends with the context. Spark's log output is shown only if it does not start.
 
     Raises:
         MissingExtra: pyspark is not installed.
@@ -62,14 +62,14 @@ def session(master: str, **settings: str) -> "Iterator[SparkSession]":
 
 
 def _cause(stderr: str, error: str) -> str:
-    """Of what Spark wrote while it did not start, and of the error that came of it, the line that says why."""
+    """The line that says why Spark did not start, from its stderr or from the error."""
     lines = [line for line in stderr.splitlines() if re.search(r"Exception|rror:| ERROR ", line)]
     return re.split(r"Exception: | ERROR \w+: ", [*lines, *error.splitlines(), "nobody knows why"][0])[-1].strip(" .")
 
 
 @contextlib.contextmanager
 def _standard_error(file: IO[bytes]) -> Iterator[None]:
-    """Let what is started meanwhile write its standard error into a file."""
+    """Redirect the standard error of processes started within the context to a file."""
     kept = os.dup(2)
     os.dup2(file.fileno(), 2)
     try:
@@ -80,7 +80,7 @@ def _standard_error(file: IO[bytes]) -> Iterator[None]:
 
 
 def answer(spark: "SparkSession", store: Store, query: str, notify: Notify) -> Answer:
-    """Register what a query reads, and ask it; files of the log that are left out are said, and why.
+    """Register what a query reads and run it; report files of the log that are left out, with the reason.
 
     Raises:
         BenchError: The query is wrong, or fails.

@@ -1,4 +1,4 @@
-"""Tables and views on a Spark session: the event log as it lies, and all that derives from it."""
+"""Tables and views in a Spark session: the event log, and everything derived from it."""
 
 import os
 import re
@@ -80,7 +80,7 @@ def register(
 
 
 def ask(spark: "SparkSession", query: str) -> "DataFrame":
-    """Ask a session that has the store's tables what `bench sql` can be asked: DuckDB's SQL, macros and all.
+    """Run DuckDB's SQL, macros included, in a session that has the store's tables.
 
     Raises:
         BenchError: It is no SQL, or Spark has nothing for what it says.
@@ -105,12 +105,12 @@ def translator() -> "ModuleType":
 
 
 def _path(address: str) -> str:
-    """An address in which nothing stands for anything else."""
+    """An address with its glob characters escaped."""
     return re.sub(r"([\\{}\[\]*?,^])", r"\\\1", address)
 
 
 def _events(spark: "SparkSession", event: type[Event], paths: list[str]) -> "DataFrame":
-    """What a load makes of these files: a column an older file lacks is NULL, runs and environments are there once."""
+    """The rows that a load makes of these files: missing columns are NULL, runs and environments occur once."""
     from pyspark.sql import functions
 
     schema = _schema(event)

@@ -96,7 +96,7 @@ def _parse(query: str) -> exp.Expr:
 
 @functools.cache
 def _schema() -> dict[str, object]:
-    """Every table and view with its columns; types matter to nobody but events'."""
+    """Every table and view with its columns; only event tables need types."""
     events: dict[str, object] = {
         event.TABLE: {field.name: SQL_TYPES[field.type] for field in event.fields()} for event in TABLES.values()
     }
@@ -111,7 +111,7 @@ def _files() -> Iterable[sql.View]:
 
 
 def _name_columns(tree: exp.Query) -> None:
-    """Call a column that has no name by what it was written as: `max(n)`, not `_col_0`."""
+    """Name a column without an alias after its expression: `max(n)`, not `_col_0`."""
     for column in tree.selects:
         if not column.output_name and not column.is_star:
             name = column.sql(dialect=OurSQL)
@@ -119,7 +119,7 @@ def _name_columns(tree: exp.Query) -> None:
 
 
 def _without_touched(tree: exp.Expr) -> exp.Expr:
-    """Drop the conditions that a row be of a run which the load concerns."""
+    """Drop the conditions that restrict rows to the runs of a load."""
     for condition in list(tree.find_all(exp.In)):
         inner = condition.args.get("query")
         if inner and any(table.name == TOUCHED for table in inner.find_all(exp.Table)):
@@ -146,7 +146,7 @@ def _inlined(tree: exp.Expr) -> exp.Expr:
 
 
 def _body(macro: sql.View, given: Sequence[exp.Expr], number: int) -> exp.Expr:
-    """A macro's body with these arguments; its steps get names of their own, for some engines lift them all to the top."""
+    """A macro's body with these arguments; its CTEs get unique names, because some engines lift all CTEs to the top."""
     names = [argument.name for argument in macro.arguments or ()]
     values = {
         a.name: sqlglot.parse_one(a.default, dialect=OurSQL) for a in macro.arguments or () if a.default is not None
@@ -173,7 +173,7 @@ def _body(macro: sql.View, given: Sequence[exp.Expr], number: int) -> exp.Expr:
 
 
 def _spelt_out(tree: exp.Expr) -> exp.Expr:
-    """Say in full what other engines have no short form for, and `qualify` leaves."""
+    """Expand abbreviations that other engines lack and that `qualify` does not expand."""
     for step in tree.find_all(exp.CTE):
         step.set("materialized", None)
     for union in list(tree.find_all(exp.SetOperation)):
@@ -204,7 +204,7 @@ def _spelt_out(tree: exp.Expr) -> exp.Expr:
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
-    """A copy that may stand anywhere."""
+    """A copy in parentheses if it needs them as an operand."""
     return exp.Paren(this=node.copy()) if isinstance(node, exp.Binary | exp.Unary | exp.Predicate) else node.copy()
 
 

@@ -1,4 +1,4 @@
-"""Evidence: what stands behind a figure, each step as a statement and its answer.
+"""Evidence: where a figure comes from, each step as an SQL statement with its result.
 
 Every figure and table answers the statement beside it, which `bench sql` runs as it stands.
 """
@@ -26,7 +26,7 @@ TAIL = 10  # lines of stderr
 
 @dataclass(frozen=True, slots=True)
 class EvidenceStep:
-    """One step: sentences and rows, and the statement that they answer. Names in it are as they were recorded."""
+    """One step: an SQL statement, its rows, and sentences about them. Names are as they were recorded."""
 
     title: str
     sql: str | None = None
@@ -34,12 +34,12 @@ class EvidenceStep:
     columns: Sequence[TableColumn] = ()
     rows: Sequence[Sequence[Any]] = ()
     long: bool = False  # whether a reader wants only the first and last rows
-    figure: bool = False  # whether it is what was asked for: its statement belongs beside it
+    figure: bool = False  # whether it is the explained figure itself, whose statement is shown beside it
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCell:
-    """One case of some runs, one metric of it, and that of its phases which figures are taken from."""
+    """One case of some runs, one of its metrics, and the phase from which figures are taken."""
 
     run_ids: tuple[str, ...]
     case_id: str | None  # None: the run as a whole
@@ -50,17 +50,17 @@ class ExplainedCell:
 
     @property
     def case(self) -> str:
-        """What is true of the rows of the case, in every table."""
+        """The condition that selects the rows of the case, in any table."""
         return f"{among('run_id', self.run_ids)} AND {equals('case_id', self.case_id)}"
 
     @property
     def rows(self) -> str:
-        """What is true of the rows of the metric, of all phases, in its table and `timings`."""
+        """The condition that selects the rows of the metric in all phases, in its table and in `timings`."""
         return f"{self.case} AND {equals('metric', self.metric)}"
 
     @property
     def figures(self) -> str:
-        """What is true of the rows of the phase that figures are taken from, in views of `cells`."""
+        """The condition that selects the rows of the phase that figures are taken from, in views of `cells`."""
         return f"{equals('metric', self.metric)} AND {equals('phase', self.phase)} AND {equals('unit', self.unit)}"
 
     @property
@@ -70,7 +70,7 @@ class ExplainedCell:
 
     @property
     def kind(self) -> str:
-        """What a column of its values holds."""
+        """The kind of a column of its values."""
         return COLUMN_KIND.get(self.unit or "", "number")
 
     @property
@@ -81,7 +81,7 @@ class ExplainedCell:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceTable:
-    """A table that holds rows behind a figure: the columns that matter, and what is true of the rows."""
+    """A table that holds rows behind a figure: the columns to show, and the condition that selects the rows."""
 
     table: str
     columns: str
@@ -170,7 +170,7 @@ _STEP = f"batch_id, {_TOKENS} AS tokens, len(chunk_sizes) AS batch, schedule_ms,
 
 
 def _bin(warehouse: "Warehouse", cell: ExplainedCell) -> str:
-    """What is true of the scheduler steps of a bin of tokens: one number, two with a dash between, or all."""
+    """The condition that selects the scheduler steps of a bin of tokens: one number, a range, or all."""
     sql = f"SELECT min(parameters->>'tokens') FROM step_cells WHERE {equals('case_id', cell.case_id)}"
     ((tokens,),) = warehouse.rows(sql)
     least, _, most = tokens.partition("–")
@@ -192,7 +192,7 @@ def samples(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
 
 
 def disturbances(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
-    """What comes with slow samples, and what happened in those that stand out; nothing where nobody counted."""
+    """What correlates with slow samples, and what happened in outliers; nothing if no counters were recorded."""
     rows = f"{cell.rows} AND {equals('phase', cell.phase)} AND loops > 0"
     counted = answer(warehouse, "what comes with slow samples", one_line(_COUNTED).replace("ROWS", rows, 1))
     if not counted.rows:

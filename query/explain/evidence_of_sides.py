@@ -1,4 +1,4 @@
-"""Evidence for what sums up many cells: a comparison of two sides, a geometric mean."""
+"""Evidence for figures over many cells: a comparison of two sides, a geometric mean."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def comparison(
     warehouse: "Warehouse", cell: ExplainedCell, base: Sequence[str], candidate: Sequence[str]
 ) -> list[EvidenceStep]:
-    """How two sides compare in a cell, the value of every run, and the noise that was reckoned with."""
+    """How two sides compare in a cell, the value of every run, and the noise that was assumed."""
     sql = (
         "SELECT verdict, ratio, low, high, base_value, candidate_value, difference, reason FROM"
         f" comparisons({list_literal(base)}, {list_literal(candidate)})"
@@ -108,5 +108,5 @@ def geomean_cases(warehouse: "Warehouse", run_id: str, backend: str | None) -> E
 
 
 def _only(column: str, value: str | None) -> str:
-    """A further condition, where a value is asked for."""
+    """A condition to append if a value is given."""
     return "" if value is None else f" AND {equals(column, value)}"

@@ -49,7 +49,7 @@ class Explanation:
 def explain_case(
     warehouse: "Warehouse", name: str, *, run: str | None = None, backend: str | None = None, metric: str | None = None
 ) -> Explanation:
-    """What stands behind the figures of one case in one run.
+    """Explain the figures of one case in one run.
 
     Args:
         warehouse: Where to look.
@@ -85,7 +85,7 @@ def explain_comparison(
     backend: str | None = None,
     metric: str | None = None,
 ) -> Explanation:
-    """What stands behind the difference between two sides in one case, or behind their geometric means.
+    """Explain the difference between two sides in one case, or their geometric means.
 
     Args:
         warehouse: Where to look.
@@ -97,7 +97,7 @@ def explain_comparison(
     Raises:
         UnknownName: Neither side has such a case, backend or metric; the nearest is named.
         BenchError: Several cases answer to the name; they are listed with their ids.
-        NothingToShow: The sides have nothing in common that a geometric mean could be taken over.
+        NothingToShow: The sides share no case with a ratio, so there is no geometric mean.
     """
     base, candidate = (side.runs for side in sides)
     runs = list(dict.fromkeys([*base, *candidate]))
@@ -245,7 +245,7 @@ def _machine(warehouse: "Warehouse", run_id: str) -> EvidenceStep:
 
 
 def _again(warehouse: "Warehouse", cases: Mapping[str, Sequence[str | None]]) -> EvidenceStep:
-    """The commands that measure cases of runs anew, or load again what was imported, and what stands in the way."""
+    """The commands that measure cases of runs again, or load an import again, and what prevents it."""
     parts: list[str] = []
     for run_id, case_ids in cases.items():
         announced = [case_id for case_id in case_ids if case_id is not None]

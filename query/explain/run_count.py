@@ -28,7 +28,7 @@ Row = Mapping[str, Any]  # of `detectable_effects`, by column
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectionGoal:
-    """What is to be seen, and how sure: the arguments of `detectable_effects`."""
+    """Which effect is to be detected, and with what power: the arguments of `detectable_effects`."""
 
     effect: float = 0.03  # share: a factor of 1.03 either way
     runs: int = 3  # on each side
@@ -48,16 +48,16 @@ def effects(warehouse: "Warehouse", plan: DetectionGoal, where: Mapping[str, Seq
 
     Args:
         warehouse: Where to look.
-        plan: What is to be seen, and how sure.
-        where: column -> values to keep; an empty list keeps all, but of `metric` the latency, where
-            there is none what has a direction, else all.
+        plan: Which effect is to be detected, and with what power.
+        where: column -> values to keep; an empty list keeps all. Without `metric`: latency; without any latency, all
+            metrics with a direction; without those, all.
 
     Returns:
         Rows of `detectable_effects`, of steady samples and of values without a phase.
 
     Raises:
         UnknownName: A value that no case has; the nearest is named.
-        BenchError: Of none of these cases the noise is known; says what to run first. Its exit code is 4.
+        BenchError: The noise of none of these cases is known; the message says what to run. Its exit code is 4.
     """
     where = {column: values for column, values in (where or {}).items() if values}
     hosts = build_filter(warehouse, "runs", {"host": where.get("host", ())})
@@ -143,7 +143,7 @@ def percent(share: float | None) -> str | None:
 
 
 def span(seconds: float) -> str:
-    """A time to wait: 41 s, 12 min, 3 h 20 min."""
+    """A duration for people: 41 s, 12 min, 3 h 20 min."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / 60), 60)
@@ -155,13 +155,13 @@ def _runs(count: float) -> str:
 
 
 def _groups(found: Sequence[Row]) -> list[list[Row]]:
-    """The rows whose noise is known, those judged together side by side."""
+    """The rows whose noise is known, grouped by what is judged together."""
     known = [row for row in found if row["noise"] is not None]
     return [list(rows) for _, rows in itertools.groupby(known, key=lambda row: [row[column] for column in GROUP])]
 
 
 def _quantiles(rows: Sequence[Row], column: str) -> tuple[Any, Any]:
-    """What is enough for half of the rows, and for nine of ten; infinite where nothing is."""
+    """The value that is enough for half of the rows, and for nine of ten; infinite if none is."""
     values = sorted(math.inf if row[column] is None else row[column] for row in rows)
     return values[math.ceil(0.5 * len(values)) - 1], values[math.ceil(0.9 * len(values)) - 1]
 

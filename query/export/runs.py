@@ -1,4 +1,4 @@
-"""Runs as other tools know them: cases with a name each, their samples, and a count of all that a format has no place for."""
+"""Runs as other tools represent them: named cases, their samples, and a count of everything a format cannot hold."""
 
 import json
 import re
@@ -23,7 +23,7 @@ Key = tuple[str, str | None, str | None]  # metric, statistic, phase
 
 
 class Left:
-    """What a format has no place for: counted, with the names it goes by."""
+    """Counts what a format cannot hold, with names of examples."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -36,7 +36,7 @@ class Left:
             self._names.setdefault(what, {})[name] = None
 
     def sentences(self) -> list[str]:
-        """What there is to say, one a kind."""
+        """A sentence for each kind of data that was left out."""
         return [f"{count:,} {what}{self._named(what)}" for what, count in self._counts.items() if count]
 
     def _named(self, what: str) -> str:
@@ -62,7 +62,7 @@ class ExportedSeries:
 
 @dataclass(slots=True)
 class ExportedCase:
-    """One case of a run, and all that was measured of it; what a format makes use of it takes."""
+    """One case of a run and all its series; a format takes out the series that it exports."""
 
     name: str
     axes: dict[str, Any]  # those that are set
@@ -71,7 +71,7 @@ class ExportedCase:
     failed: bool | None
     reason: str | None
     exit_code: int | None
-    series: dict[Key, ExportedSeries] = field(default_factory=dict)  # those not taken yet
+    series: dict[Key, ExportedSeries] = field(default_factory=dict)  # those that no format has taken out yet
     label: str = ""  # what tools that know a benchmark by its name alone are to call it
 
     def samples(self, metric: str) -> ExportedSeries | None:
@@ -158,7 +158,7 @@ def _name(cases: Sequence[ExportedCase], places: Collection[str]) -> None:
 
 
 def label(case: ExportedCase, places: Collection[str], shared: Collection[str]) -> str:
-    """A case's name, with those axes in brackets that neither its words tell already nor the format keeps elsewhere.
+    """A case's name, with axes in brackets that are neither part of the name nor stored elsewhere by the format.
 
     It depends on the case alone, so that it is the same in every run: resnet50[backend=inductor,batch_size=8].
     """
@@ -173,7 +173,7 @@ def text_of(value: Any) -> str:
 
 
 def passed(cases: Sequence[ExportedCase], left: Left) -> list[ExportedCase]:
-    """The cases that neither failed nor were skipped, for a format that has no place for those."""
+    """The cases that neither failed nor were skipped, for a format that cannot hold those."""
     for case in cases:
         if case.failed or case.status == "skipped":
             left.add("failed cases" if case.failed else "skipped cases")
@@ -181,12 +181,12 @@ def passed(cases: Sequence[ExportedCase], left: Left) -> list[ExportedCase]:
 
 
 def count_rest(case: ExportedCase, left: Left) -> None:
-    """Count what of a case nothing was made of."""
+    """Count the series of a case that were not exported."""
     for key, series in case.series.items():
         left.add(OTHER_METRICS, len(series.values), name=name_of(key))
 
 
 def name_of(key: Key) -> str:
-    """A metric with its statistic and phase, which goes without saying if it is steady."""
+    """A metric with its statistic, and its phase unless that is steady."""
     metric, statistic, phase = key
     return " ".join(filter(None, (metric, statistic, None if phase == "steady" else phase)))

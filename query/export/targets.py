@@ -1,4 +1,4 @@
-"""What other tools read: one function a format, from runs to the document its tool would have written."""
+"""Export formats: one function each, from runs to the document that the other tool would have written."""
 
 import json
 import math
@@ -87,7 +87,7 @@ def _stats(series: ExportedSeries) -> dict[str, Any]:
 
 
 def _assumed(given: dict[str, float]) -> dict[str, Any]:
-    """What its comparison reads beside the aggregates, where they are all that is known."""
+    """Values that the tool's comparison requires, for a case of which only aggregates are known."""
     q1, q3 = given.get("q1", given["min"]), given.get("q3", given["max"])
     return {
         "rounds": 1, "iterations": 1, "iqr": q3 - q1, "outliers": "0;0", "stddev_outliers": 0, "iqr_outliers": 0,

@@ -139,7 +139,7 @@ def regressions(
 
 
 def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[str, list[str]]]:
-    """The run that each command confirms, and the command; what cannot be measured again is said."""
+    """The run that each command confirms, and the command; a notice names what cannot be measured again."""
     suspects: dict[str, set[str]] = {}
     for row in rows:
         if row["case_id"] is not None:
@@ -185,7 +185,7 @@ def _since(row: Row) -> str | None:
 
 
 def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]) -> Iterator[str]:
-    """What a table cannot say: how much was judged, why some was not, what else may be behind it, and what to do next."""
+    """Sentences below the table: how much was judged, why some was not, other possible causes, and what to do next."""
     tested = [row for row in rows if row["p"] is not None]
     counts = Counter(row["verdict"] for row in rows)
     listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])

@@ -103,13 +103,13 @@ def choose(rows: Sequence[Row], where: Mapping[str, Sequence[str]]) -> list[Row]
 
 
 def is_worse(row: Row) -> bool:
-    """Whether the values moved the bad way, by however little."""
+    """Whether the value got worse by any amount."""
     change = row["change"]
     return change is None or (change > 0) == (row["better"] == "lower")
 
 
 def doubtful(rows: Iterable[Row]) -> list[Row]:
-    """What another run could turn into a regression, or clear: it looks worse, and one run alone shows it."""
+    """Findings that one run alone shows: another run could confirm or refute them."""
     return [
         row
         for row in rows
@@ -119,7 +119,7 @@ def doubtful(rows: Iterable[Row]) -> list[Row]:
 
 
 def exit_code(rows: Iterable[Row]) -> Exit:
-    """What a CI job should make of it."""
+    """The exit code for a CI job."""
     rows = list(rows)
     verdicts = {row["verdict"] for row in rows}
     if verdicts & set(FAILING):
@@ -130,7 +130,7 @@ def exit_code(rows: Iterable[Row]) -> Exit:
 
 
 def environment_changes(warehouse: "Warehouse", runs: Sequence[str]) -> list[EnvironmentField]:
-    """What differs of machine, software and settings between judged runs and the run before them."""
+    """Differences in machine, software and settings between the judged runs and the run before them."""
     before = warehouse.rows(
         "SELECT arg_max(run_id, place) FROM _regression_runs(?::VARCHAR[], 1, 1) WHERE NOT is_judged GROUP BY config",
         [list(runs)],

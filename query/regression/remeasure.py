@@ -1,4 +1,4 @@
-"""Measuring again: the command that does it, why this machine cannot do it now, and doing it."""
+"""Measuring again: build the command, check whether this machine can repeat the run, and run it."""
 
 import json
 import shlex
@@ -71,7 +71,7 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
 
 
 def commands_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -> list[list[str]] | str:
-    """The same as several commands, so that no combination of sizes is measured that none of the cases has."""
+    """Like `command_for`, but several commands, so that only combinations of sizes that cases have are measured."""
     groups = warehouse.rows(
         f"""
         SELECT list(DISTINCT case_id ORDER BY case_id) FROM cases
@@ -90,7 +90,7 @@ def commands_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -
 
 
 def _option(name: str, values: Sequence[Any]) -> list[str]:
-    """An option and its distinct values, such that none is taken for an option or for two values."""
+    """An option and its distinct values, quoted so that none is read as an option or as two values."""
     texts = sorted({str(value).replace(",", "\\,") for value in values if value is not None})
     if any(text.startswith("-") for text in texts):
         return [f"{name}={text}" for text in texts]
@@ -111,7 +111,7 @@ def _settings(words: Sequence[str], settings: str | None) -> list[str]:
 
 
 def obstacle(warehouse: "Warehouse", run_id: str) -> str | None:
-    """Why a run cannot be repeated here and now, in a sentence; None if it can: same machine, software and code."""
+    """Why a run cannot be repeated on this machine, in a sentence; None if machine, software and code are the same."""
     ((host, machine, commit, dirty),) = warehouse.rows(
         "SELECT host, environment_id, git_commit, git_dirty FROM runs WHERE run_id = ? ORDER BY ALL LIMIT 1", [run_id]
     )

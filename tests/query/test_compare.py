@@ -243,7 +243,7 @@ def test_rows_are_chosen_by_any_column() -> None:
     assert {row["name"] for row in compare(warehouse, A, B, where={"verdict": ["SLOWER"]}).rows} == {"slow", "slower"}
     with pytest.raises(UnknownName, match="Nearest: 'verdict'"):
         compare(warehouse, A, B, where={"verdikt": ["SLOWER"]})
-    with pytest.raises(UnknownName, match="no name"):
+    with pytest.raises(UnknownName, match="no model"):
         compare(warehouse, A, B, where={"name": [HOSTILE]})
 
 

@@ -44,7 +44,7 @@ def server(object_server: ObjectServer, tmp_path: Path, monkeypatch: pytest.Monk
         object_store.RETRY, "backoff", {**object_store.RETRY["backoff"], "init_backoff": timedelta(milliseconds=5)}
     )
     monkeypatch.setattr(mirror, "_away", {})
-    monkeypatch.setattr(mirror, "_said", set())
+    monkeypatch.setattr(mirror, "_notified", set())
     yield object_server
     object_server.fault = None
 

@@ -1,4 +1,4 @@
-"""The history of single cases: their numbers in every run, with intervals and the change points that were found."""
+"""The history of single cases: their values in every run, with intervals and change points."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ def draw(
     title: str | None,
     size: tuple[float, float] | None,
 ) -> Figure:
-    """What `history` draws of models.
+    """Draw the history of single models, for `history --models`.
 
     Args:
         warehouse: Where the runs are.
@@ -121,7 +121,7 @@ def draw(
 
 
 def _runs(warehouse: "Warehouse", rows: Sequence[Row]) -> list[Row]:
-    """The runs of the same configs that measured anything between the first and the last drawn, those without the case too."""
+    """All runs of the same configs between the first and the last one drawn, including runs without the case."""
     of_configs = f"list_contains({list_literal(sorted({row['config'] for row in rows}))}, config)"
     query = f"SELECT run_id, config, began_at, git_commit FROM run_summaries WHERE {of_configs} AND samples > 0"
     drawn = {row["run_id"] for row in rows}

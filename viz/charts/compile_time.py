@@ -102,7 +102,7 @@ def draw(
 
 
 def _cases(condition: str) -> str:
-    """Cases of a backend that compiled any case of the run; a case that failed has its status."""
+    """The cases of backends that compiled any case of the run; a failed case has its status."""
     compiled = "count(compile_ns) OVER (PARTITION BY run_id, backend) > 0"
     return select("*", "case_summaries", "status <> 'skipped'", condition, qualify=compiled)
 

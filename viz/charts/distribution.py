@@ -116,7 +116,7 @@ def draw(
 
 
 def _sql(cells: str, metric: str, work: str) -> str:
-    """Samples by size with their place; of more than MOST evenly spread ones, the smallest and the largest among them."""
+    """SQL of the samples in order with their rank; of more than MOST, an even selection with the smallest and largest."""
     return f"""WITH cell AS (
   {cells} AND coalesce(work_hash, '') = coalesce({work}, '')
 ),
@@ -139,7 +139,7 @@ ORDER BY side, backend, case_id, place"""
 
 
 def _describe(row: Row) -> str:
-    """The median with its doubt."""
+    """The median with its interval."""
     middle = amount(row["median"], row["unit"])
     if row["median_low"] is None:
         return f"{middle} (n={row['n']})"

@@ -165,7 +165,7 @@ def _line(rows: Sequence[Row], panel: int, series: str, column: str, axis: RunAx
 
 
 def _counts(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """By backend, in how many runs; of a run each suite (mode, dtype, device) is judged by itself, or is a gap."""
+    """The number of runs by backend; each suite (mode, dtype, device) of a run counts, either as judged or as a gap."""
     return [
         {
             "backend": backend,

@@ -119,7 +119,7 @@ def draw(
 
 
 def _file(rows: Sequence[Row], program: str | None) -> list[str]:
-    """The file, where there is one and it is not the program."""
+    """The file, if there is only one and it is not the program itself."""
     files = {PurePath(row["file"]).name for row in rows}
     return sorted(files - {PurePath(program or "").name}) if len(files) == 1 else []
 
@@ -150,7 +150,7 @@ def _labels(rows: Sequence[Row]) -> list[str]:
 
 
 def _stack(row: Row, label: str, base: int, unit: DisplayUnit) -> Stack:
-    """What was there before, what stayed of what the line took, and what it gave back."""
+    """Memory before the line, memory that the line kept, and memory that it gave back."""
     start, peak, end = (row[f"{when}_bytes"] - base for when in ("start", "peak", "end"))
     kept = max(0, end - start)
     grown, transient = row["growth_bytes"], row["transient_bytes"]

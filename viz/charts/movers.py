@@ -140,7 +140,7 @@ def _bar(row: Row, case: str, by: str) -> Bar:
 
 
 def _interval(row: Row) -> tuple[float | None, float | None]:
-    """The interval of the ratio as one of the difference, the base's value held."""
+    """The interval of the ratio as an interval of the difference, with the base's value fixed."""
     base, low, high = row["base_value"], row["low"], row["high"]
     if base is None or low is None or not low > 0:
         return None, None
@@ -150,7 +150,7 @@ def _interval(row: Row) -> tuple[float | None, float | None]:
 
 
 def _note(row: Row) -> str:
-    """What stands instead of a bar: how a side failed, or that it lacks the case."""
+    """The note in place of a bar: how a side failed, or that it lacks the case."""
     if row["verdict"] == "ONLY-THERE":
         return "gone" if row["candidate_status"] in (None, "ok") else f"now {row['candidate_status']}"
     if row["verdict"] == "ONLY-HERE":

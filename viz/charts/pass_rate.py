@@ -128,7 +128,7 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
 
 
 def _counts(warehouse: "Warehouse", cases: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """By backend, what there is of its cases, drawn or not."""
+    """Counts of cases by backend, drawn or not."""
     what = "coalesce(backend, ''), count(*), count(*) FILTER (passing), count(DISTINCT (config, case_id))"
     query = f"{cases}\nSELECT {what} FROM recent GROUP BY 1 ORDER BY 1"
     return [
@@ -141,7 +141,7 @@ def _counts(warehouse: "Warehouse", cases: str, rows: Sequence[Row]) -> list[dic
 
 
 def _state(row: Row) -> State:
-    """What is drawn of a result."""
+    """The state that is drawn for a result."""
     if row["passing"]:
         return PASSES
     reason = str(row["reason"]).removeprefix("baseline ")

@@ -212,7 +212,7 @@ def _lines(
 
 
 def _near_zero(values: Sequence[float]) -> bool:
-    """Whether an axis of these begins at 0: where that costs little room."""
+    """Whether the axis of these values begins at 0, which it does if that costs little room."""
     return bool(values) and 0 <= min(values) <= NEAR_ZERO * max(values)
 
 

@@ -109,7 +109,7 @@ _WHOLE = """,
 
 
 def _points(steps: StepFilter, more: str = "") -> str:
-    """One row per step as `reduce` wants them, as narrow as can be; config is its place.
+    """One narrow row per step for `downsample`; config is given by its index.
 
     No condition here: DuckDB would add the tokens up once more to check it.
     """
@@ -119,7 +119,7 @@ def _points(steps: StepFilter, more: str = "") -> str:
 
 
 def _looked_up(steps: StepFilter, reduction: str) -> str:
-    """The rows that a reduction of the narrow points keeps, with all that is told of them."""
+    """The rows that the downsampling keeps, with all columns for tooltips."""
     return f"""SELECT whole.*, kept.n, kept.halvings
 FROM (
 {_points(steps, _WHOLE)}
@@ -157,8 +157,8 @@ def _rows(
 ) -> list[Row]:
     """The rows to draw, in drawing order.
 
-    The points to reduce are put into a temporary table first: 3 times faster at 10M than within one statement. What else is
-    told of a step is looked up for the rows that are kept: half the memory of carrying it along for all.
+    The points to downsample are put into a temporary table first, which is 3 times faster at 10M than one statement. Further
+    columns are looked up for the kept rows only, which takes half the memory.
     """
     if grid is None:
         return read_rows(warehouse, _sql(steps, grid, models))
@@ -170,7 +170,7 @@ def _rows(
 
 
 def _drawn(rows: Sequence[Row], total: int, grid: tuple[int, int] | None) -> str:
-    """How many of the steps are drawn."""
+    """The sentence on how many steps are drawn."""
     if grid is None:
         return f"{'the only step' if total == 1 else f'all {total:,} steps'} drawn"
     halved = 2 ** rows[0]["halvings"]
@@ -178,7 +178,7 @@ def _drawn(rows: Sequence[Row], total: int, grid: tuple[int, int] | None) -> str
 
 
 def _fits(models: cost_curves.Models) -> list[str]:
-    """What the subtitle says of the models: of a few all, of many how to read them."""
+    """The subtitle's text on the models: all of a few, or how to read many."""
     if not models:
         return []
     ring = ["ring: compute-bound from here on"] if any(model.knee_tokens for model in models.values()) else []

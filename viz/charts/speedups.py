@@ -102,7 +102,7 @@ def _chosen(bottom: int | None, top: int | None, all_cases: bool) -> Chosen:
 
 
 def _counts(warehouse: "Warehouse", condition: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """By backend, what became of its cases."""
+    """Counts of cases by backend and result."""
     counted_rows = (
         "count(*), count(*) FILTER (NOT passing AND status <> 'skipped'), count(*) FILTER (status = 'skipped')"
     )
@@ -139,7 +139,7 @@ def _bars(rows: Sequence[Row]) -> list[Bar]:
 
 
 def _note(row: Row) -> str:
-    """How the case ended, where it did not end well."""
+    """How the case ended, if it failed."""
     if row["status"] != "ok":
         return str(row["status"])
     return "" if row["passing"] or row["accuracy"] is None else str(row["accuracy"])

@@ -108,7 +108,7 @@ ORDER BY config, tokens"""
 
 
 def _roofs(config: str, model: CostModel, rows: Sequence[Row]) -> Iterator[FittedCurve]:
-    """The fitted curve, and what bounds it: as fast as weights are read, as fast as tokens are computed."""
+    """The fitted curve and its two bounds: the time to read the weights, and the time to compute the tokens."""
     tokens = [row["tokens"] for row in rows if row["config"] == config]
     few, many = min(tokens), max(tokens)
     line = tuple((at, at / ms * 1000) for at, _, ms, _, _ in model.line() if few <= at <= many and ms > 0)
@@ -125,7 +125,7 @@ def _roofs(config: str, model: CostModel, rows: Sequence[Row]) -> Iterator[Fitte
 
 
 def _describe_roofs(models: cost_curves.Models, rows: Sequence[Row]) -> list[str]:
-    """How much of what computing allows is achieved, and from where on it could be."""
+    """Sentences on the share of the compute bound that is achieved, and the tokens from which it can be reached."""
     sentences = []
     for config, model in models.items():
         own = [row for row in rows if row["config"] == config]

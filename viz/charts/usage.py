@@ -156,7 +156,7 @@ WHERE base.{axis} = {text_literal(relative_to)} AND side.{axis} IS DISTINCT FROM
 
 
 def _axis_of(warehouse: "Warehouse", name: str) -> str:
-    """On which axis a series to divide by is found."""
+    """The axis that has the series to divide by."""
     known: list[str] = []
     for axis in RELATIVE:
         values = [str(value) for (value,) in warehouse.rows(f"SELECT DISTINCT {axis} FROM series ORDER BY 1")]
@@ -167,7 +167,7 @@ def _axis_of(warehouse: "Warehouse", name: str) -> str:
 
 
 def _failed(warehouse: "Warehouse", measured: str, where: str) -> dict[str, int]:
-    """By status, how many of these cases failed and never left such a value."""
+    """Counts by status of failed cases that have no such value."""
     query = (
         f"SELECT status, count(DISTINCT (config, case_id)) FROM case_outcomes WHERE {where}"
         " AND kind = 'performance' AND status NOT IN ('ok', 'skipped', 'unknown')"
@@ -178,7 +178,7 @@ def _failed(warehouse: "Warehouse", measured: str, where: str) -> dict[str, int]
 
 
 def _nothing(warehouse: "Warehouse", wanted: Sequence[str], where: str, x: str) -> NothingToShow:
-    """Why nothing is there to draw."""
+    """The error that says why there is nothing to draw."""
     measured = " OR ".join(f"({METRICS[metric][0]})" for metric in wanted)
     ((here,),) = warehouse.rows(f"SELECT count(*) FROM series WHERE ({measured}) AND {where}")
     other = next(axis for axis in AXES if axis != x)
@@ -208,7 +208,7 @@ def _point(row: Row, series: str, column: str) -> Point:
 
 
 def _title(metric: str, rows: Sequence[Row], relative_to: str | None) -> str:
-    """As the scripts that these files come from say it: `Time usage for inference A vs. B`."""
+    """The title in the words of the scripts that write these files: `Time usage for inference A vs. B`."""
     models = list(dict.fromkeys(str(row["name"]) for row in rows))
     modes = {row["mode"] for row in rows}
     mode = f" for {next(iter(modes))}" if len(modes) == 1 and None not in modes else ""

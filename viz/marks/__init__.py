@@ -1,1 +1,1 @@
-"""What charts are drawn with: points, lines, bars, panels, legends."""
+"""Marks of charts: points, lines, bars, panels, legends."""

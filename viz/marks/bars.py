@@ -88,12 +88,12 @@ class Bars:
 
     @cached_property
     def base(self) -> float:
-        """Where bars begin."""
+        """The value at which bars begin."""
         return 1.0 if self.ratio else 0.0
 
     @cached_property
     def domain(self) -> tuple[float, float]:
-        """Ends of the axis: all bars, and as much of their intervals as leaves the bars to be seen."""
+        """Ends of the axis: all bars, and as much of their intervals as keeps the bars visible."""
         values = [v for bar in self.bars if (v := self._shown(bar.value)) is not None]
         ends = [v for bar in self.bars for v in map(self._shown, (bar.low, bar.high)) if v is not None]
         low, high = extent([*values, self.base], ends, zero=not self.ratio, log=self.ratio)
@@ -105,12 +105,12 @@ class Bars:
         return low, high
 
     def _rightwards(self, low: float, high: float) -> bool:
-        """Whether there is more room at the right of the base, where notes then stand."""
+        """Whether there is more room to the right of the base, where notes are then placed."""
         return high * low >= 1 if self.ratio else high + low >= 0
 
     @property
     def cut(self) -> int:
-        """How many intervals reach past the axis."""
+        """The number of intervals that extend beyond the axis."""
         low, high = self.domain
         return sum((self._shown(b.low) or low) < low or (self._shown(b.high) or high) > high for b in self.bars)
 
@@ -120,7 +120,7 @@ class Bars:
 
     @property
     def names(self) -> list[tuple[str, str]]:
-        """Every series, and how it is called in the data."""
+        """Every series, with its name in the data."""
         return [(printable(name), label) for name, label in self.legend.labels.items()]
 
     drawn_fields = ("row", "series", "value", "low", "high", "sure", "note", "at")
@@ -275,7 +275,7 @@ class Bars:
         return "".join(cells)
 
     def _ruler(self, across: int) -> str:
-        """The axis's numbers, as many as have room."""
+        """The numbers of the axis, as many as there is room for."""
         low, high = self.domain
         ticks = [1.0, *log_ticks(low, high)] if self.ratio else [0.0, high / 2, high]
         cells, taken = [" "] * (across + 8), -1

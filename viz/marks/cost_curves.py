@@ -26,7 +26,7 @@ def models(warehouse: "Warehouse", steps: "StepFilter") -> dict[str, CostModel]:
 
 
 def brief(model: CostModel) -> str:
-    """The model in one line, each number with half of its 95 % interval; else why there is none."""
+    """The model in one line, each number with the half-width of its 95 % interval; or why there is no model."""
     if model.curve is None:
         return f"no fit: {model.reason}"
     floor, token, knee = (

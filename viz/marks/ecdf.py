@@ -30,7 +30,7 @@ class EcdfPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What the samples of one series come to."""
+    """The median of the samples of one series, with its interval."""
 
     series: str
     median: float
@@ -71,18 +71,18 @@ class Ecdf:
 
     @property
     def names(self) -> list[tuple[str, str]]:
-        """Every series, and how it is called in the data."""
+        """Every series, with its name in the data."""
         return [(printable(name), label) for name, label in self.legend.labels.items()]
 
     @cached_property
     def log(self) -> bool:
-        """Whether the values span so much that a linear axis would show one of them only."""
+        """Whether the values span so much that the axis must be logarithmic."""
         values = [sample.value for sample in self.samples]
         return min(values) > 0 and max(values) / min(values) > _WIDE
 
     @cached_property
     def _strips(self) -> dict[str, float]:
-        """Where the samples of each series stand, below the shares."""
+        """The strips of samples of each series, below the shares."""
         return {summary.series: -self._strip * (place + 0.7) for place, summary in enumerate(self.summaries)}
 
     @property

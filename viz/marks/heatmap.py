@@ -19,7 +19,7 @@ _INK = "#1f2328"  # on tints, which are the same on any page
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a cell can be."""
+    """A state that a cell can have."""
 
     letter: str
     meaning: str
@@ -60,7 +60,7 @@ class HeatMap:
 
     @cached_property
     def states(self) -> list[State]:
-        """Those that occur."""
+        """The states that occur."""
         return sorted({cell.state for cell in self.cells}, key=lambda state: state.meaning)
 
     @cached_property

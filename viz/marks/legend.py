@@ -1,4 +1,4 @@
-"""Where a legend stands so that it hides no point, and the labels that fit there."""
+"""The place of a legend, where it hides no point, and the labels that fit there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,12 +91,12 @@ class Legend:
 
     @property
     def beside(self) -> list[str]:
-        """What it writes beside the plot."""
+        """The labels that it writes beside the plot."""
         return list(self.labels.values()) if self.orient == "right" and len(self.labels) > 1 else []
 
     @property
     def left_out(self) -> list[str]:
-        """What it has no room for."""
+        """The entries that do not fit."""
         missing = len(self.labels) - self.limit + 1 if self.limit else 0
         return [f"{counted(missing, 'name')} of the legend"] if missing else []
 

@@ -249,7 +249,7 @@ class Lines:
         return low / panel.unit.size, high / panel.unit.size
 
     def _beyond(self, place: int) -> bool:
-        """Whether an interval or a curve goes on where the y axis of its panel ends."""
+        """Whether an interval or a curve extends beyond the y axis of its panel."""
         (low, high), size = self._y_domain(place), self.panels[place].unit.size
         return any(not low <= end / size <= high for end in self._ends(place))
 
@@ -268,7 +268,7 @@ class Lines:
         }
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
-        """Every panel below the other, then the legend."""
+        """The panels one below the other, then the legend."""
         if self.sparklines:
             return self._sparklines(columns, colour)
         several = len(self.panels) > 1
@@ -301,7 +301,7 @@ class Lines:
         return [*lines, *terminal.legend(drawn, columns, colour)]
 
     def _sparklines(self, columns: int, colour: bool) -> list[str]:
-        """A row for each line: its name, its course with gaps, its last value and the range of all."""
+        """A row for each line: its name, a sparkline with gaps, its last value and the range of all values."""
         names = list(self.legend.labels)
         room = min(32, max(map(width, self.legend.labels.values())))
         lines = []

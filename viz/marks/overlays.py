@@ -1,4 +1,4 @@
-"""What is drawn over lines as data of its own: levels between change points, and what a model says."""
+"""Overlays with data of their own: levels between change points, and curves of a model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedCurve:
-    """A line that no points of data lie on: what a model says."""
+    """A curve of a model."""
 
     series: str
     points: tuple[tuple[float, float], ...]  # x and y

@@ -21,7 +21,7 @@ _LARGER = 1.45  # on a page
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Where panels go."""
+    """The places of the panels."""
 
     columns: int
     rows: int

@@ -1,4 +1,4 @@
-"""An axis of runs: each has a place, in the order of time, and a name that tells it from the others."""
+"""An axis of runs: each has a place in the order of time, and a unique name."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def began(row: Row) -> str:
 
 
 def days_of(runs: int, rows: Iterable[Row]) -> str:
-    """How many runs there are, and of which days: `3 runs, from 2026-11-20 to 2026-11-22`."""
+    """The number of runs and their days: `3 runs, from 2026-11-20 to 2026-11-22`."""
     days = sorted(row["began_at"][:10] for row in rows if row["began_at"]) or ["an unknown day"]
     span = f"of {days[0]}" if days[0] == days[-1] else f"from {days[0]} to {days[-1]}"
     return f"{counted(runs, 'run')}, {span}"

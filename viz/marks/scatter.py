@@ -21,7 +21,7 @@ X_TITLE, Y_TITLE = "scheduled tokens per step", "model run [ms]"
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """The form: a point for each step, and the models over them."""
+    """The form: a point for each step, and the curves of the models."""
 
     rows: Sequence[Row]
     notes: dict[str, str]  # by config, what the legend in characters says of it
@@ -52,12 +52,12 @@ class Steps:
 
     @property
     def drawn_fields(self) -> tuple[str, ...]:
-        """Those that a still image needs."""
+        """The columns that a still image needs."""
         return ("c0", "c1", "c2", "c4") if self.color_by == "batch" else ("c0", "c1", "c2")
 
     @cached_property
     def fields(self) -> dict[str, list[Any]]:
-        """Columns under names that no spec can misread; c0 to c4 are drawn, all are told in tooltips."""
+        """Columns under names without special characters; c0 to c4 are drawn, all appear in tooltips."""
         return {
             "c0": [self.legend.labels[row["config"]] for row in self.rows],
             "c1": [row["x"] for row in self.rows],
@@ -162,7 +162,7 @@ def token_ticks(end: float, budget: int | None) -> list[int]:
 
 
 def _batch_ticks(sizes: list[int], wide: bool) -> list[int]:
-    """Sizes that occur, as many as a colour bar has room for."""
+    """Batch sizes that occur, as many as fit beside a colour bar."""
     if len(sizes) <= 6:
         return sizes
     if wide:
@@ -171,12 +171,12 @@ def _batch_ticks(sizes: list[int], wide: bool) -> list[int]:
 
 
 def _area(rows: int) -> float:
-    """Area of a marker in square points: single ones are seen, many do not run into each other."""
+    """Area of a marker in square points: large enough to see single points, small enough for many."""
     return 36 if rows <= 60 else 20 if rows <= 1_000 else 11 if rows <= 5_000 else 7
 
 
 def _origin(row: Row) -> str:
-    """The condition that finds the step again, less its line; empty where an id could do harm in a shell."""
+    """The condition that finds the step, without its line; empty if an id contains characters that a shell interprets."""
     column = "run_id" if row["source_id"] is None else "source_id"
     if not re.fullmatch(r"[\w.-]+", str(row[column]), re.ASCII) or row["line"] is None:
         return ""
@@ -184,7 +184,7 @@ def _origin(row: Row) -> str:
 
 
 def _interactive(points: dict[str, Any], *, fit: bool) -> dict[str, Any]:
-    """Points whose tooltips tell each step's file, line and how to look it up."""
+    """Points with tooltips: file and line of each step, and the command that looks it up."""
     tips: list[Tip] = [
         ("c3", "config", None),
         ("c1", "tokens", ",d"),

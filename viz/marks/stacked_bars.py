@@ -1,4 +1,4 @@
-"""Stacked bars, one below the other: what something consists of."""
+"""Stacked bars, one below the other: the parts of a whole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ _FILLS = "█▒░▓▞▚"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """One bar: how much of each part, None where that is not known."""
+    """One bar: the size of each part, None if unknown."""
 
     row: str
     parts: tuple[float | None, ...]

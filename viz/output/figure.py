@@ -1,4 +1,4 @@
-"""A figure: one chart before it has a file format. And how a chart's module makes one."""
+"""A figure: one chart before it has a file format, and the function by which chart modules make it."""
 
 import dataclasses
 import json
@@ -30,7 +30,7 @@ _SEVERAL = {"concat", "hconcat", "vconcat", "facet", "repeat"}  # keys of specs 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One chart: what is drawn, and how."""
+    """One chart: its data and its spec."""
 
     provenance: Provenance
     size: tuple[float, float]  # inches
@@ -123,7 +123,7 @@ def _encode_column(name: str, values: list[Any]) -> dict[str, Any]:
 
 
 class Form(Protocol):
-    """How rows are laid out: bars, lines, a heat map … It knows the picture and the characters, not the meaning."""
+    """The layout of rows: bars, lines, a heat map … It draws pictures and text, and does not know what rows mean."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -145,13 +145,13 @@ class Form(Protocol):
 
     @property
     def names(self) -> list[tuple[str, str]]:
-        """What can be shown alone: full name, value in the data."""
+        """The series that can be shown alone: full name, value in the data."""
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Vega-Lite without title, data and config, for a figure of that size; the title takes `head` points."""
 
     def left_out(self, size: tuple[float, float], head: float) -> list[str]:
-        """What has no room in an image of that size."""
+        """What does not fit into an image of that size."""
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """The same in characters, line by line."""
@@ -177,13 +177,13 @@ def compose(
         chart: The command that draws it.
         title: Title that was asked for; an empty one draws no heading, for a paper whose caption says it.
         default_title: Title otherwise.
-        facts: What the subtitle says, part by part.
+        facts: The parts of the subtitle.
         form: The picture.
         sql: The statement that gives `rows`.
-        rows: What is drawn.
-        parameters: What was asked for, as JSON.
-        counts: What became of the rows: each a name, then numbers.
-        total: How many rows those drawn stand for, where they are fewer.
+        rows: The drawn rows.
+        parameters: The chart's parameters, as JSON.
+        counts: Counts of rows that were read, left out and drawn: each a name, then numbers.
+        total: How many rows the drawn ones stand for, if they were downsampled.
         notes: Warnings.
     """
     provenance = Provenance(

@@ -99,7 +99,7 @@ def write(
 def _render(
     figure: Figure, wanted: Sequence[OutputFile], renderer: Renderer | None, ppi: float, family: str, look: str
 ) -> dict[str, bytes]:
-    """Everything the renderer has to make, in one go, by format."""
+    """All images, rendered together, by format."""
     kinds = [kind for kind in IMAGES if any(target.format == kind for target in wanted)]
     kept = html.cached_bundle() if any(target.format == "html" for target in wanted) else None
     rendered = {} if kept is None else {BUNDLE: kept}
@@ -116,7 +116,7 @@ def _render(
 
 
 def bundle() -> bytes:
-    """The JavaScript of a page, which is made once and then kept.
+    """The JavaScript of a page, which is generated once and then cached.
 
     Raises:
         MissingExtra: vl-convert is not installed.
@@ -144,7 +144,7 @@ def _content(figure: Figure, fmt: str, rendered: dict[str, bytes], family: str, 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file beside `path` that takes its place when all went well, and is gone otherwise.
+    """A temporary file that replaces `path` on success and is removed otherwise.
 
     A pipe or a device stays what it is, and gets the bytes; so does standard output, which is called `-`.
     """
@@ -168,7 +168,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def show(figure: Figure, fmt: str | None = None) -> None:
-    """Write on standard output: a table, the spec, or characters; with colour only where a person looks on and wants it."""
+    """Write to standard output: a table, the spec, or text; in colour only on a terminal that allows it."""
     import shutil
 
     if fmt in TABLES:

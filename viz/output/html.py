@@ -127,7 +127,7 @@ def cached_bundle() -> bytes | None:
 
 
 def keep_bundle(bundle: bytes) -> None:
-    """Keep the bundle for the next page, which is then 1.7 s sooner; a folder that cannot be written is no error."""
+    """Cache the bundle, which saves the next page 1.7 s; a folder that cannot be written is not an error."""
     path = _bundle_path()
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ def _hash(script: bytes) -> str:
 
 
 def _block(text: str) -> str:
-    """JSON that no HTML parser can leave: ASCII, without `<`, `>` and `&`."""
+    """JSON that is safe inside HTML: ASCII, without `<`, `>` and `&`."""
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

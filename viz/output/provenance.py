@@ -1,4 +1,4 @@
-"""Provenance: every chart file carries the query, the parameters and the counts it was drawn from.
+"""Provenance: every chart file contains the query, the parameters and the counts that it was drawn from.
 
 Where it lies: PNG an iTXt chunk, SVG a <metadata> element, PDF the document's Info dictionary, HTML a JSON script
 element, a Vega-Lite JSON file its `usermeta`. Nothing in it depends on when or where the file was written.
@@ -24,7 +24,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Where a chart comes from."""
+    """The query, parameters and counts of a chart."""
 
     chart: str  # command that draws it
     title: str  # printable
@@ -41,7 +41,7 @@ class Provenance:
         return json.dumps(asdict(self), separators=(",", ":"))
 
     def explain(self) -> str:
-        """The provenance as a person reads it; the SQL can be pasted as it is."""
+        """The provenance as text for people; the SQL can be pasted as it is."""
         from ..style.labels import printable
 
         parameters = [
@@ -126,7 +126,7 @@ def embed_pdf(document: bytes, provenance: Provenance) -> bytes:
 
 
 def read(path: Path) -> Provenance:
-    """The provenance a file carries, whatever its name says it is.
+    """The provenance in a file, whose type is found from its content.
 
     Raises:
         BenchError: The file cannot be read, or carries none.

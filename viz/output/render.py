@@ -1,4 +1,4 @@
-"""Rendering: Vega-Lite to PNG, SVG and PDF, in a child process that may die without taking bench along."""
+"""Rendering: Vega-Lite to PNG, SVG and PDF, in a child process, so that a crash of it does not end bench."""
 
 import contextlib
 import importlib.util
@@ -37,7 +37,7 @@ class RenderRequest:
 
 
 class Renderer:
-    """A renderer that is starting while you do something else.
+    """A renderer that starts in the background.
 
     Use as a context manager around the query. After an error it is of no more use.
 

@@ -1,4 +1,4 @@
-"""A document of findings as one offline page: the verdict first, tables that sort, filter and copy, charts to play with."""
+"""A document of findings as one offline page: the verdict first, tables that sort, filter and copy, interactive charts."""
 
 from collections.abc import Mapping, Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""Fonts: whether the renderer can draw every character, said before it silently draws boxes."""
+"""Fonts: check that the renderer can draw every character, because it would silently draw boxes."""
 
 import functools
 import shutil

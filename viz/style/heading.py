@@ -1,4 +1,4 @@
-"""The heading of a figure: its title, and below it what the subtitle says."""
+"""The heading of a figure: its title and its subtitle."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a page adds to a picture: tooltips, zoom, a legend that shows one series alone.
+"""Interaction on a page: tooltips, zoom, a legend that shows one series alone.
 
 Expressions name fields only: no name from data is ever part of one.
 """

@@ -1,4 +1,4 @@
-"""Names as text one can draw: no control characters, no line that runs off the page."""
+"""Names as labels: no control characters, and no line longer than its space."""
 
 import bisect
 import functools
@@ -20,12 +20,12 @@ _EMS = {
 
 @functools.lru_cache(maxsize=1024)
 def printable(text: str) -> str:
-    """The text with whatever does not print (control, bidi, line breaks) written as an escape."""
+    """The text with non-printing characters (control, bidi, line breaks) as escapes."""
     return escape(text)
 
 
 def ems(text: str) -> float:
-    """Width of the text in a sans-serif font, in sizes of that font: what it is, or a little more."""
+    """An upper estimate of the width of a text in a sans-serif font, in multiples of the font size."""
     return sum(_EMS.get(char, 1.0 if width(char) == 2 else 0.71 if char.isupper() else 0.56) for char in text)
 
 

@@ -28,7 +28,7 @@ def sync(
         target: Store to copy to; made if it is a folder.
         dry_run: Only find out what there is to copy.
         wait: Wait for a process that loads one of the stores rather than raise.
-        say: Told, in a sentence, whom it waits for.
+        notify: Called with a sentence that names the process it waits for.
         progress: Called with each file that was copied.
 
     Raises:

@@ -86,7 +86,7 @@ def archive(
         before: The instant, UTC.
         dry_run: Only find out what would be moved.
         wait: Wait for a process that loads one of the stores rather than raise.
-        say: Told, in a sentence, whom it waits for.
+        notify: Called with a sentence that names the process it waits for.
 
     Raises:
         StoreBusy: Another process is loading and `wait` is False.

@@ -72,7 +72,7 @@ def compact(
         below_bytes: Size under which a file is small.
         target_bytes: Size at which what is merged is large enough.
         wait: Wait for another loader rather than raise.
-        say: Told once, in a sentence, whom it waits for.
+        notify: Called once with a sentence that names the process it waits for.
 
     Returns:
         How many files became fewer.
