@@ -8,8 +8,9 @@ with bench.run("my-config") as run:
         work()
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ._exports import lazy
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -19,14 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Run", "__version__", "benchmark", "run"]
 
 
-def __getattr__(name: str) -> Any:
-    """Import what is used on first use, so that `import bench` costs nothing (PEP 562)."""
-    if name in ("Case", "Run", "run"):
-        from .warehouse import recorder
-
-        return getattr(recorder, name)
-    if name == "benchmark":
-        from .measure.functions.benchmarks import benchmark
-
-        return benchmark
-    raise AttributeError(f"module 'bench' has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "Case": "warehouse.recorder",
+        "Run": "warehouse.recorder",
+        "benchmark": "measure.functions.benchmarks",
+        "run": "warehouse.recorder",
+    },
+)

@@ -22,7 +22,9 @@ class Builder:
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name, "warehouse.duckdb")
         file.write_bytes(empty())
-        self._connection = duckdb.connect(str(file))
+        self._connection = duckdb.connect(
+            str(file), config={"threads": 1}
+        )  # a few rows: more would wait for each other
         self._added: dict[type[Event], list[Event]] = {}
 
     def add(self, *added: Event) -> "Builder":

@@ -10,7 +10,11 @@ exhaustive = pytest.mark.exhaustive
 
 def sampled(values: Sequence[Any], *sample: Any) -> list[Any]:
     """Parameters of a test: all but those of the sample are left to `make test-all`."""
-    return [value if value in sample else pytest.param(value, marks=exhaustive) for value in values]
+    return [value if value in sample else _left_out(value) for value in values]
+
+
+def _left_out(value: Any) -> Any:
+    return pytest.param(*value, marks=exhaustive) if isinstance(value, tuple) else pytest.param(value, marks=exhaustive)
 
 
 def in_parts(values: Sequence[Any], every: int) -> list[Any]:

@@ -57,8 +57,8 @@ def imports(name: str) -> set[str]:
 
 
 def floor(name: str) -> int:
-    """How high a module stands; modules at the root are above all rooms, but for the version, which every one may read."""
-    return -1 if name == "_version" else FLOORS.get(name.split(".")[0], FLOORS["cli"])
+    """How high a module stands: modules at the root are above all rooms, except `_version` and `_exports`, which all may use."""
+    return -1 if name in ("_version", "_exports") else FLOORS.get(name.split(".")[0], FLOORS["cli"])
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

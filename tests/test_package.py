@@ -1,6 +1,7 @@
 """The package: lazy imports, and a command line whose every command is documented."""
 
 import ast
+import importlib
 import os
 import signal
 import subprocess
@@ -89,6 +90,17 @@ def imported(script: str, *names: str) -> set[str]:
     tell = f"\nimport sys; print('imported:', *({set(names)!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script + tell], capture_output=True, text=True, check=True)
     return set(done.stdout.rpartition("imported:")[2].split())
+
+
+@pytest.mark.parametrize("room", ["bench", "bench.warehouse", "bench.query", "bench.ingest", "bench.measure"])
+def test_what_a_room_exports_is_there_and_costs_nothing_before_it_is_used(room: str) -> None:
+    """Names are imported on first use; an unknown one is an AttributeError like any other."""
+    package = importlib.import_module(room)
+
+    assert [name for name in package.__all__ if getattr(package, name, None) is None] == []
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = package.nothing
+    assert imported(f"import {room}", *HEAVY) == set()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], []], ids=" ".join)

@@ -10,6 +10,8 @@ import pytest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
+from .exhaustive import exhaustive
+
 pytest_plugins = ["pytester"]
 
 TESTS = """
@@ -128,6 +130,7 @@ def test_tests_of_equal_parameters_are_one_case_and_a_line_each(pytester: pytest
     assert rows("SELECT count(*) FROM cases") == [(1,)]
 
 
+@exhaustive
 def test_only_tests_that_measure_can_be_run(pytester: pytest.Pytester) -> None:
     """The others are deselected, and counted."""
     pytester.makepyfile(test_a=TESTS)
@@ -252,6 +255,7 @@ def test_options_are_read_before_anything_runs(pytester: pytest.Pytester, argume
     done.stderr.fnmatch_lines([complaint])
 
 
+@exhaustive
 def test_nothing_is_measured_beside_other_processes(pytester: pytest.Pytester) -> None:
     """xdist's workers would measure each other; the tests run all the same, and it is said where there is no header, too."""
     pytester.makepyfile(test_a=TESTS)

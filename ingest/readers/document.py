@@ -45,7 +45,7 @@ class Object(dict[str, Any]):
 
     def __init__(self, pairs: list[tuple[str, Any]] | None = None) -> None:
         super().__init__(pairs or ())
-        self.asked: set[str] | None = None
+        self.fields_read: set[str] | None = None
         self.repeated: str | None = None
         if pairs and len(self) < len(pairs):
             keys = [key for key, _ in pairs]
@@ -53,9 +53,9 @@ class Object(dict[str, Any]):
 
     def take(self, key: str) -> Any:
         """A field, whatever it is; None if it is absent."""
-        if self.asked is None:
-            self.asked = set()
-        self.asked.add(key)
+        if self.fields_read is None:
+            self.fields_read = set()
+        self.fields_read.add(key)
         return self.get(key)
 
     def text(self, key: str) -> str | None:
@@ -126,7 +126,7 @@ class Object(dict[str, Any]):
         """The fields that were not read, here and in nested objects."""
         rest = {}
         for key, value in self.items():
-            remains = _left(value) if self.asked and key in self.asked else value
+            remains = _left(value) if self.fields_read and key in self.fields_read else value
             if remains is not None:
                 rest[key] = remains
         return rest
@@ -136,7 +136,7 @@ CONTAINERS = {Object, dict, list}
 
 
 def _left(value: Any) -> Any:
-    if isinstance(value, Object) and value.asked:
+    if isinstance(value, Object) and value.fields_read:
         return value.left() or None
     if isinstance(value, list):
         return [rest for each in _inside(value) if (rest := _left(each)) is not None] or None

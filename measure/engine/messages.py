@@ -19,17 +19,17 @@ class Reporter:
     def enter(self, phase: str, backend: str | None = None) -> None:
         """Report the next phase; without a backend it concerns all remaining ones."""
         self.phase = phase
-        self._tell({"phase": phase, "backend": backend})
+        self._send({"phase": phase, "backend": backend})
 
     def ended(self, backend: str, kind: str, status: str) -> None:
         """Report that an outcome of this kind is recorded for a backend."""
-        self._tell({"ended": backend, "kind": kind, "status": status})
+        self._send({"ended": backend, "kind": kind, "status": status})
 
     def found(self, backend: str, **numbers: Any) -> None:
         """Report preliminary numbers of a backend, for display only."""
-        self._tell({"found": backend, "numbers": numbers})
+        self._send({"found": backend, "numbers": numbers})
 
-    def _tell(self, what: dict[str, Any]) -> None:
+    def _send(self, what: dict[str, Any]) -> None:
         os.write(self._descriptor, (json.dumps(what) + "\n").encode())
 
 

@@ -231,7 +231,7 @@ def _record_message(progress: Progress, message: dict[str, Any]) -> None:
         (progress.accuracy if message["kind"] == "accuracy" else progress.ended)[message["ended"]] = message["status"]
 
 
-def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, heard: Heard) -> End:
+def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, receive: Heard) -> End:
     """Wait for the worker without polling; on timeout, interruption and at its end its whole group is killed."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -241,7 +241,7 @@ def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress
     def listen() -> None:
         with open(reports, "rb") as lines:
             for line in lines:
-                heard(progress, json.loads(line))
+                receive(progress, json.loads(line))
 
     def read() -> None:
         while chunk := process.stdout.read1(1 << 16):  # type: ignore[union-attr]

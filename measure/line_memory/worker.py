@@ -86,11 +86,11 @@ def _child(job: TraceJob, reports: int) -> int:
     """Run the program; its exit code."""
     me = os.getpid()
 
-    def tell(**what: Any) -> None:
+    def report(**what: Any) -> None:
         if os.getpid() == me:  # and no child that the program forked
             os.write(reports, json.dumps(what).encode() + b"\n")
 
-    tell(pid=me)
+    report(pid=me)
     trace, error, code = None, None, 0
     try:
         program = _program(job)
@@ -105,7 +105,7 @@ def _child(job: TraceJob, reports: int) -> int:
         error, code = raised, 1
     if os.getpid() == me:
         kept = trace is None or trace.finish()
-        tell(code=code, kept=kept, **(_failure(error) if error else {}))
+        report(code=code, kept=kept, **(_failure(error) if error else {}))
     return code
 
 

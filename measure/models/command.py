@@ -13,7 +13,7 @@ from ..engine.workload import AUTO, Workload
 from ..options import talk
 from ..pytorch import torchrun
 from .options import axis_options, command_for, selection_options, setting_options
-from .planning import asked
+from .planning import plan_request
 
 if TYPE_CHECKING:
     from .resume import KnownOutcomes
@@ -38,7 +38,7 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
         bench measure models --models mlp attention --backends eager inductor --batch-sizes 1 8 32
         bench measure models nightly.toml --partition 1/4 --resume
     """
-    found = asked(ctx, options)
+    found = plan_request(ctx, options)
     if not found.plan:
         talk(f"part {options['part']} of this plan is empty")
         return Exit.OK

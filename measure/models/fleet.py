@@ -109,7 +109,7 @@ class Claims:
             self.place.delete(self._held[1])
             self._held = None
 
-    def tell(self, notify: Notify) -> None:
+    def report(self, notify: Notify) -> None:
         """Report what other machines measured or hold, and whether some measure another plan under this name."""
         newest = {entry.name.rpartition(".")[0]: entry.name for entry in self.place.list(self.folder)}
         counts: Counter[tuple[str, str, str]] = Counter()

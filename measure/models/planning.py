@@ -30,7 +30,7 @@ class PlanRequest:
     values: Mapping[str, Any]
 
 
-def asked(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
+def plan_request(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
     """Combine options and plan file, and select workloads.
 
     Args:
@@ -66,24 +66,24 @@ def _ranks(values: Mapping[str, Any]) -> int | None:
     Raises:
         BenchError: Other ones are asked for, or nothing is spread over them.
     """
-    asked: int | None = values["ranks"]
+    requested: int | None = values["ranks"]
     ranks = torchrun.started()
-    if (ranks or asked) and not values["distributed"]:
-        begun = f"torchrun started {ranks} ranks" if ranks else f"{asked} ranks are asked for"
+    if (ranks or requested) and not values["distributed"]:
+        begun = f"torchrun started {ranks} ranks" if ranks else f"{requested} ranks are asked for"
         raise BenchError(f"{begun}, and nothing is spread over them. Say how: --distributed ddp|fsdp.")
     if ranks is None:
-        return asked
-    if asked not in (None, ranks):
-        raise BenchError(f"torchrun started {ranks} ranks, not {asked}. Leave --ranks out.")
+        return requested
+    if requested not in (None, ranks):
+        raise BenchError(f"torchrun started {ranks} ranks, not {requested}. Leave --ranks out.")
     return ranks
 
 
 def _settings(values: Mapping[str, Any]) -> Settings:
     """The settings of the measurement."""
     usual = Settings(precision=QUICK_PRECISION, budget_s=QUICK_BUDGET_S) if values["quick"] else Settings()
-    asked = {**values, "sample_hz": values["sample"]}
+    given = {**values, "sample_hz": values["sample"]}
     return Settings(**{
-        field.name: getattr(usual, field.name) if asked[field.name] is None else asked[field.name]
+        field.name: getattr(usual, field.name) if given[field.name] is None else given[field.name]
         for field in fields(Settings)
     })  # fmt: skip
 

@@ -67,7 +67,7 @@ def measure(
     if run and base:
         baseline.show(wanted.store, base, run.run_id, names(plan), wanted.fmt)
     if claims:
-        claims.tell(talk)
+        claims.report(talk)
     if run:
         recorded(run, "Ask again with: bench speedups")
     else:

@@ -16,9 +16,9 @@ class Rank:
         self._process = subprocess.Popen(
             [sys.executable, "-m", PROCESS], stdin=subprocess.PIPE, env=environment, text=True
         )
-        self.tell(message)
+        self.send(message)
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Send it a line; if it has ended, rank 0 notices at the next collective."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):

@@ -22,7 +22,7 @@ from .rank import Rank
 class Other(Protocol):
     """Another rank, or several, as rank 0 controls them."""
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Send it a line."""
 
     def close(self) -> None:
@@ -69,14 +69,14 @@ class Ranks:
 
     def _tell(self, *words: Any) -> None:
         for other in self._others:
-            other.tell(json.dumps(words))
+            other.send(json.dumps(words))
 
 
 class Together:
     """A step that all ranks run together."""
 
-    def __init__(self, step: Callable[[], Any], number: int, tell: Callable[..., None]) -> None:
-        self._step, self._number, self._tell = step, number, tell
+    def __init__(self, step: Callable[[], Any], number: int, send: Callable[..., None]) -> None:
+        self._step, self._number, self._tell = step, number, send
 
     def __call__(self) -> Any:
         """Take it once."""

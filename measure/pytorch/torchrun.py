@@ -77,7 +77,7 @@ class Followers:
         os.environ[GROUP] = str(self._store.add("group", 1))
         _post(self._store, BEGIN, json.dumps([os.environ[GROUP], message]))
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Send them a line."""
         _post(self._store, TELL, line)
 
@@ -112,7 +112,7 @@ def follow() -> None:
         what, line = json.loads(store.get(f"said/{number}"))
         if what == TELL:
             if process is not None:
-                process.tell(line)
+                process.send(line)
             continue
         if process is not None:  # ended, or the worker died without a word
             process.close()

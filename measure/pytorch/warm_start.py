@@ -32,17 +32,17 @@ class WarmCall:
 
 def warm_calls(job: Job, backends: Iterable[str]) -> list[WarmCall]:
     """The first calls of these backends in a process of their own, which ends with this one."""
-    asked = replace(job, workload=replace(job.workload, backends=tuple(backends)))
+    narrowed = replace(job, workload=replace(job.workload, backends=tuple(backends)))
     environment = torchrun.left(os.environ)
     if root := environment.pop("BENCH_COMPILE_CACHE", None):
         environment |= caches(root)
     done = subprocess.run(
-        [sys.executable, "-m", __name__], input=json.dumps(asked.to_dict()) + "\n", stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-m", __name__], input=json.dumps(narrowed.to_dict()) + "\n", stdout=subprocess.PIPE, text=True,
         env=environment,
     )  # fmt: skip
     found = {record["backend"]: WarmCall(**record) for record in map(json.loads, done.stdout.splitlines())}
     died = f"the second process ended with {done.returncode}"
-    return [found.get(name, WarmCall(name, None, {}, died)) for name in asked.workload.backends]
+    return [found.get(name, WarmCall(name, None, {}, died)) for name in narrowed.workload.backends]
 
 
 def main() -> None:

@@ -178,8 +178,8 @@ def fit(
     """
     models = []
     for config in sorted(set(configs)) or known:
-        asked = [config, trim, float(max_schedule_ms), float(max_model_run_ms)]
-        found = warehouse.connection.execute(query, asked).fetchnumpy()
+        parameters = [config, trim, float(max_schedule_ms), float(max_model_run_ms)]
+        found = warehouse.connection.execute(query, parameters).fetchnumpy()
         models.append(model_of(config, found["tokens"], found["batch_size"], found["model_run_ms"]))
     return models
 

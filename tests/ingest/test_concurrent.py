@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ..exhaustive import exhaustive
+
 WRITERS, READERS, STEPS = 8, 4, 30
 
 
@@ -14,6 +16,7 @@ def bench(*arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@exhaustive
 def test_eight_ingests_and_their_readers_never_meet_a_lock(tmp_path: Path) -> None:
     """Every process ends well, nobody is told of a lock, and every line is there once."""
     store = str(tmp_path / "store")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from ..builders import Builder, chunk, run, source
-from ..exhaustive import sampled
+from ..exhaustive import exhaustive, sampled
 from ..generate_profiles import steps as profile
 
 Steps = tuple[Any, Any, Any]  # tokens, requests, ms
@@ -71,6 +71,7 @@ def contains(estimate: FittedParameter | None, value: float) -> bool:
     return estimate is not None and estimate.low <= value <= estimate.high
 
 
+@exhaustive
 @pytest.mark.parametrize("costs", sampled([SMOOTH, SHARP], SMOOTH), ids=["smooth", "sharp"])
 def test_intervals_hold_the_truth_about_as_often_as_they_say(costs: dict[str, float]) -> None:
     """20 servers with noise, hiccups, queues and autocorrelation: of four parameters' 95 % intervals about 95 in 100 do."""

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from ..builders import Builder, case, metric, outcome, run, timing
+from ..exhaustive import exhaustive
 from .conftest import Bench
 
 MINUTE = 60 * 10**6  # in microseconds
@@ -77,6 +78,7 @@ def test_quantiles_are_those_of_the_normal_and_of_t(p: float) -> None:
     assert BUILT.rows("SELECT _normal_quantile(0), _normal_quantile(1), _normal_quantile(NULL)") == [(None, None, None)]
 
 
+@exhaustive
 def test_the_runs_that_are_asked_for_show_the_change_as_often_as_promised() -> None:
     """Simulated as `comparisons` judges: medians of normal runs over their error, as well known as the weight says."""
     rng = np.random.default_rng(7)

@@ -15,7 +15,11 @@ from bench.warehouse.errors import BenchError, MissingExtra, UnknownName
 from bench.warehouse.schema import create_tables
 from click.testing import CliRunner
 
-sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: pip install -e '.[spark]'")
+sqlglot =
+
+from ..exhaustive import exhaustive
+
+pytest.importorskip("sqlglot", reason="sqlglot is not installed: pip install -e '.[spark]'")
 
 from bench.query.engines import functions  # noqa: E402
 from bench.query.engines.dialects import statements  # noqa: E402
@@ -37,6 +41,7 @@ def code(texts: Iterable[str]) -> list[str]:
     return list(filter(None, (re.sub(r"(?m)^--.*\n?", "", text).strip() for text in texts)))
 
 
+@exhaustive
 def test_what_is_printed_is_sql_in_spark() -> None:
     """Every statement parses there and reads only what comes before it; no view is left out."""
     ours, seen = sql.tables().keys() | sql.views().keys(), set[str]()

@@ -21,6 +21,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner
 
 from ..builders import case, run, timing
+from ..exhaustive import exhaustive
 from .everything import everything
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install -e 
 pytest.importorskip("sqlglot", reason="sqlglot is not installed: pip install -e '.[spark]'")
 if shutil.which("java") is None:
     pytest.skip("Spark needs Java: apt install openjdk-17-jre-headless", allow_module_level=True)
+
+pytestmark = exhaustive
 
 # Nothing is compiled for plans that run once: a third of the time.
 SMALL = {

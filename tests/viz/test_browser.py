@@ -11,10 +11,11 @@ from bench.viz.output import files
 from bench.viz.output.figure import Figure
 
 from ..builders import Builder
+from ..exhaustive import sampled
 from .browser import PROGRAM, Page
 from .steps import add_few, many, opened
 from .stores import HOSTILE, state
-from .test_charts import drawn, every_chart
+from .test_charts import drawn
 
 pytest.importorskip("vl_convert")
 pytestmark = [
@@ -169,7 +170,7 @@ def test_the_wheel_zooms(browser: Page, two: Path) -> None:
     assert quiet(browser)
 
 
-@every_chart
+@pytest.mark.parametrize("name", sampled([*CHARTS], "speedups", "history"))
 def test_hostile_names_are_only_text_in_every_chart(browser: Page, tmp_path: Path, name: str) -> None:
     """As config, model and backend: something is drawn, and nothing of them runs."""
     browser.open(write(drawn(name, "hostile"), tmp_path / "hostile.html"))
@@ -204,7 +205,7 @@ def test_hostile_rows_are_only_text_in_a_spec_of_ones_own(browser: Page, tmp_pat
     assert browser.marks() > 100
 
 
-@every_chart
+@pytest.mark.parametrize("name", sampled([*CHARTS], "speedups", "history"))
 def test_every_chart_is_used_by_keyboard_in_light_and_in_dark(browser: Page, tmp_path: Path, name: str) -> None:
     """Nothing but two scripts may run and nothing may be loaded; the list of series is reached by Tab and fades the others."""
     figure = drawn(name, "few")
@@ -230,7 +231,10 @@ def test_every_chart_is_used_by_keyboard_in_light_and_in_dark(browser: Page, tmp
     assert quiet(browser)
 
 
-@pytest.mark.parametrize(("name", "title"), [*((name, None) for name in CHARTS), ("speedups", "")])
+@pytest.mark.parametrize(
+    ("name", "title"),
+    sampled([*((name, None) for name in CHARTS), ("speedups", "")], ("pass-rate", None), ("speedups", "")),
+)
 def test_every_chart_is_readable_on_a_phone(browser: Page, tmp_path: Path, name: str, title: str | None) -> None:
     """390 pixels wide, with a heading and without: nothing sticks out at the side, and there is something to see."""
     browser.resize(390, 800)

@@ -12,6 +12,8 @@ from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
 from click.testing import CliRunner, Result
 
+from ..exhaustive import exhaustive
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -74,6 +76,7 @@ def test_one_query_fills_many_files(store: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "chart.jsonl").read_text().splitlines()) == 80
 
 
+@exhaustive
 def test_a_theme_is_the_ground_of_images_and_pages(store: Path, tmp_path: Path) -> None:
     """White paper and the reader's own light or dark unless told otherwise."""
     pytest.importorskip("vl_convert")

@@ -8,12 +8,14 @@ from bench.viz.charts.runtime_vs_tokens import draw
 from bench.viz.output import render
 from bench.viz.output.figure import Figure
 
+from ..exhaustive import exhaustive
 from .steps import many, opened
 
 image = pytest.importorskip("PIL.Image")
 pytest.importorskip("vl_convert")
 
 
+@exhaustive
 def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """100,000 steps reduced against all of them drawn: 40 dB or better, at 300 dots per inch."""
     builder = many(100_000)

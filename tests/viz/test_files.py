@@ -14,6 +14,7 @@ from bench.viz.output import files, provenance, render
 from bench.viz.output.figure import Figure
 from bench.warehouse.errors import BenchError, MissingExtra
 
+from ..exhaustive import exhaustive
 from .steps import add_few, few, opened
 
 pytest.importorskip("vl_convert")
@@ -82,6 +83,7 @@ def test_the_pdf_is_still_a_pdf(hostile: tuple[Figure, list[Path]]) -> None:
     assert document.rstrip().endswith(b"%%EOF")
 
 
+@exhaustive
 def test_images_are_the_same_bytes_again(tmp_path: Path) -> None:
     """A chart under version control changes only when it changes."""
     (tmp_path / "again").mkdir()
@@ -92,6 +94,7 @@ def test_images_are_the_same_bytes_again(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
+@exhaustive
 def test_embedding_leaves_every_pixel_alone(tmp_path: Path) -> None:
     """Provenance and tighter packing change no pixel."""
     pillow = pytest.importorskip("PIL.Image")

@@ -26,6 +26,7 @@ from bench.warehouse.upkeep.compaction import _drop_parts, compact
 from bench.warehouse.upkeep.verify import verify
 
 from ..builders import run, source
+from ..exhaustive import exhaustive, sampled
 
 MB = 1 << 20
 OCTOBER, NOVEMBER = Instant(1_760_000_000_000_000), Instant(1_762_500_000_000_000)
@@ -91,7 +92,7 @@ def compacted(made: dict[bool, Store], tmp_path: Path) -> Store:
     return Store(Path(shutil.copytree(made[True].root, tmp_path / "compacted")))
 
 
-@pytest.fixture(params=["store", "compacted"])
+@pytest.fixture(params=sampled(["store", "compacted"], "store"))
 def either(request: pytest.FixtureRequest) -> Store:
     """One of these after the other."""
     found: Store = request.getfixturevalue(request.param)
@@ -147,6 +148,7 @@ def test_old_runs_move_and_the_rest_stays(either: Store, target: Store) -> None:
         assert warehouse.rows("SELECT count(*) FROM environments") == [(2,)]
 
 
+@exhaustive
 def test_an_archive_may_be_a_bucket(compacted: Store, machine: Callable[[str], Store]) -> None:
     """Merged files count there, too; a second attempt has nothing to do, and any machine can ask and bring it back."""
     wanted = events(compacted)
@@ -190,6 +192,7 @@ def test_what_went_comes_back(store: Store, target: Store) -> None:
     assert events(store, elsewhere) == wanted
 
 
+@exhaustive
 def test_later_dates_take_more(store: Store, target: Store) -> None:
     """What was split may be split again, or go as a whole, also after it was compacted here and there."""
     for number in range(2):
@@ -204,6 +207,7 @@ def test_later_dates_take_more(store: Store, target: Store) -> None:
     assert sound(store, target)
 
 
+@exhaustive
 def test_what_is_not_known_to_be_old_stays(store: Store, target: Store) -> None:
     """A run without a beginning, and one that is still being recorded."""
     write(store, "undated-0", None)
@@ -253,7 +257,9 @@ STEPS: list[tuple[Any, str, int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("place", "name", "count"), STEPS, ids=lambda value: getattr(value, "__name__", str(value)))
+@pytest.mark.parametrize(
+    ("place", "name", "count"), sampled(STEPS, STEPS[5]), ids=lambda value: getattr(value, "__name__", str(value))
+)
 def test_killed_anywhere_nothing_is_lost_or_there_twice(
     place: Any, name: str, count: int, compacted: Store, target: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +306,7 @@ def copy_files(files: list[LogFile], store: Store) -> None:
         shutil.copy(file.path, store.events / file.table)
 
 
+@exhaustive
 def test_a_third_store_that_has_the_whole_file_takes_no_part_of_it(either: Store, target: Store, third: Store) -> None:
     """A copy of the store, made before, stays whole whichever parts it is given later."""
     wanted = events(third)
@@ -317,6 +324,7 @@ def test_a_third_store_that_has_the_whole_file_takes_no_part_of_it(either: Store
     assert runs(either) == {f"new-{n}" for n in range(4)}
 
 
+@exhaustive
 def test_compacting_drops_parts_of_what_is_here_whole(either: Store, target: Store, third: Store) -> None:
     """They count for nothing, and every command would look into them; parts of what is not here, or is damaged, stay."""
     wanted = events(third)

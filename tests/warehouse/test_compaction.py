@@ -19,6 +19,7 @@ from bench.warehouse.upkeep.compaction import compact, merge
 from bench.warehouse.upkeep.verify import verify
 
 from ..builders import run
+from ..exhaustive import exhaustive
 
 MB = 1 << 20
 OCTOBER, NOVEMBER = Instant(1_760_000_000_000_000), Instant(1_762_500_000_000_000)
@@ -150,6 +151,7 @@ def test_a_machine_that_described_itself_often_is_kept_once(store: Store) -> Non
     assert verify(store).problems == {}
 
 
+@exhaustive
 @pytest.mark.parametrize("had", [0, 1, 2, 3])
 def test_a_store_that_has_what_was_merged_twice_takes_it_once(had: int, store: Store, tmp_path: Path) -> None:
     """A merged file names all that it stands for: another store may have any of those, but not what came between."""

@@ -25,6 +25,8 @@ from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact, merge
 
+from ..exhaustive import exhaustive
+
 KILLS = int(os.environ.get("BENCH_KILLS", "8"))
 THREADS = 2
 ROWS = 40  # of one run or import of the loading process
@@ -147,6 +149,7 @@ def whole(rows: list[tuple[Any, ...]]) -> bool:
     return all(count == ROWS for _, count in rows)
 
 
+@exhaustive
 def test_a_killed_load_leaves_the_old_version_and_the_next_one_is_right(store: Store) -> None:
     """Recording, importing, loading and compacting, killed again and again: all or nothing of each, and nothing twice."""
     chance = random.Random(1)

@@ -25,6 +25,7 @@ from bench.warehouse.upkeep.compaction import compact, merge
 from bench.warehouse.upkeep.verify import verify
 
 from ..builders import run, source
+from ..exhaustive import exhaustive
 
 ANY_SIZE = 1 << 30
 
@@ -173,6 +174,7 @@ def test_a_warehouse_of_another_shape_is_derived_anew(store: Store, monkeypatch:
     assert not load(store).rebuilt
 
 
+@exhaustive
 def test_every_answer_is_the_same_however_the_warehouse_came_about(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +207,7 @@ def test_every_answer_is_the_same_however_the_warehouse_came_about(
     assert verify(store).problems == {}
 
 
+@exhaustive
 def test_compacting_again_and_again_keeps_every_answer(store: Store) -> None:
     """Merged files are merged with new ones."""
     for seed in (1, 2):
@@ -246,6 +249,7 @@ def test_a_reader_cannot_write(store: Store) -> None:
         warehouse.rows("DELETE FROM timings")
 
 
+@exhaustive
 def test_readers_and_many_loaders_never_meet_a_lock(store: Store) -> None:
     """Eight commands that load at once, and readers meanwhile: nobody sees an error, every run is there at the end."""
     record(store, "first", 0)

@@ -22,6 +22,8 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact
 from bench.warehouse.upkeep.verify import verify
 
+from ..exhaustive import exhaustive
+
 WRITERS, KILLED = 16, 9
 
 # Each process emits the numbers from 0 and says in shared memory how many calls have returned, until it is told to stop.
@@ -79,6 +81,7 @@ def test_claims_in_a_bucket_are_made_by_one(machine: Callable[[str], Store]) -> 
     assert sorted(all_got) == [workload.name for workload in plan]
 
 
+@exhaustive
 def test_no_event_of_a_fleet_is_lost(tmp_path: Path) -> None:
     """Another process seals, loads and merges meanwhile; nine of the sixteen are killed at moments of a seed."""
     chance = random.Random(8)

@@ -26,6 +26,7 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact, merge
 from bench.warehouse.upkeep.verify import verify
 
+from ..exhaustive import exhaustive
 from ..object_server import ObjectServer
 from .conftest import SECRET, held
 
@@ -262,6 +263,7 @@ def shift(monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
     monkeypatch.setattr("moto.s3.models.utcnow", lambda: utcnow() + datetime.timedelta(hours=hours))
 
 
+@exhaustive
 def test_many_writers_at_once_and_readers_beside_them(machine: Machine) -> None:
     """Each with a mirror of its own; what was recorded is there for all."""
 
@@ -318,6 +320,7 @@ def test_an_import_counts_when_its_sources_are_uploaded(
     assert chunks(b) == [(1,)]
 
 
+@exhaustive
 def test_compaction_counts_nothing_twice_elsewhere(machine: Machine, url: str) -> None:
     """For who has all the small files, some of them, or none; the small ones leave the bucket."""
     a, all_, some = machine("a"), machine("all"), machine("some")
@@ -339,6 +342,7 @@ def test_compaction_counts_nothing_twice_elsewhere(machine: Machine, url: str) -
     assert verify(a).problems == {}
 
 
+@exhaustive
 def test_of_two_who_merge_the_same_files_one_gives_way(machine: Machine, url: str) -> None:
     """Both merged the second run's file, each with another; nobody ever counts it twice, nor loses the others."""
     a, b = machine("a"), machine("b")
@@ -359,6 +363,7 @@ def test_of_two_who_merge_the_same_files_one_gives_way(machine: Machine, url: st
     assert len(names(url, "events/timings")) == 2  # what came to nothing may be about to count, for all anyone knows
 
 
+@exhaustive
 def test_compactions_at_once_leave_every_event_once(machine: Machine) -> None:
     """Two machines compact together while a third records."""
     stores = [machine(name) for name in "ab"]

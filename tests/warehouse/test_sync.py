@@ -17,6 +17,7 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact, merge
 from bench.warehouse.upkeep.verify import verify
 
+from ..exhaustive import exhaustive
 from ..object_server import ObjectServer
 from .conftest import held
 
@@ -132,6 +133,7 @@ def test_what_was_broken_off_goes_on(source: Store, url: str, server: ObjectServ
     assert held(target) == [0, 1, 2]
 
 
+@exhaustive
 def test_what_both_stores_merged_counts_once(source: Store, target: Store) -> None:
     """In either order, each by itself; and one goes on and merges more."""
     for duration in range(3):

@@ -16,6 +16,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ...exhaustive import exhaustive
 from .reading import Read, lay, read, read_file
 
 KIND = "torch-trace"
@@ -212,6 +213,7 @@ def test_a_packed_trace_that_was_cut_short() -> None:
     assert "cannot be unpacked" in found.rejects()[-1][1]
 
 
+@exhaustive
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(st.text("ab\"\\'{}[], \n:é", min_size=1), min_size=1, max_size=8),

@@ -20,6 +20,8 @@ from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
+from ...exhaustive import exhaustive
+
 PROGRAM = "fake_program:FakeProgram"
 QUICK = Settings(repeat=16, budget_s=0.5, timeout_s=60.0)
 
@@ -80,10 +82,14 @@ def test_a_workload_that_works_ends_ok(tmp_path: Path, workload: Any) -> None:
 @pytest.mark.parametrize(
     ("deed", "expected"),
     [
-        ("raise", {"status": "fail_to_run", "reason": "no kernel for this", "exception": "RuntimeError"}),
-        ("oom", {"status": "OOM", "exception": "MemoryError"}),
+        pytest.param(
+            "raise",
+            {"status": "fail_to_run", "reason": "no kernel for this", "exception": "RuntimeError"},
+            marks=exhaustive,
+        ),
+        pytest.param("oom", {"status": "OOM", "exception": "MemoryError"}, marks=exhaustive),
         ("sigkill", {"status": "killed", "signal": signal.SIGKILL}),
-        ("segfault", {"status": "crashed", "signal": signal.SIGSEGV}),
+        pytest.param("segfault", {"status": "crashed", "signal": signal.SIGSEGV}, marks=exhaustive),
         ("exit", {"status": "fail_to_run", "exit_code": 3, "reason": "worker ended with exit code 3: the last words"}),
     ],
 )
@@ -104,10 +110,10 @@ def test_a_backend_that_dies_in_its_first_call_has_an_outcome(
 @pytest.mark.parametrize(
     ("deed", "status", "reason"),
     [
-        ("raise", "fail_to_run", "no kernel for this"),
-        ("oom", "OOM", "MemoryError"),
+        pytest.param("raise", "fail_to_run", "no kernel for this", marks=exhaustive),
+        pytest.param("oom", "OOM", "MemoryError", marks=exhaustive),
         ("hang", "timeout", "longer than the 60 s allowed"),
-        ("segfault", "crashed", "worker ended by SIGSEGV"),
+        pytest.param("segfault", "crashed", "worker ended by SIGSEGV", marks=exhaustive),
         ("sigkill", "killed", "worker ended by SIGKILL, which is what the kernel sends when memory runs out"),
     ],
 )
@@ -208,9 +214,9 @@ def judged(store: Path) -> dict[str, tuple[str, str | None]]:
     [
         ({"trust": "eager_two_runs_differ"}, "eager_two_runs_differ", "eager_two_runs_differ"),
         ({"eager": "raise@1"}, "eager_1st_run_fail", "eager_1st_run_fail"),
-        ({"eager": "oom@1"}, "eager_1st_run_OOM", "eager_1st_run_OOM"),
+        pytest.param({"eager": "oom@1"}, "eager_1st_run_OOM", "eager_1st_run_OOM", marks=exhaustive),
         ({"candidate": "raise@1"}, "pass", "fail_to_run"),
-        ({"candidate": "oom@1"}, "pass", "OOM"),
+        pytest.param({"candidate": "oom@1"}, "pass", "OOM", marks=exhaustive),
         ({"candidate": "segfault@1"}, "pass", "infra_error"),
         ({"load": "no such size"}, "model_fail_to_load", "model_fail_to_load"),
     ],
@@ -274,6 +280,7 @@ import sys
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.engine.runner import Runner
 from bench.warehouse import recorder
+
 make = lambda name, **p: Workload(suite="tests", name=name, target="", mode="inference", device="cpu", dtype="float32",
                                   batch_size=1, sequence_length=None, backends=("eager", "candidate"), parameters=p)
 plan = [make("fake", candidate="hang@180", pid_file=sys.argv[2]), make("later")]

@@ -20,6 +20,8 @@ from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
+from ...exhaustive import exhaustive
+
 
 def compared(backend: str, then: float | None, now: float | None, **fields: Any) -> dict[str, Any]:
     """A row of `comparisons`."""
@@ -127,6 +129,7 @@ def bench(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return run
 
 
+@exhaustive
 def test_revisions_are_measured_in_turn_and_compared(
     bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

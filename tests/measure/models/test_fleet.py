@@ -27,6 +27,8 @@ from bench.warehouse.errors import BenchError
 from bench.warehouse.remote.places import Folder
 from bench.warehouse.store import Store
 
+from ...exhaustive import exhaustive
+
 SETTINGS = Settings(repeat=2, timeout_s=100.0)
 
 
@@ -58,7 +60,7 @@ def test_a_workload_has_one_claimant(tmp_path: Path, plan: list[Workload]) -> No
     assert names(others) == ["model 3", "model 4"] and names(turns) == []
     assert names(claims(tmp_path, plan).of(plan)) == []
     said: list[str] = []
-    second.tell(said.append)
+    second.report(said.append)
     assert said == [f"{os.uname().nodename} measured 2 of the plan's workloads, in run a"]
 
 
@@ -83,7 +85,7 @@ def test_other_settings_or_cases_or_code_are_another_plan(
     mine, said = claims(tmp_path, plan), list[str]()
     assert len(names(mine.of(plan))) == 5
 
-    mine.tell(said.append)
+    mine.report(said.append)
     assert said == ["3 other plans are measured under this name: of other cases or settings, or of another commit"]
 
 
@@ -106,7 +108,7 @@ def test_a_machine_that_is_silent_keeps_its_claim_until_its_time_is_over(tmp_pat
     claimed(tmp_path, plan, host="elsewhere", pid=gone())
     mine, said = claims(tmp_path, plan), list[str]()
     assert names(mine.of(plan[:1])) == []
-    mine.tell(said.append)
+    mine.report(said.append)
     assert said[0].startswith("elsewhere holds 1 of the plan's workloads until 20") and "UTC, in run other" in said[0]
     holder = Holder(**json.loads(next(tmp_path.glob("claims/*/*/*.0001")).read_text()))
     assert abs(holder.until - time.time() - (room.SPARE_S + 3 * SETTINGS.timeout_s)) < 60
@@ -168,6 +170,7 @@ def only(count: int) -> Any:
     return lambda self, workload: next(left, None) is not None and take(self, workload)
 
 
+@exhaustive
 def test_machines_that_share_a_plan_are_one_side(
     machine: Any, plan: list[Workload], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
@@ -196,6 +199,7 @@ def test_machines_that_share_a_plan_are_one_side(
         assert newest_runs(warehouse, "speedups") == runs[2:]
 
 
+@exhaustive
 def test_an_interrupted_machine_leaves_the_rest_to_others(
     machine: Any, plan: list[Workload], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

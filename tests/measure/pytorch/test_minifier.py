@@ -8,6 +8,8 @@ import pytest
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.pytorch import minifier
 
+from ...exhaustive import exhaustive
+
 MODEL = """
 import torch
 class Net(torch.nn.Module):
@@ -23,6 +25,7 @@ def workload(target: str = "") -> Workload:
     )  # fmt: skip
 
 
+@exhaustive
 def test_the_smallest_wrong_graph_is_left_as_a_script(tmp_path: Path) -> None:
     """Of a compiler that takes relu for an addition: relu alone."""
     pytest.importorskip("torch")

@@ -15,7 +15,11 @@ from bench.measure.pytorch.registry import OWN
 from bench.measure.suites.registry import builtin, models_of
 from bench.measure.system.devices import Device
 
-torch = pytest.importorskip("torch")
+torch =
+
+from ...exhaustive import exhaustive
+
+pytest.importorskip("torch")
 
 from bench.measure.pytorch.accuracy import digest  # noqa: E402
 from bench.measure.pytorch.program import TorchProgram  # noqa: E402
@@ -211,6 +215,7 @@ def test_an_absent_gpu_is_a_skip_with_its_reason() -> None:
     assert "torch sees no CUDA device" in str(program(devices=["cuda"]).missing("eager"))
 
 
+@exhaustive
 def test_a_real_measurement_ends_in_a_table(tmp_path: Path) -> None:
     """Command line, worker, journal, warehouse, table: aot_eager, since it compiles in a second."""
     command = ["measure", "models", "--models", "mlp", "--backends", "aot_eager", "--repeat", "15", "--budget", "1"]

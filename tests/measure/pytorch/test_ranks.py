@@ -9,11 +9,12 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
-from ...exhaustive import sampled
+from ...exhaustive import exhaustive, sampled
 
 pytest.importorskip("torch")
 
 
+@exhaustive
 @pytest.mark.parametrize("kind", sampled(["ddp", "fsdp"], "ddp"))
 def test_a_model_is_trained_by_two_processes(tmp_path: Path, kind: str) -> None:
     """Replicas have the gradients of one process, to float64; of shards the worker sees its own."""

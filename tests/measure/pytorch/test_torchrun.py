@@ -15,6 +15,8 @@ from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
+from ...exhaustive import exhaustive
+
 
 class FakeStore:
     """The store that torchrun keeps, within one process."""
@@ -64,9 +66,9 @@ def test_others_start_a_rank_for_each_worker_and_hand_on_what_it_tells(
             said.append(("close", self.group))
 
     with torchrun.lead():
-        torchrun.Followers("first").tell("prepare")  # and dies
+        torchrun.Followers("first").send("prepare")  # and dies
         second = torchrun.Followers("second")
-        second.tell("run")
+        second.send("run")
         second.close()
     monkeypatch.setattr(rank, "Rank", Rank)
     monkeypatch.setenv("RANK", "3")
@@ -119,6 +121,7 @@ def test_the_ranks_that_torchrun_started_are_a_parameter_of_the_case(store: Fake
     assert '""ranks"": 4' in done.stdout.splitlines()[1]
 
 
+@exhaustive
 def test_a_model_is_trained_by_the_ranks_of_torchrun(tmp_path: Path) -> None:
     """For real, by gloo on the CPU: one run, one case, right by float64; all ranks end well."""
     pytest.importorskip("torch")

@@ -12,6 +12,8 @@ from bench.measure.suites import Model, huggingface, registry, torchbench
 from bench.measure.suites.registry import models_of
 from bench.warehouse.errors import BenchError, UnknownName
 
+from ...exhaustive import exhaustive
+
 OWN = """
 import neighbour
 from torch import nn
@@ -111,6 +113,7 @@ def test_twenty_architectures_of_every_kind() -> None:
     assert (full["bert"].sequence_length, small["bert"].sequence_length, full["vit"].sequence_length) == (512, 64, None)
 
 
+@exhaustive
 @pytest.mark.parametrize("name", ["bert", "llama", "t5", "whisper", "resnet"])
 def test_an_architecture_computes_a_loss_of_its_labels(name: str) -> None:
     """One of each kind; at inference there are neither labels nor a loss."""
