@@ -15,11 +15,9 @@ from bench.warehouse.errors import BenchError, MissingExtra, UnknownName
 from bench.warehouse.schema import create_tables
 from click.testing import CliRunner
 
-sqlglot =
-
 from ..exhaustive import exhaustive
 
-pytest.importorskip("sqlglot", reason="sqlglot is not installed: pip install -e '.[spark]'")
+sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: pip install -e '.[spark]'")
 
 from bench.query.engines import functions  # noqa: E402
 from bench.query.engines.dialects import statements  # noqa: E402

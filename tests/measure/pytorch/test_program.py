@@ -15,11 +15,9 @@ from bench.measure.pytorch.registry import OWN
 from bench.measure.suites.registry import builtin, models_of
 from bench.measure.system.devices import Device
 
-torch =
-
 from ...exhaustive import exhaustive
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 from bench.measure.pytorch.accuracy import digest  # noqa: E402
 from bench.measure.pytorch.program import TorchProgram  # noqa: E402

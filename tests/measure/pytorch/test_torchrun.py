@@ -59,7 +59,7 @@ def test_others_start_a_rank_for_each_worker_and_hand_on_what_it_tells(
             self.group = environment[torchrun.GROUP]
             said.append(("start", self.group, environment["RANK"], told))
 
-        def tell(self, line: str) -> None:
+        def send(self, line: str) -> None:
             said.append((self.group, line))
 
         def close(self) -> None:
