@@ -18,11 +18,13 @@ TOGETHER = {
     "tests/sql/test_dialects.py": "spark",  # one translation of all views
     "tests/warehouse/test_archive.py": "archive",
     "tests/viz/test_charts.py": "charts",
+    "tests/viz/test_files.py": "files",  # one renderer
+    "tests/viz/test_sizes.py": "sizes",  # every chart rendered once
 }
 
 # No property claims how long it takes: on a busy machine that differs.
 settings.register_profile("exhaustive", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("bench", settings.get_profile("exhaustive"), max_examples=30)
+settings.register_profile("bench", settings.get_profile("exhaustive"), max_examples=20)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -41,7 +41,7 @@ class BadRecord(Exception):
 class Object(dict[str, Any]):
     """A JSON object that remembers which fields were read, so that `left` returns all others."""
 
-    __slots__ = ("asked", "repeated")
+    __slots__ = ("fields_read", "repeated")
 
     def __init__(self, pairs: list[tuple[str, Any]] | None = None) -> None:
         super().__init__(pairs or ())

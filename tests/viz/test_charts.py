@@ -36,7 +36,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {  # what a chart must be told to draw an
     "usage": {"x": "batch-size"},
 }  # fmt: skip
 
-every_chart = pytest.mark.parametrize("name", CHARTS)
+every_chart = pytest.mark.parametrize("name", sampled([*CHARTS], "runtime-vs-tokens", "speedups", "history", "query"))
 every_state = pytest.mark.parametrize("of", sampled(STATES, "few", "hostile"))
 
 
