@@ -1,30 +1,35 @@
 """Journals: files to which a process appends its events, so that killing it loses none.
 
-A journal is one file of one process. Events go into its window, a stretch of the file mapped into memory: an event is
-in the page cache when `put` or `append` returns, with no system call, so it survives SIGKILL of the process. A full
-window is written behind the file's end in one piece and used again: mapping ever new pages would cost more than the
-events. `sync` makes what is there survive power loss. The window is reserved when the file is made and the rest is
-written, so a full disk is an error and not a SIGBUS.
+A journal is one file of one process. Events go into one of two windows, stretches of the file that are mapped into memory:
+an event is in the page cache when `put` or `add` returns, with no system call, so it survives SIGKILL of the process. A full
+window is written behind the file's end as a frame, with a checksum, while events go into the other window; then it is used
+again, because mapping ever new pages would cost more than the events. `sync` makes what is there survive power loss. Header
+and windows are reserved when the file is made and frames are written by system calls, so a full disk is an error and not a
+SIGBUS.
 
-    file    MAGIC, u32 length of header, header (JSON: run, writer, the window's place, the layout of every table)
-            window: u64 base, records, zeros; it belongs at `base`, over whatever is there
-            records
+    file    MAGIC, u32 length and u32 CRC-32 of the header, header (JSON: run, writer, the windows' size, the layout of every
+            table), zeros up to a page
+            two windows: u64 number, its complement, records, zeros
+            frames
+    frame   FRAME, u64 number, u32 length, u32 CRC-32 of number and records, records
     record  u32 length, u8 kind, payload, u32 trailer
 
-A string definition (kind STRING) has the payload u32 id, UTF-8 bytes. A VOID record holds nothing. Any other kind is
-the index of a layout in the header; its payload is a u32 mask of the nullable fields present, then the present fields
-in the layout's order: integers i64 (u16 where it says so), instants i64 (ns), floats f64, booleans u8, strings u32
-ids, lists a u32 count and their items. Integers and floats that a layout calls optional always have their place; where
-there is none it holds ABSENT. The trailer is written last and equals the length; a record longer than a page
-has the CRC-32 of the rest there, because after power loss its first and last page may be on disk without those
-between. A reader stops at the first record that is not whole.
+A string definition (kind STRING) has the payload u32 id, UTF-8 bytes. Any other kind is the index of a layout in the header;
+its payload is a u32 mask of the nullable fields present, then the present fields in the layout's order: integers i64 (u16
+where it says so), instants i64 (ns), floats f64, booleans u8, strings u32 ids, lists a u32 count and their items. Integers
+and floats that a layout calls optional always have their place; where there is none it holds ABSENT. The trailer equals the
+length; a record longer than a page has the CRC-32 of the rest there. It tells whether a record in a window is whole; the
+values in a window of a process that was killed have no other check.
 
-Appending takes no lock, which would cost as much as the event. Between reading `end`, moving it past the new record,
-and the one C call that fills it there is no call of a Python function and no jump backward, and CPython switches
-threads and runs signal handlers only there, so no other append comes between. That is why those lines look alike
-wherever wherever they stand, and why a build without the GIL is refused.
+Windows and frames are numbered in the order in which their records were written, without gaps. A window whose number a frame
+has was written behind already and does not count. So a reader knows what is missing, and reads all the rest.
 
-This file is long because writer and reader of the format belong together.
+Appending is one call of a C function, `mmap.write`, which copies a packed record to the window's position and moves the
+position behind it. Other threads, tracers and signal handlers may run between any two calls, but not within one. All
+conversions, which may run Python code, are done before. To close a window to further appends its position is moved to its
+end, where `mmap.write` refuses everything. A build without the GIL takes a lock around the call.
+
+`journal_reader` reads it. This file is long because the format and its writer belong together.
 """
 
 import contextlib
@@ -38,7 +43,7 @@ import struct
 import sys
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,8 +51,9 @@ from typing import Any
 from .errors import BenchError, Exit
 from .events import EVENTS, Event, Instant, Json, ScheduleChunk
 
-MAGIC = b"BENCHJ1\n"
-STRING, VOID = 255, 254
+MAGIC = b"BENCHJ2\n"
+FRAME = b"BENCHFR\n"
+STRING = 255
 PAGE = 4096
 WINDOW_BYTES = 1 << 18
 ROTATE_BYTES = 1 << 26
@@ -66,17 +72,23 @@ CODES: dict[Any, str] = {
 }
 TYPES = {code: kind for kind, code in CODES.items()} | {"*H": list[int], "Q": int, "D": float}
 STRUCT_CODES = {"I": "I", "q": "q", "H": "H", "n": "q", "d": "d", "?": "?", "Q": "q", "D": "d"}
-NUMPY_CODES = {"I": "<u4", "q": "<i8", "H": "<u2", "n": "<i8", "d": "<f8", "?": "?", "Q": "<i8", "D": "<f8"}
 KIND_OF_EVENT: dict[type[Event], int] = {event: index for index, event in enumerate(EVENTS)}
-HEAD = struct.Struct("<IB")
+HEADER = struct.Struct("<8sII")  # MAGIC, length, CRC-32
+FRAME_HEADER = struct.Struct("<8sQII")  # FRAME, number, length, CRC-32
+NUMBER = struct.Struct("<QQ")  # of a window, and its complement
+HEAD = struct.Struct("<IBI")  # of a record: length, kind, mask
 U32 = struct.Struct("<I")
 U64 = struct.Struct("<Q")
+COMPLEMENT = (1 << 64) - 1
+SMALLEST = HEAD.size + U32.size  # record
 
 # What stands for no number (codes Q and D). The float is a NaN that no arithmetic gives: a measured NaN is another.
 ABSENT_INT = -(1 << 63)
 ABSENT_BITS = 0x7FF8_0000_BE2C_4A11
 (ABSENT_FLOAT,) = struct.unpack("<d", U64.pack(ABSENT_BITS))
-ABSENT = {"Q": struct.pack("<q", ABSENT_INT), "D": U64.pack(ABSENT_BITS)}
+
+
+_ZEROS = memoryview(bytes(WINDOW_BYTES))
 
 
 class StoreFull(BenchError):
@@ -89,14 +101,6 @@ class Closed(BenchError):
     """The journal was closed meanwhile."""
 
 
-class NeverBegun(BenchError):
-    """The writer was killed before the header was complete, so no event was ever acknowledged."""
-
-
-class Unreadable(BenchError):
-    """The journal is damaged, or was written by a newer bench."""
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The layout of a table's rows in a journal, from its header."""
@@ -105,20 +109,26 @@ class Layout:
     version: int
     fields: tuple[tuple[str, str, bool], ...]  # name, code, nullable
 
-    def format(self, mask: int, lengths: tuple[int, ...]) -> str:
-        """The struct format of a row with this mask and these list lengths."""
-        parts, lists, bit = ["<IBI"], iter(lengths), 1
-        for _, code, nullable in self.fields:
-            present = not nullable or mask & bit
+    def present(self, mask: int) -> Iterator[tuple[str, str]]:
+        """Name and code of the fields that a row with this mask has."""
+        bit = 1
+        for name, code, nullable in self.fields:
+            if not nullable or mask & bit:
+                yield name, code
             if nullable:
                 bit <<= 1
-            if present:
-                parts.append(f"I{next(lists)}{code[1]}" if code[0] == "*" else STRUCT_CODES[code])
-        return "".join(parts) + "I"
+
+    def format(self, mask: int, lengths: tuple[int, ...]) -> str:
+        """The struct format of a row with this mask and these list lengths, without the trailer."""
+        counts = iter(lengths)
+        parts = (
+            f"I{next(counts)}{code[1]}" if code[0] == "*" else STRUCT_CODES[code] for _, code in self.present(mask)
+        )
+        return "<IBI" + "".join(parts)
 
 
 def layouts() -> list[Layout]:
-    """The layout of every table as declared now; the run is said once, in the header."""
+    """The layout of every table as declared now; the run is in the header."""
     return [
         Layout(
             event.TABLE,
@@ -152,11 +162,64 @@ LAYOUTS.append(
 )
 
 
+def with_trailer(body: bytes) -> bytes:
+    """A record from all of it but the trailer."""
+    length = len(body) + U32.size
+    return body + U32.pack(length if length <= PAGE else zlib.crc32(body))
+
+
+class _Window:
+    """One window: a mapped stretch of the file that takes records until it is full or closed."""
+
+    def __init__(
+        self, file: int, offset: int, number: int, gate: "contextlib.AbstractContextManager[Any] | None"
+    ) -> None:
+        self.map = mmap.mmap(file, WINDOW_BYTES, offset=offset)
+        self.number = number
+        self._end = 0  # of its records, once it is closed
+        self._gate = gate
+        self.write: Callable[[bytes], Any] = self.map.write if gate is None else self._write
+        self.open()
+
+    def open(self) -> None:
+        """Take records, from the beginning."""
+        NUMBER.pack_into(self.map, 0, self.number, self.number ^ COMPLEMENT)
+        self._end = 0
+        self.map.seek(NUMBER.size)
+
+    def close(self) -> memoryview:
+        """Take no more records; returns those that it has, not copied."""
+        if not self._end:
+            with self._gate or contextlib.nullcontext():
+                end = self.map.tell()
+                self.map.seek(0, os.SEEK_END)  # what was appended between these calls lies behind `end`
+            while end + U32.size <= WINDOW_BYTES and (length := U32.unpack_from(self.map, end)[0]):
+                end += length
+            self._end = end
+        return memoryview(self.map)[NUMBER.size : self._end]
+
+    def clear(self, number: int) -> None:
+        """Forget its records, which are in a frame, and take others under a new number."""
+        self.map[NUMBER.size : self._end] = _ZEROS[: self._end - NUMBER.size]
+        self.number = number
+        self.open()
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of its records; all of the window once it is closed."""
+        return self.map.tell() - NUMBER.size
+
+    def _write(self, record: bytes) -> None:
+        assert self._gate is not None
+        with self._gate:
+            self.map.write(record)
+
+
 class Journal:
     """The journal of one process."""
 
     def __init__(self, path: Path, header: Mapping[str, Any], strings: Mapping[str, int] | None = None) -> None:
-        """Create the file, lock it for as long as this process lives, and reserve its first stretch.
+        """Create the file, lock it for as long as this process lives, and reserve its windows.
 
         Args:
             path: A file that does not exist yet.
@@ -166,70 +229,143 @@ class Journal:
         Raises:
             StoreFull: There is no space on the disk.
         """
-        if not getattr(sys, "_is_gil_enabled", lambda: True)():
-            raise BenchError("recording needs a Python build with the GIL")
         self.path = path
-        self.lock = threading.RLock()  # for draining and closing
+        self.lock = threading.RLock()  # for writing windows and closing
+        self.closed = False
         self.strings = dict(strings or {})
         self._ids = itertools.count(max(self.strings.values(), default=0) + 1)
         self._structs: dict[tuple[int, int, tuple[int, ...]], struct.Struct] = {}
+        self._numbers = itertools.count(3)  # of windows and frames
+        self._draining = False
         tables = [[x.table, x.version, x.fields] for x in LAYOUTS]
         text = json.dumps({**header, "tables": tables, "window": WINDOW_BYTES}).encode()
-        self._window = -(-(12 + len(text)) // PAGE) * PAGE
-        self._start = self._window + U64.size  # of the window's records
-        self.end = self._start  # of the window's last record
-        self.limit = self._base = self._window + WINDOW_BYTES  # past it is the slow path: drain, or find it closed
+        start = pages(HEADER.size + len(text))
+        self._begin = self._end = start + 2 * WINDOW_BYTES  # of the frames
+        gate = None if getattr(sys, "_is_gil_enabled", lambda: True)() else threading.RLock()
         with _disk_errors(path):
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            self._file = _create(path)
             try:
-                fcntl.flock(self._file, fcntl.LOCK_EX)
-                os.posix_fallocate(self._file, 0, self.limit)
-                self.map = mmap.mmap(self._file, self.limit)
+                os.posix_fallocate(self._file, 0, self._begin)
+                os.pwrite(self._file, text, HEADER.size)
+                os.pwrite(self._file, HEADER.pack(MAGIC, len(text), zlib.crc32(text)), 0)
+                self._active, self._other = (
+                    _Window(self._file, start + i * WINDOW_BYTES, i + 1, gate) for i in range(2)
+                )
             except OSError:
                 os.close(self._file)
                 path.unlink()
                 raise
-        self._zeros = bytes(self.limit - self._start)
-        U64.pack_into(self.map, self._window, self._base)
-        self.map[12 : 12 + len(text)] = text
-        U32.pack_into(self.map, 8, len(text))
-        self.map[:8] = MAGIC
+        self.write = self._active.write  # appends a record, or raises ValueError where there is no room for it
         for string, number in self.strings.items():
             self._define(string, number)
 
     @property
     def size_bytes(self) -> int:
         """Bytes appended so far."""
-        return self._base - len(self._zeros) - self._start + self.end - self._start
+        return self._end - self._begin + self._active.used_bytes
+
+    def put(self, record: bytes) -> None:
+        """Append one record.
+
+        Raises:
+            StoreFull: There is no space on the disk; the record was not written.
+            Closed: The journal is closed.
+        """
+        while True:
+            try:
+                self.write(record)
+                return
+            except ValueError:  # the window is full, or is being written, or closed
+                if self._make_room(record):
+                    return
+
+    def _make_room(self, record: bytes) -> bool:
+        """Write a window behind the file's end so that there is room for a record; whether the record went along."""
+        with self.lock:
+            self._check_open()
+            if self._draining:  # by this thread, which a signal handler or a tracer has interrupted
+                self._write_frame(next(self._numbers), record)
+                return True
+            if len(record) > WINDOW_BYTES - NUMBER.size:
+                self.drain(record)
+                return True
+            if not self._has_room(record):
+                try:
+                    self.drain()
+                except StoreFull:
+                    if not self._has_room(record):  # nor in the other window
+                        raise
+            return False
+
+    def _has_room(self, record: bytes) -> bool:
+        return self._active.used_bytes + len(record) <= WINDOW_BYTES - NUMBER.size
 
     def drain(self, extra: bytes = b"") -> None:
-        """Write the window, and a record too large for it, behind the file's end, and begin the window anew.
+        """Write the records of the window, and one too large for it, as a frame; appends go to the other window meanwhile.
 
-        Appends of other threads and of signal handlers may come between; the window is begun anew only if none did.
-        Killed anywhere, the reader finds every record once: the window counts, at its base, until its first length is 0.
+        Killed anywhere, the reader finds every record once.
 
         Raises:
             StoreFull: There is no space on the disk; the window stays as it is.
             Closed: The journal is closed.
         """
         with self.lock:
-            while True:
-                if self.limit < 0:
-                    raise Closed(f"{self.path} is closed")
-                end, base = self.end, self._base
-                blob = self.map[self._start : end] + extra
-                with _disk_errors(self.path):
-                    _write_all(self._file, blob, base)
-                start, window, zeros = self._start, self._window, self._zeros
-                after = base + len(blob)
-                new_base = U64.pack(after)
-                if self.end == end and self._base == base:
-                    self.map[start : start + 4] = b"\0\0\0\0"
-                    self.map[start:] = zeros
-                    self.map[window:start] = new_base
-                    self._base = after
-                    self.end = start
-                    return
+            self._check_open()
+            if self._draining:
+                return
+            self._draining = True
+            try:
+                if self._other.number < self._active.number:  # the disk was full when it was to be written
+                    self._flush(self._other)
+                if self._active.used_bytes or extra:
+                    self._active, self._other = self._other, self._active
+                    self.write = self._active.write
+                    self._flush(self._other, extra)
+            finally:
+                self._draining = False
+
+    def _flush(self, window: _Window, extra: bytes = b"") -> None:
+        self._check_there()
+        with window.close() as records:
+            self._write_frame(window.number, records, extra)
+        window.clear(next(self._numbers))
+
+    def _write_frame(self, number: int, *records: "bytes | memoryview") -> None:
+        length = sum(map(len, records))
+        offset, end = self._end, self._end + FRAME_HEADER.size + length
+        self._end = end  # at once: a signal handler may write another one
+        try:
+            with _disk_errors(self.path):
+                head = FRAME_HEADER.pack(FRAME, number, length, checksum(number, *records))
+                _write_all(self._file, [head, *records], offset)
+        except BaseException:
+            if self._end == end:
+                self._end = offset
+            raise
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise Closed(f"{self.path} is closed")
+
+    def _check_there(self) -> None:
+        """Write the file anew if somebody removed it; then a following journal takes what comes.
+
+        Raises:
+            Closed: It was removed. What was recorded is in a file of the same name again.
+        """
+        if os.fstat(self._file).st_nlink:
+            return
+        copy = self.path.with_name(f"{self.path.name}.copy")
+        with _disk_errors(self.path), copy.open("xb") as out:
+            position = 0
+            while block := os.pread(self._file, 1 << 20, position):
+                position += out.write(block)
+            out.flush()
+            os.fsync(out.fileno())
+            copy.rename(self.path)
+        sys.stderr.write(f"bench: {self.path.name} was removed while events were recorded; it was written again\n")
+        self._release()
+        raise Closed(f"{self.path} was removed")
 
     def string(self, text: str) -> int:
         """The number of a string in this journal, defined now if it is new."""
@@ -243,10 +379,10 @@ class Journal:
 
     def _define(self, text: str, number: int) -> None:
         encoded = text.encode("utf-8", "backslashreplace")  # of a file name that is no UTF-8, say
-        self.put(HEAD.pack(HEAD.size + 8 + len(encoded), STRING) + U32.pack(number) + encoded)
+        self.put(with_trailer(HEAD.pack(SMALLEST + len(encoded), STRING, number) + encoded))
 
     def struct(self, kind: int, mask: int, lengths: tuple[int, ...] = ()) -> struct.Struct:
-        """The packer of one shape of row, made once."""
+        """The packer of one shape of row, without its trailer, made once."""
         key = (kind, mask, lengths)
         packer = self._structs.get(key)
         if packer is None:
@@ -264,50 +400,13 @@ class Journal:
             BenchError: A number does not fit its column; nothing of the row was written.
         """
         packer = self.struct(kind, mask, lengths)
-        length = packer.size
-        if length > PAGE:
-            try:
-                body = packer.pack(length, kind, mask, *values, 0)[:-4]
-            except Exception as error:  # whatever a value's own __index__ or __float__ raises
-                raise _misfit(kind, error) from None
-            self.put(body)
-            return
-        while True:
-            offset = self.end
-            end = offset + length
-            if end <= self.limit:
-                break
-            self.drain()
-        self.end = end
         try:
-            packer.pack_into(self.map, offset, length, kind, mask, *values, length)
-        except BaseException as error:
-            self.void(offset, length)
-            if isinstance(error, Exception):
-                raise _misfit(kind, error) from None
-            raise
-
-    def put(self, body: bytes) -> None:
-        """Append one record that is complete except for its trailer."""
-        length = len(body) + 4
-        trailer = length if length <= PAGE else zlib.crc32(body)
-        if length > len(self._zeros):
-            self.drain(body + U32.pack(trailer))
-            return
-        packer = struct.Struct(f"<{len(body)}sI")  # packs in order, so the trailer is written after the body
-        while True:
-            offset = self.end
-            end = offset + length
-            if end <= self.limit:
-                break
-            self.drain()
-        self.end = end
-        packer.pack_into(self.map, offset, body, trailer)
-
-    def void(self, offset: int, length: int) -> None:
-        """Fill the place of a row whose values did not fit its columns; otherwise readers would stop there."""
-        if self.limit >= 0:
-            struct.pack_into(f"<IB{length - HEAD.size - 4}xI", self.map, offset, length, VOID, length)
+            body = packer.pack(packer.size + U32.size, kind, mask, *values)
+        except Exception as error:  # whatever a value's own __index__ or __float__ raises
+            raise BenchError(
+                f"cannot record in table {LAYOUTS[kind].table}: {error}. Integers must fit 64 bits."
+            ) from None
+        self.put(with_trailer(body))
 
     def add(self, event: Event) -> None:
         """Append any event, whatever its table.
@@ -331,8 +430,9 @@ class Journal:
                 continue
             try:
                 if code[0] == "*":
-                    lengths.append(len(value))
-                    values += [len(value), *(map(self.string, value) if code[1] == "I" else value)]
+                    items = list(map(self.string, value) if code[1] == "I" else value)
+                    lengths.append(len(items))
+                    values += [len(items), *items]
                 elif code == "I":
                     values.append(self.string(value))
                 else:
@@ -342,46 +442,87 @@ class Journal:
         self.append(kind, mask, tuple(lengths), values)
 
     def sync(self) -> None:
-        """Return when everything appended so far would survive power loss.
+        """Return when everything appended so far would survive power loss; the file's time says that its writer lives.
 
-        The window is drained first: its pages may reach the disk in any order with those written later.
+        The window is written first: its pages may reach the disk in any order with those written later.
         """
         with contextlib.suppress(Closed):
             self.drain()
         with contextlib.suppress(FileNotFoundError):  # sealed, which made it durable
-            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
             try:
+                os.utime(file)
                 os.fdatasync(file)
             finally:
                 os.close(file)
 
     def close(self) -> None:
-        """Write the window and unlock the file; anyone may seal it now."""
+        """Write the windows and unlock the file; anyone may seal it now."""
         with self.lock:
-            if self.limit < 0:
+            if self.closed:
                 return
-            with contextlib.suppress(StoreFull):  # then it is found in the window
-                self.drain()
-            self.limit = -1
-            self.map.close()
-            os.close(self._file)
+            windows = sorted((self._active, self._other), key=lambda window: window.number)
+            for window in windows:
+                window.close()  # both, before either is written: no append may come between
+            with contextlib.suppress(StoreFull, Closed):  # then they are read from the windows, or from a copy
+                for window in windows:
+                    with window.close() as records:
+                        if records:
+                            self._check_there()
+                            self._write_frame(window.number, records)
+            self._release()
 
     def abandon(self) -> None:
         """In a forked child: close the parent's journal without writing to it."""
         self.lock = threading.RLock()  # another thread of the parent may have held it
-        self.limit = -1
-        self.map.close()
+        self._release()
+
+    def _release(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        for window in (self._active, self._other):
+            with contextlib.suppress(BufferError):  # the trace of an error holds its records: unmapped with that
+                window.map.close()
         os.close(self._file)
 
 
-def _misfit(kind: int, error: Exception) -> BenchError:
-    return BenchError(f"cannot record in table {LAYOUTS[kind].table}: {error}. Integers must fit 64 bits.")
+def checksum(number: int, *records: "bytes | memoryview") -> int:
+    """The CRC-32 of a frame's number and records."""
+    found = zlib.crc32(U64.pack(number))
+    for each in records:
+        found = zlib.crc32(each, found)
+    return found
 
 
-def _write_all(file: int, blob: bytes, offset: int) -> None:
-    written = 0
-    while written < len(blob):
-        written += os.pwrite(file, blob[written:] if written else blob, offset + written)
+def pages(count: int) -> int:
+    """So many bytes in whole pages."""
+    return -(-count // PAGE) * PAGE
+
+
+def _create(path: Path) -> int:
+    """Create and lock a file; where somebody removed it before it was locked, another one."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.fstat(file).st_nlink:
+                return file
+        except OSError:
+            os.close(file)
+            raise
+        os.close(file)
+
+
+def _write_all(file: int, blobs: Sequence["bytes | memoryview"], offset: int) -> None:
+    blobs = list(filter(len, blobs))
+    while blobs:
+        written = os.pwritev(file, blobs, offset)
+        offset += written
+        while blobs and written >= len(blobs[0]):
+            written -= len(blobs.pop(0))
+        if written:
+            blobs[0] = memoryview(blobs[0])[written:]
 
 
 @contextlib.contextmanager
@@ -393,191 +534,3 @@ def _disk_errors(path: Path) -> Iterator[None]:
             f"cannot write events to {path.parent}: {error.strerror}. What was recorded before is safe; "
             "free some space, or choose another store with BENCH_STORE."
         ) from error
-
-
-@dataclass(slots=True)
-class Contents:
-    """The contents of a journal, up to its last complete record."""
-
-    header: dict[str, Any]
-    rows: dict[str, dict[str, list[Any]]]  # table -> column -> values
-    layouts: dict[str, Layout]  # table -> how its writer declared it
-
-
-def read(path: Path) -> Contents:
-    """Read a journal, wherever its end was cut.
-
-    Raises:
-        NeverBegun: Not even the header is whole, so nothing was ever recorded in it.
-        Unreadable: What it says contradicts itself.
-    """
-    data = path.read_bytes()
-    if data[:8] != MAGIC or len(data) < 12 or len(data) < 12 + U32.unpack_from(data, 8)[0]:
-        raise NeverBegun(f"{path} is no whole journal: its header is missing")
-    start = 12 + U32.unpack_from(data, 8)[0]
-    try:
-        header = json.loads(data[12:start])
-        tables = [Layout(table, version, tuple(map(tuple, fields))) for table, version, fields in header.pop("tables")]
-        window = -(-start // PAGE) * PAGE
-        behind = window + header.pop("window")
-        reader = _Reader(tables)
-        (base,) = U64.unpack_from(data.ljust(behind, b"\0"), window)
-        inside = data[window + U64.size : behind]
-        in_use = inside[:4].strip(b"\0") != b""
-        reader.decode(data[behind : base if in_use else len(data)])
-        reader.decode(inside)
-        return Contents(header, reader.rows, {layout.table: layout for layout in tables})
-    except (KeyError, TypeError, ValueError, struct.error) as error:
-        raise Unreadable(f"is damaged ({type(error).__name__}: {error}). Restore it from a copy.") from error
-
-
-def run_of(path: Path) -> str | None:
-    """The run of a journal; None if it is sealed already, or its header is incomplete."""
-    with contextlib.suppress(OSError, ValueError, KeyError, struct.error), path.open("rb") as file:
-        magic, (length,) = file.read(8), U32.unpack(file.read(4))
-        if magic == MAGIC:
-            return str(json.loads(file.read(length))["run_id"])
-    return None
-
-
-class _Reader:
-    """Decodes records into columns."""
-
-    def __init__(self, tables: list[Layout]) -> None:
-        self.tables = tables
-        self.data, self.position = b"", 0
-        self.strings: dict[int, str] = {}
-        self.rows: dict[str, dict[str, list[Any]]] = {}
-        self.structs: dict[str, struct.Struct] = {}
-
-    def decode(self, data: bytes) -> None:
-        """Take the records of one stretch, up to the last whole one."""
-        self.data, self.position = data, 0
-        while length := self._whole():
-            if self.data[self.position + 4] < len(self.tables) and length <= PAGE and self._repeats(length):
-                self.position += length * self._decode_alike(length)
-            elif self._decode(length):
-                self.position += length
-            else:
-                break
-
-    def _repeats(self, length: int) -> bool:
-        """Whether the next record has the same length, kind and mask, as in a hot loop most have."""
-        at, size = self.position, HEAD.size + 4
-        return self.data[at : at + size] == self.data[at + length : at + length + size]
-
-    def _decode_alike(self, length: int) -> int:
-        """Decode whole records of one shape together, at numpy's speed; returns how many (at least 1)."""
-        import numpy as np
-
-        data, at = self.data, self.position
-        layout = self.tables[data[at + 4]]
-        (mask,) = U32.unpack_from(data, at + HEAD.size)
-        names = ["_length", "_kind", "_mask"]
-        formats: list[Any] = ["<u4", "u1", "<u4"]
-        offsets = [0, 4, 5]
-        offset, fixed = 9, ["_length", "_kind", "_mask", "_trailer"]
-        absent, bit = [], 1
-        for name, code, nullable in layout.fields:
-            present = not nullable or mask & bit
-            if nullable:
-                bit <<= 1
-            if not present:
-                absent.append(name)
-                continue
-            shape = ""
-            if code[0] == "*":
-                (count,) = U32.unpack_from(data, at + offset)
-                names.append(f"_count_{name}")
-                fixed.append(f"_count_{name}")
-                formats.append("<u4")
-                offsets.append(offset)
-                offset += 4
-                shape = f"({count},)"
-            names.append(name)
-            dtype = np.dtype(shape + NUMPY_CODES[code[-1]])
-            formats.append(dtype)
-            offsets.append(offset)
-            offset += dtype.itemsize
-        names.append("_trailer")
-        formats.append("<u4")
-        offsets.append(offset)
-        record = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": length})
-        rows = np.frombuffer(data, record, min((len(data) - at) // length, 1 << 16), at)
-        alike = np.logical_and.reduce([rows[name] == rows[name][0] for name in fixed])
-        rows = rows[: len(rows) if alike.all() else int(alike.argmin())]
-        columns = self._columns(layout)
-        for name, code, _ in layout.fields:
-            if name in absent:
-                columns[name] += [None] * len(rows)
-            elif code == "I":
-                columns[name] += [self.strings[number] for number in rows[name].tolist()]
-            elif code == "*I":
-                columns[name] += [[self.strings[number] for number in row] for row in rows[name].tolist()]
-            elif code in "QD":
-                values = rows[name].astype(object)
-                values[rows[name].copy().view("<i8") == (ABSENT_INT if code == "Q" else ABSENT_BITS)] = None
-                columns[name] += values.tolist()
-            else:
-                columns[name] += (rows[name] // 1000 if code == "n" else rows[name]).tolist()
-        return len(rows)
-
-    def _columns(self, layout: Layout) -> dict[str, list[Any]]:
-        columns = self.rows.get(layout.table)
-        if columns is None:
-            columns = self.rows[layout.table] = {name: [] for name, _, _ in layout.fields}
-        return columns
-
-    def _whole(self) -> int:
-        """The length of the record here if it is whole, else 0."""
-        data, at = self.data, self.position
-        if at + HEAD.size > len(data):
-            return 0
-        (length,) = U32.unpack_from(data, at)
-        if length < HEAD.size + 4 or at + length > len(data):
-            return 0
-        (trailer,) = U32.unpack_from(data, at + length - 4)
-        want = length if length <= PAGE else zlib.crc32(data[at : at + length - 4])
-        return length if trailer == want else 0
-
-    def _decode(self, length: int) -> bool:
-        data, at = self.data, self.position
-        kind = data[at + 4]
-        if kind == VOID:
-            return True
-        if kind == STRING:
-            (number,) = U32.unpack_from(data, at + HEAD.size)
-            self.strings[number] = data[at + HEAD.size + 4 : at + length - 4].decode("utf-8", "backslashreplace")
-            return True
-        if kind >= len(self.tables):
-            return False
-        layout = self.tables[kind]
-        (mask,) = U32.unpack_from(data, at + HEAD.size)
-        columns = self._columns(layout)
-        offset, bit = at + HEAD.size + 4, 1
-        for name, code, nullable in layout.fields:
-            present = not nullable or mask & bit
-            if nullable:
-                bit <<= 1
-            value: Any = None
-            if present:
-                count = 1
-                if code[0] == "*":
-                    (count,) = U32.unpack_from(data, offset)
-                    offset += 4
-                packer = self._struct(f"<{count}{STRUCT_CODES[code[-1]]}")
-                items = packer.unpack_from(data, offset)
-                offset += packer.size
-                if code[-1] == "I":
-                    items = tuple(self.strings[item] for item in items)
-                if code in ABSENT and data[offset - packer.size : offset] == ABSENT[code]:
-                    items = (None,)
-                value = list(items) if code[0] == "*" else items[0] // 1000 if code == "n" else items[0]
-            columns[name].append(value)
-        return True
-
-    def _struct(self, text: str) -> struct.Struct:
-        packer = self.structs.get(text)
-        if packer is None:
-            packer = self.structs[text] = struct.Struct(text)
-        return packer

@@ -28,10 +28,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from . import journal, schema
+from . import journal_reader, schema
 from .errors import BenchError, Exit
-from .events import TABLES, Event, ScheduleChunk, Source
+from .events import TABLES, Event, Source
 from .schema import literal, quote
+from .sealing import seal_journal
 from .store import Store
 
 if TYPE_CHECKING:
@@ -168,18 +169,28 @@ class EventLog:
 
     def _seal(self, path: Path) -> None:
         try:
-            contents = journal.read(path)
-        except journal.NeverBegun:
+            contents = journal_reader.read(path)
+        except journal_reader.NeverBegun:
             path.unlink()
             return
-        for table, columns in contents.rows.items():
-            if table not in TABLES:
-                raise journal.Unreadable(
-                    f"holds table {table!r}, which this bench does not know. Update bench to seal it."
+        for layout in contents.layouts:
+            if layout.table not in TABLES:
+                raise journal_reader.Unreadable(
+                    f"holds table {layout.table!r}, which this bench does not know. Update bench to seal it."
                 )
-            if not list((self.store.events / table).glob(f"{path.stem}-*.parquet")):
-                self._write(table, arrow_table(contents.layouts[table], columns, contents.header), path.stem)
-        path.unlink()
+        with as_bench_error("of a journal", self.store.events):
+            seal_journal(contents, self.store.events, path.stem, publish)
+        if not contents.damage:
+            path.unlink()
+            return
+        self.store.damaged.mkdir(exist_ok=True)
+        path.rename(self.store.damaged / path.name)
+        sync(self.store.damaged)
+        sync(path.parent)
+
+    def damaged(self) -> list[Path]:
+        """Journals that were kept aside because a part of them could not be read; the rest of their events is in the log."""
+        return sorted(self.store.damaged.glob("*"))
 
     def journals(self) -> list[Path]:
         """Journals not sealed yet, their writers alive or gone."""
@@ -206,7 +217,7 @@ class EventLog:
             try:
                 if self.seal(path):
                     sealed.append(path)
-            except journal.Unreadable as error:
+            except journal_reader.Unreadable as error:
                 left_out[path.name] = str(error)
         return sealed, left_out
 
@@ -342,28 +353,6 @@ def _table_of_columns(event: type[Event], columns: Mapping[str, Any], count: int
 def _is_one(value: Any) -> bool:
     """Whether a value stands for a whole column."""
     return value is None or isinstance(value, str | int | float)
-
-
-def arrow_table(layout: journal.Layout, columns: dict[str, list[Any]], header: dict[str, Any]) -> "pa.Table":
-    """The rows of one table in a journal, in the version they were written; run and writer come from the header.
-
-    Columns that only a newer bench knows are kept for it; columns that the journal lacks are NULL.
-    """
-    import pyarrow as pa
-
-    event = TABLES[layout.table]
-    wanted = schema.arrow_schema(event)
-    codes = {name: code for name, code, _ in layout.fields}
-    for name in codes.keys() - set(wanted.names):
-        wanted = wanted.append(pa.field(name, schema.arrow_type(journal.TYPES[codes[name]])))
-    rows = len(next(iter(columns.values())))
-    constant = {"run_id": header["run_id"], **({"writer": header["writer"]} if event is ScheduleChunk else {})}
-    arrays = [
-        _array([constant[f.name]] * rows if f.name in constant else columns.get(f.name, [None] * rows), f.type)
-        for f in wanted
-    ]
-    file_metadata = {**schema.metadata(event), "bench.version": str(layout.version)}
-    return pa.Table.from_arrays(arrays, schema=wanted).replace_schema_metadata(file_metadata)
 
 
 def _array(values: Sequence[Any], kind: "pa.DataType") -> "pa.Array":

@@ -15,6 +15,7 @@ This file is long because the fast paths repeat what the general path does, with
 import atexit
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import shlex
@@ -31,7 +32,17 @@ from .._version import __version__
 from . import environment, events
 from .errors import BenchError
 from .events import Event, Instant, as_json
-from .journal import ABSENT_FLOAT, ABSENT_INT, KIND_OF_EVENT, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
+from .journal import (
+    ABSENT_FLOAT,
+    ABSENT_INT,
+    KIND_OF_EVENT,
+    LAYOUTS,
+    NARROW_CHUNK,
+    PAGE,
+    ROTATE_BYTES,
+    Closed,
+    Journal,
+)
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -140,7 +151,7 @@ class Run:
         self.status: str | None = None  # how it ended
         self._owner = os.getpid() if owner else None
         self._writer = uuid7()
-        self._steps = 0
+        self._lines = itertools.count(1)  # of scheduler steps
         self._announced: set[str] = set()
         self._turning = threading.RLock()
         self._closed = False
@@ -225,7 +236,7 @@ class Run:
     def _current(self) -> Journal:
         """The journal to write to, a new one if the last is long enough; strings keep their numbers."""
         journal = self._journal
-        if journal.limit >= 0 and journal.size_bytes < ROTATE_BYTES:
+        if not journal.closed and journal.size_bytes < ROTATE_BYTES:
             return journal
         with self._turning:
             if self._closed:
@@ -267,25 +278,17 @@ class Run:
             token_budget: Most tokens a step may schedule.
             kv_cache_usage: Share of the KV cache in use, 0 to 1.
         """
-        try:
-            pack, head, length = _chunk_packers[len(chunk_sizes)]
-        except KeyError:
-            pack, head, length = _chunk_packer(len(chunk_sizes))
         now = _now()
-        self._steps = line = self._steps + 1
-        journal = self._journal
-        offset = journal.end
-        end = offset + length
-        if end <= journal.limit:
-            journal.end = end
-            try:
-                pack(journal.map, offset, head, *chunk_sizes, batch_id, schedule_ms, model_run_ms, step_ms, waiting,
-                     running, prefill, decode, token_budget, kv_cache_usage, now, line, length)  # fmt: skip
-                return
-            except BaseException as error:  # a value that does not fit, or another thread closed this journal
-                journal.void(offset, length)
-                if not isinstance(error, Exception):
-                    raise
+        line = next(self._lines)
+        try:
+            pack, head, length = _chunk_packers.get(len(chunk_sizes)) or _chunk_packer(len(chunk_sizes))
+            self._journal.write(pack(
+                head, *chunk_sizes, batch_id, schedule_ms, model_run_ms, step_ms, waiting, running, prefill, decode,
+                token_budget, kv_cache_usage, now, line, length,
+            ))  # fmt: skip
+            return
+        except Exception:  # a value does not fit, or the window is full: the slow path knows what to do
+            pass
         fields = {
             "batch_id": batch_id, "schedule_ms": schedule_ms, "model_run_ms": model_run_ms, "step_ms": step_ms,
             "waiting": waiting, "running": running, "prefill": prefill, "decode": decode, "token_budget": token_budget,
@@ -341,7 +344,7 @@ class Run:
     def _after_fork(self) -> None:
         """In a forked child: the first event opens a new journal."""
         self._writer = uuid7()
-        self._steps = 0
+        self._lines = itertools.count(1)
         self._turning = threading.RLock()  # another thread of the parent may have held it
         self._rotated = []
         self._journal.abandon()
@@ -362,18 +365,16 @@ class Run:
 class Case:
     """One cell of a plan, to attach samples to; get it from `Run.case`."""
 
-    __slots__ = ("_head", "_journal", "_loops", "_metric", "_phase", "_run", "_samples", "case_id")
+    __slots__ = ("_last", "_run", "_samples", "case_id")
 
     def __init__(self, run: Run, case_id: str) -> None:
         """Attach to a run; `Run.case` is how to get here."""
         self._run = run
         self.case_id = case_id
-        self._samples = 0
-        # What rows begin with that are like the last one: of this metric, phase and number of loops, in this journal.
-        self._head = b""
-        self._metric = self._phase = ""
-        self._loops = 0
-        self._journal = run._journal
+        self._samples = itertools.count()
+        # Metric, phase, loops and journal of the last timing, and what the row of one like it begins with. One attribute, so
+        # that threads which share the case see values that belong together.
+        self._last: tuple[str, str, int, Journal, bytes] = ("", "", 0, run._journal, b"")
 
     def time(self, metric: str = "latency", *, loops: int = 1, phase: str = "steady") -> "_Span":
         """Time a `with` block as one sample of `loops` calls. A block that raises is not recorded."""
@@ -405,25 +406,15 @@ class Case:
         """
         now = _now()
         if sample is None:
-            sample = self._samples
-            self._samples = sample + 1
-        if metric is not self._metric or phase is not self._phase or loops != self._loops or details is not None:
-            self._timing(metric, phase, duration_ns, loops, sample, now, details)
-            return
-        journal = self._journal
-        offset = journal.end
-        end = offset + _PLAIN_BYTES
-        if end > journal.limit:  # it is full, or closed
-            self._timing(metric, phase, duration_ns, loops, sample, now, details)
-            return
-        journal.end = end
-        try:
-            _PLAIN(journal.map, offset, self._head, duration_ns, sample, now, _PLAIN_BYTES)
-        except BaseException as error:  # a value that does not fit, or another thread closed this journal
-            journal.void(offset, _PLAIN_BYTES)
-            if not isinstance(error, Exception):
-                raise
-            self._timing(metric, phase, duration_ns, loops, sample, now, details)
+            sample = next(self._samples)
+        last = self._last
+        if metric is last[0] and phase is last[1] and loops == last[2] and details is None:
+            try:
+                last[3].write(_PLAIN(last[4], duration_ns, sample, now, _PLAIN_BYTES))
+                return
+            except Exception:  # a value does not fit, or the window is full: the slow path knows what to do
+                pass
+        self._timing(metric, phase, duration_ns, loops, sample, now, details)
 
     def _timing(
         self,
@@ -448,8 +439,8 @@ class Case:
             journal = self._run._journal
             with contextlib.suppress(Closed):  # by another thread, just now
                 numbers = [journal.string(text) for text in (self.case_id, metric, phase)]
-                self._head = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers, loops)
-                self._metric, self._phase, self._loops, self._journal = metric, phase, loops, journal
+                head = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers, loops)
+                self._last = metric, phase, loops, journal, head
 
     def memory(
         self,
@@ -543,24 +534,25 @@ _PLAIN_MASK = _bits(_TIMING_KIND)["sample"] | _bits(_TIMING_KIND)["recorded_at"]
 # For scheduler steps by their number of chunks: packer, what the row begins with, its length.
 _CHUNK_MASK = sum(bit for name, bit in _bits(NARROW_CHUNK).items() if name in ("chunk_sizes", "recorded_at", "line"))
 _CHUNK_HEAD = struct.Struct("<IBII")  # length, kind, mask, number of chunks
-_chunk_packers: dict[int, tuple[Callable[..., None], bytes, int]] = {}
+_chunk_packers: dict[int, tuple[Callable[..., bytes], bytes, int]] = {}
 
 
-def _chunk_packer(count: int) -> tuple[Callable[..., None], bytes, int]:
+def _chunk_packer(count: int) -> tuple[Callable[..., bytes], bytes, int]:
     layout = LAYOUTS[NARROW_CHUNK].format(_CHUNK_MASK, (count,))
-    length = struct.calcsize(layout)
-    if length > PAGE:  # the careful way ends it with a checksum; no journal has so much room
-        return struct.pack_into, b"", sys.maxsize
-    packer = struct.Struct(f"<{_CHUNK_HEAD.size}s" + layout.removeprefix(_CHUNK_HEAD.format))
-    made = _chunk_packers[count] = packer.pack_into, _CHUNK_HEAD.pack(length, NARROW_CHUNK, _CHUNK_MASK, count), length
+    packer = struct.Struct(f"<{_CHUNK_HEAD.size}s" + layout.removeprefix(_CHUNK_HEAD.format) + "I")
+    if packer.size > PAGE:
+        raise ValueError("the record needs a checksum")  # which the slow path adds
+    made = packer.pack, _CHUNK_HEAD.pack(packer.size, NARROW_CHUNK, _CHUNK_MASK, count), packer.size
+    if len(_chunk_packers) < 10_000:
+        _chunk_packers[count] = made
     return made
 
 
 # The layout of a timing without details; its first seven fields are packed once for many rows.
 _PLAIN_HEAD = struct.Struct("<IBIIIIq")
 _PLAIN_STRUCT = struct.Struct("<29sqqqI")
-_PLAIN, _PLAIN_BYTES = _PLAIN_STRUCT.pack_into, _PLAIN_STRUCT.size
-assert LAYOUTS[_TIMING_KIND].format(_PLAIN_MASK, ()) == "<IBIIIIqqqqI"
+_PLAIN, _PLAIN_BYTES = _PLAIN_STRUCT.pack, _PLAIN_STRUCT.size
+assert LAYOUTS[_TIMING_KIND].format(_PLAIN_MASK, ()) == "<IBIIIIqqqq"
 
 _open_runs: "weakref.WeakSet[Run]" = weakref.WeakSet()
 _syncing: threading.Thread | None = None

@@ -37,6 +37,11 @@ class Store:
         return self.root / "journal"
 
     @property
+    def damaged(self) -> Path:
+        """Journals that are damaged, kept aside whole."""
+        return self.root / "damaged"
+
+    @property
     def artefacts(self) -> Path:
         """Files that runs left beside their events, such as traces: `artefacts/<run>/`."""
         return self.root / "artefacts"

@@ -399,7 +399,7 @@ def test_a_disk_full_while_sealing_keeps_the_journal(store: Store, monkeypatch: 
 
     run = bench.run("a", store=store)
     run.case("c").timing(1)
-    monkeypatch.setattr(pq, "write_table", full)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
     with pytest.raises(BenchError, match="No space left on device"):
         run.close()
     monkeypatch.undo()

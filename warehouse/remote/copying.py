@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..errors import Missing, PlaceError
 from ..events import Source
-from ..journal import run_of
+from ..journal_reader import run_of
 from ..log import EventLog
 from ..store import Store
 from .inventory import Holding, at_once, commit, holding, missing

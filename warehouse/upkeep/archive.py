@@ -20,7 +20,7 @@ from typing import Any
 from ..database import Warehouse
 from ..errors import BenchError
 from ..events import TABLES, ArchivedRun, Environment, Instant, Json
-from ..journal import run_of
+from ..journal_reader import run_of
 from ..load import load_locked, must_exist
 from ..log import ARCHIVING, SPLIT, STAGING, EventLog, LogFile, path_list, replaced, sha256, splits, sync, unmerged
 from ..recorder import uuid7

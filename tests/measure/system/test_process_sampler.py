@@ -23,7 +23,7 @@ from bench.measure.system.process_tree import Ended, Look, ProcessTree
 from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.journal import NeverBegun, read
+from bench.warehouse.journal_reader import NeverBegun, read
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store

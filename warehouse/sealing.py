@@ -1,0 +1,173 @@
+"""Sealing: the rows of a journal become Parquet files of the log, a part at a time."""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from . import schema
+from .events import TABLES, ScheduleChunk
+from .journal import TYPES, Layout
+from .journal_reader import Contents, DecodedRows, is_absent
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+ROWS_TOGETHER = 100_000  # in a row group
+
+Publish = Callable[[Path, Path, str], Path]  # `log.publish`
+
+
+def seal_journal(contents: Contents, events: Path, stem: str, publish: Publish) -> None:
+    """Write what a journal holds as files of the log, one for each table.
+
+    DecodedRows that files of this stem have already, because sealing was broken off or the journal went on, are not written again.
+
+    Args:
+        contents: The journal. What is found to be damaged while it is read is added to its `damage`.
+        events: Folder of the log.
+        stem: What the files' names begin with.
+        publish: Puts a finished file into the log.
+    """
+    texts = _Texts(contents.strings)
+    with contextlib.ExitStack() as stack:
+        files: dict[str, _TableFile] = {}
+        for part in contents.parts():
+            texts.update()
+            for table in dict.fromkeys(rows.layout.table for rows in part):
+                if table not in files:
+                    layouts = [layout for layout in contents.layouts if layout.table == table]
+                    files[table] = stack.enter_context(_TableFile(events / table, stem, layouts[0], contents.header))
+                files[table].add([rows for rows in part if rows.layout.table == table], texts)
+        for file in files.values():
+            file.finish(publish)
+
+
+class _Texts:
+    """The strings of a journal by their numbers, as Arrow has them."""
+
+    def __init__(self, strings: Mapping[int, str]) -> None:
+        self._strings = strings
+        self._count = -1
+        self.update()
+
+    def update(self) -> None:
+        """Take in what was defined since."""
+        import numpy as np
+        import pyarrow as pa
+
+        if len(self._strings) != self._count:
+            self._count = len(self._strings)
+            self._places = np.full(max(self._strings, default=0) + 1, -1)
+            self._places[list(self._strings)] = np.arange(self._count)
+            self._values = pa.array(list(self._strings.values()), pa.string())
+
+    def take(self, numbers: "np.ndarray[Any, Any]") -> "pa.Array":
+        """The strings of these numbers."""
+        import pyarrow as pa
+
+        return self._values.take(pa.array(self._places[numbers]))
+
+
+class _TableFile:
+    """One table's file on its way into the log."""
+
+    def __init__(self, folder: Path, stem: str, layout: Layout, header: Mapping[str, Any]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        event = TABLES[layout.table]
+        wanted = schema.arrow_schema(event)
+        for name, code, _ in layout.fields:  # columns that only a newer bench knows are kept for it
+            if name not in wanted.names:
+                wanted = wanted.append(pa.field(name, schema.arrow_type(TYPES[code])))
+        about = {**schema.metadata(event), "bench.version": str(layout.version)}
+        self._schema = wanted.with_metadata(about)
+        self._constants = {"run_id": header["run_id"]} | (
+            {"writer": header["writer"]} if event is ScheduleChunk else {}
+        )
+        self._folder, self._stem = folder, stem
+        self._temporary = folder / f".{stem}.tmp"
+        there = folder.glob(f"{stem}-*.parquet")
+        self._known = sum(pq.read_metadata(path).num_rows for path in there)
+        self._pending: list[pa.Table] = []
+        self._writer: pq.ParquetWriter | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._temporary.unlink(missing_ok=True)
+
+    def add(self, shapes: Sequence[DecodedRows], texts: _Texts) -> None:
+        """Add the rows of a part, in the order written."""
+        import numpy as np
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([self._batch(rows, texts) for rows in shapes], self._schema)
+        if len(shapes) > 1:
+            table = table.take(pa.array(np.argsort(np.concatenate([rows.places for rows in shapes]), kind="stable")))
+        if self._known:
+            skipped = min(self._known, table.num_rows)
+            self._known -= skipped
+            table = table.slice(skipped)
+        self._pending.append(table)
+        if sum(each.num_rows for each in self._pending) >= ROWS_TOGETHER:
+            self._write()
+
+    def finish(self, publish: Publish) -> None:
+        """Put the file into the log, if it has rows."""
+        self._write()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+            publish(self._temporary, self._folder, self._stem)
+
+    def _write(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        rows = pa.concat_tables(self._pending) if self._pending else None
+        self._pending = []
+        if rows is None or not rows.num_rows:
+            return
+        if self._writer is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._writer = pq.ParquetWriter(self._temporary, self._schema, compression="zstd", compression_level=1)
+        self._writer.write_table(rows)
+
+    def _batch(self, rows: DecodedRows, texts: _Texts) -> "pa.RecordBatch":
+        import pyarrow as pa
+
+        count, codes = len(rows.values), dict(rows.layout.present(rows.mask))
+        arrays = []
+        for field in self._schema:
+            if field.name in self._constants:
+                arrays.append(pa.repeat(pa.scalar(self._constants[field.name], field.type), count))
+            elif field.name in codes:
+                arrays.append(_array(rows.values[field.name], codes[field.name], field.type, texts))
+            else:
+                arrays.append(pa.nulls(count, field.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _array(values: "np.ndarray[Any, Any]", code: str, kind: "pa.DataType", texts: _Texts) -> "pa.Array":
+    """A column as Arrow has it."""
+    import numpy as np
+    import pyarrow as pa
+
+    if code[0] == "*":
+        each = values.shape[1] if values.ndim > 1 else 0
+        items = np.ascontiguousarray(values).reshape(-1)
+        inner = texts.take(items) if code == "*I" else pa.array(items.astype(np.int64))
+        return pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32) * each), inner)
+    if code == "I":
+        return texts.take(values)
+    if code == "n":
+        return pa.array(values // 1000).cast(kind)
+    if code in "QD":
+        return pa.array(np.ascontiguousarray(values), mask=is_absent(values, code))
+    return pa.array(np.ascontiguousarray(values))
