@@ -22,7 +22,7 @@ Publish = Callable[[Path, Path, str], Path]  # `log.publish`
 def seal_journal(contents: Contents, events: Path, stem: str, publish: Publish) -> None:
     """Write what a journal holds as files of the log, one for each table.
 
-    DecodedRows that files of this stem have already, because sealing was broken off or the journal went on, are not written again.
+    Rows that files of this stem have already, because sealing was broken off or the journal went on, are not written again.
 
     Args:
         contents: The journal. What is found to be damaged while it is read is added to its `damage`.
