@@ -1,10 +1,11 @@
 """The warehouse as a reader sees it: a read-only snapshot of the newest version."""
 
-import contextlib
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from .errors import StoreBusy
+from .errors import BenchError, StoreBusy
 from .load import load, must_exist
 from .log import EventLog
 from .log_files import counting_files
@@ -39,8 +40,15 @@ class Warehouse:
         if connection is None or _stale(store, known):
             if connection is not None:
                 connection.close()
-            with contextlib.suppress(StoreBusy):
-                load(store, wait=not store.database.exists())
+            try:
+                loaded = load(store, wait=not store.database.exists())
+                _note(f"{name} {why}" for name, why in loaded.left_out.items())
+            except StoreBusy:
+                pass
+            except BenchError as error:
+                if not store.database.exists() or os.access(store.root, os.W_OK):
+                    raise
+                _note([f"what was recorded last is not in this answer: {error}"])
             connection = connect(store.database, config)
         return cls(store, connection)
 
@@ -63,6 +71,19 @@ class Warehouse:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+_noted: set[str] = set()
+
+
+def _note(sentences: Iterable[str]) -> None:
+    """Write to stderr what an answer leaves out, once in a process."""
+    for sentence in sentences:
+        if sentence not in _noted:
+            from .console.tables import escape
+
+            _noted.add(sentence)
+            sys.stderr.write(f"note: {escape(sentence)}\n")
 
 
 def _stale(store: Store, known: set[str] | None) -> bool:

@@ -68,6 +68,19 @@ def identified(environment: Environment) -> Environment:
     return replace(environment, environment_id=digest[:16])
 
 
+@functools.cache
+def machine() -> dict[str, str]:
+    """What tells this kernel's processes from others: host, boot, and the namespace of process ids; what is unknown is ''."""
+    namespace = ""
+    with contextlib.suppress(OSError):
+        namespace = os.readlink("/proc/self/ns/pid")
+    return {
+        "host": os.uname().nodename,
+        "boot": _read("/proc/sys/kernel/random/boot_id") or "",
+        "processes": namespace,
+    }
+
+
 def git(folder: Path | None = None) -> tuple[str | None, str | None, bool | None]:
     """Commit, branch and dirtiness of the working tree around `folder`; Nones outside one."""
     command = ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]

@@ -42,13 +42,17 @@ class NeverBegun(BenchError):
     """The writer was killed before it could record anything."""
 
 
+class Damaged(BenchError):
+    """A part of a journal could not be read. The rest is in the log, and the journal is kept aside."""
+
+
 class Unreadable(BenchError):
     """The header of the journal is damaged, or was written by another version of bench."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedRows:
-    """DecodedRows of one shape: a table, the fields that are present, the lengths of their lists."""
+    """Rows of one shape: a table, the fields that are present, the lengths of their lists."""
 
     layout: Layout
     mask: int
@@ -142,6 +146,8 @@ def read(path: Path) -> Contents:
     layouts = [Layout(table, version, tuple(map(tuple, fields))) for table, version, fields in header.pop("tables")]
     size = header.pop("window")
     frames, damage = _frames(data, start + 2 * size), list[str]()
+    if (missing := start + 2 * size - len(data)) > 0:  # the file has its size before it has a header
+        damage.append(f"it was cut: {missing:,} bytes are missing")
     parts = {number: (records, True) for number, records in frames.items()}
     numbers, unchecked = set(frames), 0
     for offset in (start, start + size):
@@ -162,14 +168,17 @@ def read(path: Path) -> Contents:
     return Contents(header, layouts, damage, unchecked, [parts[number] for number in sorted(parts)])
 
 
+def header_of(path: Path) -> dict[str, Any]:
+    """The header of a journal; empty if it is sealed already, or its header cannot be read."""
+    with contextlib.suppress(OSError, BenchError), path.open("rb") as file:
+        head = file.read(HEADER.size)
+        return _header(path, head + file.read(HEADER.unpack(head)[1] if len(head) == HEADER.size else 0))[0]
+    return {}
+
+
 def run_of(path: Path) -> str | None:
     """The run of a journal; None if it is sealed already, or its header cannot be read."""
-    with contextlib.suppress(OSError, BenchError, KeyError), path.open("rb") as file:
-        head = file.read(HEADER.size)
-        return str(
-            _header(path, head + file.read(HEADER.unpack(head)[1] if len(head) == HEADER.size else 0))[0]["run_id"]
-        )
-    return None
+    return header_of(path).get("run_id")
 
 
 def _header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
@@ -179,7 +188,7 @@ def _header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
     if magic == MAGIC and 0 < length == len(text) and zlib.crc32(text) == expected:
         return json.loads(text), pages(HEADER.size + length)
     end = data.find(b"\0", HEADER.size)  # of the text, which has no zero
-    if end < 0 or not data[pages(end) :].strip(b"\0"):
+    if not data[: HEADER.size].strip(b"\0") and (end < 0 or not data[pages(end) :].strip(b"\0")):
         raise NeverBegun(f"{path} holds no events: its header is not complete")
     if magic[:6] == MAGIC[:6] and magic != MAGIC:
         raise Unreadable("was written by another version of bench, which can seal it with: bench recover")

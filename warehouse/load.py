@@ -67,13 +67,14 @@ class Loaded:
     unknown_columns: dict[str, int] = field(default_factory=dict)  # table.column -> files that have it
 
 
-def load(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Loaded:
+def load(store: Store, *, wait: bool = True, notify: Notify | None = None, force: bool = False) -> Loaded:
     """Seal dead journals, then bring the warehouse up to date with the log.
 
     Args:
         store: The store; created if missing.
         wait: Wait for another loader rather than raise.
         notify: Called once with a sentence that names the process it waits for.
+        force: Seal journals of other machines, too, however new they are.
 
     Raises:
         StoreBusy: Another process is loading and `wait` is False.
@@ -81,7 +82,7 @@ def load(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Lo
     """
     must_exist(store)
     with store.lock(wait=wait, notify=notify):
-        loaded = load_locked(store)
+        loaded = load_locked(store, force=force)
     _must_be_known(store)
     return loaded
 
@@ -95,24 +96,24 @@ def rebuild(store: Store, *, wait: bool = True, notify: Notify | None = None) ->
     return loaded
 
 
-def load_locked(store: Store, *, anew: bool = False) -> Loaded:
+def load_locked(store: Store, *, anew: bool = False, force: bool = False) -> Loaded:
     """`load` for a caller that holds the store's lock; fetches new files of a bucket first, and uploads missing ones."""
     if not store.remote:
-        return _load_log(store, anew)
+        return _load_log(store, anew, force)
     from .remote.mirror import pull, push
 
     pull(store)
-    loaded = _load_log(store, anew)
+    loaded = _load_log(store, anew, force)
     push(store)
     return loaded
 
 
-def _load_log(store: Store, anew: bool) -> Loaded:
+def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
     import duckdb
 
     log = EventLog(store)
     loaded = Loaded()
-    loaded.recovered, loaded.left_out = log.recover()
+    loaded.recovered, loaded.left_out = log.recover(force=force)
     known = None if anew else _known(store)
     files = counting_files(log.files(), known)
     if known is not None and all(file.name in known for file in files):

@@ -22,13 +22,14 @@ import operator
 import os
 import secrets
 import shutil
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from . import journal_reader, schema
+from . import environment, journal_reader, schema
 from .errors import BenchError, Exit
 from .events import TABLES, Event, Source
 from .schema import literal, quote
@@ -44,6 +45,7 @@ MERGED = "merged-"
 SPLIT = "split-"
 ARCHIVING = "archiving.json"  # in the store: names of files that another store holds, and which go
 STAGING = ".archiving-"
+STALE_S = 600.0  # a journal of another machine that is older has lost its writer
 SPILL = ".spill"  # in the store: what sorting and loading put on the disk
 ROWS_AT_ONCE = 100_000
 ROWS_TOGETHER = 1000  # added at once, fewer wait for others: an Arrow table has its price
@@ -144,24 +146,36 @@ class EventLog:
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
-    def seal(self, path: Path) -> bool:
+    def seal(self, path: Path, *, force: bool = False) -> bool:
         """Turn a journal whose writer is gone into Parquet, and remove it; does nothing while its writer lives.
 
-        Sealing again after a crash in between repeats nothing: a table already there under the journal's name stays.
+        Sealing again after a crash in between repeats nothing: rows already there under the journal's name stay.
+
+        Args:
+            path: The journal.
+            force: Seal it though it is of another machine that may still write it, see `is_foreign`.
 
         Returns:
             Whether the journal is sealed now.
+
+        Raises:
+            Unreadable: Its header is damaged or another version's; it stays where it is.
+            Damaged: A part of it could not be read; the rest is sealed, and the file kept in `damaged/`.
         """
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
             return True
+        except OSError as error:
+            raise journal_reader.Unreadable(f"cannot be opened: {error.strerror}.") from error
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return False
-            if path.exists():
+            if not force and is_foreign(path):
+                return False
+            if _is_at(descriptor, path):
                 self._seal(path)
             return True
         finally:
@@ -187,6 +201,10 @@ class EventLog:
         path.rename(self.store.damaged / path.name)
         sync(self.store.damaged)
         sync(path.parent)
+        raise journal_reader.Damaged(
+            f"is damaged ({'; '.join(contents.damage)}). What could be read is in the log; the whole file is kept in "
+            f"{self.store.damaged}"
+        )
 
     def damaged(self) -> list[Path]:
         """Journals that were kept aside because a part of them could not be read; the rest of their events is in the log."""
@@ -200,11 +218,14 @@ class EventLog:
         """Whether a journal waits to be sealed, its writer gone."""
         return any(map(_is_abandoned, self.journals()))
 
-    def recover(self) -> tuple[list[Path], dict[str, str]]:
+    def recover(self, *, force: bool = False) -> tuple[list[Path], dict[str, str]]:
         """Seal every journal whose writer is gone, and clean up after killed processes; the caller holds the lock.
 
+        Args:
+            force: Seal journals of other machines, too, however new they are.
+
         Returns:
-            The journals sealed, and the names of those that cannot be, with the reason; they stay where they are.
+            The journals sealed, and the names of those that could not be read as a whole, with the reason.
         """
         shutil.rmtree(self.store.root / SPILL, ignore_errors=True)
         for staging in self.store.events.glob(f".{IMPORT}*"):
@@ -215,9 +236,9 @@ class EventLog:
         sealed, left_out = [], {}
         for path in self.journals():
             try:
-                if self.seal(path):
+                if self.seal(path, force=force):
                     sealed.append(path)
-            except journal_reader.Unreadable as error:
+            except (journal_reader.Unreadable, journal_reader.Damaged) as error:
                 left_out[path.name] = str(error)
         return sealed, left_out
 
@@ -226,7 +247,7 @@ class EventLog:
             shutil.rmtree(staging, ignore_errors=True)
         going = self.store.root / ARCHIVING
         if going.exists():
-            for name in json.loads(going.read_text()):
+            for name in _names(going):
                 path = self.store.root / name
                 path.unlink(missing_ok=True)
                 if not name.startswith(self.store.events.name):
@@ -241,9 +262,44 @@ def _is_abandoned(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return True
-    except OSError:  # its writer lives, or it was sealed just now
+            return not is_foreign(path)
+    except OSError:  # its writer lives, or it was sealed just now, or it is another user's
         return False
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether a journal is of another machine, boot or container and was written to within STALE_S.
+
+    A lock is worth nothing there: on some shared disks each machine sees its own locks only. A writer touches its journal
+    every few seconds, so one that is older is taken for dead.
+    """
+    header = journal_reader.header_of(path)
+    ours = all(header.get(key, value) == value for key, value in environment.machine().items())
+    with contextlib.suppress(OSError):
+        return not ours and time.time() - path.stat().st_mtime < STALE_S
+    return False
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one of this name: another process may have sealed it, or a writer begun another."""
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    return False
+
+
+def _names(path: Path) -> list[str]:
+    """Names of files in a store, from a file that may be damaged or hostile: none that leads out of the store."""
+    try:
+        names = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise BenchError(f"{path} is damaged ({error}). Delete it, and archive again.") from error
+    if not isinstance(names, list):
+        raise BenchError(f"{path} is damaged: it is no list of names. Delete it, and archive again.")
+    for name in names:
+        parts = name.split("/") if isinstance(name, str) else []
+        if not parts or not set(parts).isdisjoint({"", ".", ".."}) or "\0" in name:
+            raise BenchError(f"{path} names {name!r}, which is no file of the store. Look at it, and delete it.")
+    return names
 
 
 class Batch:

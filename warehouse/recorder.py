@@ -162,7 +162,13 @@ class Run:
 
     def _open(self, strings: Mapping[str, int] | None = None) -> Journal:
         path = self.store.journals / f"{uuid7()}.journal"
-        header = {"run_id": self.run_id, "writer": self._writer, "pid": os.getpid(), "bench": __version__}
+        header = {
+            "run_id": self.run_id,
+            "writer": self._writer,
+            "pid": os.getpid(),
+            "bench": __version__,
+            **environment.machine(),
+        }
         return Journal(path, header, strings)
 
     def case(

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import bench
 import click
 import pytest
 from bench import cli
+from bench.warehouse import environment
 from bench.warehouse.console.options import Command, Values
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
@@ -56,6 +58,67 @@ def test_recover_seals_what_a_dead_process_left(store: Store, tell: Callable[...
     with bench.run("alive"):
         assert tell("recover") == (0, "1 journal recovered, 1 still being written\n", "")
     assert tell("recover")[1] == "0 journals recovered, 0 still being written\n"
+
+
+def test_a_damaged_journal_is_named_until_somebody_deletes_it(store: Store, tell: Callable[..., Told]) -> None:
+    """What can be read is loaded, the file is kept as it is, and the exit code is 1."""
+    recorder = bench.run("a")
+    for sample in range(20_000):
+        recorder.case("c").timing(sample)
+    recorder._closed = True  # so that it is not sealed
+    recorder._journal.close()
+    path = recorder._journal.path
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+    code, out, err = tell("sql", "SELECT count(*) BETWEEN 1 AND 19999 AS some FROM timings", "--format", "csv")
+    assert (code, out.split()) == (0, ["some", "true"])
+    assert err.startswith(f"note: {path.name} is damaged") and "the whole file is kept in" in err
+    kept = store.root / "damaged" / path.name
+    assert kept.read_bytes() == data
+    for command in ("recover", "verify"):
+        code, out, err = tell(command)
+        assert code == 1
+        assert f"{kept} is damaged, and kept until you delete it" in err + out
+    kept.unlink()
+    assert tell("recover")[0] == tell("verify")[0] == 0
+
+
+def test_recover_leaves_journals_of_other_machines_alone(store: Store, tell: Callable[..., Told]) -> None:
+    """It says so, and how to seal them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(environment, "machine", lambda: {"host": "beta", "boot": "b", "processes": "p"})
+        recorder = bench.run("a")
+    recorder._closed = True  # so that it is not sealed
+    recorder._journal.close()
+    with bench.run("ours"):
+        pass
+    code, out, err = tell("recover")
+    assert (code, out) == (0, "0 journals recovered, 1 still being written\n")
+    assert err == "1 journal of other machines, written to within 10 minutes; seal them with: --force\n"
+    assert tell("recover", "--force")[1] == "1 journal recovered, 0 still being written\n"
+
+
+def test_a_store_that_may_only_be_read_answers(
+    store: Store, tell: Callable[..., Told], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the warehouse as it was loaded last; that something is missing stands on stderr."""
+    record(1)
+    assert tell("sql", "SELECT count(*) FROM timings", "--format", "csv")[1].split()[-1] == "1"
+    record(2)
+    lock, access, unlocked = os.open, os.access, store.root / "lock"
+
+    def refuse(path: Any, *rest: Any, **options: Any) -> int:
+        if path == unlocked:
+            raise PermissionError(13, "Permission denied", str(path))
+        return lock(path, *rest, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != store.root and access(path, mode))
+    code, out, err = tell("sql", "SELECT count(*) FROM timings", "--format", "csv")
+    assert (code, out.split()[-1]) == (0, "1")
+    assert "what was recorded last is not in this answer: cannot write to the store" in err
 
 
 def test_rebuild_counts_what_it_loaded(store: Store, tell: Callable[..., Told]) -> None:

@@ -1,15 +1,19 @@
 """The event log: files appear whole, under their checksum, with their meaning inside, or not at all."""
 
+import fcntl
 import json
 import os
+import time
 import zlib
 from pathlib import Path
+from typing import Any
 
 import bench
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bench.warehouse import environment
 from bench.warehouse import log as log_module
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
@@ -197,6 +201,94 @@ def test_a_journal_that_cannot_be_sealed_stays_and_is_named(old: bytes, new: byt
     assert journal.exists()
     with Warehouse.open(store) as warehouse:
         assert (1,) in warehouse.rows("SELECT duration_ns FROM timings")
+
+
+def left_behind(store: Store, **header: str) -> Path:
+    """A journal with one timing whose writer is gone, as a machine would leave it that this header describes."""
+    described = {**environment.machine(), **header}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(environment, "machine", lambda: described)
+        recorder = bench.run("left", store=store)
+    recorder.case("c").timing(1)
+    recorder._closed = True  # so that it is not sealed
+    recorder._journal.close()
+    return recorder._journal.path
+
+
+@pytest.mark.parametrize("other", [{"host": "beta"}, {"boot": "another"}, {"processes": "pid:[1]"}], ids=str)
+def test_a_journal_of_another_machine_is_left_alone_until_it_is_stale(other: dict[str, str], store: Store) -> None:
+    """Its lock says nothing where locks are local to a mount; ten minutes without a touch say that its writer is gone."""
+    path, ours = left_behind(store, **other), left_behind(store)
+    assert load(store).recovered == [ours]
+    assert path.exists()
+
+    before = time.time() - log_module.STALE_S - 1
+    os.utime(path, (before, before))
+    assert load(store).recovered == [path]
+
+
+def test_a_journal_of_another_machine_can_be_forced(store: Store) -> None:
+    """By someone who knows that its machine is off."""
+    path = left_behind(store, host="beta")
+    assert load(store, force=True).recovered == [path]
+
+
+def test_sealers_beside_openings_lose_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between creating a journal and locking it, a sealer may find it empty and remove it: every such opening begins again."""
+    lock = fcntl.flock
+    sealed: list[list[Path]] = []
+
+    def late(file: Any, how: int) -> None:
+        if how == fcntl.LOCK_EX and len(sealed) < 50:
+            sealed.append(EventLog(store).journals())
+            monkeypatch.setattr(fcntl, "flock", lock)
+            EventLog(store).recover()
+            monkeypatch.setattr(fcntl, "flock", late)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    for sample in range(10):
+        with bench.run(f"run {sample}", store=store) as recorder:
+            recorder.case("c").timing(sample)
+    monkeypatch.undo()
+
+    assert any(sealed)
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.rows("SELECT duration_ns FROM timings ORDER BY ALL") == [(sample,) for sample in range(10)]
+
+
+def test_a_link_in_the_place_of_a_journal_is_not_followed(store: Store, tmp_path: Path) -> None:
+    """What it points to is no event of this store, and stays as it is."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    store.journals.mkdir(exist_ok=True)
+    link = store.journals / "a.journal"
+    link.symlink_to(victim)
+    with bench.run("fine", store=store) as recorder:
+        recorder.case("c").timing(1)
+
+    assert load(store).left_out.keys() == {link.name}
+    assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "names", ['["../../victim"]', '["events/../../victim"]', '["/victim"]', "[3]", '"victim"', '{"a"', '["a\\u0000"]']
+)
+def test_names_of_archived_files_stay_within_the_store(names: str, store: Store, tmp_path: Path) -> None:
+    """Whatever a store says was archived, nothing outside it goes; the store itself is not harmed either."""
+    victims = [tmp_path / "victim", tmp_path.parent / "victim"]
+    for victim in victims:
+        victim.write_text("mine")
+    with bench.run("fine", store=store) as recorder:
+        recorder.case("c").timing(1)
+    load(store)
+    (store.root / log_module.ARCHIVING).write_text(names)
+    with pytest.raises(BenchError, match=log_module.ARCHIVING):
+        load(store)
+
+    assert [victim.read_text() for victim in victims] == ["mine", "mine"]
+    (store.root / log_module.ARCHIVING).unlink()
+    assert load(store).left_out == {}
 
 
 def test_a_journal_is_not_sealed_while_its_writer_lives(store: Store) -> None:

@@ -23,20 +23,33 @@ def notify(sentence: str) -> None:
 @click.command(cls=Command)
 @store_option
 @no_wait_option
-def recover(store: Store, no_wait: bool) -> None:
+@click.option(
+    "--force", is_flag=True, help="Seal journals of other machines, too, even if they were written to just now."
+)
+def recover(store: Store, no_wait: bool, force: bool) -> None:
     """Seal the journals of processes that died, and load them.
 
-    Every event whose call returned is there; `bench ingest` does the same on its way.
+    Every event whose call returned is there; `bench ingest` does the same on its way. A journal of another machine or
+    container is left alone for 10 minutes after its last event. Exits with 1 if a journal is damaged: what can be read of it
+    is loaded, and the whole file is kept in `damaged/`.
 
     \b
         bench recover
     """
     from ..load import load
-    from ..log import EventLog
+    from ..log import EventLog, is_foreign
 
-    loaded = load(store, wait=not no_wait, notify=notify)
-    alive = EventLog(store).journals()
+    loaded = load(store, wait=not no_wait, notify=notify, force=force)
+    log = EventLog(store)
+    alive = log.journals()
     click.echo(f"{counted(len(loaded.recovered), 'journal')} recovered, {len(alive)} still being written")
+    if foreign := [path.name for path in alive if is_foreign(path)]:
+        notify(
+            f"{counted(len(foreign), 'journal')} of other machines, written to within 10 minutes; seal them with: --force"
+        )
+    problems = {name: f"{name} {reason}" for name, reason in loaded.left_out.items()}
+    kept = {path.name: f"{path} is damaged, and kept until you delete it" for path in log.damaged()}
+    complain({**kept, **problems})
 
 
 @click.command(cls=Command)

@@ -63,6 +63,10 @@ def _check_files(log: EventLog, checked: Checked) -> None:
                 else "is part of a file that is here"
             )
             checked.notes.append(f"{file.name} {why}, and counts for nothing")
+    for path in log.damaged():
+        checked.problems[path.name] = (
+            f"{path} is damaged, and kept until you delete it; what could be read is in the log"
+        )
     for journal in log.journals():
         checked.notes.append(f"{journal.name} is still being written")
 
