@@ -42,7 +42,7 @@ class NeverBegun(BenchError):
     """The writer was killed before it could record anything."""
 
 
-class Damaged(BenchError):
+class DamagedJournal(BenchError):
     """A part of a journal could not be read. The rest is in the log, and the journal is kept aside."""
 
 

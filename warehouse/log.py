@@ -160,7 +160,7 @@ class EventLog:
 
         Raises:
             Unreadable: Its header is damaged or another version's; it stays where it is.
-            Damaged: A part of it could not be read; the rest is sealed, and the file kept in `damaged/`.
+            DamagedJournal: A part of it could not be read; the rest is sealed, and the file kept in `damaged/`.
         """
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -201,7 +201,7 @@ class EventLog:
         path.rename(self.store.damaged / path.name)
         sync(self.store.damaged)
         sync(path.parent)
-        raise journal_reader.Damaged(
+        raise journal_reader.DamagedJournal(
             f"is damaged ({'; '.join(contents.damage)}). What could be read is in the log; the whole file is kept in "
             f"{self.store.damaged}"
         )
@@ -238,7 +238,7 @@ class EventLog:
             try:
                 if self.seal(path, force=force):
                     sealed.append(path)
-            except (journal_reader.Unreadable, journal_reader.Damaged) as error:
+            except (journal_reader.Unreadable, journal_reader.DamagedJournal) as error:
                 left_out[path.name] = str(error)
         return sealed, left_out
 
