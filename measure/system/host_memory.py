@@ -4,6 +4,8 @@ Writing 5 to /proc/self/clear_refs resets the kernel's high-water mark of this p
 reset, run, read. No sampling interval can miss a spike. Memory freed before the reading may be missing by what the
 per-CPU counters have not yet added up: `error_bound_bytes`.
 
+psutil has no high-water mark that can be reset: it reads what is sampled where the kernel cannot help.
+
 Each stretch gives two peaks: `rss`, the whole process, and `rss_growth`, what the stretch added to the memory that
 was in use when it began. Without clear_refs a thread reads every millisecond instead, and the sources are called
 `rss_sampled` and `rss_growth_sampled`, so that nobody compares the two kinds.
