@@ -14,7 +14,22 @@ if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 BATCH = 2000  # rows fetched at a time
-REFUSED = {"ATTACH", "DETACH", "COPY", "COPY_DATABASE", "EXPORT", "PREPARE", "EXECUTE"}  # ways to write, or to hide one
+# Ways to write, or to hide one.
+REFUSED = {"ATTACH", "DETACH", "COPY", "COPY_DATABASE", "EXPORT", "PREPARE", "EXECUTE", "LOAD", "UPDATE EXTENSIONS"}
+# Functions that write what a locked setting would (DuckDB 1.5 lets them), that run a file's statements, and secrets on disk.
+WRITES = re.compile(
+    r"""(?xis) \b (?: (?:enable|disable)_(?:logging|profil(?:e|ing)) | import_database ) \b
+    | \b CREATE \b .* \b PERSISTENT \b .* \b SECRET \b | \b DROP \b .* \b SECRET \b"""
+)
+WRITERS = {"CALL", "PRAGMA", "CREATE", "DROP", "SELECT", "EXPLAIN"}  # statements that may contain one
+# Settings that shape an answer or say what it may cost; all others are locked, since many write, load or log.
+SETTINGS = (
+    "Calendar", "TimeZone", "default_collation", "default_null_order", "default_order", "disabled_optimizers",
+    "enable_optimizer", "enable_progress_bar", "errors_as_json", "explain_output", "ieee_floating_point_ops",
+    "integer_division", "max_expression_depth", "max_memory", "memory_limit", "null_order",
+    "order_by_non_integer_literal", "pivot_limit", "preserve_identifier_case", "preserve_insertion_order",
+    "progress_bar_time", "scalar_subquery_error_on_multiple_rows", "schema", "search_path", "threads", "worker_threads",
+)  # fmt: skip
 # EXPLAIN ANALYZE runs what it explains, COPY included.
 EXPLAINS_A_QUESTION = re.compile(
     r"""(?xis) (?: \s | --[^\n]*\n | /\*.*?\*/ )*
@@ -56,8 +71,12 @@ def ask(warehouse: "Warehouse", query: str, parameters: object = None) -> Answer
     try:
         statements = connection.extract_statements(query)
         for statement in statements:
-            what = statement.type.name
-            if what in REFUSED or (what == "EXPLAIN" and not EXPLAINS_A_QUESTION.match(statement.query)):
+            what = _type(statement)
+            if (
+                what in REFUSED
+                or (what == "EXPLAIN" and not EXPLAINS_A_QUESTION.match(statement.query))
+                or (what in WRITERS and WRITES.search(_without_text(statement.query)))
+            ):
                 raise BenchError(f"bench sql only reads: {what} is refused. Write a result with: bench sql … -o FILE")
         if not statements:
             raise BenchError('the query is empty. Try: bench sql "SELECT * FROM run_summaries"')
@@ -67,7 +86,7 @@ def ask(warehouse: "Warehouse", query: str, parameters: object = None) -> Answer
         result = connection.execute(last) if parameters is None else connection.execute(last, parameters)
     except duckdb.Error as error:
         raise friendly(warehouse, error) from error
-    if last.type.name in SILENT or result.description is None:
+    if _type(last) in SILENT or result.description is None:
         return None
     return Answer([column[0] for column in result.description], _fetch(warehouse, result))
 
@@ -82,6 +101,26 @@ def _fetch(warehouse: "Warehouse", result: "duckdb.DuckDBPyConnection") -> Itera
         raise friendly(warehouse, error) from error
 
 
+def _type(statement: "duckdb.Statement") -> str:
+    """What a statement is; DuckDB's Python package has no name for one kind, which fetches extensions."""
+    try:
+        return str(statement.type.name).replace("???", "UPDATE EXTENSIONS")
+    except ValueError:
+        return "UPDATE EXTENSIONS"
+
+
+def _without_text(query: str) -> str:
+    """A statement without its string literals and comments, which may say anything."""
+    return re.sub(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", " ", query, flags=re.DOTALL)
+
+
+def lock_settings(warehouse: "Warehouse") -> None:
+    """Lock the settings of this connection but SETTINGS, so that no query writes, loads or logs by way of one."""
+    known = {name for (name,) in warehouse.connection.execute("SELECT name FROM duckdb_settings()").fetchall()}
+    warehouse.connection.execute(f"SET allowed_configs = {[name for name in SETTINGS if name in known]}")
+    warehouse.connection.execute("SET lock_configuration = true")
+
+
 def shut_in(warehouse: "Warehouse") -> None:
     """Deny all later queries on this connection access to files, the network and settings."""
     warehouse.connection.execute("SET enable_external_access = false")
@@ -91,6 +130,8 @@ def shut_in(warehouse: "Warehouse") -> None:
 def friendly(warehouse: "Warehouse", error: "duckdb.Error") -> BenchError:
     """DuckDB's message; for an unknown table, the nearest of our names."""
     text = str(error).strip()
+    if locked := re.search(r'option "+(\w+)"+ - the configuration has been locked', text):
+        return BenchError(f"bench sql only reads: the setting {locked[1]} is locked.")
     missing = re.search(
         r"Table(?: Function)? with name \"?([^\"\s]+)\"? (?:does not exist|is not in the catalog)", text
     )

@@ -73,7 +73,7 @@ def sql(
         bench sql --engine spark "SELECT config, count(*) FROM timings JOIN runs USING (run_id) GROUP BY config"
     """
     from ..warehouse.database import Warehouse
-    from .ask import ask, shut_in
+    from .ask import ask, lock_settings, shut_in
     from .computed import compute
 
     if query is not None and file is not None:
@@ -92,8 +92,7 @@ def sql(
             write(ask_spark(spark, store, query if query is not None else _read(file), notify), fmt, output)
         return
     with Warehouse.open(store) as warehouse:
-        if sandbox:
-            shut_in(warehouse)
+        (shut_in if sandbox else lock_settings)(warehouse)
         if query is None and file is None and sys.stdin.isatty():
             from .prompt import converse
 

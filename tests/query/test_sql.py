@@ -102,6 +102,77 @@ def test_the_sandbox_holds(store: Store, tmp_path: Path, query: str) -> None:
     assert set(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SET log_query_path = '{folder}/new'",
+        "PRAGMA log_query_path = '{folder}/new'",
+        "SET GLOBAL log_query_path = '{folder}/new'",
+        "SET profile_output = '{folder}/new'",
+        "SET profiling_output = '{folder}/new'",
+        "SET enable_profiling = 'json'",
+        "PRAGMA enable_profiling",
+        "PRAGMA enable_profiling = 'json'",
+        "CALL enable_profiling(format = 'json', save_location = '{folder}/new.json')",
+        "CALL enable_logging(storage = 'file', storage_config = {{'path': '{folder}/new'}})",
+        "FROM enable_logging(storage = 'file', storage_path = '{folder}/new')",
+        "SELECT * FROM \"enable_logging\" (storage = 'file', storage_path = '{folder}/new')",
+        "WITH x AS (FROM /* */ Enable_Logging /**/ (storage = 'file', storage_path = '{folder}/new')) FROM x",
+        "CREATE TEMP MACRO m() AS TABLE FROM enable_logging(storage = 'file', storage_path = '{folder}/new')",
+        "CALL disable_logging()",
+        "SET logging_storage = 'file'",
+        "SET secret_directory = '{folder}'",
+        "SET extension_directory = '{folder}'",
+        "SET home_directory = '{folder}'",
+        "SET temp_directory = '{folder}'",
+        "SET allowed_configs = ['log_query_path']",
+        "SET lock_configuration = false",
+        "RESET lock_configuration",
+        "RESET log_query_path",
+        "CREATE PERSISTENT SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')",
+        "CREATE OR REPLACE PERSISTENT SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')",
+        "DROP PERSISTENT SECRET s",
+        "DROP SECRET s",
+        "LOAD httpfs",
+        "INSTALL httpfs",
+        "FORCE INSTALL httpfs",
+        "UPDATE EXTENSIONS",
+    ],
+)
+def test_read_only_is_read_only(bench: Bench, tmp_path: Path, query: str) -> None:
+    """No setting, function or secret writes, loads or logs; with the next query nothing appears on disk either."""
+    before = set(tmp_path.rglob("*"))
+    result = bench("sql", query.format(folder=tmp_path) + "; SELECT 1")
+
+    assert isinstance(result.exception, BenchError)
+    assert "bench sql only reads" in str(result.exception)
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_a_file_of_statements_is_read_by_the_same_rules(bench: Bench, tmp_path: Path) -> None:
+    """PRAGMA import_database runs what a folder holds."""
+    (tmp_path / "schema.sql").write_text(f"COPY (SELECT 1) TO '{tmp_path}/new';")
+    (tmp_path / "load.sql").touch()
+    result = bench("sql", f"PRAGMA import_database('{tmp_path}')")
+
+    assert "bench sql only reads" in str(result.exception)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SET threads = 1", "PRAGMA threads = 1", "RESET threads", "SET memory_limit = '500MB'", "SET TimeZone = 'UTC'",
+        "SET null_order = 'nulls_first'", "SET search_path = 'warehouse'", "USE warehouse", "SET VARIABLE x = 1",
+        "SET integer_division = true", "CREATE TEMP TABLE t AS SELECT 'enable_logging(' AS x", "PRAGMA database_list",
+        "EXPLAIN ANALYZE SELECT 1", "CREATE TEMP MACRO m() AS TABLE SELECT 1 -- enable_logging",
+    ],
+)  # fmt: skip
+def test_what_only_shapes_an_answer_can_be_set(bench: Bench, query: str) -> None:
+    """Threads, memory, order, time zone; temporary tables, macros and variables; and text may say anything."""
+    assert bench("sql", f"{query}\n; SELECT 1 AS one", "--format", "csv").output == "one\n1\n"
+
+
 def test_the_sandbox_still_answers(bench: Bench) -> None:
     """Views, macros and aggregates work as outside."""
     assert (
