@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import shlex
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from typing import Any
 
 import click
 
+from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Notify
 from ..options import talk
@@ -79,6 +81,11 @@ def _open(notify: Notify) -> int | None:
                 f"cannot lock {path} ({error.strerror}): nothing keeps another measurement from running beside this one"
             )
             return None
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:  # a pipe, or another name of somebody's file
+            os.close(descriptor)
+            notify(f"{path} is no lock file: nothing keeps another measurement from running beside this one")
+            return None
         with contextlib.suppress(OSError):  # another's: they have done that
             os.fchmod(descriptor, 0o666)
         return descriptor
@@ -109,11 +116,13 @@ def _myself() -> bytes:
 
 
 def _holder(descriptor: int) -> str:
-    """The holder in words; the lock file may still be empty if the holder has just begun or ended."""
+    """The holder in words; the lock file may still be empty if the holder has just begun or ended, or say anything."""
     try:
         holder = json.loads(os.pread(descriptor, 4096, 0))
-        return f"process {holder['pid']} of {holder['user']} measures since {holder['since']} ({holder['command']})"
-    except (ValueError, KeyError, TypeError):
+        return escape(
+            f"process {holder['pid']} of {holder['user']} measures since {holder['since']} ({holder['command']})"
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "another process measures"
 
 

@@ -99,3 +99,40 @@ def test_where_there_can_be_no_lock_that_is_said(monkeypatch: pytest.MonkeyPatch
     assert len(said) == 2
     assert all("cannot" in text for text in said)
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "second name"])
+def test_what_is_no_lock_file_is_left_alone(kind: str, lock_file: Path, tmp_path: Path) -> None:
+    """Others can write to the lock's folder: a pipe is no lock, and somebody's file by this name keeps what it has."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    if kind == "pipe":
+        os.mkfifo(lock_file)
+    else:
+        os.link(victim, lock_file)
+    said: list[str] = []
+    with alone(notify=said.append):
+        pass
+
+    assert said == [f"{lock_file} is no lock file: nothing keeps another measurement from running beside this one"]
+    assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('{"pid": 1, "user": "\\u001b[2J", "since": "\\u001b]0;x\\u0007", "command": "a\\nb"}', r"\x1b[2J"),
+        ("[" * 4000, "another process measures"),
+        ('{"pid": 1}', "another process measures"),
+    ],
+)
+def test_no_text_of_others_steers_the_terminal(
+    content: str, expected: str, holder: "subprocess.Popen[str]", lock_file: Path
+) -> None:
+    """Whatever stands in the file is shown as printable text."""
+    lock_file.write_text(content)
+    with pytest.raises(MachineBusy) as refused, alone("fail"):
+        pass
+
+    assert expected in str(refused.value)
+    assert str(refused.value).isprintable()
