@@ -207,7 +207,10 @@ class _Window:
     @property
     def used_bytes(self) -> int:
         """Bytes of its records; all of the window once it is closed."""
-        return self.map.tell() - NUMBER.size
+        try:
+            return self.map.tell() - NUMBER.size
+        except ValueError:  # another thread has closed the journal meanwhile
+            return WINDOW_BYTES - NUMBER.size
 
     def _write(self, record: bytes) -> None:
         assert self._gate is not None

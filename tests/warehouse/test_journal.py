@@ -222,6 +222,7 @@ def test_a_closed_journal_takes_no_more(tmp_path: Path) -> None:
     opened.close()
     opened.sync()
 
+    assert opened.size_bytes > 0  # asked for by a thread that has not noticed yet
     with pytest.raises(Closed):
         opened.add(timing(1))
 
