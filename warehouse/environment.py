@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .events import Environment, as_json
+from .secrets import masked_variable
 
 VARIABLES = (
     "CUDA_VISIBLE_DEVICES", "KMP_AFFINITY", "KMP_BLOCKTIME", "LD_PRELOAD", "MALLOC_ARENA_MAX", "MALLOC_CONF",
@@ -35,7 +36,7 @@ def capture() -> Environment:
     gpus, driver, extra = _gpus()
     machine = os.uname()
     variables = {
-        name: value
+        name: masked_variable(name, value)
         for name, value in sorted(os.environ.items())
         if (name in VARIABLES or name.startswith(PREFIXES))
         and name not in PER_PROCESS

@@ -43,6 +43,7 @@ from .journal import (
     Closed,
     Journal,
 )
+from .secrets import masked
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -69,7 +70,7 @@ def run(
         suite: Set of workloads the run is about.
         store: Folder to record into; else $BENCH_STORE, the nearest .bench upward, or .bench here.
         source: What measures: "api" for scripts.
-        command: Command line to repeat it; this process's own if left out.
+        command: Command line to repeat it, stored without its secrets; this process's own if left out.
         tags: Labels of your own.
         settings: How it measures, by name; those that are None are left out.
         run_id: Identity to use instead of a new one.
@@ -88,7 +89,7 @@ def run(
             config=config or branch or "default",
             source=source,
             suite=suite,
-            command=command or shlex.join(sys.orig_argv),
+            command=masked(command or shlex.join(sys.orig_argv)),
             started_at=Instant(_now() // 1000),
             git_commit=commit,
             git_branch=branch,

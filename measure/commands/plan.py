@@ -12,6 +12,7 @@ from typing import Any
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, UnknownName
+from ...warehouse.secrets import masked
 
 SHELL = "/bin/sh"
 MOST_VALUES = 10_000  # of one parameter
@@ -78,7 +79,7 @@ class PlannedCommand:
 
     def __str__(self) -> str:
         """The command as it runs, or its name and parameters."""
-        if self.name == self.template.text:
+        if self.name == masked(self.template.text):
             return _filled(self.name, self.parameters)
         return " ".join([self.name, *(f"{key}={value}" for key, value in self.parameters.items())])
 
@@ -128,7 +129,7 @@ def plan(
 
     Args:
         templates: The commands.
-        names: What to call them, in their order; by their text if left out.
+        names: What to call them, in their order; by their text, without its secrets, if left out.
         parameters: Names and values; all combinations are run.
         hooks: One for each command; none if left out.
         shell: Whether a shell runs them.
@@ -146,7 +147,7 @@ def plan(
     hooks = hooks or [Hooks()] * len(templates)
     _check_used(templates, hooks, axes)
     combinations = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    called = names or [template.text for template in templates]
+    called = names or [masked(template.text) for template in templates]
     if len(set(called)) != len(called):
         raise BenchError("two commands are called the same. Tell them apart with --name A --name B")
     sides = [

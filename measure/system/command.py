@@ -7,6 +7,7 @@ import click
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import escape
 from ...warehouse.errors import Exit
+from ...warehouse.secrets import masked
 from ...warehouse.store import Store
 from ..options import SECONDS, recorded, run_options, talk, write
 
@@ -35,7 +36,7 @@ def command(
     from .process_tree import ProcessTree
 
     tree = ProcessTree(pid)
-    name = tree.command()
+    name = masked(tree.command())
     talk(f"looking at {pid}, {escape(name)}, {sample:g} times a second. Stop with Ctrl-C")
     with recorder.run(config, suite="attach", store=store, source="measure", tags={"pid": str(pid), **tags}) as run:
         case = run.case(name)
