@@ -1,5 +1,6 @@
 """Reports: the results of a run, what got worse, and what is missing, as one document for a comment or a page."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ..warehouse.errors import NothingToShow
 from .ask import ask
 from .comparison import environments
-from .comparison.render import metric
+from .comparison.compare import VERDICTS
+from .comparison.render import metric, why
 from .document import Document, Section, Table, TableColumn
 from .regression import regressions
 from .regression.regressions import Limits, RegressionRule
@@ -120,20 +122,20 @@ def _facts(details: Mapping[str, Any], before: str | None) -> Iterator[tuple[str
 
 def _verdict(found: Sequence[Mapping[str, Any]]) -> tuple[str, bool | None]:
     """One sentence, and whether it is good news; None if nothing could be judged."""
-    count = {verdict: sum(row["verdict"] == verdict for row in found) for verdict in regressions.VERDICTS}
-    judged = sum(count.values()) - count["LOST"] - count["FLAGGED"] - count["BORDERLINE"]
+    count = Counter(row["verdict"] for row in found)
+    statistics = [row for row in found if row["finding"] == "statistics"]
+    judged = sum(row["p"] is not None or row["verdict"] == "SAME" for row in statistics)
     words = {
-        "REGRESSED": "regressed", "SUSPECTED": "suspected of a regression", "FLAGGED": "newly beyond a limit",
-        "LOST": "no longer covered",
+        "SLOWER": "slower", "WORSE": "worse", "BROKEN": "broken", "REMOVED": "no longer measured", "FASTER": "faster",
+        "BETTER": "better",
     }  # fmt: skip
-    bad = [f"{count[verdict]} {text}" for verdict, text in words.items() if count[verdict]]
-    good = f"{count['IMPROVED']} improved" if count["IMPROVED"] else ""
-    if bad:
-        return f"{', '.join([*bad, *([good] if good else [])])}; {judged:,} series judged.", False
-    if count["UNSURE"] == judged:
+    changed = [f"{count[verdict]} {text}" for verdict, text in words.items() if count[verdict]]
+    if any(count[verdict] for verdict in ("SLOWER", "WORSE", "BROKEN", "REMOVED")):
+        return f"{', '.join(changed)}; {judged:,} series judged.", False
+    if not judged:
         return "Too little data to judge: a case needs earlier runs to be compared with.", None
-    rest = f" {count['UNSURE']} could not be judged." if count["UNSURE"] else ""
-    return f"No regression in {judged - count['UNSURE']:,} series{', ' + good if good else ''}.{rest}", True
+    rest = f" {len(statistics) - judged:,} could not be judged." if judged < len(statistics) else ""
+    return f"No regression in {judged:,} series{', ' + ', '.join(changed) if changed else ''}.{rest}", True
 
 
 def _summary(warehouse: "Warehouse", run_id: str, before: str | None, limits: Limits) -> Section | None:
@@ -170,24 +172,24 @@ def _summary(warehouse: "Warehouse", run_id: str, before: str | None, limits: Li
 
 
 def _findings(found: Sequence[Mapping[str, Any]]) -> Section:
-    """What regressed, is suspected, flagged, lost or improved, worst first."""
-    told = [row for row in found if row["verdict"] not in ("STEADY", "UNSURE")]
+    """What changed, is newly beyond a limit or gone, worst first."""
+    changed = [row for row in found if row["verdict"] not in ("SAME", "UNSURE", "ADDED")]
     columns = [
         TableColumn("verdict"), *_AXES, TableColumn("metric"), TableColumn("before"), TableColumn("now"),
         TableColumn("change", "change"),
         TableColumn("low", "change"), TableColumn("high", "change"), TableColumn("reason"), TableColumn("since"),
     ]  # fmt: skip
     rows = []
-    for row in told:
+    for row in changed:
         kind = TableColumn("", _KIND_OF_UNIT.get(str(row.get("unit")), "number"))
         before, now = kind.shown(row.get("baseline")), kind.shown(row.get("value"))
         since = str(row.get("since_commit") or row.get("since_run_id") or "")[:12]
         axes = [row.get(axis) for axis in regressions.AXES]
         change = [row.get(key) for key in ("change", "low", "high")]
         head = [row["verdict"], *axes, metric(row), before or None, now or None]
-        rows.append([*head, *change, row["reason"], since or None])
+        rows.append([*head, *change, "; ".join(why(row)), since or None])
     rule = (
-        "A case regresses when its runs are worse than those before by more than their noise and the floor, with the"
+        "A case is slower or worse when its runs differ from those before by more than their noise and the floor, with the"
         " share of false alarms over all cases controlled; bench regressions says how."
     )
     key, title = "regressions", "Regressions and improvements"
@@ -202,14 +204,13 @@ def _changes(warehouse: "Warehouse", before: str, runs: Sequence[str]) -> Sectio
     """What differs from the run it is compared with, case by case."""
     query = """
         SELECT verdict, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
-            metric, phase, unit, base_value, candidate_value, ratio, low, high, reason
+            metric, phase, unit, base_value, candidate_value, ratio, low, high, evidence, reason
         FROM comparisons(?::VARCHAR[], ?::VARCHAR[])
         WHERE verdict NOT IN ('SAME', 'UNSURE')
-        ORDER BY list_position(['ONLY-THERE', 'SLOWER', 'WORSE', 'FASTER', 'BETTER', 'ONLY-HERE'], verdict),
-            abs(ln(ratio)) DESC NULLS FIRST, suite, name, backend, mode, device, dtype, batch_size, sequence_length, metric,
+        ORDER BY list_position(?::VARCHAR[], verdict), abs(ln(ratio)) DESC NULLS FIRST, suite, name, backend, mode, device, dtype, batch_size, sequence_length, metric,
             phase
     """
-    found = _rows(warehouse, query, [[before], list(runs)])
+    found = _rows(warehouse, query, [[before], list(runs), [verdict for verdict in VERDICTS if verdict]])
     if not found:
         return None
     columns = [
@@ -222,7 +223,9 @@ def _changes(warehouse: "Warehouse", before: str, runs: Sequence[str]) -> Sectio
         kind = TableColumn("", _KIND_OF_UNIT.get(str(row["unit"]), "number"))
         values = [kind.shown(row[key]) or None for key in ("base_value", "candidate_value")]
         axes = [row[axis] for axis in regressions.AXES]
-        rows.append([row["verdict"], *axes, metric(row), *values, row["ratio"], row["low"], row["high"], row["reason"]])
+        rows.append(
+            [row["verdict"], *axes, metric(row), *values, row["ratio"], row["low"], row["high"], "; ".join(why(row))]
+        )
     sentence = f"Against run {before[:13]}; a ratio above 1 is better. What is the same or uncertain is not listed."
     table = Table(columns, rows)
     return _of(table, "changes", "Changes", sentence, folded=True, weight=5)

@@ -20,7 +20,8 @@ from ..command import backends_option, models_option, notify, output_option, sui
 @backends_option
 @models_option
 @click.option("--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows of these values, by any column.")
-@share_option("--margin", default="2%", most=100, help="Smallest change that counts.")
+@share_option("--floor", default="3%", most=100, help="Smallest change that counts.")
+@share_option("--fdr", default="5%", help="False alarms to accept, of all alarms.")
 @click.option("--all", "everything", is_flag=True, help="Show what is the same, too.")
 @click.option("--all-runs", is_flag=True, help="Every run a name means, rather than its newest with its repeats.")
 @click.option(
@@ -31,7 +32,7 @@ from ..command import backends_option, models_option, notify, output_option, sui
 @store_option
 def compare(
     base: str, candidate: str, metrics: Sequence[str], suites: Sequence[str], backends: Sequence[str],
-    models: Sequence[str], pairs: Sequence[str], margin: float, everything: bool, all_runs: bool, fail_on: str | None,
+    models: Sequence[str], pairs: Sequence[str], floor: float, fdr: float, everything: bool, all_runs: bool, fail_on: str | None,
     fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
     """Compare two sides case by case: ratio with its interval, difference, verdict, and why.
@@ -40,8 +41,9 @@ def compare(
     which are the other runs of the same config and clean commit. Names joined by + are pooled. A folder of results that
     is no name, PATH or NAME:PATH, is ingested first.
 
-    FASTER, SLOWER (BETTER, WORSE for what is no time) are beyond doubt and beyond the margin, SAME lies within it,
-    ONLY-THERE and ONLY-HERE have one side, UNSURE is the rest. Above 1 is better.
+    FASTER, SLOWER (BETTER, WORSE for what is no time) changed by the floor or more, beyond noise; of all such verdicts
+    a share of --fdr is false. SAME did not, UNSURE may have. ADDED and REMOVED were measured on one side only, BROKEN
+    and FIXED worked on one side only. Above 1 is better.
 
     With --fail-on slower the exit code is 1 if anything is slower or worse, 3 if the candidate lacks what the base has,
     4 if there is too little data to judge anything.
@@ -67,7 +69,7 @@ def compare(
     ingest_folders(store, (base, candidate), notify, higher_rooms().ingest_path)
     with Warehouse.open(store) as warehouse:
         sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notify)
-        found = compared(warehouse, *sides, margin=margin, where=where)
+        found = compared(warehouse, *sides, floor=floor, fdr=fdr, where=where)
     rows = found.rows + found.unusual
     if not rows:
         nothing = NothingToShow(

@@ -19,17 +19,23 @@ WORSE, BETTER = ("SLOWER", "WORSE"), ("FASTER", "BETTER")
 
 # What is compared unless the column is named.
 USUAL = {"phase": "_is_warm(phase)", "metric": "_is_headline(metric, better)"}
-# Newly failing, worse, no longer measured, better, newly measured, unsure, without direction, the same; the larger first.
-ORDER = """
-    CASE
-        WHEN verdict = 'ONLY-THERE' AND base_status = 'ok' AND candidate_status <> 'ok' THEN 0
-        WHEN verdict IN ('SLOWER', 'WORSE') THEN 1
-        WHEN verdict = 'ONLY-THERE' THEN 2
-        WHEN verdict IN ('FASTER', 'BETTER') THEN 3
-        WHEN verdict = 'ONLY-HERE' THEN 4
-        WHEN verdict = 'UNSURE' THEN 5
-        WHEN verdict IS NULL THEN 6
-        ELSE 7
+VERDICTS = (
+    "BROKEN",
+    "SLOWER",
+    "WORSE",
+    "REMOVED",
+    "FASTER",
+    "BETTER",
+    "FIXED",
+    "ADDED",
+    "UNSURE",
+    None,
+    "SAME",
+)  # worst first
+# What matters first; of that the larger change.
+ORDER = f"""
+    CASE verdict
+        {" ".join(f"WHEN '{verdict}' THEN {index}" for index, verdict in enumerate(VERDICTS) if verdict)} ELSE {VERDICTS.index(None)}
     END,
     abs(ln(CASE WHEN ratio > 0 THEN ratio END)) DESC NULLS LAST, suite, name, mode, device, dtype, batch_size,
     sequence_length, parameters, backend, metric <> 'latency', metric, phase
@@ -43,9 +49,10 @@ class Comparison:
 
     base: Side
     candidate: Side
-    margin: float
+    floor: float
     rows: list[Row]
     unusual: list[Row]  # set apart because nobody named it: cold and warm-up phases, and what has no direction
+    shifts: list[Row]  # what all cases of a metric share, one per metric × phase: rows of `shared_shifts`
     means: list[Row]  # one per metric × phase × suite × backend
     differences: list[environments.EnvironmentField]  # of their environments and code
 
@@ -55,7 +62,8 @@ def compare(
     base: Side,
     candidate: Side,
     *,
-    margin: float = 0.02,
+    floor: float = 0.03,
+    fdr: float = 0.05,
     where: Mapping[str, Sequence[str]] | None = None,
 ) -> Comparison:
     """Compare two sides case by case.
@@ -66,16 +74,19 @@ def compare(
         warehouse: Where to look.
         base: The side to compare with.
         candidate: The side under judgement.
-        margin: Smallest change that counts, as a fraction.
+        floor: Smallest change that counts, as a fraction.
+        fdr: Share of false alarms to accept, of all alarms.
         where: column of `comparisons` -> values to keep; an empty list keeps all.
 
     Raises:
         UnknownName: No such column, or a value that it does not hold.
     """
     where = {column: values for column, values in (where or {}).items() if values}
+    arguments = {"base": list(base.runs), "candidate": list(candidate.runs), "floor": floor, "fdr": fdr}
     warehouse.connection.execute(
-        "CREATE OR REPLACE TEMP TABLE all_compared AS FROM comparisons(?::VARCHAR[], ?::VARCHAR[], margin := ?::DOUBLE)",
-        [list(base.runs), list(candidate.runs), margin],
+        "CREATE OR REPLACE TEMP TABLE all_compared AS"
+        " FROM comparisons($base::VARCHAR[], $candidate::VARCHAR[], floor := $floor::DOUBLE, fdr := $fdr::DOUBLE)",
+        arguments,
     )
     columns = [column for column, *_ in warehouse.rows("DESCRIBE all_compared")]
     for column in where:
@@ -89,9 +100,18 @@ def compare(
     return Comparison(
         base,
         candidate,
-        margin,
+        floor,
         rows=[row for row, usual in zip(rows, chosen, strict=True) if usual],
         unusual=[row for row, usual in zip(rows, chosen, strict=True) if not usual],
+        shifts=[
+            row
+            for row in warehouse.dicts(
+                "FROM shared_shifts($base::VARCHAR[], $candidate::VARCHAR[], floor := $floor::DOUBLE, fdr := $fdr::DOUBLE)"
+                " WHERE _is_warm(phase) AND _is_headline(metric, better) ORDER BY metric <> 'latency', metric, phase",
+                arguments,
+            )
+            if row["metric"] in where.get("metric", [row["metric"]])
+        ],
         means=warehouse.dicts(
             f"WITH headline_rows AS (FROM all_compared WHERE {condition} AND {usual}) SELECT * FROM"
             f" ({sql.views()['comparison_means'].last_select}) WHERE n > 1 ORDER BY {MEANS}",
@@ -104,8 +124,8 @@ def compare(
 
 
 def exit_code(comparison: Comparison) -> Exit:
-    """1 if anything got worse; else 3 if the candidate lacks anything; 4 if nothing could be judged."""
-    verdicts = Counter(row["verdict"] for row in comparison.rows)
+    """1 if anything got worse, or all together; else 3 if the candidate lacks anything; 4 if nothing could be judged."""
+    verdicts = Counter(row["verdict"] for row in [*comparison.rows, *comparison.shifts])
     if any(verdicts[verdict] for verdict in WORSE):
         return Exit.FAILED
     if any(map(is_lost, comparison.rows)):
@@ -117,4 +137,4 @@ def exit_code(comparison: Comparison) -> Exit:
 
 def is_lost(row: Row) -> bool:
     """Whether the base has the case and the candidate lacks it."""
-    return bool(row["verdict"] == "ONLY-THERE" and row["base_status"] == "ok")
+    return bool(row["verdict"] in ("BROKEN", "REMOVED") and row["base_status"] == "ok")

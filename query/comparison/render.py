@@ -1,5 +1,6 @@
 """Comparisons for people: every number with its doubt, as a table with sentences or as a document."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,14 +9,13 @@ from ...warehouse.console.numbers import JSON_MARKS, amount, counted, ratio
 from ...warehouse.errors import Exit
 from ..document import Document, Section, Table, TableColumn
 from . import environments
-from .compare import Comparison, Row, exit_code, is_lost
+from .compare import VERDICTS, Comparison, Row, exit_code, is_lost
 from .sides import Side
 
 AXES = {
     "suite": "suite", "name": "model", "mode": "mode", "device": "device", "dtype": "dtype", "backend": "backend",
     "batch_size": "batch", "sequence_length": "length", "parameters": "parameters",
 }  # fmt: skip
-VERDICTS = ("SLOWER", "WORSE", "FASTER", "BETTER", "ONLY-THERE", "ONLY-HERE", "UNSURE", "SAME")
 NAMED = 3  # cases that a sentence names
 SENTENCES = 12  # geometric means that are said
 
@@ -28,7 +28,7 @@ def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
         key = row["case_id"], row["verdict"]
         if row["verdict"] == "SAME" and not everything:
             continue
-        if row["verdict"] not in ("ONLY-THERE", "ONLY-HERE"):
+        if row["verdict"] not in ("REMOVED", "ADDED", "BROKEN", "FIXED"):
             rows.append(row)
         elif key in single:
             single[key]["others"] += 1
@@ -46,7 +46,7 @@ def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list
             *(_axis_text(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
             amount(row["candidate_value"], row["unit"]), _difference(row),
             ratio(row["ratio"], row["low"], row["high"]), row["verdict"],
-            "; ".join(part for part in row["reason"].split("; ") if part not in common),
+            "; ".join(part for part in why(row) if part not in common),
         ]
         for row in rows
     ]  # fmt: skip
@@ -57,13 +57,15 @@ def _varying(comparison: Comparison) -> list[str]:
     return [axis for axis in AXES if axis == "name" or len({row[axis] for row in comparison.rows}) > 1]
 
 
+def why(row: Mapping[str, Any]) -> list[str]:
+    """The parts of the reason for a verdict, the runs behind it second."""
+    first, *rest = row["reason"].split("; ")
+    return [first, *([row["evidence"]] if row["evidence"] else []), *rest]
+
+
 def _common(comparison: Comparison) -> list[str]:
     """The parts of the reason that all rows with an interval share."""
-    texts = [
-        row["reason"].split("; ")[row["verdict"] in ("SAME", "UNSURE") :]
-        for row in comparison.rows
-        if row["low"] is not None
-    ]
+    texts = [why(row)[1:] for row in comparison.rows if row["low"] is not None]
     return [part for part in texts[0] if all(part in other for other in texts)] if len(texts) > 1 else []
 
 
@@ -91,7 +93,7 @@ def verdict(comparison: Comparison) -> str:
     """One sentence: what got worse, what is gone, what got better, and how much could be judged."""
     counts = Counter(row["verdict"] for row in comparison.rows)
     lost = [row for row in shown(comparison) if is_lost(row)]
-    failing = sum(row["candidate_status"] is not None for row in lost)
+    failing = sum(row["verdict"] == "BROKEN" for row in lost)
     parts = [
         (counts["SLOWER"], "slower"), (counts["WORSE"], "worse"), (failing, "newly failing"),
         (len(lost) - failing, "no longer measured"), (counts["FASTER"], "faster"), (counts["BETTER"], "better"),
@@ -103,14 +105,12 @@ def verdict(comparison: Comparison) -> str:
 def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[str]:
     """Sentences below the table: what was compared, the means and their coverage, what was left out, what else differs."""
     counts = Counter(row["verdict"] for row in comparison.rows)
-    texts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    texts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict and counts[verdict])
     hidden = " (SAME is shown with --all)" if counts["SAME"] and not everything else ""
     yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {texts or 'nothing with a direction'}{hidden}"
+    yield from shifts(comparison)
     yield from _shared(comparison)
     yield from means(comparison)
-    tested = sum(row["low"] is not None for row in comparison.rows)
-    if tested >= 20:
-        yield f"of {tested} intervals of 95 %, {tested // 20} or so miss the truth by chance"
     if comparison.unusual:
         names = ", ".join(f"{name} ({count})" for name, count in Counter(map(metric, comparison.unusual)).items())
         yield f"compared only if named with --metrics or --where 'phase=…': {names}"
@@ -134,13 +134,21 @@ def _runs(side: Side) -> str:
     return f"{side.name} ({f'{count} runs' if count > 1 else f'run {side.runs[0][:13]}'}{others})"
 
 
+def shifts(comparison: Comparison) -> Iterator[str]:
+    """A sentence for each metric of which all cases moved together, by the floor or more."""
+    for row in comparison.shifts:
+        if abs(math.log(row["ratio"])) >= math.log1p(comparison.floor):
+            value = ratio(row["ratio"], row["low"], row["high"])
+            yield f"all cases, {metric(row)}: {row['verdict']}, {value}; {row['reason']}"
+
+
 def means(comparison: Comparison) -> Iterator[str]:
     """A sentence for each geometric mean, with what it covers."""
     for row in comparison.means[:SENTENCES]:
         axes = " ".join(filter(None, (row["suite"], row["backend"], metric(row))))
         mean = ratio(row["ratio"], row["low"], row["high"])
         text = f"{axes}: geomean {mean} over {row['n']} of {row['total']} matched"
-        yield text + _names("; only here: ", row["only_here"]) + _names("; only there: ", row["only_there"])
+        yield text + _names("; added: ", row["added"]) + _names("; removed: ", row["removed"])
     if len(comparison.means) > SENTENCES:
         yield f"… and {counted(len(comparison.means) - SENTENCES, 'geometric mean')} more"
 
@@ -161,10 +169,10 @@ def document(comparison: Comparison) -> Document:
     code = exit_code(comparison)
     sides = {"base": comparison.base, "candidate": comparison.candidate}
     sections = [
-        _section(comparison, "changed", "What changed", changed, sentences=list(_shared(comparison)), weight=3),
+        _section(comparison, "changed", "What changed", changed, sentences=[*shifts(comparison), *_shared(comparison)], weight=3),
         Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=2) if comparison.means else None,
         _section(comparison, "unsure", f"Unsure: {len(unsure)}", unsure, folded=True),
-        _section(comparison, "same", f"The same within {100 * comparison.margin:g} %: {len(same)}", same, folded=True),
+        _section(comparison, "same", f"The same within {100 * comparison.floor:g} %: {len(same)}", same, folded=True),
         _environment(comparison),
     ]  # fmt: skip
     return Document(

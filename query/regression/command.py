@@ -13,13 +13,12 @@ from ...warehouse.console.options import Command, Values, format_option, share_o
 from ...warehouse.console.tables import write_rows
 from ...warehouse.store import Store
 from ..command import backends_option, models_option, notify, output_option, suites_option
-from ..comparison.render import metric
+from ..comparison.compare import VERDICTS, WORSE
+from ..comparison.render import metric, why
 from ..higher_rooms import higher_rooms
 from .regressions import (
     AXES,
     COLUMNS,
-    FAILING,
-    VERDICTS,
     Limits,
     RegressionRule,
     Row,
@@ -29,6 +28,7 @@ from .regressions import (
     exit_code,
     judge,
     judged_runs,
+    large_and_unsure,
 )
 from .remeasure import commands_for, measure_again, obstacle
 
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 USUAL, LIMITS = RegressionRule(), Limits()
-PROMINENT = ("REGRESSED", "SUSPECTED", "FLAGGED", "LOST", "IMPROVED")  # verdicts that are shown without --all
+HIDDEN = ("SAME", "UNSURE", "ADDED")  # verdicts that are shown with --all only
 NAMED = 3  # differences of the environment that a sentence names
-WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the machine is a suspect
 
 
 @click.command(cls=Command)
@@ -54,7 +53,7 @@ WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the
 @click.option(
     "--window",
     "last",
-    type=click.IntRange(5),
+    type=click.IntRange(1),
     default=USUAL.last,
     show_default=True,
     help="Runs before to compare with.",
@@ -78,6 +77,7 @@ WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the
     show_default=True,
     help="Flag a memory compression ratio newly below.",
 )
+@click.option("--strict", is_flag=True, help="End with 4 if a case moved by 20 % or more and stays UNSURE.")
 @click.option("--all", "show_all", is_flag=True, help="Show every comparison, not only what changed.")
 @click.option("--metrics", cls=Values, help="Only these metrics.")
 @click.option("--phases", cls=Values, help="Only these phases: cold, compile, warmup, steady.")
@@ -89,17 +89,17 @@ WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the
 @store_option
 def regressions(
     runs: Sequence[str], confirm: int | None, last: int, floor: float, fdr: float, min_speedup: float,
-    max_compile_seconds: float, min_compression: float, show_all: bool, metrics: Sequence[str], phases: Sequence[str],
+    max_compile_seconds: float, min_compression: float, strict: bool, show_all: bool, metrics: Sequence[str], phases: Sequence[str],
     suites: Sequence[str], backends: Sequence[str], models: Sequence[str], fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
     """What got worse since the runs before: beyond noise, beyond a limit, or gone.
 
     RUNS are id prefixes, configs, commits, latest (the default) or latest~1; each with its repeats: runs of the same
-    config and clean commit within half a day. A change counts if every one of them shows it. REGRESSED is shown by two
-    runs or more, SUSPECTED by one, which may have had a bad machine: --confirm measures it again. FLAGGED is newly beyond
-    a limit (BORDERLINE, and no failure, where its noise took it across), LOST passed before and does not now.
+    config and clean commit within half a day, each judged on its own host. SLOWER and WORSE changed beyond noise, or are
+    newly beyond a limit; where one run alone shows it, it may have had a bad machine: --confirm measures it again. BROKEN
+    and REMOVED passed before and do not now. What all cases of a run share is a finding of its own.
 
-    Ends with 1 if anything got worse, 3 if something is only gone, 4 if there is too little data to judge anything.
+    Ends with 1 if anything got worse, 3 if something is only gone, 4 if there is too little data to judge most cases.
 
     \b
         bench regressions --confirm
@@ -126,16 +126,18 @@ def regressions(
                 measure_again(command, run_id, higher_rooms().measure_again)
     with Warehouse.open(store) as warehouse:
         judged, rows = look(warehouse, names)
-        shown = [row for row in rows if show_all or row["verdict"] in PROMINENT]
+        shown = [row for row in rows if show_all or row["verdict"] not in HIDDEN]
         if fmt in ("table", "markdown"):
             write_rows(*render(shown), fmt, output)
             for sentence in sentences(warehouse, rows, judged):
                 notify(sentence)
-            if not confirm and any(row["verdict"] == "SUSPECTED" for row in rows):
-                notify("SUSPECTED is the word of one run; let another confirm it with: bench regressions --confirm")
+            if not confirm and (alone := doubtful(rows)) and can_confirm(warehouse, alone):
+                notify(
+                    f"{counted(len(alone), 'finding')} of one run; let another confirm it with: bench regressions --confirm"
+                )
         else:
             write_rows(COLUMNS, [list(row.values()) for row in shown], fmt, output)
-    return exit_code(rows)
+    return exit_code(rows, strict=strict)
 
 
 def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[str, list[str]]]:
@@ -152,14 +154,22 @@ def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[s
             yield from ((run_id, command) for command in commands)
 
 
+def can_confirm(warehouse: "Warehouse", rows: Iterable[Row]) -> bool:
+    """Whether `bench measure models` made any of the runs, so that --confirm can repeat it."""
+    runs = sorted({row["run_id"] for row in rows})
+    query = "SELECT 1 FROM runs WHERE list_contains(?::VARCHAR[], run_id) AND source = 'measure' AND command LIKE '% models%'"
+    return bool(warehouse.rows(query, [runs]))
+
+
 def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Rows as a table for people; axes that nobody set are left out."""
-    axes = [axis for axis in AXES if any(row[axis] is not None for row in rows)]
+    hosts = ["host"] if len({row["host"] for row in rows if row["finding"] == "statistics"}) > 1 else []
+    axes = [*hosts, *(axis for axis in AXES if any(row[axis] is not None for row in rows))]
     names = [{"batch_size": "batch", "sequence_length": "length"}.get(axis, axis) for axis in axes]
     return ["verdict", *names, "metric", "before", "now", "change", "since", "why"], [
         [
             row["verdict"], *(row[axis] for axis in axes), metric(row), _before(row), amount(row["value"], row["unit"]),
-            _change(row), _since(row), row["reason"],
+            _change(row), _since(row), "; ".join(why(row)),
         ]
         for row in rows
     ]  # fmt: skip
@@ -188,18 +198,22 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     """Sentences below the table: how much was judged, why some was not, other possible causes, and what to do next."""
     tested = [row for row in rows if row["p"] is not None]
     counts = Counter(row["verdict"] for row in rows)
-    listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict and counts[verdict])
     runs = f"run{'s' if len(judged) > 1 else ''} {', '.join(run_id[:13] for run_id in judged)}"
     compared = f"{counted(len(tested), 'comparison')} of {runs} with runs before"
     yield f"{compared}: {listed or 'nothing measured has a better and a worse'}"
-    unjudged = Counter(row["reason"] for row in rows if row["verdict"] == "UNSURE" and row["p"] is None)
-    yield from (f"{count} not judged: {reason}" for reason, count in unjudged.most_common())
-    failing = [row for row in rows if row["verdict"] in FAILING]
+    unjudged = Counter(
+        (row["host"], why(row)[0])
+        for row in rows
+        if row["finding"] == "statistics" and row["p"] is None and row["verdict"] == "UNSURE"
+    )
+    for (host, reason), count in unjudged.most_common():
+        yield f"{count} not judged{f' on {host}' if host else ''}: {reason}"
+    if large := large_and_unsure(rows):
+        yield f"{counted(len(large), 'case')} moved by 20 % or more and stay UNSURE (see them with --all; --strict ends with 4)"
+    failing = [row for row in rows if row["verdict"] in WORSE and row["case_id"] is not None]
     if not failing:
         return
-    worse = sum(row["verdict"] in ("REGRESSED", "SUSPECTED") for row in tested)
-    if len(tested) >= 10 and worse > WHOLE_MACHINE * len(tested):
-        yield f"{worse} of {len(tested)} got worse together: a slower machine looks like that, too"
     if changes := environment_changes(warehouse, judged):
         more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
         yield f"the environment is not that of the run before: {'; '.join(map(str, changes[:NAMED]))}{more}"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from ... import sql
 from ...warehouse.errors import Exit, UnknownName
 from ..ask import ask
+from ..comparison.compare import BETTER, VERDICTS, WORSE
 from ..comparison.environments import EnvironmentField, differences
 from ..resolve import COLUMN_LABELS, resolve_run
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-VERDICTS = ("REGRESSED", "SUSPECTED", "FLAGGED", "LOST", "BORDERLINE", "IMPROVED", "UNSURE", "STEADY")  # worst first
-FAILING = ("REGRESSED", "SUSPECTED", "FLAGGED")
+LARGE = 0.2  # a change that a reader wants to know of, even if it is not certain
 COLUMNS = tuple(sql.views()["regression_findings"].columns)
 AXES = ("suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters")
 
@@ -82,7 +82,12 @@ def _severity(row: Row) -> tuple[Any, ...]:
     """Worst first; among equals the largest change, then by name."""
     change = row["change"]
     size = math.inf if change is None or change <= -1 else abs(math.log1p(change))
-    return VERDICTS.index(row["verdict"]), -size, *(str(row[name]) for name in ("config", *AXES, "metric", "phase"))
+    return (
+        VERDICTS.index(row["verdict"]),
+        row["finding"] != "shift",
+        -size,
+        *(str(row[name]) for name in ("config", *AXES, "metric", "phase")),
+    )
 
 
 def choose(rows: Sequence[Row], where: Mapping[str, Sequence[str]]) -> list[Row]:
@@ -102,37 +107,49 @@ def choose(rows: Sequence[Row], where: Mapping[str, Sequence[str]]) -> list[Row]
     return list(rows)
 
 
-def is_worse(row: Row) -> bool:
-    """Whether the value got worse by any amount."""
-    change = row["change"]
-    return change is None or (change > 0) == (row["better"] == "lower")
-
-
 def doubtful(rows: Iterable[Row]) -> list[Row]:
-    """Findings that one run alone shows: another run could confirm or refute them."""
+    """Findings that one run alone shows: another run could confirm or refute them. What is UNSURE stays so."""
+    return [row for row in rows if row["verdict"] in WORSE and row["case_id"] is not None and not is_confirmed(row)]
+
+
+def is_confirmed(row: Row) -> bool:
+    """Whether several runs show the change."""
+    return row["evidence"] is not None and row["evidence"].endswith(", confirmed")
+
+
+def large_and_unsure(rows: Iterable[Row]) -> list[Row]:
+    """Cases that moved by 20 % or more, but not beyond doubt."""
     return [
         row
         for row in rows
-        if row["verdict"] in ("SUSPECTED", "FLAGGED")
-        or (row["verdict"] == "UNSURE" and row["p"] is not None and row["runs"] == 1 and is_worse(row))
+        if row["verdict"] == "UNSURE"
+        and row["change"] is not None
+        and abs(math.log1p(row["change"])) >= math.log1p(LARGE)
     ]
 
 
-def exit_code(rows: Iterable[Row]) -> Exit:
-    """The exit code for a CI job."""
+def exit_code(rows: Iterable[Row], *, strict: bool = False) -> Exit:
+    """The exit code for a CI job: 1 if anything got worse, 3 if something is only gone, 4 if most cases cannot be judged.
+
+    Args:
+        rows: Findings.
+        strict: Whether a large change that is UNSURE is too little data as well.
+    """
     rows = list(rows)
     verdicts = {row["verdict"] for row in rows}
-    if verdicts & set(FAILING):
+    if verdicts & set(WORSE):
         return Exit.FAILED
-    if "LOST" in verdicts:
+    if verdicts & {"BROKEN", "REMOVED"}:
         return Exit.NOTHING
-    return Exit.OK if any(row["p"] is not None for row in rows) else Exit.TOO_LITTLE
+    measured = [row for row in rows if row["finding"] == "statistics"]
+    judged = sum(row["p"] is not None or row["verdict"] == "SAME" for row in measured)
+    return Exit.OK if 2 * judged > len(measured) and not (strict and large_and_unsure(rows)) else Exit.TOO_LITTLE
 
 
 def environment_changes(warehouse: "Warehouse", runs: Sequence[str]) -> list[EnvironmentField]:
     """Differences in machine, software and settings between the judged runs and the run before them."""
     before = warehouse.rows(
-        "SELECT arg_max(run_id, place) FROM _regression_runs(?::VARCHAR[], 1, 1) WHERE NOT is_judged GROUP BY config",
+        "SELECT arg_max(run_id, place) FROM _comparison_sides(NULL, ?::VARCHAR[], 1) WHERE side = 'base' GROUP BY pair",
         [list(runs)],
     )
     found = differences(warehouse, [run_id for (run_id,) in before], runs) if before else []

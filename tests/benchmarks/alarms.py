@@ -1,114 +1,200 @@
-"""False alarms and power of the rule of `bench regressions` beside other rules, on the same simulated series.
+"""False alarms and power of the rule of `compare` and `regressions`, in simulated worlds.
 
-The noise of a shared machine: samples within a run vary by a half-normal 2 %, runs by 1.5 %, and 3 % of the runs of a
-series hit a bad machine that adds 10 to 50 %. A step, where there is one, begins with the newest commit and moves 4 of the
-400 series: hardly anything else that would lower the hurdle for them (Benjamini and Hochberg) is real.
+A night judges 400 series, of which runs vary by 1 to 5 % (logarithmically uniform) from series to series. 3 % of the runs of a
+series hit a bad machine that adds 10 to 50 %, unless the world has none. A step, where there is one, moves 4 of the series: hardly
+anything else that would lower the hurdle for them (Benjamini and Hochberg) is real. No rule can tell a bad machine from a
+step by one run: alarms of a single run are counted without those.
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from bench.query.regression.regressions import RegressionRule
-from scipy import stats
+from scipy import special, stats
 
 from .figures import Figures
 
-WORLDS, SERIES, COMMITS, SAMPLES, STEPPING = 30, 400, 60, 15, 4
-STEPS = (0.0, 0.05, 0.1)
-OURS = "bench, one run"
-CONFIRMED = "bench, one confirming run"
-BARS = {(CONFIRMED, 0.0): 0.5, (CONFIRMED, 0.05): 55.0, (CONFIRMED, 0.1): 5.0}
+NIGHTS, SERIES, STEPPING = 150, 400, 4
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+class World(NamedTuple):
+    """What nights are like, and the bars of their figures: false alarms a night, and shares of steps that must be found."""
+
+    name: str
+    before: int
+    now: int = 1
+    series: int = SERIES
+    noise: tuple[float, float] = (0.01, 0.05)  # smallest and largest standard deviation of ln(value) from run to run
+    bad: float = 0.0  # share of runs on a bad machine
+    night: float = 0.0  # shift of all series in the judged runs
+    correlation: float = 0.0  # between the judged runs
+    confirming: bool = False  # whether the second run measures only what the first calls worse
+    false: float = 0.5
+    found: tuple[tuple[float, float], ...] = ((0.25, 0.0),)  # step -> least share in percent
+
+
+WORLDS = (
+    World("20 runs before, one now", 20, bad=0.03, found=((0.05, 10), (0.1, 55), (0.25, 96))),
+    World("20 runs before, two now", 20, 2, bad=0.03, found=((0.05, 8), (0.1, 55), (0.25, 97))),
+    World("20 runs before, one confirming", 20, 2, bad=0.03, confirming=True, found=((0.1, 25), (0.25, 90))),
+    World("2 runs before", 2, found=((0.25, 95),)),
+    World("3 runs before", 3, found=((0.25, 90),)),
+    World("5 runs before", 5, found=((0.25, 85),)),
+    World("a bad night of +10 %, 5 runs before", 5, night=np.log(1.1), false=0.1, found=((0.25, 85),)),
+    World("a bad night of +10 %, 20 runs before", 20, night=np.log(1.1), false=0.1, found=((0.25, 90),)),
+    *(
+        World(f"{before} runs before, two now, correlation {correlation}", before, 2, correlation=correlation)
+        for before in (2, 5, 20)
+        for correlation in (0.0, 0.3, 0.6, 0.9)
+    ),
+    *(
+        World(f"one run a side, noise {noise:.0%}", 1, noise=(noise, noise), false=8.0)  # 2 % of the cases
+        for noise in (0.01, 0.02, 0.03, 0.05)
+    ),
+    World("one run a side, 155 cases", 1, series=155, false=0.1),
+    World("one run a side, 20 cases, noise 1 to 3 %", 1, series=20, noise=(0.01, 0.03), false=0.1, found=((0.25, 95),)),
+    World("one run a side, 20 cases", 1, series=20, false=0.4),
+    World("three runs a side, 20 cases", 3, 3, series=20, false=0.1, found=((0.1, 30), (0.25, 93))),
+    World("two runs a side, 5 cases", 2, 2, series=5, false=0.1, found=((0.25, 95),)),
+)
+
+
 def measure(figures: Figures) -> None:
-    """The alarms of each rule per commit without a change, and what it misses of two steps, in percent."""
-    found: dict[tuple[str, float], list[float]] = {}
-    rng = np.random.default_rng(1)
-    for _ in range(WORLDS):
-        runs = simulate(rng, COMMITS)
-        for commit in range(RegressionRule().last, COMMITS):
-            again = simulate(rng, 1)[0]
-            for step in STEPS:
-                factor = 1 + step * (np.arange(SERIES) < STEPPING)[:, None]
-                for rule, alarms in _alarms(runs[:commit], runs[commit] * factor, again * factor):
-                    found.setdefault((rule, step), []).append(alarms[:STEPPING].mean() if step else alarms.sum())
-    for (rule, step), values in found.items():
-        mean = float(np.mean(values))
-        name, value, unit = (
-            (f"missed at +{step:.0%}", 100 - 100 * mean, "%") if step else ("false alarms in 400", mean, "a commit")
-        )
-        figures.add(f"{name}: {rule}", value, unit, most=BARS.get((rule, step)))
+    """Alarms of each world in a night without a change, and what it misses of steps, in percent."""
+    for world in WORLDS:
+        false = study(world, 0.0)
+        figures.add(f"false alarms, {world.name}", false, "a night", most=world.false)
+        for step, least in world.found:
+            figures.add(f"missed at +{step:.0%}, {world.name}", 100 - study(world, step), "%", most=100 - least)
 
 
-def simulate(rng: np.random.Generator, runs: int) -> Array:
-    """Samples in ns of so many runs of every series: runs × series × samples."""
-    shape = (runs, SERIES)
-    bad = np.where(rng.random(shape) < 0.03, 1 + rng.uniform(0.1, 0.5, shape), 1)
-    level = 1e6 * np.exp(rng.normal(0, 0.015, shape)) * bad
-    samples: Array = level[..., None] * (1 + np.abs(rng.normal(0, 0.02, (*shape, SAMPLES))))
-    return samples
+def study(world: World, step: float, nights: int = NIGHTS) -> float:
+    """False alarms a night without a step; with one, the share of it that is found, in percent."""
+    rng, counts = np.random.default_rng(1), []
+    moved = max(1, STEPPING * world.series // SERIES)
+    for _ in range(nights):
+        history, now, bad = simulate(rng, world)
+        now[:, :moved] += np.log1p(step)
+        found = judge(np.exp(history), np.exp(now[:1] if world.confirming else now))
+        if world.confirming:
+            doubtful = found.called & (found.change > 0)
+            again = judge(np.exp(history), np.exp(np.stack([now[0], np.where(doubtful, now[1], np.nan)])))
+            alarms = doubtful & again.called
+        else:
+            alarms = found.called
+        if step:
+            counts.append(100 * float((alarms & (found.change > 0))[:moved].mean()))
+        else:
+            counts.append(float((alarms & ~bad if world.now == 1 else alarms).sum()))
+    return float(np.mean(counts))
 
 
-def _alarms(before: Array, now: Array, again: Array) -> Iterator[tuple[str, Array]]:
-    """Which series each rule calls worse, by its name."""
-    history, value = np.median(before, axis=2), np.median(now, axis=1)
-    yield "200 % of the run before", value > 2 * history[-1]
-    yield "z > 5", value - history.mean(axis=0) > 5 * history.std(axis=0, ddof=1)
-    error = history.std(axis=0, ddof=1) * np.sqrt(1 + 1 / len(history))
-    yield "t-test 0.99", value - history.mean(axis=0) > stats.t.ppf(0.99, len(history) - 1) * error
-    differs = stats.mannwhitneyu(now, before[-1], axis=1, method="asymptotic").pvalue < 0.05
-    yield "U-test, p < 0.05", differs & (value > history[-1])
-    first = judge(history, value[None])
-    yield OURS, first.called & (first.effect > 0)
-    once_more = np.where(first.doubtful & (first.effect > 0), np.median(again, axis=1), np.nan)
-    second = judge(history, np.stack([value, once_more]))
-    yield CONFIRMED, second.called & (second.effect > 0) & ~np.isnan(once_more)
+def simulate(rng: np.random.Generator, world: World) -> tuple[Array, Array, Array]:
+    """Logs of medians before and now, runs × series, and which series had a bad machine now."""
+    noise = np.exp(rng.uniform(*np.log(world.noise), world.series))
+    history = rng.normal(0, 1, (world.before, world.series)) * noise
+    shared = rng.normal(0, 1, world.series) * np.sqrt(world.correlation)
+    now = (shared + rng.normal(0, 1, (world.now, world.series)) * np.sqrt(1 - world.correlation)) * noise + world.night
+    for runs in (history, now):
+        bad = rng.random(runs.shape) < world.bad
+        runs += np.where(bad, np.log1p(rng.uniform(0.1, 0.5, runs.shape)), 0)
+    return history, now, bad.any(axis=0)
 
 
 class Judgement(NamedTuple):
     """What `judge` says of each series."""
 
-    effect: Array  # change of ln(value) in the run that shows it least; 0 where runs disagree about its sign
+    change: Array  # effect that is tested
     noise: Array
     p: Array
     q: Array
-    called: Array  # REGRESSED, SUSPECTED or IMPROVED
-    doubtful: Array  # SUSPECTED, or UNSURE for being one of many
+    called: Array  # changed
 
 
-def judge(history: Array, now: Array, rule: RegressionRule = RegressionRule()) -> Judgement:  # noqa: B008 (frozen)
-    """The macro `regressions` once more, for series of one metric of which lower is better; a test holds the two together.
+def judge(base: Array, candidate: Array, rule: RegressionRule = RegressionRule()) -> Judgement:  # noqa: B008 (frozen)
+    """The macro `_case_verdicts` once more, for one metric; a test holds the two together.
+
+    The candidate runs are of one half day, and the base is of other days.
 
     Args:
-        history: Medians, runs × series, oldest first.
-        now: Medians of the judged runs, runs × series; NaN where one did not measure a series.
+        base: Medians, runs × series.
+        candidate: Medians of the judged runs, runs × series; NaN where one did not measure a series.
         rule: Its parameters.
     """
-    logs = np.log(history[-rule.last :])
-    n, series = logs.shape
-    level = np.median(logs, axis=0)
-    deviations = np.abs(logs - level)
-    spread = np.median(deviations, axis=0)
-    equal = spread == 0  # most values are
-    own = (
-        np.maximum(np.where(equal, 1.2533 * deviations.mean(axis=0), 1.4826 * spread) * n / (n - 0.8), rule.floor / 10)
-        ** 2
+    base, candidate = np.log(base), np.log(candidate)
+    series, n, m = base.shape[1], len(base), (~np.isnan(candidate)).sum(axis=0)
+    many = series >= 20
+    level = np.log(np.median(np.exp(base), axis=0))
+    now = np.log(np.nanmedian(np.exp(candidate), axis=0))
+    effect = now - level
+    shift = np.median(effect) if many else 0.0
+    raw = np.concatenate(
+        [np.where(n > 1, base - level, np.nan), np.where(m > 1, candidate - now, np.nan)]
+    )  # of sides with two runs or more
+    deviations = raw - np.array(
+        [np.nanmedian(run) if (~np.isnan(run)).sum() >= 20 else 0.0 for run in raw]
+    )[:, None]
+    own, degrees = _own_variances(deviations, (n - 1) + np.maximum(m - 1, 0), rule.floor)
+    z = effect / np.sqrt(_of_median(n) + _of_median(m))
+    variance, degrees = _moderated(own, degrees, z, rule.floor)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        repeats = np.where(m > 1, np.nansum(deviations[n:] ** 2, axis=0) / (m - 1), np.nan)
+        share = repeats / variance / (1 - 2 / (9 * (m - 1))) ** 3
+    known = share[m > 1]
+    correlation = max(0.0, 1 - min(1.0, float(np.median(known)))) if len(known) >= 20 else 1.0
+    correlations = np.where(m > 1, correlation, 0)
+    error = np.sqrt(
+        variance
+        * (_of_median(n) + correlations + (1 - correlations) * _of_median(m) + (_of_median(series) if many else 0))
     )
-    degrees = 0.37 * (n - 1)
-    excess = np.log(own).var(ddof=1) - 2 / degrees - 2 / degrees**2
-    pool = min((series - 1) * degrees, (1 + np.sqrt(1 + 2 * excess)) / excess if excess > 0 else np.inf)
-    moderated = (degrees * own + pool * np.median(own) * n / (n - 0.8)) / (degrees + pool)
-    noise = np.sqrt(np.maximum(moderated, own / (1 + 2 * np.sqrt(2 / degrees))))
-    effects = np.log(now) - level
-    least, most = np.nanmin(effects, axis=0), np.nanmax(effects, axis=0)
-    effect = np.where(least > 0, least, np.where(most < 0, most, 0))
-    runs = (~np.isnan(now)).sum(axis=0)
-    p = 2 * stats.t.sf(np.abs(effect) / noise / np.sqrt(1 + np.pi / 2 / n), degrees + pool)
-    p = np.where(equal, np.maximum(p, (deviations >= np.abs(effect)).mean(axis=0)), p) ** np.minimum(runs, 2)
+    if many:
+        error = error * max(1, np.median(1.4826 * np.abs(effect - shift) / error / (1 + 0.4 / degrees)))
+    least, most = np.nanmin(candidate, axis=0) - level, np.nanmax(candidate, axis=0) - level
+    nearest = np.where(least > shift, least - shift, np.where(most < shift, most - shift, 0))
+    change = np.where((m != 2) | (most - least <= 3 * np.sqrt(2 * variance)), effect - shift, nearest)
+    p = 2 * stats.t.sf(np.abs(change) / error, np.maximum(degrees, 1))
+    distances = np.abs(base - level)
+    tied = (distances >= np.abs(effect)).mean(axis=0) if n > 1 else 0
+    p = np.maximum(p, np.where((np.median(distances, axis=0) == 0) & (n > 1), tied, 0))
     q = stats.false_discovery_control(p)
-    beyond = np.abs(effect) >= np.log1p(rule.floor)
-    called = beyond & (q <= rule.fdr)
-    return Judgement(effect, noise, p, q, called, beyond & (p <= rule.fdr) & (runs == 1))
+    return Judgement(change, np.sqrt(variance), p, q, (q <= rule.fdr) & (np.abs(change) >= np.log1p(rule.floor)))
+
+
+def _of_median(runs: Any) -> Any:
+    return (np.pi / 2) / (runs + np.pi / 2 - 1)
+
+
+def _own_variances(deviations: Array, degrees: Array, floor: float) -> tuple[Array, Array]:
+    """Variance of each series by its own runs, winsorised; NaN where there is none."""
+    if not degrees.any():
+        return np.full(len(degrees), np.nan), degrees
+    distances = np.where(degrees > 0, np.abs(deviations), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        usual = (1.4826 * np.nanmedian(distances, axis=0)) ** 2 * (~np.isnan(distances)).sum(axis=0) / degrees
+        usual = np.maximum(usual, (0.37 * degrees * usual + 4 * np.nanmedian(usual)) / (0.37 * degrees + 4))
+        most = np.where(usual > 0, 6.25 * usual, np.inf)
+        own = np.nansum(np.minimum(distances**2, most), axis=0) / 0.9776 / degrees
+    return np.maximum(own, (floor / 10) ** 2), degrees
+
+
+def _moderated(own: Array, degrees: Array, z: Array, floor: float) -> tuple[Array, Array]:
+    """Variances and their degrees of freedom, moderated by those of all series."""
+    if not degrees.any():
+        level = np.median(z) if len(z) >= 20 else 0.0
+        usual = 1.4826 * np.median(np.abs(z - level))
+        most = 6.25 * usual**2 if usual > 0 else np.inf
+        variance = np.minimum((z - level) ** 2, most).sum() / (len(z) - 1) / 0.9776
+        prior = min((1 + np.sqrt(1.6)) / 0.3, 0.8 * (len(z) - 1))
+        return np.full(len(z), max(variance, (floor / 10) ** 2)), np.full(len(z), prior)
+    known = degrees > 0
+    logs = np.log(own[known]) - special.digamma(degrees[known] / 2) + np.log(degrees[known] / 2)
+    chance = special.polygamma(1, degrees[known] / 2)
+    excess = max(logs.var(ddof=1) - chance.mean(), 0) if len(logs) > 1 else 0
+    doubt = (2 + 4 / degrees[known].mean()) * chance.mean() ** 2 / len(logs)
+    difference = (0.1 * excess + 0.3 * doubt) / (0.1 + doubt)
+    prior = np.minimum((1 + np.sqrt(1 + 2 * difference)) / difference, degrees.sum() - degrees)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pooled = np.where(prior > 0, np.exp(logs.mean() + special.digamma(prior / 2) - np.log(prior / 2)), 0)
+    return (prior * pooled + np.where(known, degrees * own, 0)) / (prior + degrees), prior + degrees

@@ -46,54 +46,62 @@ def verdicts(warehouse: Builder, judged: Sequence[str], **arguments: Any) -> dic
 
 
 @pytest.mark.parametrize("seed", sampled(range(8), 1, 2))
-@pytest.mark.parametrize("runs", [5, 12, 40])
+@pytest.mark.parametrize("runs", [1, 2, 5, 12])
 def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int, runs: int) -> None:
     """SQL and numpy (with scipy's t and Benjamini-Hochberg) agree, so that the published figures are those of the product."""
     rng = np.random.default_rng(seed)
-    series = int(rng.integers(1, 40))
+    series = int(rng.integers(5, 60))
     noise = 0.01 * np.exp(rng.normal(0, (0, 0.5, 2)[seed % 3], series))
     logs = rng.normal(0, noise, (runs + 2, series)) + 10
     logs = logs.round(2) if seed % 2 else logs  # many are equal
     logs[runs:] += rng.choice([0, 0.05, -0.3], series)
-    logs[runs + 1, rng.random(series) < 0.3] = np.nan
+    logs[runs + 1, rng.random(series) < (0.3, 1)[seed % 4 == 0]] = np.nan
     values = np.exp(logs)
     for index, row in enumerate(values):
         warehouse.rows(
-            "INSERT INTO runs BY NAME SELECT ? AS run_id, 'main' AS config, ? AS source", [f"r{index:02d}", "api"]
+            "INSERT INTO runs BY NAME SELECT ? AS run_id, 'main' AS config, 'api' AS source, make_timestamp(?) AS started_at",
+            [f"r{index:02d}", min(index, runs) * DAY + index],
         )
         measured = ~np.isnan(row)
         warehouse.connection.register("given", pa.table({"i": np.arange(series)[measured], "median": row[measured]}))
         warehouse.rows(
             "INSERT INTO cells BY NAME SELECT ? AS run_id, 'main' AS config, 'case-' || i AS case_id, 'latency' AS metric,"
-            " 'steady' AS phase, 'ns' AS unit, 'lower' AS better, median FROM given",
+            " 'steady' AS phase, 'ns' AS unit, 'lower' AS better, median, 1 AS n FROM given",
             [f"r{index:02d}"],
         )
 
     expected = judge(values[:runs], values[runs:])
+    judged = [f"r{runs:02d}", f"r{runs + 1:02d}"]
     found = warehouse.dicts(
         "FROM regressions(?::VARCHAR[]) ORDER BY split_part(case_id, '-', 2)::BIGINT",
-        [[f"r{runs:02d}", f"r{runs + 1:02d}"]],
+        [judged],
     )
-    assert [row["noise"] for row in found] == pytest.approx(expected.noise.tolist(), rel=1e-9)
+    assert [row["noise"] for row in found] == pytest.approx(expected.noise.tolist(), rel=1e-6)
     for name in ("p", "q"):
-        assert [row[name] for row in found] == pytest.approx(getattr(expected, name).tolist(), rel=1e-5, abs=1e-15)
-    called = np.where(expected.effect < 0, "IMPROVED", np.where(np.isnan(values[-1]), "SUSPECTED", "REGRESSED"))
-    assert [row["verdict"] if row["verdict"] not in ("UNSURE", "STEADY") else "" for row in found] == np.where(
+        assert [row[name] for row in found] == pytest.approx(getattr(expected, name).tolist(), rel=1e-4, abs=1e-15)
+    called = np.where(expected.change < 0, "FASTER", "SLOWER")
+    assert [row["verdict"] if row["verdict"] not in ("UNSURE", "SAME") else "" for row in found] == np.where(
         expected.called, called, ""
     ).tolist()
-    assert all(row["n"] == min(runs, RegressionRule().last) for row in found)
+    assert all(row["n"] == runs for row in found)
+    compared = warehouse.rows(
+        "SELECT verdict, p, q FROM comparisons(?, ?) ORDER BY split_part(case_id, '-', 2)::BIGINT",
+        [[f"r{index:02d}" for index in range(runs)], judged],
+    )
+    assert [verdict for verdict, *_ in compared] == [row["verdict"] for row in found]  # the same sides, the same verdicts
+    assert [p for _, p, _ in compared] == pytest.approx([row["p"] for row in found])
 
 
-def test_one_run_raises_suspicion_and_a_second_confirms_it(warehouse: Builder) -> None:
-    """Worse by 20 %: SUSPECTED by one run, REGRESSED by two; a repeat that does not show it clears it."""
+def test_a_second_run_confirms_or_refutes(warehouse: Builder) -> None:
+    """Slower by 20 % in one run, or in two, which confirm each other; a repeat that does not show it clears it."""
     ids = record(
         warehouse, {"slower": (*STEADY, 1200, 1210), "hiccup": (*STEADY, 1200, 1003), "same": (*STEADY, 1000, 1003)}
     )
 
-    assert verdicts(warehouse, ids[-2:-1]) == {"slower": "SUSPECTED", "hiccup": "SUSPECTED", "same": "STEADY"}
-    assert verdicts(warehouse, ids[-2:]) == {"slower": "REGRESSED", "hiccup": "STEADY", "same": "STEADY"}
-    query = "SELECT runs, reason FROM regressions(?::VARCHAR[]) WHERE name = 'hiccup'"
-    assert warehouse.rows(query, [ids[-2:]]) == [(2, "only in some of the 2 runs")]
+    assert verdicts(warehouse, ids[-2:-1]) == {"slower": "SLOWER", "hiccup": "SLOWER", "same": "SAME"}
+    assert verdicts(warehouse, ids[-2:]) == {"slower": "SLOWER", "hiccup": "UNSURE", "same": "SAME"}
+    query = "SELECT evidence, reason LIKE '%its runs disagree%' FROM regressions(?::VARCHAR[]) WHERE name IN ('slower', 'hiccup') ORDER BY name"
+    assert warehouse.rows(query, [ids[-2:]]) == [("8 against 2 runs", True), ("8 against 2 runs, confirmed", False)]
 
 
 @pytest.mark.parametrize("better", ["lower", "higher"])
@@ -106,7 +114,7 @@ def test_both_directions_are_judged_alike(warehouse: Builder, better: str) -> No
             warehouse.add(it, outcome(it), metric(it, "score", turned, better=better))
 
     found = warehouse.rows("SELECT name, verdict, round(p, 12), sign(change) FROM regressions(['r8']) ORDER BY change")
-    good, bad = "IMPROVED", "SUSPECTED"
+    good, bad = "BETTER", "WORSE"
     expected = [("down", good), ("up", bad)] if better == "lower" else [("down", bad), ("up", good)]
     assert [row[:2] for row in found] == expected
     assert found[0][2] == found[1][2] and [row[3] for row in found] == [-1, 1]
@@ -120,18 +128,18 @@ def test_the_change_carries_its_interval(warehouse: Builder) -> None:
     assert (row["baseline"], row["value"], row["n"], row["runs"]) == (pytest.approx(1000), pytest.approx(1200), 8, 1)
     assert row["change"] == pytest.approx(0.2)
     assert 0.1 < row["low"] < row["change"] < row["high"] < 0.3
-    assert row["reason"].startswith("one run, not confirmed by another, q ")
+    assert row["evidence"] == "8 against 1 run, not confirmed" and row["reason"].startswith("q below 0.001; noise")
 
 
 def test_a_change_below_the_floor_is_none_however_certain(warehouse: Builder) -> None:
-    """Memory that never moves and now is 2 % more stays STEADY, at 10 % it does not; another floor is another question."""
+    """Memory that never moves and now is 2 % more stays SAME, at 10 % it does not; another floor is another question."""
     ids = record(
         warehouse, {"little": [10_000] * 20 + [10_200], "much": [10_000] * 20 + [11_000], "same": [10_000] * 21}
     )
 
-    assert verdicts(warehouse, ids[-1:]) == {"little": "STEADY", "much": "SUSPECTED", "same": "STEADY"}
-    assert verdicts(warehouse, ids[-1:], floor=0.01)["little"] == "SUSPECTED"
-    assert verdicts(warehouse, ids[-1:], floor=0.2)["much"] == "STEADY"
+    assert verdicts(warehouse, ids[-1:]) == {"little": "SAME", "much": "SLOWER", "same": "SAME"}
+    assert verdicts(warehouse, ids[-1:], floor=0.01)["little"] == "SLOWER"
+    assert verdicts(warehouse, ids[-1:], floor=0.2)["much"] == "SAME"
 
 
 def test_a_clock_that_ticks_coarsely_raises_no_alarm(warehouse: Builder) -> None:
@@ -139,7 +147,7 @@ def test_a_clock_that_ticks_coarsely_raises_no_alarm(warehouse: Builder) -> None
     ticks = [10] * 8 + [11] + [10] * 5 + [11] + [10] * 5 + [11]
     ids = record(warehouse, {"coarse": ticks})
 
-    assert verdicts(warehouse, ids[-1:]) == {"coarse": "STEADY"}
+    assert verdicts(warehouse, ids[-1:]) == {"coarse": "UNSURE"}
 
 
 def test_a_run_whose_samples_disagree_knows_little(warehouse: Builder) -> None:
@@ -153,19 +161,41 @@ def test_a_run_whose_samples_disagree_knows_little(warehouse: Builder) -> None:
         it = case(name, run="now", backend="eager")
         warehouse.add(it, outcome(it), *(timing(it, ns) for ns in samples))
 
-    assert verdicts(warehouse, ["now"]) == {"calm": "SUSPECTED", "busy": "STEADY"}
+    assert verdicts(warehouse, ["now"]) == {"calm": "SLOWER", "busy": "UNSURE"}
 
 
-def test_too_few_runs_before_are_said(warehouse: Builder) -> None:
-    """Five are needed unless told otherwise."""
-    ids = record(warehouse, {"m": (*STEADY[:4], 2000)})
+def test_a_few_runs_before_are_enough(warehouse: Builder) -> None:
+    """Two tell the noise of one case; one tells nothing by itself, nor does none."""
+    ids = record(warehouse, {"m": (1000, 1010, 2000)})
 
-    query = "SELECT verdict, reason, p, n FROM regressions(?::VARCHAR[])"
-    assert warehouse.rows(query, [ids[-1:]]) == [
-        ("UNSURE", "4 earlier runs of its config on its host; 5 are needed", None, 4)
-    ]
-    assert verdicts(warehouse, ids[-1:], least=4) == {"m": "SUSPECTED"}
-    assert warehouse.rows("SELECT verdict, n FROM regressions(?::VARCHAR[])", [ids[:1]]) == [("UNSURE", 0)]
+    query = "SELECT verdict, reason, p IS NULL, n FROM regressions(?::VARCHAR[])"
+    assert verdicts(warehouse, ids[-1:], fdr=0.1) == {"m": "SLOWER"}
+    unknown = "noise from run to run unknown: measure each side again"
+    assert warehouse.rows(query, [ids[1:2]]) == [("UNSURE", unknown, True, 1)]
+    assert warehouse.rows(query, [ids[:1]]) == [("UNSURE", "no earlier run of its config on its host", True, 0)]
+
+
+def test_each_host_is_judged_by_its_own_runs(warehouse: Builder) -> None:
+    """A commit that is twice as slow on the second machine only is found there."""
+    for host, now in (("h1", 1000), ("h2", 2000)):
+        record(warehouse, {"m": (*STEADY, now)}, config="main", hosts=[host], first=0 if host == "h1" else 40)
+
+    query = "SELECT host, verdict, n FROM regressions(['main-08', 'main-48']) ORDER BY host"
+    assert warehouse.rows(query) == [("h1", "SAME", 8), ("h2", "SLOWER", 8)]
+
+
+def test_what_all_cases_share_is_taken_out(warehouse: Builder) -> None:
+    """A night of 10 % on 30 cases is one finding, and the case that is twice as slow another."""
+    rng = np.random.default_rng(0)
+    values = {f"m{i}": (1e6 * np.exp(rng.normal(0, 0.01, 9))).astype(int).tolist() for i in range(30)}
+    for name, series in values.items():
+        series[-1] = int(series[-1] * (2.2 if name == "m0" else 1.1))
+    ids = record(warehouse, values)
+
+    changed = {name: verdict for name, verdict in verdicts(warehouse, ids[-1:]).items() if verdict not in ("SAME", "UNSURE")}
+    assert changed == {"m0": "SLOWER"}
+    ((verdict, cases, ratio),) = warehouse.rows("SELECT verdict, cases, ratio FROM shared_shifts(NULL, [?])", [ids[-1]])
+    assert (verdict, cases, ratio) == ("SLOWER", 30, pytest.approx(1 / 1.1, rel=0.01))
 
 
 def test_what_one_test_would_believe_and_many_do_not_is_unsure(warehouse: Builder) -> None:
@@ -187,7 +217,7 @@ def test_only_the_last_runs_before_are_the_baseline(warehouse: Builder) -> None:
     record(warehouse, {"m": [300] * 30}, config="other")
 
     query = "SELECT verdict, n, baseline FROM regressions(['main-18'], last := {})"
-    assert warehouse.rows(query.format(8)) == [("SUSPECTED", 8, pytest.approx(1000))]
+    assert warehouse.rows(query.format(8)) == [("SLOWER", 8, pytest.approx(1000))]
     assert warehouse.rows(query.format(18))[0][1:] == (18, pytest.approx(500))
 
 
@@ -197,17 +227,17 @@ def test_a_run_is_compared_on_its_own_machine(warehouse: Builder) -> None:
     ids = record(warehouse, {"m": STEADY}, first=10, hosts=["slow"])
     record(warehouse, {"m": [800]}, first=30, hosts=["new"])
 
-    assert warehouse.rows("SELECT verdict, n FROM regressions([?])", [ids[-1]]) == [("STEADY", 7)]
+    assert warehouse.rows("SELECT verdict, n FROM regressions([?])", [ids[-1]]) == [("SAME", 7)]
     query = "SELECT verdict, reason FROM regressions(['main-30'])"
-    assert warehouse.rows(query) == [("UNSURE", "0 earlier runs of its config on its host; 5 are needed")]
+    assert warehouse.rows(query) == [("UNSURE", "no earlier run of its config on its host")]
 
 
 def test_machines_that_change_with_every_run_stand_in_for_each_other(warehouse: Builder) -> None:
     """A CI that hands out a fresh host each time: the differences between hosts are in the noise, and it is said."""
     ids = record(warehouse, {"m": (*STEADY, 1000, 1300)}, hosts=[f"host-{i}" for i in range(10)])
 
-    query = "SELECT verdict, n, reason LIKE '%; baseline of other hosts' FROM regressions([?])"
-    assert warehouse.rows(query, [ids[-1]]) == [("SUSPECTED", 9, True)]
+    query = "SELECT verdict, n, reason LIKE '%; baseline of other hosts%' FROM regressions([?])"
+    assert warehouse.rows(query, [ids[-1]]) == [("SLOWER", 9, True)]
 
 
 def test_a_repeat_on_another_machine_confirms_nothing(warehouse: Builder) -> None:
@@ -215,7 +245,8 @@ def test_a_repeat_on_another_machine_confirms_nothing(warehouse: Builder) -> Non
     ids = record(warehouse, {"m": (*STEADY, 1200)})
     ids += record(warehouse, {"m": [1200]}, first=20, hosts=["other"])
 
-    assert verdicts(warehouse, ids[-2:]) == {"m": "SUSPECTED"}
+    query = "SELECT host, verdict, evidence FROM regressions(?::VARCHAR[]) ORDER BY host"
+    assert warehouse.rows(query, [ids[-2:]]) == [("host", "SLOWER", "8 against 1 run, not confirmed"), ("other", "UNSURE", None)]
 
 
 def test_cases_that_failed_have_no_value(warehouse: Builder) -> None:
@@ -236,7 +267,7 @@ def test_counts_may_begin_at_zero(warehouse: Builder) -> None:
         warehouse.add(metric(it, "graph_breaks", 2.0 * (index == 8), unit="count", better="lower"))
 
     query = "SELECT verdict, baseline, value, change FROM regressions(['r8'])"
-    assert warehouse.rows(query) == [("SUSPECTED", 0, pytest.approx(2), None)]
+    assert warehouse.rows(query) == [("WORSE", 0, 2, None)]
 
 
 @pytest.mark.parametrize("now", [0.0, -3.0])
@@ -249,8 +280,8 @@ def test_what_has_no_ratio_is_not_judged(warehouse: Builder, now: float) -> None
         warehouse.add(metric(b, "growth", now if index == 4 else 5.0, better="lower"))
 
     found = warehouse.rows("SELECT name, verdict, reason FROM regressions(['r8']) ORDER BY name")
-    assert found[0] == ("a", "UNSURE", "a value of zero or less has no ratio")
-    assert found[1][:2] == ("b", "STEADY")
+    assert found[0] == ("a", "UNSURE", "a value of 0 or less has no ratio")
+    assert found[1][:2] == ("b", "SAME")
 
 
 def test_only_what_has_a_direction_is_judged(warehouse: Builder) -> None:
@@ -262,7 +293,7 @@ def test_only_what_has_a_direction_is_judged(warehouse: Builder) -> None:
         whole = metric(it, "total", 100.0 * (1 + (index == 8)), better="lower")
         warehouse.add(type(whole)(run_id=whole.run_id, metric="total", value=whole.value, better="lower"))
 
-    assert warehouse.rows("SELECT case_id, metric, verdict FROM regressions(['r8'])") == [(None, "total", "SUSPECTED")]
+    assert warehouse.rows("SELECT case_id, metric, verdict FROM regressions(['r8'])") == [(None, "total", "WORSE")]
 
 
 def test_the_streak_says_since_when(warehouse: Builder) -> None:
@@ -270,11 +301,11 @@ def test_the_streak_says_since_when(warehouse: Builder) -> None:
     ids = record(warehouse, {"m": (*STEADY, 1200, 1000, 1200, 1210, 1190)})
 
     query = "SELECT verdict, since_run_id, since_commit, good_commit FROM regressions([?])"
-    assert warehouse.rows(query, [ids[-1]]) == [("SUSPECTED", ids[-3], "c10", "c9")]
+    assert warehouse.rows(query, [ids[-1]]) == [("SLOWER", ids[-3], "c10", "c9")]
     assert warehouse.rows(query, [ids[-2]])[0][1:] == (ids[-3], "c10", "c9")
-    assert warehouse.rows(query, [ids[-4]]) == [("STEADY", None, None, None)]
+    assert warehouse.rows(query, [ids[-4]]) == [("UNSURE", None, None, None)]
     [(reason,)] = warehouse.rows("SELECT reason FROM regressions([?])", [ids[-1]])
-    assert reason.startswith("one run judged, but so 3 runs in a row, q ")
+    assert reason.endswith("; so 3 runs in a row")
 
 
 def test_hostile_names_are_names(warehouse: Builder) -> None:
@@ -282,7 +313,7 @@ def test_hostile_names_are_names(warehouse: Builder) -> None:
     name = "m'); DROP TABLE cells; --"
     ids = record(warehouse, {name: (*STEADY, 1200)}, config=name)
 
-    assert verdicts(warehouse, ids[-1:]) == {name: "SUSPECTED"}
+    assert verdicts(warehouse, ids[-1:]) == {name: "SLOWER"}
 
 
 @pytest.mark.parametrize("judged", [[], ["nobody"], None])

@@ -36,7 +36,7 @@ def draw(
     suites: Suites = (),
     backends: Backends = (),
     models: Models = (),
-    margin: Annotated[float, Option("Smallest change that counts.", type=click.FloatRange(0))] = 0.02,
+    floor: Annotated[float, Option("Smallest change that counts.", type=click.FloatRange(0))] = 0.03,
     title: Title = None,
     size: Size = None,
 ) -> Figure:
@@ -55,7 +55,7 @@ def draw(
     """
     notes: list[str] = []
     sides = find_sides(warehouse, base, candidate, notify=notes.append)
-    macro = f"comparisons({list_literal(sides[0].runs)}, {list_literal(sides[1].runs)}, margin := {margin!r}::DOUBLE)"
+    macro = f"comparisons({list_literal(sides[0].runs)}, {list_literal(sides[1].runs)}, floor := {floor!r}::DOUBLE)"
     measured = f"SELECT DISTINCT metric FROM {macro} WHERE metric IS NOT NULL ORDER BY 1"
     known = [name for (name,) in warehouse.rows(measured)]
     if not known:
@@ -110,7 +110,7 @@ def draw(
         rows=rows,
         parameters={
             "base": list(sides[0].runs), "candidate": list(sides[1].runs), "metric": metric, "by": by, "worst": worst,
-            "best": best, "suites": list(suites), "backends": list(backends), "models": list(models), "margin": margin,
+            "best": best, "suites": list(suites), "backends": list(backends), "models": list(models), "floor": floor,
         },
         counts=[{"verdict": verdict, "cases": count, "drawn": _drawn(rows, verdict)} for verdict, count in totals.items()],
         total=sum(totals.values()),
@@ -151,9 +151,9 @@ def _interval(row: Row) -> tuple[float | None, float | None]:
 
 def _note(row: Row) -> str:
     """The note in place of a bar: how a side failed, or that it lacks the case."""
-    if row["verdict"] == "ONLY-THERE":
+    if row["verdict"] in ("REMOVED", "BROKEN"):
         return "gone" if row["candidate_status"] in (None, "ok") else f"now {row['candidate_status']}"
-    if row["verdict"] == "ONLY-HERE":
+    if row["verdict"] in ("ADDED", "FIXED"):
         return "new" if row["base_status"] in (None, "ok") else f"was {row['base_status']}"
     return "" if row["ratio"] is not None else "no ratio"
 

@@ -1,9 +1,10 @@
--- One row per case that failed, or whose accuracy was judged, on either side of a comparison: how it ended there.
+-- One row per pair × case that failed, or whose accuracy was judged, on either side of a comparison: how it ended there.
 -- A case whose accuracy fails while it passes on the other side has no numbers on this side: a fast wrong answer is no
 -- answer. Where both are wrong, or one was not judged, their numbers compare.
 --
--- arguments: base, candidate
+-- arguments: base, candidate, last
 --
+-- pair              BIGINT   Number of the config and host that are judged apart; 0 where the base is given.
 -- case_id           VARCHAR  Case.
 -- base_status       VARCHAR  How it failed in any run of the base, else how its accuracy did; NULL where neither did.
 -- candidate_status  VARCHAR  The same of the candidate.
@@ -23,13 +24,13 @@ judgements AS (
     WHERE accuracy IS NOT NULL
 ),
 side_judgements AS (
-    SELECT judgements.*, side = 'base' AS here
+    SELECT judgements.*, pair, side = 'base' AS here
     FROM judgements
-    JOIN _comparison_sides(base, candidate) AS run ON judgements.run_id = run.run_id
+    JOIN _comparison_sides(base, candidate, last) AS run ON judgements.run_id = run.run_id
 )
 
 SELECT
-    case_id,
+    pair, case_id,
     coalesce(min(status) FILTER (here AND wrong IS NULL), min(status) FILTER (here AND wrong)) AS base_status,
     coalesce(min(status) FILTER (NOT here AND wrong IS NULL), min(status) FILTER (NOT here AND wrong)) AS candidate_status,
     min(reason) FILTER (here) AS base_reason, min(reason) FILTER (NOT here) AS candidate_reason,
@@ -37,4 +38,4 @@ SELECT
     coalesce(bool_or(wrong) FILTER (here) AND NOT bool_or(wrong) FILTER (NOT here), false) AS base_void,
     coalesce(bool_or(wrong) FILTER (NOT here) AND NOT bool_or(wrong) FILTER (here), false) AS candidate_void
 FROM side_judgements
-GROUP BY case_id
+GROUP BY pair, case_id

@@ -3,7 +3,7 @@
 -- run was disturbed; too wide if they are independent. Left out are cold and warm-up phases, metrics without a direction,
 -- extremes and spreads; `bench compare` keeps those that its options name.
 --
--- arguments: base, candidate, margin := 0.02
+-- arguments: base, candidate, floor := 0.03
 --
 -- axes: value
 -- suite       VARCHAR    Suite of the workloads.
@@ -13,12 +13,12 @@
 -- high        DOUBLE     Upper end.
 -- n           BIGINT     Cases with a ratio.
 -- total       BIGINT     Cases on either side.
--- only_here   VARCHAR[]  Cases that only the candidate has.
--- only_there  VARCHAR[]  Cases that only the base has.
+-- added       VARCHAR[]  Cases that only the candidate has.
+-- removed     VARCHAR[]  Cases that only the base has.
 WITH
 headline_rows AS (
     SELECT *
-    FROM comparisons(base, candidate, margin := margin)
+    FROM comparisons(base, candidate, floor := floor)
     WHERE _is_warm(phase) AND _is_headline(metric, better)
 )
 
@@ -28,10 +28,10 @@ SELECT
     CASE WHEN count(low) = count(ratio) THEN exp(avg(ln(CASE WHEN low > 0 THEN low END))) END AS low,
     CASE WHEN count(high) = count(ratio) THEN exp(avg(ln(CASE WHEN high < 'inf' THEN high END))) END AS high,
     count(ratio) AS n, count(*) AS total,
-    coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict = 'ONLY-HERE'), [])
-        AS only_here,
-    coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict = 'ONLY-THERE'), [])
-        AS only_there
+    coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict = 'ADDED'), [])
+        AS added,
+    coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict = 'REMOVED'), [])
+        AS removed
 FROM headline_rows
 WHERE better IS NOT NULL
 GROUP BY metric, phase, suite, backend

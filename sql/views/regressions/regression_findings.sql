@@ -1,12 +1,13 @@
 -- One row per finding about the runs under judgement, a list of run ids: all that `bench regressions` prints.
--- finding is statistics (a row of `regressions`), limit (a number that is beyond a limit in all judged runs which measured
+-- finding is statistics (a row of `regressions`), shift (what all cases of a run share, a row of `shared_shifts`), limit (a number that is beyond a limit in all judged runs which measured
 -- it, and was within it in the run before, see `newly_flagged`) or coverage (a case that passed in the run before and in
 -- none of the judged runs, see `coverage_losses`).
 --
 -- arguments: judged, last := 20, floor := 0.03, fdr := 0.05, min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9
 --
--- finding       VARCHAR    statistics, limit or coverage.
+-- finding       VARCHAR    statistics, shift, limit or coverage.
 -- config        VARCHAR    Config.
+-- host          VARCHAR    Machine of a statistic or a shift.
 -- axes: case without work_hash, value
 -- better        VARCHAR    'higher' or 'lower'; NULL for coverage.
 -- run_id        VARCHAR    First judged run that measured it, the run that is flagged, or the run that lacks the case.
@@ -20,8 +21,11 @@
 -- noise         DOUBLE     Standard deviation of ln(value) from run to run, moderated.
 -- p             DOUBLE     Probability that runs without a change differ as much; NULL where that cannot be judged.
 -- q             DOUBLE     Share of false alarms to expect if this row and all with a smaller p were called changed.
--- verdict       VARCHAR    That of `regressions`; FLAGGED for a limit, or BORDERLINE where no statistic of the case moved beyond
---                          its noise, so that the noise alone took the number across the limit; LOST for coverage.
+-- verdict       VARCHAR    That of `regressions` or `shared_shifts`. Of a limit WORSE, or SAME where no statistic of the case
+--                          moved beyond its noise, so that the noise alone took the number across the limit. Of coverage BROKEN,
+--                          or REMOVED where the run did not announce the case.
+-- evidence      VARCHAR    Runs before and now, and whether several confirm each other.
+-- limit         VARCHAR    Limit that is newly exceeded; NULL but for limits.
 -- reason        VARCHAR    Why, in one line.
 -- since_run_id  VARCHAR    Run the change begins with.
 -- since_at      TIMESTAMP  When that run began.
@@ -37,7 +41,7 @@ metrics_that_moved AS (  -- an import reports the metric of a limit itself; a me
             WHEN metric IN ('cuda_allocated_peak', 'rss_growth_peak', 'rss_peak') THEN 'compression_ratio'
             ELSE metric
         END AS metric,
-        bool_or(verdict IN ('REGRESSED', 'SUSPECTED')) AS has_moved
+        bool_or(verdict IN ('SLOWER', 'WORSE')) AS has_moved
     FROM verdicts
     WHERE p IS NOT NULL
     GROUP BY ALL
@@ -57,16 +61,23 @@ flagged_runs AS (
 )
 
 SELECT
-    'statistics' AS finding, config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
+    'statistics' AS finding, config, host, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
     parameters, metric, phase, unit, better, run_id, runs, n, baseline, value, change, low, high, noise, p, q, verdict,
-    reason, since_run_id, since_at, since_commit, good_commit
+    evidence, NULL AS "limit", reason, since_run_id, since_at, since_commit, good_commit
 FROM verdicts
 UNION ALL
 SELECT
-    'limit', flag.config, flag.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    'shift', config, host, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, metric, phase, unit, better, NULL, NULL,
+    runs, NULL, NULL, CASE better WHEN 'lower' THEN 1 / ratio ELSE ratio END - 1,
+    CASE better WHEN 'lower' THEN 1 / high ELSE low END - 1, CASE better WHEN 'lower' THEN 1 / low ELSE high END - 1, NULL, p, NULL,
+    verdict, NULL, NULL, reason, NULL, NULL, NULL, NULL
+FROM shared_shifts(NULL, judged, floor := floor, fdr := fdr, last := last)
+UNION ALL
+SELECT
+    'limit', flag.config, NULL, flag.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
     flag.metric, NULL, unit, CASE flag.metric WHEN 'compile_latency' THEN 'lower' ELSE 'higher' END, run_id, NULL, NULL,
     value_before, value, value / nullif(value_before, 0) - 1, NULL, NULL, NULL, NULL, NULL,
-    CASE WHEN has_moved = false THEN 'BORDERLINE' ELSE 'FLAGGED' END,
+    CASE WHEN has_moved = false THEN 'SAME' ELSE 'WORSE' END, NULL, why,
     CASE WHEN has_moved = false THEN why || ', as near to it before as its noise takes it' ELSE why END,
     NULL, NULL, NULL, NULL
 FROM newly_flagged(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS flag
@@ -77,8 +88,9 @@ LEFT JOIN metrics_that_moved AS moved
 WHERE list_contains(judged, run_id) AND before = 'fine' AND value IS NOT NULL AND beyond.runs = measured.runs
 UNION ALL
 SELECT
-    'coverage', config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, NULL,
-    NULL, NULL, NULL, run_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'LOST',
+    'coverage', config, NULL, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, NULL,
+    NULL, NULL, NULL, run_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, CASE status WHEN 'absent' THEN 'REMOVED' ELSE 'BROKEN' END, NULL,
+    NULL,
     concat_ws(': ', status, reason), NULL, NULL, NULL, NULL
 FROM coverage_losses AS loss
 WHERE list_contains(judged, run_id) AND NOT EXISTS (

@@ -1,0 +1,123 @@
+-- One row per pair × case × metric × phase × unit of a comparison: how much its value moves from run to run.
+-- The runs of both sides tell it by their distances from the value of their side; a distance beyond 2.5 times what is usual
+-- counts as that, because one run in thirty has a bad machine (Huber's Proposal 2, Annals of Mathematical Statistics 35,
+-- 1964; 0.9776 is the mean of such squares of normal values). Usual is the median distance, of a few runs no less than that of
+-- the metric's cases. Earlier runs of the config and host (run_noise) add 0.37 degrees of freedom each, the worth of a median
+-- of absolute values (Rousseeuw and Croux, Journal of the American Statistical Association 88, 1993); where both sides are of
+-- one config and host, the step between them is part of their history, so that counts only from 4 runs up.
+--
+-- A few runs say little of one case, so its variance is moderated by those of all cases of the metric as limma does: prior
+-- variance and prior degrees of freedom fit mean and variance of ln(variance) (Smyth, Statistical Applications in Genetics and
+-- Molecular Biology 3, 2004). What a few cases say of how much the variances differ is itself moderated, towards 0.3: noises
+-- within a factor of 1.3 of each other. Where no case has two runs on a side, the differences between the sides tell the noise
+-- of all cases together, because most of them did not change.
+--
+-- arguments: base, candidate, last, floor
+--
+-- axes: sides, runs_apart
+-- variance       DOUBLE  Variance of ln(value) of one run; NULL where nothing tells it.
+-- noise_degrees  DOUBLE  Degrees of freedom of that.
+WITH
+histories AS (
+    SELECT
+        pair, case_id, metric, phase, unit, avg(own_noise * own_noise) AS history,
+        max(0.37::DOUBLE * greatest(n - runs, 0)) AS history_degrees
+    FROM run_noise
+    JOIN (
+        SELECT pair, config, host, bool_or(is_shared) AS is_shared, count(*) AS runs
+        FROM _comparison_sides(base, candidate, last)
+        GROUP BY pair, config, host
+    ) AS side ON run_noise.config = side.config AND run_noise.host IS NOT DISTINCT FROM side.host
+    WHERE own_noise IS NOT NULL AND (n >= 4 OR NOT is_shared)
+    GROUP BY pair, case_id, metric, phase, unit
+),
+raw_spreads AS (
+    SELECT
+        *, CASE WHEN own_degrees > 0 THEN
+            pow(1.4826::DOUBLE * list_median(list_transform(deviations, lambda x: abs(x))), 2) * len(deviations) / own_degrees
+        END AS usual
+    FROM _case_effects(base, candidate, last)
+),
+usual_spreads AS (
+    SELECT
+        *, nullif(greatest(usual, (
+            0.37::DOUBLE * own_degrees * usual + 4 * median(usual) OVER (PARTITION BY pair, metric, phase, unit)
+        ) / (0.37::DOUBLE * own_degrees + 4)), 0) AS usual_variance
+    FROM raw_spreads
+),
+own_variances AS (
+    SELECT
+        own.* EXCLUDE (own_degrees, deviations), own_degrees + coalesce(history_degrees, 0) AS all_degrees,
+        CASE WHEN own_degrees + coalesce(history_degrees, 0) > 0 THEN greatest(pow(floor / 10, 2), (
+            coalesce(list_sum(list_transform(deviations, lambda x: least(x * x, 6.25::DOUBLE * usual_variance))), 0)
+                / 0.9776::DOUBLE
+            + coalesce(history_degrees * history, 0)
+        ) / (own_degrees + coalesce(history_degrees, 0))) END AS own_variance
+    FROM usual_spreads AS own
+    LEFT JOIN histories AS earlier
+        ON own.pair = earlier.pair AND own.case_id IS NOT DISTINCT FROM earlier.case_id AND own.metric = earlier.metric
+        AND own.phase IS NOT DISTINCT FROM earlier.phase AND own.unit IS NOT DISTINCT FROM earlier.unit
+),
+log_variances AS (
+    SELECT
+        *, ln(own_variance) - _digamma(all_degrees / 2) + ln(all_degrees / 2) AS log_variance,
+        _trigamma(all_degrees / 2) AS chance,
+        effect / sqrt(_median_variance(base_runs) + _median_variance(candidate_runs)) AS z,
+        sum(all_degrees) OVER same_metric - all_degrees AS other_degrees
+    FROM own_variances
+    WINDOW same_metric AS (PARTITION BY pair, metric, phase, unit)
+),
+metric_moments AS (
+    SELECT
+        pair, metric, phase, unit, count(log_variance) AS n, avg(log_variance) AS log_mean,
+        coalesce(greatest(var_samp(log_variance) - avg(chance), 0), 0) AS excess,
+        (2 + 4 / avg(all_degrees) FILTER (all_degrees > 0)) * pow(avg(chance), 2) / nullif(count(log_variance), 0)
+            AS excess_variance,
+        count(z) AS effects, CASE WHEN count(z) >= 20 THEN median(z) ELSE 0 END AS z_level, list(z) FILTER (z IS NOT NULL) AS zs
+    FROM log_variances
+    GROUP BY pair, metric, phase, unit
+),
+moderated_moments AS (
+    SELECT
+        *, (0.1::DOUBLE * excess + 0.3::DOUBLE * coalesce(excess_variance, 1)) / (0.1::DOUBLE + coalesce(excess_variance, 1))
+            AS difference,
+        1.4826::DOUBLE * list_median(list_transform(zs, lambda x: abs(x - z_level))) AS z_usual
+    FROM metric_moments
+),
+priors AS (
+    SELECT
+        pair, metric, phase, unit, n, log_mean,
+        CASE WHEN n > 0 THEN (1 + sqrt(1 + 2 * difference)) / difference
+            WHEN effects >= 5 THEN least((1 + sqrt(1.6::DOUBLE)) / 0.3::DOUBLE, 0.8::DOUBLE * (effects - 1)) END AS prior_degrees,
+        CASE WHEN n = 0 AND effects >= 5 THEN greatest(
+            pow(floor / 10, 2),
+            list_sum(list_transform(zs, lambda x: least(pow(x - z_level, 2), 6.25::DOUBLE * nullif(z_usual * z_usual, 0))))
+                / (effects - 1) / 0.9776::DOUBLE
+        ) END AS effects_variance
+    FROM moderated_moments
+),
+case_priors AS (
+    SELECT
+        own.*, CASE WHEN n > 0 THEN least(prior_degrees, other_degrees) ELSE prior_degrees END AS prior_degrees, n, log_mean,
+        effects_variance
+    FROM log_variances AS own
+    JOIN priors AS of_metric
+        ON own.pair = of_metric.pair AND own.metric = of_metric.metric AND own.phase IS NOT DISTINCT FROM of_metric.phase
+        AND own.unit IS NOT DISTINCT FROM of_metric.unit
+),
+prior_variances AS (
+    SELECT
+        *, CASE
+            WHEN n = 0 THEN effects_variance
+            WHEN prior_degrees > 0 THEN exp(log_mean + _digamma(prior_degrees / 2) - ln(prior_degrees / 2))
+        END AS prior_variance
+    FROM case_priors
+)
+
+SELECT
+    pair, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
+    effect, base_sampling, candidate_sampling, least, most, base_deviations, repeats, run_variance, run_degrees, is_session,
+    (coalesce(prior_degrees * prior_variance, 0) + coalesce(all_degrees * own_variance, 0))
+        / nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS variance,
+    nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS noise_degrees
+FROM prior_variances
