@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 USUAL, LIMITS = RegressionRule(), Limits()
 HIDDEN = ("SAME", "UNSURE", "ADDED")  # verdicts that are shown with --all only
+WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the machine is a suspect
 NAMED = 3  # differences of the environment that a sentence names
 
 
@@ -214,6 +215,9 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     failing = [row for row in rows if row["verdict"] in WORSE and row["case_id"] is not None]
     if not failing:
         return
+    worse = sum(row["verdict"] in WORSE for row in tested)
+    if len(tested) >= 10 and worse > WHOLE_MACHINE * len(tested):
+        yield f"{worse} of {len(tested)} got worse together: a slower machine looks like that, too"
     if changes := environment_changes(warehouse, judged):
         more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
         yield f"the environment is not that of the run before: {'; '.join(map(str, changes[:NAMED]))}{more}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ... import sql
 from ...warehouse.errors import Exit, UnknownName
 from ..ask import ask
-from ..comparison.compare import BETTER, VERDICTS, WORSE
+from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.environments import EnvironmentField, differences
 from ..resolve import COLUMN_LABELS, resolve_run
 

@@ -133,9 +133,7 @@ def judge(base: Array, candidate: Array, rule: RegressionRule = RegressionRule()
     raw = np.concatenate(
         [np.where(n > 1, base - level, np.nan), np.where(m > 1, candidate - now, np.nan)]
     )  # of sides with two runs or more
-    deviations = raw - np.array(
-        [np.nanmedian(run) if (~np.isnan(run)).sum() >= 20 else 0.0 for run in raw]
-    )[:, None]
+    deviations = raw - np.array([np.nanmedian(run) if (~np.isnan(run)).sum() >= 20 else 0.0 for run in raw])[:, None]
     own, degrees = _own_variances(deviations, (n - 1) + np.maximum(m - 1, 0), rule.floor)
     z = effect / np.sqrt(_of_median(n) + _of_median(m))
     variance, degrees = _moderated(own, degrees, z, rule.floor)
@@ -153,7 +151,7 @@ def judge(base: Array, candidate: Array, rule: RegressionRule = RegressionRule()
         error = error * max(1, np.median(1.4826 * np.abs(effect - shift) / error / (1 + 0.4 / degrees)))
     least, most = np.nanmin(candidate, axis=0) - level, np.nanmax(candidate, axis=0) - level
     nearest = np.where(least > shift, least - shift, np.where(most < shift, most - shift, 0))
-    change = np.where((m != 2) | (most - least <= 3 * np.sqrt(2 * variance)), effect - shift, nearest)
+    change = np.where((m < 2) | (most - least <= 3 * np.sqrt(2 * variance)), effect - shift, nearest)
     p = 2 * stats.t.sf(np.abs(change) / error, np.maximum(degrees, 1))
     distances = np.abs(base - level)
     tied = (distances >= np.abs(effect)).mean(axis=0) if n > 1 else 0

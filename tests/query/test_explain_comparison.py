@@ -75,7 +75,7 @@ def test_what_one_side_lacks_is_said(sides: Any) -> None:
     verdict, *_ = explain_comparison(sides, SIDES, "new").parts
 
     (said,) = verdict.sentences
-    assert said.startswith("ONLY-HERE; ")
+    assert said.startswith("ADDED; ")
 
 
 def test_a_case_that_neither_side_has_is_an_error(sides: Any) -> None:
@@ -104,7 +104,7 @@ def test_the_mean_of_two_sides_is_that_of_its_cases(sides: Any) -> None:
     assert found.parts[0].rows[0][4] == pytest.approx(1000 / 2010)
     assert [(row[0], row[4], row[-2]) for row in found.data.rows] == [
         ("latency", "m", "SLOWER"),
-        ("speedup", "new", "ONLY-HERE"),
+        ("speedup", "new", "ADDED"),
     ]
     with pytest.raises(NothingToShow, match="fast and slow have nothing in common"):
         explain_comparison(sides, SIDES, "geomean", metric="speedup")

@@ -82,7 +82,7 @@ def told(warehouse: Any, runs: Sequence[str], **limits: float) -> list[tuple[Any
     return [
         (row["verdict"], row["name"], row["metric"], row["reason"])
         for row in rows
-        if row["verdict"] not in ("UNSURE", "STEADY")
+        if row["verdict"] not in ("UNSURE", "SAME", "ADDED")
     ]
 
 
@@ -91,9 +91,9 @@ def test_a_speedup_that_falls_below_its_limit_is_flagged(warehouse: Builder) -> 
     store = history(warehouse, ("r1", 0, "c0", {}), ("r2", 24, "c1", {}))
     warehouse.add(*measured("r1", {"falls": 1.2, "low": 0.8}), *measured("r2", {"falls": 0.9, "low": 0.8, "new": 0.5}))
 
-    assert told(warehouse, ["r2"]) == [("FLAGGED", "falls", "speedup", "speedup 0.900 is below 0.95")]
+    assert told(warehouse, ["r2"]) == [("WORSE", "falls", "speedup", "speedup 0.900 is below 0.95")]
     assert told(warehouse, ["r2"], min_speedup=0.85) == []
-    (row,) = (row for row in judge(store, ["r2"], RegressionRule(), Limits()) if row["verdict"] == "FLAGGED")
+    (row,) = (row for row in judge(store, ["r2"], RegressionRule(), Limits()) if row["finding"] == "limit")
     assert (row["finding"], row["baseline"], row["value"], row["better"]) == (
         "limit",
         1.2,
@@ -110,8 +110,8 @@ def test_what_noise_takes_across_a_limit_fails_nobody(warehouse: Builder) -> Non
     store.rows("SELECT 1")
 
     rows = [row for row in judge(store, ["r7"], RegressionRule(), Limits()) if row["finding"] == "limit"]
-    assert [(row["verdict"], row["name"]) for row in rows] == [("BORDERLINE", "m")]
-    assert exit_code([{**rows[0], "p": 0.5}]) == 0
+    assert [(row["verdict"], row["name"]) for row in rows] == [("SAME", "m")]
+    assert exit_code([rows[0], {**ROW, "p": 0.5}]) == 0
 
 
 def test_a_repeat_within_the_limit_takes_the_flag_back(warehouse: Builder) -> None:
@@ -120,7 +120,7 @@ def test_a_repeat_within_the_limit_takes_the_flag_back(warehouse: Builder) -> No
     for run_id, speedup in (("r1", 1.2), ("r2", 0.9), ("r3", 0.91), ("r4", 1.1)):
         warehouse.add(*measured(run_id, {"m": speedup}))
 
-    assert [row[0] for row in told(warehouse, ["r2", "r3"])] == ["FLAGGED"]
+    assert [row[0] for row in told(warehouse, ["r2", "r3"])] == ["WORSE"]
     assert told(warehouse, ["r2", "r4"]) == []
 
 
@@ -132,7 +132,7 @@ def test_memory_and_compile_time_have_limits_too(warehouse: Builder) -> None:
         sides = [case("m", run=run_id, backend=backend, **AXES) for backend in ("eager", "inductor")]
         warehouse.add(memory(sides[0], 100), memory(sides[1], peak))
 
-    assert told(warehouse, ["r2"]) == [("FLAGGED", "m", "compression_ratio", "memory compression 0.500 is below 0.9")]
+    assert told(warehouse, ["r2"]) == [("WORSE", "m", "compression_ratio", "memory compression 0.500 is below 0.9")]
 
 
 def test_what_passed_and_does_not_now_is_lost(warehouse: Builder) -> None:
@@ -147,15 +147,15 @@ def test_what_passed_and_does_not_now_is_lost(warehouse: Builder) -> None:
     warehouse.add(*measured("r3", {"flaky": 1.5}))
 
     expected = [
-        ("LOST", "fails", None, "OOM: said why"), ("LOST", "gone", None, "absent: the run did not announce it"),
-        ("LOST", "gone", None, "absent: the run did not announce it"),
+        ("BROKEN", "fails", None, "OOM: said why"), ("REMOVED", "gone", None, "absent: the run did not announce it"),
+        ("REMOVED", "gone", None, "absent: the run did not announce it"),
     ]  # fmt: skip
     assert told(warehouse, ["r2", "r3"]) == expected
     assert [row[1] for row in told(warehouse, ["r2"])] == ["fails", "flaky", "gone", "gone"]
 
 
 def test_the_worst_come_first(warehouse: Builder) -> None:
-    """Confirmed before suspected before lost before improved; the larger change before the smaller."""
+    """Slower before removed before faster; the larger change before the smaller."""
     runs: list[tuple[str, int, str | None, dict[str, Any]]] = [(f"r{i}", 24 * i, f"c{i}", {}) for i in range(9)]
     history(warehouse, *runs)
     for index, (run_id, *_) in enumerate(runs):
@@ -167,38 +167,48 @@ def test_the_worst_come_first(warehouse: Builder) -> None:
             warehouse.add(it, outcome(it), timing(it, round(1e6 * factor)))
 
     assert [row[:2] for row in told(warehouse, ["r8"])] == [
-        ("SUSPECTED", "b"), ("SUSPECTED", "a"), ("LOST", "gone"), ("IMPROVED", "c"),
+        ("SLOWER", "b"), ("SLOWER", "a"), ("REMOVED", "gone"), ("FASTER", "c"),
     ]  # fmt: skip
 
 
-ROW = {"verdict": "STEADY", "p": 0.5, "runs": 1, "change": 0.1, "better": "lower", "metric": "latency"}
+ROW = {
+    "finding": "statistics", "verdict": "SAME", "p": 0.5, "case_id": "c", "evidence": "8 against 1 run, not confirmed",
+    "change": 0.1, "better": "lower", "metric": "latency",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("rows", "code"),
     [
-        ([], 4), ([{"verdict": "UNSURE", "p": None}], 4), ([{"verdict": "STEADY"}, {"verdict": "UNSURE", "p": None}], 0),
-        ([{"verdict": "UNSURE", "p": 0.01}], 0), ([{"verdict": "IMPROVED"}], 0), ([{"verdict": "LOST", "p": None}], 3),
-        ([{"verdict": "LOST", "p": None}, {"verdict": "SUSPECTED"}], 1), ([{"verdict": "REGRESSED"}], 1),
-        ([{"verdict": "FLAGGED", "p": None}], 1),
+        ([], 4), ([{"verdict": "UNSURE", "p": None}], 4), ([{}, {"verdict": "UNSURE", "p": None}], 4),
+        ([{}, {}, {"verdict": "UNSURE", "p": None}], 0), ([{"verdict": "UNSURE", "p": 0.01}], 0), ([{"verdict": "FASTER"}], 0),
+        ([{"verdict": "BROKEN", "p": None}], 3), ([{"verdict": "REMOVED", "p": None}, {"verdict": "SLOWER"}], 1),
+        ([{"finding": "shift", "verdict": "SLOWER"}], 1), ([{"finding": "limit", "verdict": "WORSE", "p": None}], 1),
     ],
 )  # fmt: skip
 def test_the_exit_code_is_the_verdict_of_all(rows: list[dict[str, Any]], code: int) -> None:
-    """1 something got worse, else 3 something is gone, else 4 nothing could be judged, else 0."""
+    """1 something got worse, else 3 something is gone, else 4 most could not be judged, else 0."""
     assert exit_code([{**ROW, **row} for row in rows]) == code
+
+
+def test_strict_wants_large_changes_to_be_certain() -> None:
+    """A case that moved by half and stays UNSURE is too little data, if asked for."""
+    rows = [ROW, {**ROW, "verdict": "UNSURE", "change": -0.5}]
+
+    assert (exit_code(rows), exit_code(rows, strict=True), exit_code(rows[:1], strict=True)) == (0, 4, 0)
 
 
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ({"verdict": "SUSPECTED"}, True), ({"verdict": "FLAGGED", "p": None}, True), ({"verdict": "REGRESSED"}, False),
-        ({"verdict": "UNSURE", "p": None}, False), ({"verdict": "UNSURE"}, True), ({"verdict": "UNSURE", "runs": 2}, False),
-        ({"verdict": "UNSURE", "change": -0.1}, False), ({"verdict": "UNSURE", "change": -0.1, "better": "higher"}, True),
-        ({"verdict": "IMPROVED", "change": -0.1}, False), ({"verdict": "LOST", "p": None}, False),
+        ({"verdict": "SLOWER"}, True), ({"finding": "limit", "verdict": "WORSE", "evidence": None}, True),
+        ({"verdict": "SLOWER", "evidence": "8 against 2 runs, confirmed"}, False), ({"verdict": "UNSURE"}, False),
+        ({"finding": "shift", "verdict": "SLOWER", "case_id": None}, False), ({"verdict": "FASTER"}, False),
+        ({"verdict": "BROKEN", "evidence": None}, False),
     ],
 )  # fmt: skip
 def test_only_what_looks_worse_is_measured_again(row: dict[str, Any], expected: bool) -> None:
-    """Suspicions, flags, and what only the number of tests speaks for; good news need no confirming."""
+    """What one run alone shows; what is unsure stays so, and good news need no confirming."""
     assert bool(doubtful([{**ROW, **row}])) == expected
 
 

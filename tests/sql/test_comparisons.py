@@ -44,7 +44,9 @@ def test_one_run_a_side_of_one_case_is_unsure(warehouse: Builder) -> None:
     assert row["ratio"] == pytest.approx(104.5 / 52)
     assert row["low"] < row["ratio"] < row["high"]
     assert (row["base_status"], row["candidate_status"]) == ("ok", "ok")
-    assert row["reason"] == "noise from run to run unknown: measure each side again (the interval is that of the samples)"
+    assert (
+        row["reason"] == "noise from run to run unknown: measure each side again (the interval is that of the samples)"
+    )
     assert row["evidence"] == "one run each"
 
 
@@ -76,12 +78,21 @@ def test_equal_within_the_margin_is_the_same(warehouse: Builder) -> None:
     row = one(warehouse, base, candidate, 0.02)
     assert (row["verdict"], row["evidence"]) == ("UNSURE", "2 against 2 runs")
     assert row["p"] == pytest.approx(1.0, abs=1e-6)
-    assert row["reason"].startswith(f"no difference found (smallest detectable: {100 * row['detectable']:.1f} %); noise")
+    assert row["reason"].startswith(
+        f"no difference found (smallest detectable: {100 * row['detectable']:.1f} %); noise"
+    )
 
 
 def test_a_difference_below_the_margin_is_no_verdict(warehouse: Builder) -> None:
     """1 % beyond doubt, which might matter or not at a margin of 1.01 %."""
-    for run_id, level in (("a1", 10_000), ("a2", 10_002), ("a3", 10_004), ("b1", 10_100), ("b2", 10_102), ("b3", 10_104)):
+    for run_id, level in (
+        ("a1", 10_000),
+        ("a2", 10_002),
+        ("a3", 10_004),
+        ("b1", 10_100),
+        ("b2", 10_102),
+        ("b3", 10_104),
+    ):
         warehouse.add(run(run_id), *measured(run_id, [level + i for i in range(10)]))
     base, candidate = ["a1", "a2", "a3"], ["b1", "b2", "b3"]
 

@@ -1,11 +1,13 @@
 """The steps that other views read: each one alone, on rows of its own."""
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 from bench import sql
 from bench.warehouse.events import ArchivedRun, Instant, Metric, Outcome
+from scipy import special
 
 from ..builders import Builder, case, chunk, outcome, run, source, timing
 
@@ -60,8 +62,8 @@ def test_all_cells(runs: Builder) -> None:
 
 
 def test_comparison_sides(runs: Builder) -> None:
-    """A run named twice counts once; `shared` says whether the other side has runs of that config and host."""
-    query = "SELECT side, run_id, shared FROM _comparison_sides(['a1', 'a1', 'b1'], ['a2', 'a3']) ORDER BY ALL"
+    """A run named twice counts once; `is_shared` says whether the other side has runs of that config and host."""
+    query = "SELECT side, run_id, is_shared FROM _comparison_sides(['a1', 'a1', 'b1'], ['a2', 'a3'], 20) ORDER BY ALL"
 
     assert runs.rows(query) == [
         ("base", "a1", True),
@@ -79,7 +81,7 @@ def test_comparison_endings(runs: Builder) -> None:
     runs.add(it := case("died", run="b1"), outcome(it, "OOM", reason="out of memory"))
     query = """
         SELECT name, base_status, candidate_status, candidate_reason, candidate_failed, base_void, candidate_void
-        FROM _comparison_endings(['a1'], ['b1']) JOIN case_axes USING (case_id) ORDER BY name
+        FROM _comparison_endings(['a1'], ['b1'], 20) JOIN case_axes USING (case_id) ORDER BY name
     """
 
     assert runs.rows(query) == [
@@ -88,38 +90,58 @@ def test_comparison_endings(runs: Builder) -> None:
     ]
 
 
-def test_comparison_samples(runs: Builder) -> None:
+def test_side_medians_and_case_effects(runs: Builder) -> None:
     """Runs in which a case failed are left out; a side's value is the median over its runs of their medians."""
     for run_id, ns in (("a1", 10), ("a2", 30), ("a3", 1000), ("b1", 40)):
         it = case("m", run=run_id)
         runs.add(it, timing(it, ns), timing(it, ns), outcome(it, "fail_to_run" if run_id == "a3" else "ok"))
-    query = "SELECT base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n"
+    sides = "(['a1', 'a2', 'a3'], ['b1'], 20)"
 
-    assert runs.rows(f"{query} FROM _comparison_samples(['a1', 'a2', 'a3'], ['b1'])") == [(20, 40, 2, 1, 4, 2)]
+    medians = runs.rows(f"SELECT side, run_id, n, value FROM _side_medians{sides} ORDER BY run_id")
+    assert medians == [("base", "a1", 2, 10), ("base", "a2", 2, 30), ("candidate", "b1", 2, 40)]
+    query = (
+        "SELECT base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n, exp(effect), own_degrees"
+    )
+    assert runs.rows(f"{query} FROM _case_effects{sides}") == [(20, 40, 2, 1, 4, 2, pytest.approx(2), 1)]
 
 
-def test_a_side_without_history_uses_that_of_the_other(runs: Builder) -> None:
-    """The error of a single run without earlier ones is that which the other side's runs show."""
+def test_case_noises_and_errors(runs: Builder) -> None:
+    """A case alone has the variance of its own runs; the error of two medians adds those of both sides."""
     for run_id, ns in (("a1", 100), ("a2", 110), ("b1", 105)):
         runs.add(it := case("m", run=run_id), timing(it, ns))
+    sides = "(['a1', 'a2'], ['b1'], 20, 0.03)"
 
-    ((noise, error),) = runs.rows("SELECT noise, error FROM _comparison_samples(['a1', 'a2'], ['b1'])")
-    assert noise > 0.05
-    assert error > noise
+    ((variance, degrees),) = runs.rows(f"SELECT variance, noise_degrees FROM _case_noises{sides}")
+    distances = [math.log(100 / 105), math.log(110 / 105)]
+    assert (variance, degrees) == (pytest.approx(sum(x * x for x in distances) / 0.9776), 1)
+    ((noise, error, change),) = runs.rows(f"SELECT noise, error, change FROM _case_errors{sides}")
+    assert (noise, change) == (pytest.approx(variance**0.5), 0)
+    assert error == pytest.approx((variance * (1 + math.pi / 2 / (1 + math.pi / 2))) ** 0.5)
+    ((p, verdict),) = runs.rows("SELECT p, verdict FROM _case_verdicts(['a1', 'a2'], ['b1'], 20, 0.03, 0.05)")
+    assert (p, verdict) == (1, "UNSURE")
 
 
-def test_regression_runs(runs: Builder) -> None:
-    """A run is compared with runs of its host; runs of other hosts count where that host has too few and hosts are many."""
-    query = "SELECT run_id, place, is_judged, anywhere FROM _regression_runs({}, 20, {}) ORDER BY place"
+def test_gamma_functions_and_the_median_are_those_of_scipy(warehouse: Builder) -> None:
+    """Digamma and trigamma from half a degree of freedom up; the median of normal values."""
+    for x in (0.19, 0.5, 1.0, 3.7, 50.0, 4000.0):
+        ((first, second),) = warehouse.rows("SELECT _digamma($1), _trigamma($1)", [x])
+        assert first == pytest.approx(special.digamma(x), rel=1e-7, abs=1e-8)
+        assert second == pytest.approx(special.polygamma(1, x), rel=1e-6)
+    assert warehouse.rows("SELECT _digamma(0), _trigamma(0), _median_variance(1)") == [(None, None, 1)]
 
-    assert runs.rows(query.format("['a2']", 1)) == [("a1", 1, False, False), ("a2", 2, True, False)]
-    runs.add(run("a4", "a", host="z", started_at=5))
-    assert runs.rows(query.format("['a4']", 2)) == [
-        ("a1", 1, False, True),
-        ("a2", 2, False, True),
-        ("a3", 3, False, True),
-        ("a4", 4, True, True),
-    ]
+
+def test_a_run_is_compared_with_runs_of_its_host(runs: Builder) -> None:
+    """Runs of other hosts count where that host has too few and hosts are many."""
+    query = "SELECT pair, side, run_id, is_anywhere FROM _comparison_sides(NULL, {}, 20) ORDER BY place"
+
+    assert runs.rows(query.format("['a2', 'a3']")) == [
+        (1, "base", "a1", False), (1, "candidate", "a2", False), (2, "candidate", "a3", False),
+    ]  # fmt: skip
+    runs.add(*(run(f"x{i}", "a", host=f"host-{i}", started_at=5 + i) for i in range(5)))
+    found = runs.rows(query.format("['x4']"))
+    assert [row[2] for row in found] == ["a1", "a2", "a3", "x0", "x1", "x2", "x3", "x4"] and all(
+        row[3] for row in found
+    )
 
 
 def test_failures(warehouse: Builder) -> None:

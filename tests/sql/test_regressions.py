@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from bench.query.regression.regressions import RegressionRule
 
 from ..benchmarks.alarms import judge
 from ..builders import Builder, case, metric, outcome, run, timing
@@ -88,7 +87,9 @@ def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int,
         "SELECT verdict, p, q FROM comparisons(?, ?) ORDER BY split_part(case_id, '-', 2)::BIGINT",
         [[f"r{index:02d}" for index in range(runs)], judged],
     )
-    assert [verdict for verdict, *_ in compared] == [row["verdict"] for row in found]  # the same sides, the same verdicts
+    assert [verdict for verdict, *_ in compared] == [
+        row["verdict"] for row in found
+    ]  # the same sides, the same verdicts
     assert [p for _, p, _ in compared] == pytest.approx([row["p"] for row in found])
 
 
@@ -192,7 +193,9 @@ def test_what_all_cases_share_is_taken_out(warehouse: Builder) -> None:
         series[-1] = int(series[-1] * (2.2 if name == "m0" else 1.1))
     ids = record(warehouse, values)
 
-    changed = {name: verdict for name, verdict in verdicts(warehouse, ids[-1:]).items() if verdict not in ("SAME", "UNSURE")}
+    changed = {
+        name: verdict for name, verdict in verdicts(warehouse, ids[-1:]).items() if verdict not in ("SAME", "UNSURE")
+    }
     assert changed == {"m0": "SLOWER"}
     ((verdict, cases, ratio),) = warehouse.rows("SELECT verdict, cases, ratio FROM shared_shifts(NULL, [?])", [ids[-1]])
     assert (verdict, cases, ratio) == ("SLOWER", 30, pytest.approx(1 / 1.1, rel=0.01))
@@ -246,7 +249,10 @@ def test_a_repeat_on_another_machine_confirms_nothing(warehouse: Builder) -> Non
     ids += record(warehouse, {"m": [1200]}, first=20, hosts=["other"])
 
     query = "SELECT host, verdict, evidence FROM regressions(?::VARCHAR[]) ORDER BY host"
-    assert warehouse.rows(query, [ids[-2:]]) == [("host", "SLOWER", "8 against 1 run, not confirmed"), ("other", "UNSURE", None)]
+    assert warehouse.rows(query, [ids[-2:]]) == [
+        ("host", "SLOWER", "8 against 1 run, not confirmed"),
+        ("other", "UNSURE", None),
+    ]
 
 
 def test_cases_that_failed_have_no_value(warehouse: Builder) -> None:

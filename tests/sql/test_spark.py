@@ -48,6 +48,7 @@ ARGUMENTS = {
     "regression_findings": "['main-8', 'main-7']",
     "regressions": "['main-8', 'main-7']",
     "run_repeats": "'main-8'",
+    "shared_shifts": "['main-6', 'main-5'], ['fuse-6', 'fuse-7']",
 }
 DERIVED = [view for view in (sql.tables() | sql.views()).values() if view.columns]
 NAMES = [*TABLES, *(view.name for view in DERIVED if view.arguments is None or not view.name.startswith("_"))]

@@ -1,13 +1,13 @@
 -- One row per pair × case × metric × phase × unit of a comparison: the effect that is tested, and its standard error.
 -- The value of a side is a median over its runs, and varies accordingly, but no less than its samples tell. Candidates of one
--- half day, apart from the base, share what that day was like: how much, the distances between them tell if 20 cases or more
+-- day, apart from the base, share what that day was like: how much, the distances between them tell if 20 cases or more
 -- have several; else they count as one run.
 --
 -- Of 20 cases or more the median effect is what the two sides differ by as a whole: it is taken out of every case, and a finding
 -- of its own (shared_shifts). If the effects of all cases are still further apart than their errors, the errors are too small,
 -- and become as large (an empirical null distribution: Efron, Journal of the American Statistical Association 99, 2004).
--- Of two candidates that differ by more than three standard deviations the one nearer to the base counts: one of
--- them had a bad machine.
+-- Of such candidates that differ by more than three standard deviations of a difference the one nearest to the base counts:
+-- another had a bad machine.
 --
 -- arguments: base, candidate, last, floor
 --
@@ -67,7 +67,7 @@ SELECT
         THEN len(list_filter(base_deviations, lambda x: abs(x) >= abs(effect))) / len(base_deviations)::DOUBLE ELSE 0 END AS tied,
     shift,
     CASE
-        WHEN candidate_runs <> 2 OR variance IS NULL OR most - least <= 3 * sqrt(2 * variance) THEN effect - shift
+        WHEN NOT is_session OR candidate_runs < 2 OR variance IS NULL OR most - least <= 3 * sqrt(2 * variance) THEN effect - shift
         WHEN least > shift THEN least - shift
         WHEN most < shift THEN most - shift
         ELSE 0 * effect

@@ -53,7 +53,8 @@ SELECT
     effect, is_repeated, shift, change, noise, error, reach, is_exact, p, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR better IS NULL THEN NULL
-        WHEN is_exact AND base_value = candidate_value OR noise IS NOT NULL AND abs(change) + reach <= ln(1 + floor) THEN 'SAME'
+        WHEN is_exact AND base_value = candidate_value OR noise IS NOT NULL
+            AND greatest(abs(change), abs(effect - shift)) + reach <= ln(1 + floor) THEN 'SAME'
         WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + floor) THEN CASE
             WHEN unit = 'ns' OR unit LIKE '%/s' THEN CASE
                 WHEN (coalesce(change, candidate_value - base_value) < 0) = (better = 'lower') THEN 'FASTER' ELSE 'SLOWER'

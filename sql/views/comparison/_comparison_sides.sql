@@ -15,7 +15,7 @@
 -- git_commit   VARCHAR    Commit it measured.
 -- is_shared    BOOLEAN    Whether the other side has runs of that config and host, too.
 -- is_anywhere  BOOLEAN    Whether the base of the pair is of any host.
--- is_session   BOOLEAN    Whether all candidates of the pair began within half a day, and the base more than that before, so
+-- is_session   BOOLEAN    Whether all candidates of the pair began within a day, and the base half a day before or after, so
 --                         that the candidates share what that day was like and the base does not.
 WITH
 run_places AS (
@@ -63,7 +63,7 @@ SELECT
     min(side) OVER run_place <> max(side) OVER run_place AS is_shared, coalesce(is_anywhere, false) AS is_anywhere,
     coalesce(
         max(epoch_us(began_at)) FILTER (side = 'candidate') OVER same_pair
-            - min(epoch_us(began_at)) FILTER (side = 'candidate') OVER same_pair <= 43200000000
+            - min(epoch_us(began_at)) FILTER (side = 'candidate') OVER same_pair <= 86400000000
         AND abs(
             min(epoch_us(began_at)) FILTER (side = 'candidate') OVER same_pair
                 - max(epoch_us(began_at)) FILTER (side = 'base') OVER same_pair

@@ -9,7 +9,7 @@
 -- place          BIGINT   Its place in time.
 -- case_id        VARCHAR  Case measured; NULL for a value of the run as a whole.
 -- axes: value
--- is_session     BOOLEAN  Whether all candidates began within half a day, and the base more than that before or after.
+-- is_session     BOOLEAN  Whether all candidates began within a day, and the base half a day or more before or after.
 -- n              BIGINT   Samples.
 -- value          DOUBLE   Their median.
 -- x              DOUBLE   Its natural logarithm, of a count that of 1 + median; NULL where there is none.

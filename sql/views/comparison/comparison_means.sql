@@ -28,9 +28,9 @@ SELECT
     CASE WHEN count(low) = count(ratio) THEN exp(avg(ln(CASE WHEN low > 0 THEN low END))) END AS low,
     CASE WHEN count(high) = count(ratio) THEN exp(avg(ln(CASE WHEN high < 'inf' THEN high END))) END AS high,
     count(ratio) AS n, count(*) AS total,
-    coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict = 'ADDED'), [])
+    coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict IN ('ADDED', 'FIXED')), [])
         AS added,
-    coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict = 'REMOVED'), [])
+    coalesce(list(_case_label(name, parameters) ORDER BY _case_label(name, parameters)) FILTER (verdict IN ('REMOVED', 'BROKEN')), [])
         AS removed
 FROM headline_rows
 WHERE better IS NOT NULL

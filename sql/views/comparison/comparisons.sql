@@ -126,7 +126,7 @@ SELECT
         END,
         CASE WHEN noise IS NOT NULL AND has_base AND has_candidate AND effect IS NOT NULL
             THEN printf('noise of a run %.1f %%', 100 * noise) END,
-        CASE WHEN verdict <> 'SAME' AND candidate_runs > 1 AND abs(change) < 0.7::DOUBLE * abs(effect - shift)
+        CASE WHEN candidate_runs > 1 AND abs(change) < 0.7::DOUBLE * abs(effect - shift)
             THEN 'its runs disagree' END,
         CASE WHEN abs(shift) >= ln(1 + floor) AND has_base AND has_candidate AND NOT is_exact
             THEN printf('beyond the %+.1f %% that all cases share', 100 * (exp(shift) - 1)) END,
