@@ -207,8 +207,8 @@ def _changes(warehouse: "Warehouse", before: str, runs: Sequence[str]) -> Sectio
             metric, phase, unit, base_value, candidate_value, ratio, low, high, evidence, reason
         FROM comparisons(?::VARCHAR[], ?::VARCHAR[])
         WHERE verdict NOT IN ('SAME', 'UNSURE')
-        ORDER BY list_position(?::VARCHAR[], verdict), abs(ln(ratio)) DESC NULLS FIRST, suite, name, backend, mode, device, dtype, batch_size, sequence_length, metric,
-            phase
+        ORDER BY list_position(?::VARCHAR[], verdict), abs(ln(ratio)) DESC NULLS FIRST, suite, name, backend, mode, device,
+            dtype, batch_size, sequence_length, metric, phase
     """
     found = _rows(warehouse, query, [[before], list(runs), [verdict for verdict in VERDICTS if verdict]])
     if not found:

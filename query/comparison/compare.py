@@ -34,9 +34,7 @@ VERDICTS = (
 )  # worst first
 # What matters first; of that the larger change.
 ORDER = f"""
-    CASE verdict
-        {" ".join(f"WHEN '{verdict}' THEN {index}" for index, verdict in enumerate(VERDICTS) if verdict)} ELSE {VERDICTS.index(None)}
-    END,
+    coalesce(list_position({[verdict or "" for verdict in VERDICTS]}, coalesce(verdict, '')), 0),
     abs(ln(CASE WHEN ratio > 0 THEN ratio END)) DESC NULLS LAST, suite, name, mode, device, dtype, batch_size,
     sequence_length, parameters, backend, metric <> 'latency', metric, phase
 """

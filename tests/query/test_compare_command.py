@@ -26,7 +26,7 @@ lstm   inductor  latency  2.005 ms                                              
 mlp    eager     latency  1.004 ms  1.204 ms   +200 µs     0.83x (95 % 0.82–0.85)  SLOWER   q below 0.001; one run each, not confirmed
 mlp    inductor  latency  1.004 ms  1.204 ms   +200 µs     0.83x (95 % 0.82–0.85)  SLOWER   q below 0.001; one run each, not confirmed
 lstm   eager     latency  2.005 ms  1.004 ms   −1 ms       2.00x (95 % 1.95–2.04)  FASTER   q below 0.001; one run each, not confirmed
-"""
+"""  # noqa: E501
 SAID = """\
 main (run main-3; 2 more with --all-runs) against branch (run branch-3; 2 more with --all-runs): 1 BROKEN, 2 SLOWER, 1 FASTER, 2 SAME (SAME is shown with --all)
 all cases: suite builtin, mode inference, device cpu, dtype float32, batch 8
@@ -34,7 +34,7 @@ all intervals: noise of a run 0.6 %
 builtin eager latency: geomean 1.19x (95 % 1.16–1.21) over 3 of 3 matched
 builtin inductor latency: geomean 0.91x (95 % 0.89–0.93) over 2 of 3 matched; removed: lstm
 compared only if named with --metrics or --where 'phase=…': calls_captured (6)
-"""
+"""  # noqa: E501
 DOCUMENT = """\
 ## main → branch
 
@@ -70,7 +70,7 @@ builtin inductor latency: geomean 0.91x (95 % 0.89–0.93) over 2 of 3 matched; 
 | conv | inductor | latency | 504.5 µs | 504.5 µs | 0 ns | 1.00x (95 % 0.98–1.02) | SAME | within 3 %; one run each |
 
 </details>
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture(scope="module")

@@ -87,11 +87,14 @@ def test_what_got_worse_is_told_worst_first(store: Store, bench: Bench) -> None:
         "| verdict | suite | name | mode | device | dtype | backend | batch | metric | before | now | change | since | why |",
         "|---|---|---|---|---|---|---|--:|---|---|---|---|---|---|",
         "| SLOWER | builtin | cnn | inference | cpu | float32 | eager | 8 | latency | 1 ms (n=8) | 1.301 ms |"
-        " +30.1 % (95 % +28.0 to +32.2) | 1970-01-09 c8c8c8c8c | q below 0.001; 8 against 2 runs, confirmed; noise of a run 0.7 % |",
+        " +30.1 % (95 % +28.0 to +32.2) | 1970-01-09 c8c8c8c8c | q below 0.001; 8 against 2 runs,"
+        " confirmed; noise of a run 0.7 % |",
         "| SLOWER | builtin | mlp | inference | cpu | float32 | eager | 8 | latency | 1 ms (n=8) | 1.201 ms |"
-        " +20.1 % (95 % +18.2 to +22.0) | 1970-01-09 c8c8c8c8c | q below 0.001; 8 against 2 runs, confirmed; noise of a run 0.7 % |",
+        " +20.1 % (95 % +18.2 to +22.0) | 1970-01-09 c8c8c8c8c | q below 0.001; 8 against 2 runs,"
+        " confirmed; noise of a run 0.7 % |",
         "| FASTER | builtin | lstm | inference | cpu | float32 | eager | 8 | latency | 1 ms (n=8) | 700.4 µs |"
-        " -30.0 % (95 % -31.1 to -28.8) | 1970-01-09 c8c8c8c8c | q below 0.001; 8 against 2 runs, confirmed; noise of a run 0.7 % |",
+        " -30.0 % (95 % -31.1 to -28.8) | 1970-01-09 c8c8c8c8c | q below 0.001; 8 against 2 runs,"
+        " confirmed; noise of a run 0.7 % |",
     ]
     assert done.return_value == 1
     assert done.stderr.splitlines() == [

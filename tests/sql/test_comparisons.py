@@ -33,7 +33,7 @@ def one(warehouse: Builder, base: list[str], candidate: list[str], floor: float 
 
 
 def test_one_run_a_side_of_one_case_is_unsure(warehouse: Builder) -> None:
-    """Above 1 is better; the difference is candidate - base; nothing tells how runs differ, and the interval of the samples does not."""
+    """Above 1 is better; the difference is candidate - base; the interval of the samples tells not how runs differ."""
     warehouse.add(run("a"), run("b"), *measured("a", LOOSE), *measured("b", [d // 2 for d in LOOSE]))
 
     row = one(warehouse, ["a"], ["b"])
