@@ -132,7 +132,8 @@ def regressions(
             write_rows(*render(shown), fmt, output)
             for sentence in sentences(warehouse, rows, judged):
                 notify(sentence)
-            if not confirm and (alone := doubtful(rows)) and can_confirm(warehouse, alone):
+            alone = doubtful(rows)
+            if not confirm and can_confirm(warehouse, alone):
                 notify(
                     f"{counted(len(alone), 'finding')} of one run; let another confirm it with: bench regressions --confirm"
                 )

@@ -70,12 +70,20 @@ BUILT = Builder()
 @pytest.mark.parametrize("p", [1e-6, 0.001, 0.025, 0.2, 0.5, 0.8, 0.999])
 def test_quantiles_are_those_of_the_normal_and_of_t(p: float) -> None:
     """Beyond their range there is none."""
-    ((z, t, below),) = BUILT.rows("SELECT _normal_quantile($1), _t_quantile($1, 12), _t_quantile($1, 2.9)", [p])
+    ((z, t, below),) = BUILT.rows("SELECT _normal_quantile($1), _t_quantile($1, 12), _t_quantile($1, 1.9)", [p])
 
-    assert z == pytest.approx(stats.norm.isf(p), abs=4.5e-4)
-    assert t == pytest.approx(stats.t.isf(p, 12), rel=3e-3, abs=1e-3)
+    assert z == pytest.approx(stats.norm.isf(p), abs=2e-6)
+    assert t == pytest.approx(stats.t.isf(p, 12), rel=1e-3, abs=1e-9)
     assert below is None
     assert BUILT.rows("SELECT _normal_quantile(0), _normal_quantile(1), _normal_quantile(NULL)") == [(None, None, None)]
+
+
+@pytest.mark.parametrize("df", [1, 2, 3, 4.5, 8, 30, 1000])
+def test_quantiles_of_t_hold_far_out(df: float) -> None:
+    """Within a thousandth from the middle to one in a thousand million."""
+    for p in (1e-9, 1e-7, 1e-5, 1e-3, 0.01, 0.1, 0.3, 0.45, 0.49):
+        ((t,),) = BUILT.rows("SELECT _t_quantile($1, $2)", [p, df])
+        assert t == pytest.approx(stats.t.isf(p, df), rel=1e-3)
 
 
 @exhaustive

@@ -7,8 +7,8 @@
 -- for powers from 0.8 to 0.9).
 --
 -- arguments: runs, weight, alpha, power
-list_transform(
+CASE WHEN runs - 1 + weight >= 3 THEN list_transform(
     [{'f': runs - 1 + weight, 't': _t_quantile(alpha / 2, runs - 1 + weight)}],
     lambda its: sqrt(pi() / (runs + pi() / 2 - 1))
         * (its.t * (1 - 1 / (4 * its.f)) + _normal_quantile(1 - power) * sqrt(1 + its.t * its.t / (2 * its.f)))
-)[1]
+)[1] END
