@@ -91,7 +91,8 @@ NAMED = 3  # differences of the environment that a sentence names
 def regressions(
     runs: Sequence[str], confirm: int | None, last: int, floor: float, fdr: float, min_speedup: float,
     max_compile_seconds: float, min_compression: float, strict: bool, show_all: bool, metrics: Sequence[str],
-    phases: Sequence[str], suites: Sequence[str], backends: Sequence[str], models: Sequence[str], fmt: str, output: Path | None, store: Store,
+    phases: Sequence[str],
+    suites: Sequence[str], backends: Sequence[str], models: Sequence[str], fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
     """What got worse since the runs before: beyond noise, beyond a limit, or gone.
 

@@ -60,7 +60,7 @@ own_variances AS (
 ),
 log_variances AS (
     SELECT
-        *, ln(own_variance) - _digamma(all_degrees / 2) + ln(all_degrees / 2) AS log_variance,
+        *, ln(own_variance) - _digamma(all_degrees / 2) + ln(nullif(all_degrees, 0) / 2) AS log_variance,
         _trigamma(all_degrees / 2) AS chance,
         effect / sqrt(_median_variance(base_runs) + _median_variance(candidate_runs)) AS z,
         sum(all_degrees) OVER same_metric - all_degrees AS other_degrees
@@ -109,7 +109,7 @@ prior_variances AS (
     SELECT
         *, CASE
             WHEN n = 0 THEN effects_variance
-            WHEN prior_degrees > 0 THEN exp(log_mean + _digamma(prior_degrees / 2) - ln(prior_degrees / 2))
+            WHEN prior_degrees > 0 THEN exp(log_mean + _digamma(prior_degrees / 2) - ln(nullif(prior_degrees, 0) / 2))
         END AS prior_variance
     FROM case_priors
 )

@@ -52,7 +52,12 @@ case_runs AS (  -- newest first
         arg_min(began_at, place) FILTER (side = 'candidate') AS began_at,
         arg_min(git_commit, place) FILTER (side = 'candidate') AS git_commit,
         list(
-            (x - ln(base_value + plus)) * sign(candidate_value - base_value) >= greatest(ln(1 + floor), abs(ln((candidate_value + plus) / nullif(base_value + plus, 0))) / 2) ORDER BY place DESC
+            (x - ln(CASE WHEN base_value + plus > 0 THEN base_value + plus END)) * sign(candidate_value - base_value)
+                >= greatest(ln(1 + floor), abs(ln(CASE
+                    WHEN base_value + plus > 0 AND candidate_value + plus > 0
+                        THEN (candidate_value + plus) / (base_value + plus)
+                END)) / 2)
+            ORDER BY place DESC
         ) FILTER (side = 'base' AND x IS NOT NULL) AS are_beyond,
         list(run_id ORDER BY place DESC) FILTER (side = 'base' AND x IS NOT NULL) AS run_ids,
         list(began_at ORDER BY place DESC) FILTER (side = 'base' AND x IS NOT NULL) AS begins,
@@ -70,7 +75,6 @@ judged_cases AS (  -- the newest run before that is not beyond, where the case c
         CASE WHEN verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') AND base_value + plus > 0
             THEN coalesce(list_position(are_beyond, false), len(are_beyond) + 1)
         END AS stop,
-        ln((candidate_value + plus) / nullif(base_value + plus, 0)) AS effect,
         CASE WHEN low > 0 AND ratio > 0 THEN ln(ratio / low) END AS reach
     FROM verdicts
     JOIN case_runs AS run
