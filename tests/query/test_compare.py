@@ -73,7 +73,7 @@ def test_what_a_config_has_beyond_its_side_is_counted() -> None:
     assert others("a", "b+b~1") == [2, 1]
     assert others("a~1", "a") == others("a", "b", all_runs=True) == [0, 0]
     [first, *_] = sentences(compare(mixed(), Side("a", ("a",), 2), B))
-    assert first.startswith("a (run a; 2 more with --all-runs) against b (run b): ")
+    assert first.startswith("a (run a; 2 more with --all-runs) against b (3 runs): ")
 
 
 def test_runs_that_repeat_each_other_are_compared_alone() -> None:

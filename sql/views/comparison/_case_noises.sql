@@ -48,7 +48,7 @@ usual_spreads AS (
 own_variances AS (
     SELECT
         own.* EXCLUDE (own_degrees, deviations), own_degrees + coalesce(history_degrees, 0) AS all_degrees,
-        CASE WHEN own_degrees + coalesce(history_degrees, 0) > 0 THEN greatest(pow(floor / 10, 2), (
+        CASE WHEN own_degrees + coalesce(history_degrees, 0) > 0 THEN greatest(pow(least(floor, 0.03::DOUBLE) / 10, 2), (
             coalesce(list_sum(list_transform(deviations, lambda x: least(x * x, 6.25::DOUBLE * usual_variance))), 0)
                 / 0.9776::DOUBLE
             + coalesce(history_degrees * history, 0)
@@ -90,7 +90,7 @@ priors AS (
         CASE WHEN n > 0 THEN (1 + sqrt(1 + 2 * difference)) / difference
             WHEN effects >= 5 THEN least((1 + sqrt(1.6::DOUBLE)) / 0.3::DOUBLE, 0.8::DOUBLE * (effects - 1)) END AS prior_degrees,
         CASE WHEN n = 0 AND effects >= 5 THEN greatest(
-            pow(floor / 10, 2),
+            pow(least(floor, 0.03::DOUBLE) / 10, 2),
             list_sum(list_transform(zs, lambda x: least(pow(x - z_level, 2), 6.25::DOUBLE * nullif(z_usual * z_usual, 0))))
                 / (effects - 1) / 0.9776::DOUBLE
         ) END AS effects_variance
