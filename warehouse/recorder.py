@@ -576,9 +576,14 @@ def _start_syncing() -> None:
 def _keep_syncing() -> None:
     while True:
         time.sleep(SYNC_SECONDS)
-        for run in list(_open_runs):
-            with contextlib.suppress(OSError, ValueError):
-                run.flush()
+        _sync_all()
+
+
+def _sync_all() -> None:
+    """Sync every open run; a function of its own, so that the thread, which outlives them, holds none while it sleeps."""
+    for run in list(_open_runs):
+        with contextlib.suppress(OSError, ValueError):
+            run.flush()
 
 
 def _close_all() -> None:
