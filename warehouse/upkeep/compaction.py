@@ -209,7 +209,7 @@ def write_sorted(
         event: The table.
         files: Its files; columns of theirs that this bench does not know are kept.
         stem: What the new file's name begins with.
-        said: Metadata beside that of the table.
+        metadata_given: Metadata beside that of the table.
         where: SQL condition of the rows to take.
 
     Raises:
