@@ -55,6 +55,7 @@ def draw(
 
     \b
         bench viz runtime-vs-tokens --configs A B -o chart.png
+        bench viz runtime-vs-tokens profiles/a profiles/b -o chart.png
         bench viz runtime-vs-tokens --configs A --fit
         bench viz runtime-vs-tokens --configs A --color-by batch -o chart.svg
     \f
