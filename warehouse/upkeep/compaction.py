@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from .. import schema
 from ..database import Warehouse
 from ..events import TABLES, Environment, Event, Source
+from ..files import make_folder
 from ..load import load_locked, must_exist
 from ..log import (
     MERGED,
@@ -35,6 +36,7 @@ from ..log import (
     EventLog,
     LogFile,
     as_bench_error,
+    log_is_read,
     metadata,
     parquet_type,
     path_list,
@@ -88,9 +90,10 @@ def compact(
         if not store.remote:  # other mirrors would bring them back
             _drop_parts(EventLog(store).files())
         push(store, must=True)
-        with Warehouse.open(store) as warehouse:
-            months = _months(warehouse, EventLog(store).files())
-        merged = merge(store, months, below_bytes=below_bytes, target_bytes=target_bytes)
+        with log_is_read(store):
+            with Warehouse.open(store) as warehouse:
+                months = _months(warehouse, EventLog(store).files())
+            merged = merge(store, months, below_bytes=below_bytes, target_bytes=target_bytes)
         load_locked(store)
         sweep(store)
     return merged
@@ -219,7 +222,7 @@ def write_sorted(
 
     folder = store.events / event.TABLE
     temporary = folder / f".{stem}.tmp"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     try:
         config: dict[str, Any] = {"memory_limit": LOADING_MEMORY, "temp_directory": str(store.root / SPILL)}
         with contextlib.closing(duckdb.connect(config=config)) as connection, as_bench_error(event.TABLE, folder):
