@@ -36,6 +36,7 @@ from .events import TABLES, ArchivedRun, Event, Source
 from .files import check_regular, make_folder, open_file, read_json, remove, sync, take_after_folder
 from .schema import literal, quote
 from .sealing import seal_journal
+from .secrets import without_secrets
 from .store import Store
 
 if TYPE_CHECKING:
@@ -367,9 +368,9 @@ class Batch:
         self._added: Counter[type[Event]] = Counter()  # rows of both
 
     def add(self, event: Event) -> None:
-        """Add one event."""
+        """Add one event, without its secrets."""
         pending = self._pending[type(event)]
-        pending.append(event)
+        pending.append(without_secrets(event))
         if len(pending) >= ROWS_AT_ONCE:
             self._write(type(event))
 

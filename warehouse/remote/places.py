@@ -75,6 +75,9 @@ class Place(Protocol):
     def create(self, name: str, content: bytes) -> bool:
         """Make a small file unless there is one by that name; of any number who try at once, one succeeds."""
 
+    def touch(self, name: str) -> None:
+        """Make a small file's time the present one."""
+
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
 
@@ -148,6 +151,11 @@ class Folder:
             finally:
                 temporary.unlink(missing_ok=True)
         return True
+
+    def touch(self, name: str) -> None:
+        """Make a file's time the present one."""
+        with self._errors(name):
+            os.utime(self.root / name)
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -253,6 +261,14 @@ class Bucket:
         except obstore.exceptions.AlreadyExistsError:
             return False
         return True
+
+    def touch(self, name: str) -> None:
+        """Write a small file again."""
+        import obstore
+
+        content = self.read(name)
+        with explained(self.url, name):
+            obstore.put(self.store, name, content, use_multipart=False)
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""

@@ -74,7 +74,7 @@ def compact(
         below_bytes: Size under which a file is small.
         target_bytes: Size at which what is merged is large enough.
         wait: Wait for another loader rather than raise.
-        notify: Called once with a sentence that names the process it waits for.
+        notify: Called with a sentence that names the process it waits for, and for each file that is left out.
 
     Returns:
         How many files became fewer.
@@ -86,7 +86,9 @@ def compact(
     must_exist(store)
     with store.lock(wait=wait, notify=notify):
         pull(store, whole=True, exactly=True)
-        load_locked(store)
+        for name, why in load_locked(store).left_out.items():
+            if notify is not None:
+                notify(f"note: {name} {why}")
         if not store.remote:  # other mirrors would bring them back
             _drop_parts(EventLog(store).files())
         push(store, must=True)
