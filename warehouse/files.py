@@ -7,13 +7,14 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 SMALL_BYTES = 1 << 26  # most of a file that is read as a whole into memory
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BufferedReader:
     """Open a file for reading, without waiting for a pipe and without an end of a device.
 
     Raises:

@@ -59,8 +59,8 @@ def masked(text: str) -> str:
     but not of a language model's tokens (`--eos-token`); and, wherever they stand, credentials in a URL or a header, tokens in
     the forms of well-known services, and the values of such variables and options of this process.
     """
-    for value in _seen | _of_environment():
-        text = text.replace(value, MASK)
+    for secret in _seen | _of_environment():
+        text = text.replace(secret, MASK)
     if not _may_hold_one(text):
         return text
     for pattern in (_QUOTED, _LINE):
@@ -94,7 +94,7 @@ def without_secrets(event: E) -> E:
         return event
     found = {name: text for name in names if (text := getattr(event, name))}
     changed = {name: new for name, text in found.items() if (new := masked(text)) != text}
-    return dataclasses.replace(event, **changed) if changed else event
+    return dataclasses.replace(event, **changed) if changed else event  # type: ignore[type-var]
 
 
 def masked_command(text: str) -> str:

@@ -3,6 +3,10 @@
 import fcntl
 import json
 import os
+import shutil
+import subprocess
+import sys
+import threading
 import time
 import zlib
 from pathlib import Path
@@ -224,6 +228,36 @@ def test_a_journal_of_another_machine_is_left_alone_until_it_is_stale(other: dic
 
     before = time.time() - log_module.STALE_S - 1
     os.utime(path, (before, before))
+    assert load(store).recovered == [path]
+
+
+def test_a_writer_touches_its_journal_though_it_records_nothing(store: Store) -> None:
+    """That is its heartbeat, by which others know that it lives: what the thread does every few seconds."""
+    with bench.run("quiet", store=store) as recorder:
+        assert "bench-sync" in {thread.name for thread in threading.enumerate()}
+        recorder.flush()
+        path = recorder._journal.path
+        content = path.read_bytes()
+        os.utime(path, (1.0, 1.0))
+        recorder.flush()
+
+        assert time.time() - path.stat().st_mtime < 120
+        assert path.read_bytes() == content
+
+
+@pytest.mark.skipif(
+    not shutil.which("unshare")
+    or subprocess.run(["unshare", "-p", "-f", "true"], capture_output=True, check=False).returncode != 0,
+    reason="this machine lets nobody make a namespace of processes",
+)
+def test_a_journal_from_a_real_namespace_of_processes_waits(store: Store) -> None:
+    """Its writer may live where nobody sees it; here it ended without closing, so that its lock is gone."""
+    script = "import bench, os, sys; bench.run('a', store=sys.argv[1]).case('c').timing(7); os._exit(1)"
+    subprocess.run(["unshare", "-p", "-f", sys.executable, "-c", script, str(store.root)], check=False)
+    (path,) = EventLog(store).journals()
+    assert load(store).recovered == []
+
+    os.utime(path, (1.0, 1.0))
     assert load(store).recovered == [path]
 
 

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import bench
@@ -82,7 +82,7 @@ Told = tuple[int, str, str]
 
 
 @pytest.fixture(scope="module")
-def tell() -> "Callable[[list[str]], Told]":  # type: ignore[misc]
+def tell() -> Iterator[Callable[[list[str]], Told]]:
     """Run a command line in a process of its own, which ends in any case."""
     with subprocess.Popen(
         [sys.executable, "-c", RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/"
@@ -96,7 +96,7 @@ def tell() -> "Callable[[list[str]], Told]":  # type: ignore[misc]
             code, out, err = json.loads(runner.stdout.readline())
             return code, out, err
 
-        yield run  # type: ignore[misc]
+        yield run
         runner.stdin.close()
 
 
@@ -173,7 +173,7 @@ def command_line(line: list[str], tmp_path: Path) -> list[str]:
 @pytest.mark.parametrize("odd", sampled(list(ODD), "folder", "zero"))
 @pytest.mark.parametrize("place", sampled(list(PLACES), "events/timings", "journal/*.journal"))
 def test_what_stands_for_a_file_is_named(
-    place: str, odd: str, tell: "Callable[[list[str]], Told]", template: Path, tmp_path: Path
+    place: str, odd: str, tell: Callable[[list[str]], Told], template: Path, tmp_path: Path
 ) -> None:
     """By every command that reads or moves events; what is derived, or was left behind, hinders none."""
     path = placed(template, tmp_path, place)
@@ -190,7 +190,7 @@ def test_what_stands_for_a_file_is_named(
 @pytest.mark.parametrize("odd", ["folder", "zero"])
 @pytest.mark.parametrize("place", ["events/timings", "events/runs", "journal/*.journal", "archiving.json"])
 def test_every_command_names_it(
-    place: str, odd: str, tell: "Callable[[list[str]], Told]", template: Path, tmp_path: Path
+    place: str, odd: str, tell: Callable[[list[str]], Told], template: Path, tmp_path: Path
 ) -> None:
     """Not only the first one, which builds the warehouse."""
     path = placed(template, tmp_path, place)
@@ -206,7 +206,7 @@ def test_every_command_names_it(
 @pytest.mark.parametrize("name", sampled(["remote.json", "archiving.json", "sources.json"], "remote.json"))
 @pytest.mark.parametrize("state", sampled(list(STATES), "cut", "times"))
 def test_what_a_store_notes_may_lie(
-    name: str, state: str, tell: "Callable[[list[str]], Told]", template: Path, tmp_path: Path
+    name: str, state: str, tell: Callable[[list[str]], Told], template: Path, tmp_path: Path
 ) -> None:
     """Cut, of other types, huge or with numbers that cannot be: a sentence, and no secret in it."""
     path = placed(template, tmp_path, name)
