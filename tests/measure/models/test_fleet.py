@@ -26,6 +26,7 @@ from bench.query.tables import newest_runs
 from bench.warehouse import environment, recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
+from bench.warehouse.log import STALE_S
 from bench.warehouse.remote.places import Folder
 from bench.warehouse.store import Store
 
@@ -111,13 +112,13 @@ def test_who_is_elsewhere_keeps_a_claim_while_its_heart_beats(
     elsewhere: str, tmp_path: Path, plan: list[Workload]
 ) -> None:
     """The number of a process says nothing on another host, after a boot, or in another namespace of processes."""
-    claimed(tmp_path, plan, room.STALE_S - 60, **{elsewhere: "elsewhere"}, pid=gone())
+    claimed(tmp_path, plan, STALE_S - 60, **{elsewhere: "elsewhere"}, pid=gone())
     mine, said = claims(tmp_path, plan), list[str]()
     assert names(mine.of(plan[:1])) == []
     mine.report(said.append)
     assert "holds 1 of the plan's workloads, last heard of at 20" in said[0] and "UTC, in run other" in said[0]
 
-    claimed(tmp_path / "late", plan, room.STALE_S + 1, **{elsewhere: "elsewhere"})
+    claimed(tmp_path / "late", plan, STALE_S + 1, **{elsewhere: "elsewhere"})
     assert names(claims(tmp_path / "late", plan).of(plan[:1])) == ["model 0"]
 
 
