@@ -89,10 +89,10 @@ E = TypeVar("E", bound=Event)
 def without_secrets(event: E) -> E:
     """The event with its texts masked."""
     kind = type(event)
-    names = TEXTS.get(kind) or (COMMANDS.get(kind) if not _are_kept() else None)
-    if names is None:
-        return event
+    names = TEXTS.get(kind) or COMMANDS.get(kind, ())
     found = {name: text for name in names if (text := getattr(event, name))}
+    if not found or (kind in COMMANDS and _are_kept()):
+        return event
     changed = {name: new for name, text in found.items() if (new := masked(text)) != text}
     return dataclasses.replace(event, **changed) if changed else event  # type: ignore[type-var]
 
