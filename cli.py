@@ -148,6 +148,8 @@ def main() -> Any:
             raise
         if os.strerror(errno.ENOSPC) in str(error):  # whoever says so: Python, Arrow or DuckDB
             _stop(f"{error}. Free some space and do it again; everything recorded so far is kept.", Exit.INTERNAL)
+        if isinstance(error, OSError) and error.filename:  # a folder in the place of a file, say
+            _stop(f"cannot use {error.filename}: {error.strerror}. Look at what is there.", Exit.INTERNAL)
         _stop(
             f"internal error, a bug in bench: {type(error).__name__}: {error}. Set BENCH_DEBUG=1 to see where.",
             Exit.INTERNAL,

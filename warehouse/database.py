@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .errors import BenchError, StoreBusy
 from .load import load, must_exist
-from .log import EventLog
+from .log import ARCHIVING, EventLog
 from .log_files import counting_files
 from .snapshot import connect, open_current
 from .store import Store
@@ -46,7 +46,7 @@ class Warehouse:
             except StoreBusy:
                 pass
             except BenchError as error:
-                if not store.database.exists() or os.access(store.root, os.W_OK):
+                if not store.database.is_file() or not isinstance(error.__cause__, PermissionError):
                     raise
                 _note([f"what was recorded last is not in this answer: {error}"])
             connection = connect(store.database, config)
@@ -89,6 +89,11 @@ def _note(sentences: Iterable[str]) -> None:
 def _stale(store: Store, known: set[str] | None) -> bool:
     """Whether a load would find anything to do, as far as can be told without the lock."""
     log = EventLog(store)
+    files, unreadable = log.listing()
     return (
-        known is None or log.abandoned() or any(file.name not in known for file in counting_files(log.files(), known))
+        known is None
+        or log.abandoned()
+        or not unreadable.keys() <= known
+        or any(file.name not in known for file in counting_files(files, known))
+        or os.path.lexists(store.root / ARCHIVING)
     )

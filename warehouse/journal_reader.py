@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import BenchError
+from .files import open_file
 from .journal import (
     ABSENT_BITS,
     ABSENT_INT,
@@ -141,7 +142,8 @@ def read(path: Path) -> Contents:
         NeverBegun: Nothing was ever recorded in it.
         Unreadable: Its header is damaged or another version's, so none of it can be read.
     """
-    data = path.read_bytes()
+    with open_file(path) as file:
+        data = file.read()
     header, start = _header(path, data)
     layouts = [Layout(table, version, tuple(map(tuple, fields))) for table, version, fields in header.pop("tables")]
     size = header.pop("window")
@@ -170,7 +172,7 @@ def read(path: Path) -> Contents:
 
 def header_of(path: Path) -> dict[str, Any]:
     """The header of a journal; empty if it is sealed already, or its header cannot be read."""
-    with contextlib.suppress(OSError, BenchError), path.open("rb") as file:
+    with contextlib.suppress(OSError, BenchError), open_file(path) as file:
         head = file.read(HEADER.size)
         return _header(path, head + file.read(HEADER.unpack(head)[1] if len(head) == HEADER.size else 0))[0]
     return {}

@@ -43,7 +43,7 @@ from .journal import (
     Closed,
     Journal,
 )
-from .secrets import masked
+from .secrets import masked_command, masked_parameters, without_secrets
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -80,7 +80,7 @@ def run(
     """
     commit, branch, dirty = environment.git()
     machine = environment.capture()
-    given = {name: value for name, value in (settings or {}).items() if value is not None}
+    given = {name: value for name, value in masked_parameters(settings or {}).items() if value is not None}
     recorder = Run(run_id or uuid7(), Store.find(store) if not isinstance(store, Store) else store, owner=True)
     recorder.emit(machine)
     recorder.emit(
@@ -89,14 +89,14 @@ def run(
             config=config or branch or "default",
             source=source,
             suite=suite,
-            command=masked(command or shlex.join(sys.orig_argv)),
+            command=command or shlex.join(sys.orig_argv),
             started_at=Instant(_now() // 1000),
             git_commit=commit,
             git_branch=branch,
             git_dirty=dirty,
             host=os.uname().nodename,
             environment_id=machine.environment_id,
-            tags=as_json(dict(tags)) if tags else None,
+            tags=as_json(masked_parameters(tags)) if tags else None,
             bench_version=__version__,
             settings=as_json(given) if given else None,
         )
@@ -126,7 +126,10 @@ def case_ids(
     Returns:
         case_id, the hash of all axes, and work_hash, the hash of all but the backend: 16 hexadecimal digits each.
     """
-    work = [suite, name, mode, device, dtype, batch_size, sequence_length, dict(parameters) if parameters else None]
+    work = [
+        suite, masked_command(name), mode, device, dtype, batch_size, sequence_length,
+        masked_parameters(parameters) if parameters else None,
+    ]  # fmt: skip
     return _digest([*work, backend]), _digest(work)
 
 
@@ -206,10 +209,12 @@ class Run:
             "name": name, "suite": suite, "mode": mode, "device": device, "dtype": dtype, "backend": backend,
             "batch_size": batch_size, "sequence_length": sequence_length,
         }  # fmt: skip
+        parameters = masked_parameters(parameters or {})
+        axes["name"] = masked_command(name)
         case_id, work_hash = case_ids(**axes, parameters=parameters)
         if announce and case_id not in self._announced:
             self._announced.add(case_id)
-            axes_json = as_json(dict(parameters)) if parameters else None
+            axes_json = as_json(parameters) if parameters else None
             now = Instant(_now() // 1000)
             self.emit(
                 events.CaseRecord(
@@ -229,7 +234,8 @@ class Run:
         Raises:
             BenchError: The run is closed, the disk is full, or a value does not fit its column.
         """
-        self._write(lambda journal: journal.add(event))
+        public = without_secrets(event)
+        self._write(lambda journal: journal.add(public))
 
     def _write(self, append: Callable[[Journal], None]) -> None:
         """Append to the current journal, or to its successor if another thread has just rotated it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from . import schema
 from .events import TABLES, ScheduleChunk
+from .files import make_folder
 from .journal import TYPES, Layout
 from .journal_reader import Contents, DecodedRows, is_absent
 
@@ -135,7 +136,7 @@ class _TableFile:
         if rows is None or not rows.num_rows:
             return
         if self._writer is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             self._writer = pq.ParquetWriter(self._temporary, self._schema, compression="zstd", compression_level=1)
         self._writer.write_table(rows)
 

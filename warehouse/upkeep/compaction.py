@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from .. import schema
 from ..database import Warehouse
 from ..events import TABLES, Environment, Event, Source
+from ..files import make_folder
 from ..load import load_locked, must_exist
 from ..log import (
     MERGED,
@@ -35,6 +36,7 @@ from ..log import (
     EventLog,
     LogFile,
     as_bench_error,
+    log_is_read,
     metadata,
     parquet_type,
     path_list,
@@ -72,7 +74,7 @@ def compact(
         below_bytes: Size under which a file is small.
         target_bytes: Size at which what is merged is large enough.
         wait: Wait for another loader rather than raise.
-        notify: Called once with a sentence that names the process it waits for.
+        notify: Called with a sentence that names the process it waits for, and for each file that is left out.
 
     Returns:
         How many files became fewer.
@@ -84,13 +86,16 @@ def compact(
     must_exist(store)
     with store.lock(wait=wait, notify=notify):
         pull(store, whole=True, exactly=True)
-        load_locked(store)
+        for name, why in load_locked(store).left_out.items():
+            if notify is not None:
+                notify(f"note: {name} {why}")
         if not store.remote:  # other mirrors would bring them back
             _drop_parts(EventLog(store).files())
         push(store, must=True)
-        with Warehouse.open(store) as warehouse:
-            months = _months(warehouse, EventLog(store).files())
-        merged = merge(store, months, below_bytes=below_bytes, target_bytes=target_bytes)
+        with log_is_read(store):
+            with Warehouse.open(store) as warehouse:
+                months = _months(warehouse, EventLog(store).files())
+            merged = merge(store, months, below_bytes=below_bytes, target_bytes=target_bytes)
         load_locked(store)
         sweep(store)
     return merged
@@ -219,7 +224,7 @@ def write_sorted(
 
     folder = store.events / event.TABLE
     temporary = folder / f".{stem}.tmp"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     try:
         config: dict[str, Any] = {"memory_limit": LOADING_MEMORY, "temp_directory": str(store.root / SPILL)}
         with contextlib.closing(duckdb.connect(config=config)) as connection, as_bench_error(event.TABLE, folder):
