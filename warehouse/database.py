@@ -90,5 +90,7 @@ def _stale(store: Store, known: set[str] | None) -> bool:
     """Whether a load would find anything to do, as far as can be told without the lock."""
     log = EventLog(store)
     return (
-        known is None or log.is_unfinished() or any(file.name not in known for file in counting_files(log.files(), known))
+        known is None
+        or log.is_unfinished()
+        or any(file.name not in known for file in counting_files(log.files(), known))
     )

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 from . import schema
 from .events import TABLES, ScheduleChunk
 from .journal import TYPES, Layout
-from .journal_reader import Contents, DecodedRows, is_absent
+from .journal_reader import Contents, DecodedRows, FieldValues, is_absent
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
 ROWS_TOGETHER = 100_000  # in a row group
+FEWEST_ALIKE = 64  # rows in a stretch, in the mean, that is no longer worth a copy
 
 Publish = Callable[[Path, Path, str], Path]  # `log.publish`
 
@@ -69,6 +70,10 @@ class _Texts:
 
     def take(self, numbers: "np.ndarray[Any, Any]") -> "pa.Array":
         """The strings of these numbers."""
+        import pyarrow as pa
+
+        if len(numbers) and numbers.min() == numbers.max():
+            return pa.repeat(self._values[self._places[numbers[0]]], len(numbers))
         return self._values.take(arrow_numbers(self._places[numbers]))
 
 
@@ -105,14 +110,11 @@ class _TableFile:
 
     def add(self, shapes: Sequence[DecodedRows], texts: _Texts) -> None:
         """Add the rows of a part, in the order written."""
-        import numpy as np
         import pyarrow as pa
 
         table = pa.Table.from_batches([self._batch(rows, texts) for rows in shapes], self._schema)
         if len(shapes) > 1:
-            table = table.take(
-                arrow_numbers(np.argsort(np.concatenate([rows.places for rows in shapes]), kind="stable"))
-            )
+            table = _in_order(table, [rows.places for rows in shapes])
         if self._known:
             skipped = min(self._known, table.num_rows)
             self._known -= skipped
@@ -139,34 +141,48 @@ class _TableFile:
             return
         if self._writer is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._writer = pq.ParquetWriter(self._temporary, self._schema, compression="zstd", compression_level=1)
+            self._writer = pq.ParquetWriter(
+                self._temporary, self._schema, compression="zstd", compression_level=1, **schema.encodings(self._schema)
+            )
         self._writer.write_table(rows)
 
     def _batch(self, rows: DecodedRows, texts: _Texts) -> "pa.RecordBatch":
         import pyarrow as pa
 
-        count, codes = len(rows.values), dict(rows.layout.present(rows.mask))
         arrays = []
         for field in self._schema:
             if field.name in self._constants:
-                arrays.append(pa.repeat(self._constants[field.name], count))
-            elif field.name in codes:
-                arrays.append(_array(rows.values[field.name], codes[field.name], field.type, texts))
+                arrays.append(pa.repeat(self._constants[field.name], len(rows.places)))
+            elif field.name in rows.columns:
+                arrays.append(_array(rows.columns[field.name], field.type, texts))
             else:
-                arrays.append(pa.nulls(count, field.type))
+                arrays.append(pa.nulls(len(rows.places), field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-def _array(values: "np.ndarray[Any, Any]", code: str, kind: "pa.DataType", texts: _Texts) -> "pa.Array":
+def _in_order(table: "pa.Table", places: "Sequence[np.ndarray[Any, Any]]") -> "pa.Table":
+    """The rows of some shapes, one shape after the other, in the order of their places."""
+    import numpy as np
+    import pyarrow as pa
+
+    order = np.argsort(np.concatenate(places), kind="stable")
+    begins = np.flatnonzero(np.diff(order, prepend=-2) != 1)
+    if len(begins) * FEWEST_ALIKE > len(order):
+        return table.take(arrow_numbers(order))
+    lengths = np.diff(begins, append=len(order))  # of long stretches: put together without a copy
+    return pa.concat_tables(map(table.slice, order[begins].tolist(), lengths.tolist()))
+
+
+def _array(column: FieldValues, kind: "pa.DataType", texts: _Texts) -> "pa.Array":
     """A column as Arrow has it."""
     import numpy as np
     import pyarrow as pa
 
-    if code[0] == "*":
-        each = values.shape[1] if values.ndim > 1 else 0
-        items = np.ascontiguousarray(values).reshape(-1)
-        inner = texts.take(items) if code == "*I" else arrow_numbers(items.astype(np.int64))
-        return pa.ListArray.from_arrays(arrow_numbers(np.arange(len(values) + 1, dtype=np.int32) * each), inner)
+    values, code = column.values, column.code
+    if column.counts is not None:
+        ends = np.concatenate([[0], column.counts.cumsum()]).astype(np.int32)
+        inner = texts.take(values) if code == "*I" else arrow_numbers(values.astype(np.int64))
+        return pa.ListArray.from_arrays(arrow_numbers(ends), inner)
     if code == "I":
         return texts.take(values)
     if code == "?":
