@@ -1,13 +1,12 @@
 """The warehouse as a reader sees it: a read-only snapshot of the newest version."""
 
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from .errors import BenchError, StoreBusy
 from .load import load, must_exist
-from .log import ARCHIVING, EventLog
+from .log import EventLog
 from .log_files import counting_files
 from .snapshot import connect, open_current
 from .store import Store
@@ -92,8 +91,7 @@ def _stale(store: Store, known: set[str] | None) -> bool:
     files, unreadable = log.listing()
     return (
         known is None
-        or log.abandoned()
+        or log.is_unfinished()
         or not unreadable.keys() <= known
         or any(file.name not in known for file in counting_files(files, known))
-        or os.path.lexists(store.root / ARCHIVING)
     )

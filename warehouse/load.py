@@ -170,7 +170,7 @@ def readable_files(store: Store) -> tuple[list[LogFile], dict[str, str]]:
     """
     must_exist(store)
     log, seen = EventLog(store), Loaded()
-    if store.remote or log.abandoned():
+    if store.remote or log.is_unfinished():
         with store.lock():
             if store.remote:
                 from .remote.mirror import pull

@@ -23,7 +23,6 @@ import struct
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -368,7 +367,7 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
+        if kind is None or (isinstance(error, SystemExit) and not error.code):
             self.close()
         else:
             status = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
@@ -567,7 +566,7 @@ _PLAIN_STRUCT = struct.Struct("<29sqqqI")
 _PLAIN, _PLAIN_BYTES = _PLAIN_STRUCT.pack, _PLAIN_STRUCT.size
 assert LAYOUTS[_TIMING_KIND].format(_PLAIN_MASK, ()) == "<IBIIIIqqqq"
 
-_open_runs: "weakref.WeakSet[Run]" = weakref.WeakSet()
+_open_runs: set[Run] = set()  # one that a function forgets on its way out is still to be closed at exit
 _syncing: threading.Thread | None = None
 
 
@@ -593,9 +592,14 @@ def _sync_all() -> None:
 
 
 def _close_all() -> None:
+    """Close what is open, at exit; with the exception that ends the script, if one does."""
+    error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)  # at a prompt it may be an hour old
     for run in list(_open_runs):
-        with contextlib.suppress(BenchError, OSError):
-            run.close()
+        try:
+            run.__exit__(type(error) if error else None, error, None)
+        except (Exception, KeyboardInterrupt) as problem:
+            why = str(problem) or type(problem).__name__
+            sys.stderr.write(f"bench: run {run.run_id} was left open and could not be ended at exit: {why}\n")
 
 
 def _child() -> None:

@@ -53,7 +53,6 @@ from ..store import Notify, Store
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
 # What rows are sorted by: those of these columns that their table has.
 ORDER = ("environment_id", "run_id", "case_id", "source_id", "writer", "metric", "phase", "process", "block", "sample",
@@ -259,7 +258,7 @@ def _write(
     reader = connection.sql(query).to_arrow_reader(GROUP_ROWS)
     fields = [own.get(field.name, field) for field in reader.schema]
     wanted = pa.schema(fields, metadata={**schema.metadata(event), **metadata_given})
-    with pq.ParquetWriter(path, wanted, compression="zstd", compression_level=3, **_encodings(wanted)) as writer:
+    with pq.ParquetWriter(path, wanted, compression="zstd", compression_level=3, **schema.encodings(wanted)) as writer:
         for batch in reader:
             writer.write_table(pa.Table.from_batches([batch]).cast(wanted))
 
@@ -268,16 +267,3 @@ def _order(event: type[Event]) -> str:
     """What rows of a table are sorted by."""
     have = {field.name for field in event.fields()}
     return ", ".join(column for column in ORDER if column in have)
-
-
-def _encodings(wanted: "pa.Schema") -> dict[str, Any]:
-    """How Arrow's writer is to encode the columns."""
-    import pyarrow as pa
-
-    numbers = [f.name for f in wanted if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
-    lists = [f"{f.name}.list.element" for f in wanted if pa.types.is_list(f.type)]
-    texts = [f.name for f in wanted if pa.types.is_string(f.type)]
-    return {
-        "use_dictionary": texts + lists,
-        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-    }
