@@ -1,0 +1,247 @@
+"""What describes a series best: one level, steps, drifts, or two levels that alternate.
+
+Each description predicts every value from the one before. The best is the one for which n log(mean squared error) plus
+its price is least: the price is what its changes must save before they are believed, so a description that says more
+must predict better (Rissanen, Automatica 14, 1978). Noise that wanders (AR(1)) is one level, and so are steps and drifts
+that it explains as well.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .segments import CLIP, RHOS, WIDEST, innovation, median_of, noise_of, partition, tamed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+BATCH = 20_000  # values that are divided at once
+RAMP_GRID = 16  # places of either end of a drift that are tried at once
+FEWEST_TURNS = 4  # changes between two levels from which they may be said to alternate
+TRANSIENT = 25  # runs: levels that alternate last no longer on average
+RAREST = 0.2  # of all values: the rarer of two levels that alternate
+APART = 4.0  # sigmas between two levels that alternate
+EXACT = 1e-6  # of the variance: a smaller error is none
+
+
+Change = tuple[int, int]  # first and last value on the way; the same for a step
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a series is said to be."""
+
+    x: "Floats"  # its values
+    calm: "Floats"  # the same without outliers
+    changes: Sequence[Change]
+    rho: float  # how much a deviation is like the one before
+    turns: Sequence[int] = ()  # where a series that knows two levels changes from one to the other
+    saved: float = 0.0  # by two levels, of what one level costs
+
+
+def describe(series: Sequence["Floats"], significance: float, least: int) -> Iterator[Description]:
+    """Describe each series.
+
+    Args:
+        series: Finite values in time order, at least 2 × `least` and 5 of each; the shortest series first.
+        significance: Chance that a series of noise is divided.
+        least: Values of a level.
+    """
+    import numpy as np
+
+    todo = list(series[::-1])
+    while todo:
+        taken = [todo.pop()]  # so that every turn leaves fewer
+        while todo and (len(taken) + 1) * len(todo[-1]) <= BATCH:
+            taken.append(todo.pop())
+        batch = []
+        for x in taken:
+            calm, middle = tamed(x), median_of(x)
+            noise = max(noise_of(x), float(np.ptp(calm)) / WIDEST)
+            batch.append((x, calm, (x - middle) / noise, (calm - middle) / noise))
+        trials = [(place, rho) for place, (*_, y) in enumerate(batch) for rho in _likely(y)]
+        rows = [batch[place][-1] for place, _ in trials]
+        rhos = [rho for _, rho in trials]
+        fees = [fee(len(y), significance) * innovation(y, rho) for y, rho in zip(rows, rhos, strict=True)]
+        found: list[set[tuple[int, ...]]] = [{()} for _ in batch]
+        for (place, _), some in zip(trials, partition(rows, rhos, fees, least), strict=True):
+            found[place].add(tuple(some))
+        for (x, calm, plain, y), divisions in zip(batch, found, strict=True):
+            yield Description(x, calm, *_best(plain, y, sorted(divisions), significance, least))
+
+
+def _likely(y: "Floats") -> list[float]:
+    """The autocorrelations that a series may have: that of its values is raised by changes, and never lowered."""
+    away = y - y.mean()
+    total = float(away @ away)
+    most = float(away[1:] @ away[:-1]) / total + 2 / math.sqrt(len(y)) if total else 0.0
+    return [rho for rho in RHOS if rho <= most] or [0.0]
+
+
+@functools.lru_cache(maxsize=4096)
+def fee(n: int, significance: float) -> float:
+    """What a boundary must save, in variances: the square of Student's t that n contrasts exceed by chance (Bonferroni)."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 2, 1 - significance / (2 * n))) ** 2
+
+
+def _price(n: int, significance: float) -> float:
+    """The same as a gain of n log(mean squared error)."""
+    return n * math.log1p(fee(n, significance) / (n - 2))
+
+
+def _best(
+    x: "Floats", y: "Floats", divisions: Sequence[tuple[int, ...]], significance: float, least: int
+) -> tuple[Sequence[Change], float, Sequence[int], float]:
+    """Changes, autocorrelation, turns and what these save, of the cheapest description of values x, and y without outliers."""
+    import numpy as np
+
+    price = _price(len(y), significance)
+    lost = CLIP**2 * np.count_nonzero(x != y)  # what outliers count for
+    plain, rho = _cost(y, (), price, lost)
+    best: tuple[float, float, Sequence[Change]] = (plain, rho, ())
+    for cuts in divisions:
+        best = min(best, _with_drifts(y, [(cut, cut) for cut in cuts], least, price, lost), key=lambda one: one[0])
+    cost, rho, changes = best
+    turns, alternating = _alternating(x, price)
+    if turns and alternating < cost:
+        return (), 0.0, turns, plain - alternating
+    return changes, rho, (), 0.0
+
+
+def _cost(y: "Floats", changes: Sequence[Change], price: float, lost: float) -> tuple[float, float]:
+    """n log(mean squared error of the next value) and the price of the changes, and the autocorrelation around them."""
+    n = len(y)
+    away = y - fitted(y, changes)
+    squares, products = float(away @ away), float(away[1:] @ away[:-1])
+    ends = float(away[0] ** 2 + away[-1] ** 2)
+    error, rho = min(
+        (
+            n * math.log(max((squares - 2 * rho * products + rho**2 * (squares - ends) + lost) / n, EXACT))
+            - math.log(1 - rho**2) + (math.log(n) if rho else 0.0),
+            rho,
+        )
+        for rho in RHOS
+    )  # fmt: skip
+    return error + price * sum(1 if first == last else 2 for first, last in changes), rho
+
+
+def fitted(y: "Floats", changes: Sequence[Change]) -> "Floats":
+    """Levels, and straight lines from one to the next in drifts, by least squares."""
+    import numpy as np
+
+    if all(first == last for first, last in changes):
+        starts = [0, *(first for first, _ in changes)]
+        sizes = np.diff([*starts, len(y)])
+        return np.repeat(np.add.reduceat(y, starts) / sizes, sizes)
+    places = np.arange(len(y))
+    knots = [0, *itertools.chain.from_iterable((first - 1, last) for first, last in changes), len(y) - 1]
+    shares = np.column_stack([np.interp(places, knots, np.repeat(own, 2)) for own in np.eye(len(changes) + 1)])
+    return np.asarray(shares @ np.linalg.solve(shares.T @ shares, shares.T @ y))
+
+
+def _with_drifts(
+    y: "Floats", steps: Sequence[Change], least: int, price: float, lost: float
+) -> tuple[float, float, Sequence[Change]]:
+    """The steps, with a drift in place of those in one direction where it predicts better; with cost and autocorrelation.
+
+    Steps that no line replaces are divided at the largest, which is left out, so what is left to try gets shorter.
+    """
+    import numpy as np
+
+    best = (*_cost(y, steps, price, lost), steps)
+    ends = [0, *(first for first, _ in steps), len(y)]
+    rises = np.diff(np.add.reduceat(y, ends[:-1]) / np.diff(ends))
+    todo = [list(run) for _, run in itertools.groupby(range(len(steps)), key=lambda place: bool(rises[place] > 0))]
+    while todo:
+        run = todo.pop()
+        if len(run) < 2:
+            continue
+        others = [one for one in best[2] if one not in {steps[place] for place in run}]
+        start = max((last for _, last in others if last <= steps[run[0]][0]), default=0)
+        stop = min((first for first, _ in others if first >= steps[run[-1]][0]), default=len(y))
+        ramp = _ramp(y[start:stop], least)
+        if ramp is not None:
+            changes = sorted([*others, (start + ramp[0], start + ramp[1])])
+            tried = (*_cost(y, changes, price, lost), changes)
+            if tried[0] < best[0]:
+                best = tried
+                continue
+        largest = max(range(len(run)), key=lambda i: abs(rises[run[i]]))
+        todo += [run[:largest], run[largest + 1 :]]
+    return best
+
+
+def _ramp(y: "Floats", least: int) -> Change | None:
+    """First value off the old level and first at the new one of the best level, straight line, level by least squares."""
+    import numpy as np
+
+    n, steepest = len(y), 3 * least
+    if n <= 2 * steepest:
+        return None
+    y = y - y.mean()
+    sums, moments = np.cumsum(y), np.cumsum(y * np.arange(n))
+    start, stop, spacing = np.array([0]), np.array([n - 1]), n
+    while spacing > 1:  # an eighth of it is next, rounded up, which is less
+        spacing = -(-spacing // (RAMP_GRID // 2))
+        around = spacing * np.arange(-RAMP_GRID // 2, RAMP_GRID // 2 + 1)
+        start, stop = (ends.ravel() for ends in np.meshgrid(start + around, stop + around))
+        allowed = (start >= 0) & (stop < n) & (stop - start >= steepest)
+        start, stop = start[allowed], stop[allowed]
+        length = stop - start
+        # the line u rises from 0 at start to 1 at stop: sums of u, of u² and of u y
+        u = n - 1 - stop + (length + 1) / 2
+        spread = n - 1 - stop + (length + 1) * (2 * length + 1) / (6 * length) - u * u / n
+        product = (moments[stop] - moments[start] - start * (sums[stop] - sums[start])) / length - sums[stop]
+        best = int(np.argmax(product * product / spread))
+        start, stop = start[best : best + 1], stop[best : best + 1]
+    return int(start[0]) + 1, int(stop[0])
+
+
+def _alternating(x: "Floats", price: float) -> tuple[list[int], float]:
+    """Where the values change between two levels, and what this description costs; nothing where they do not alternate.
+
+    A level that lasts is a level: they alternate where stretches are TRANSIENT runs on average, and there are FEWEST_TURNS.
+    """
+    import numpy as np
+
+    n = len(x)
+    ordered = np.sort(x)
+    sums = np.cumsum(ordered)
+    sizes = np.arange(1, n)
+    cut = 1 + int((sums[:-1] ** 2 / sizes + (sums[-1] - sums[:-1]) ** 2 / (n - sizes)).argmax())
+    low, high = median_of(ordered[:cut]), median_of(ordered[cut:])
+    noise = max(math.sqrt(math.pi / 2) * float(np.abs(x - np.where(x > (low + high) / 2, high, low)).mean()), EXACT)
+    if not (RAREST <= cut / n <= 1 - RAREST and high - low > APART * noise):
+        return [], 0.0
+    errors = np.minimum(np.abs(np.array([x - low, x - high])) / noise, CLIP) ** 2
+    above = _cheapest_way(errors, math.log(n))
+    turns = np.flatnonzero(np.diff(above)) + 1
+    if len(turns) < FEWEST_TURNS or n / (len(turns) + 1) > TRANSIENT:
+        return [], 0.0
+    error = noise**2 * float(np.where(above, errors[1], errors[0]).mean())
+    often = len(turns) / n
+    said = -2 * n * (often * math.log(often) + (1 - often) * math.log1p(-often))
+    return turns.tolist(), n * math.log(max(error, EXACT)) + price + said
+
+
+def _cheapest_way(errors: "Floats", fare: float) -> "NDArray[np.intp]":
+    """Which of two rows of errors to be in at each place, where each change of rows costs a fare (Viterbi, 1967)."""
+    import numpy as np
+
+    low = high = 0.0
+    came = []  # from which row the cheapest way leads to either
+    for to_low, to_high in errors.T.tolist():
+        came.append((int(high + fare < low), int(low + fare >= high)))
+        low, high = min(low, high + fare) + to_low, min(high, low + fare) + to_high
+    way = [int(high < low)]
+    for sources in reversed(came[1:]):
+        way.append(sources[way[-1]])
+    return np.array(way[::-1])
