@@ -139,7 +139,7 @@ def _two_levels(description: Description) -> ChangePoint:
     x, turns = description.x, description.turns
     parts = np.split(x, turns)
     one, other = np.concatenate(parts[::2]), np.concatenate(parts[1::2])
-    low, high = sorted(level_of(part, noise_of(part)) for part in (one, other))
+    low, high = sorted(description.value(level_of(part, noise_of(part))) for part in (one, other))
     p = max(SURE, math.exp(-description.saved / 2))
     return ChangePoint("two levels", turns[0], turns[-1], low, high, p, len(turns))
 
@@ -151,6 +151,8 @@ class _Levels:
         import numpy as np
 
         self.x, self.calm, self.rho = description.x, description.calm, description.rho
+        self.value = description.value
+        self.values = np.exp(self.x) if description.proportional else self.x
         self.noise = noise_of(self.x)
         self.boundaries = _placed(description)
         self.apart: list[Change] = []  # first and last value of each excursion
@@ -162,15 +164,15 @@ class _Levels:
 
     def changes(self) -> list[ChangePoint]:
         """The steps and drifts."""
-        levels = self._heights()
+        heights = self._heights()
+        levels = heights if self.values is self.x else self._means(heights)
         return [
             ChangePoint(
-                "step" if first == last else "drift", first, last, before, after, self._p(place, after - before)
+                "step" if first == last else "drift", first, last, levels[place], levels[place + 1],
+                self._p(place, heights[place + 1] - heights[place]),
             )
-            for place, ((first, last), before, after) in enumerate(
-                zip(self.boundaries, levels, levels[1:], strict=False)
-            )
-        ]
+            for place, (first, last) in enumerate(self.boundaries)
+        ]  # fmt: skip
 
     def drop(self, change: ChangePoint) -> None:
         """Join the levels before and after a step or a drift."""
@@ -223,13 +225,13 @@ class _Levels:
         before, after = float(fit[first]), level_of(self.x[first : last + 1], self.noise)
         size = last + 1 - first
         place = sum(first >= start for start, _ in self.boundaries)
-        share = self._share(size) + self._share(len(self._values(place)))
+        share = self._share(size) + self._share(len(self._places(place)))
         own = self.near[first : last + 1]
         sigma = self._sigma(float(own @ own), size)
         others = np.concatenate([self.away[:first], self.away[last + 1 :]])
         degrees = min(self.freedom, size * _degrees_of(others))
         p = self._tail(after - before, share, sigma, len(self.x) * size**2, degrees)
-        return ChangePoint("excursion", first, last, before, after, p)
+        return ChangePoint("excursion", first, last, self.value(before), self.value(after), p)
 
     def _returns(self, change: Change, following: Change) -> bool:
         """Whether the stretch between two steps is an excursion: the levels around it are ALIKE, measured by its depth."""
@@ -237,10 +239,10 @@ class _Levels:
         if first < last or after < end or after - first > SHORT:
             return False
         place = self.boundaries.index(change)
-        before, own, behind = (float(self.calm[self._values(place + i)].mean()) for i in range(3))
+        before, own, behind = (float(self.calm[self._places(place + i)].mean()) for i in range(3))
         return abs(behind - before) <= ALIKE * min(abs(own - before), abs(own - behind))
 
-    def _values(self, place: int) -> "NDArray[np.intp]":
+    def _places(self, place: int) -> "NDArray[np.intp]":
         """Where the values of a level lie."""
         import numpy as np
 
@@ -254,11 +256,20 @@ class _Levels:
         fit = fitted(self.calm, self.boundaries) if drifts else self.calm
         heights = []
         for place in range(len(self.boundaries) + 1):
-            beside = self.boundaries[max(0, place - 1) : place + 1]
-            at_drift = any(first < last for first, last in beside)
-            values = self._values(place)
-            heights.append(float(fit[values[0]]) if at_drift else level_of(self.x[values], self.noise))
+            values = self._places(place)
+            heights.append(float(fit[values[0]]) if self._at_drift(place) else level_of(self.x[values], self.noise))
         return heights
+
+    def _means(self, heights: Sequence[float]) -> list[float]:
+        """The levels of values of which x are the logarithms."""
+        noise = noise_of(self.values)
+        return [
+            self.value(height) if self._at_drift(place) else level_of(self.values[self._places(place)], noise)
+            for place, height in enumerate(heights)
+        ]
+
+    def _at_drift(self, place: int) -> bool:
+        return any(first < last for first, last in self.boundaries[max(0, place - 1) : place + 1])
 
     def _fit(self) -> "Floats":
         """The level at each value; in a drift the line."""
@@ -277,7 +288,7 @@ class _Levels:
         import numpy as np
 
         (first, last), n = self.boundaries[place], len(self.x)
-        before, after = self._values(place), self._values(place + 1)
+        before, after = self._places(place), self._places(place + 1)
         if first == last:
             share = self._share(len(before)) + self._share(len(after))
             return self._tail(height, share, self._sigma(), n, self.freedom)

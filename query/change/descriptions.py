@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .segments import CLIP, RHOS, WIDEST, innovation, median_of, noise_of, partition, tamed
@@ -27,6 +27,7 @@ FEWEST_TURNS = 4  # changes between two levels from which they may be said to al
 TRANSIENT = 25  # runs: levels that alternate last no longer on average
 RAREST = 0.2  # of all values: the rarer of two levels that alternate
 APART = 4.0  # sigmas between two levels that alternate
+GROWTH = 1.1  # times: levels no farther apart have the same noise
 EXACT = 1e-6  # of the variance: a smaller error is none
 
 
@@ -43,6 +44,11 @@ class Description:
     rho: float  # how much a deviation is like the one before
     turns: Sequence[int] = ()  # where a series that knows two levels changes from one to the other
     saved: float = 0.0  # by two levels, of what one level costs
+    proportional: bool = False  # noise grows with the level: the values are logarithms
+
+    def value(self, level: float) -> float:
+        """A level as the series has it."""
+        return math.exp(level) if self.proportional else level
 
 
 def describe(series: Sequence["Floats"], significance: float, least: int) -> Iterator[Description]:
@@ -60,20 +66,44 @@ def describe(series: Sequence["Floats"], significance: float, least: int) -> Ite
         taken = [todo.pop()]  # so that every turn leaves fewer
         while todo and (len(taken) + 1) * len(todo[-1]) <= BATCH:
             taken.append(todo.pop())
-        batch = []
-        for x in taken:
-            calm, middle = tamed(x), median_of(x)
-            noise = max(noise_of(x), float(np.ptp(calm)) / WIDEST)
-            batch.append((x, calm, (x - middle) / noise, (calm - middle) / noise))
-        trials = [(place, rho) for place, (*_, y) in enumerate(batch) for rho in _likely(y)]
-        rows = [batch[place][-1] for place, _ in trials]
-        rhos = [rho for _, rho in trials]
-        fees = [fee(len(y), significance) * innovation(y, rho) for y, rho in zip(rows, rhos, strict=True)]
-        found: list[set[tuple[int, ...]]] = [{()} for _ in batch]
-        for (place, _), some in zip(trials, partition(rows, rhos, fees, least), strict=True):
-            found[place].add(tuple(some))
-        for (x, calm, plain, y), divisions in zip(batch, found, strict=True):
-            yield Description(x, calm, *_best(plain, y, sorted(divisions), significance, least))
+        described = _divide(taken, significance, least)
+        grow = [i for i, (one, _) in enumerate(described) if _moves_far(one)]
+        logarithms = _divide([np.log(taken[i]) for i in grow], significance, least)
+        for i, (one, cost) in zip(grow, logarithms, strict=True):
+            if (
+                cost + 2 * float(np.log(described[i][0].calm).sum()) < described[i][1]
+            ):  # as densities of the same values
+                described[i] = replace(one, proportional=True), cost
+        yield from (one for one, _ in described)
+
+
+def _moves_far(one: Description) -> bool:
+    """Whether there are levels so far apart that it matters whether noise grows with them."""
+    levels = fitted(one.calm, one.changes)
+    return bool(one.changes and one.x.min() > 0 and levels.max() > GROWTH * levels.min())
+
+
+def _divide(series: Sequence["Floats"], significance: float, least: int) -> list[tuple[Description, float]]:
+    """The best description of each series, with its cost."""
+    import numpy as np
+
+    batch = []
+    for x in series:
+        calm, middle = tamed(x), median_of(x)
+        noise = max(noise_of(x), float(np.ptp(calm)) / WIDEST)
+        batch.append((x, calm, (x - middle) / noise, (calm - middle) / noise, 2 * len(x) * math.log(noise)))
+    trials = [(place, rho) for place, (_, _, _, y, _) in enumerate(batch) for rho in _likely(y)]
+    rows = [batch[place][3] for place, _ in trials]
+    rhos = [rho for _, rho in trials]
+    fees = [fee(len(y), significance) * innovation(y, rho) for y, rho in zip(rows, rhos, strict=True)]
+    divisions: list[set[tuple[int, ...]]] = [{()} for _ in batch]
+    for (place, _), cuts in zip(trials, partition(rows, rhos, fees, least), strict=True):
+        divisions[place].add(tuple(cuts))
+    described = []
+    for (x, calm, plain, y, scale), some in zip(batch, divisions, strict=True):
+        cost, changes, rho, turns, saved = _best(plain, y, sorted(some), significance, least)
+        described.append((Description(x, calm, changes, rho, turns, saved), cost + scale))
+    return described
 
 
 def _likely(y: "Floats") -> list[float]:
@@ -99,8 +129,8 @@ def _price(n: int, significance: float) -> float:
 
 def _best(
     x: "Floats", y: "Floats", divisions: Sequence[tuple[int, ...]], significance: float, least: int
-) -> tuple[Sequence[Change], float, Sequence[int], float]:
-    """Changes, autocorrelation, turns and what these save, of the cheapest description of values x, and y without outliers."""
+) -> tuple[float, Sequence[Change], float, Sequence[int], float]:
+    """Cost, changes, autocorrelation, turns and what these save: the cheapest description of x, which is y without outliers."""
     import numpy as np
 
     price = _price(len(y), significance)
@@ -112,8 +142,8 @@ def _best(
     cost, rho, changes = best
     turns, alternating = _alternating(x, price)
     if turns and alternating < cost:
-        return (), 0.0, turns, plain - alternating
-    return changes, rho, (), 0.0
+        return alternating, (), 0.0, turns, plain - alternating
+    return cost, changes, rho, (), 0.0
 
 
 def _cost(y: "Floats", changes: Sequence[Change], price: float, lost: float) -> tuple[float, float]:

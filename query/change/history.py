@@ -221,6 +221,9 @@ def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
         stop = min(
             (other.index for other in lasting if other.index >= change.end and other != change), default=math.inf
         )
+        around = [other for other in lasting if other != change and other.index <= change.index < other.end]
+        if around:  # an excursion on the way of a drift
+            start, stop = around[0].index, around[0].end
         near = {place: value for place, value in level.items() if start <= place < stop}
         if change.kind == "excursion":
             before = list(near.values())
@@ -233,7 +236,7 @@ def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
             after = [value for place, value in near.items() if place >= change.end]
         good = series.runs[max(places)] if (places := [place for place in level if place < change.index]) else None
         since, until = series.runs[change.index], series.runs[change.end]
-        low, high = _interval(change, before, after) or (None, None)
+        low, high = (None if around else _interval(change, before, after)) or (None, None)
         found = (
             *series.labels.values(), change.kind, _verdict(change, series.labels, low, high), since.began_at, since.run_id,
             since.git_commit, until.began_at, until.run_id, until.git_commit, good and good.run_id,

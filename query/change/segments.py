@@ -57,6 +57,8 @@ def partition(y: Sequence["Floats"], rho: Sequence[float], price: Sequence[float
     """
     import numpy as np
 
+    if not y:
+        return []
     sizes = [len(row) for row in y]
     n = max(sizes)
     values = np.zeros((len(y), n))

@@ -243,6 +243,16 @@ def test_an_excursion_at_the_end_may_become_a_step() -> None:
     ]
 
 
+def test_noise_may_grow_with_the_level() -> None:
+    """Noise of 2 % is three times as much at three times the level, and no change there."""
+    rng = np.random.default_rng(10)
+    series = [np.repeat([1.0, 3.0], 50) * np.exp(0.02 * rng.standard_normal(100)) for _ in range(50)]
+    answers = [found(values) for values in series]
+
+    assert sum([(change.kind, change.index) for change in answer] == [("step", 50)] for answer in answers) >= 48
+    assert answers[0][0].after == pytest.approx(series[0][50:].mean(), rel=0.005)
+
+
 def test_the_date_of_a_step_is_the_first_value_after_it() -> None:
     """Of steps of five sigma; values that lean towards the new level, or far beyond it, do not move it."""
     rng = np.random.default_rng(8)
