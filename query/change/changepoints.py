@@ -45,7 +45,7 @@ class ChangePoint:
 class Examined:
     """A series that has been described, from which changes can be asked for at any significance."""
 
-    places: Sequence[int]  # of the values given those that are numbers
+    places: Sequence[int]  # where among the values given the numbers are
     exponent: int  # of the power of two by which they were divided
     description: Description | None  # None of a series too short to judge
 
@@ -55,7 +55,7 @@ class Examined:
             return []
         return [
             replace(
-                change, index=int(self.places[change.index]), end=int(self.places[change.end]),
+                change, index=self.places[change.index], end=self.places[change.end],
                 before=math.ldexp(change.before, self.exponent), after=math.ldexp(change.after, self.exponent),
             )
             for change in _judge(self.description, significance, min_magnitude)
@@ -106,7 +106,7 @@ def examine(
     examined = [Examined((), 0, None)] * len(series)
     described = describe([known[i][2] for i in long], significance, MIN_SEGMENT)
     for done, (i, description) in enumerate(zip(long, described, strict=True), start=len(series) - len(long) + 1):
-        examined[i] = Examined(known[i][0], known[i][1], description)
+        examined[i] = Examined(known[i][0].tolist(), known[i][1], description)
         if progress:
             progress(done)
     return examined

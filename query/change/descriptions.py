@@ -32,6 +32,7 @@ EXACT = 1e-6  # of the variance: a smaller error is none
 
 
 Change = tuple[int, int]  # first and last value on the way; the same for a step
+Described = tuple[float, float, Sequence[Change]]  # cost, autocorrelation and changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,13 @@ def _divide(series: Sequence["Floats"], significance: float, least: int) -> list
     rows = [batch[place][3] for place, _ in trials]
     rhos = [rho for _, rho in trials]
     fees = [fee(len(y), significance) * innovation(y, rho) for y, rho in zip(rows, rhos, strict=True)]
-    divisions: list[set[tuple[int, ...]]] = [{()} for _ in batch]
+    divisions: list[list[list[int]]] = [[] for _ in batch]
     for (place, _), cuts in zip(trials, partition(rows, rhos, fees, least), strict=True):
-        divisions[place].add(tuple(cuts))
+        if cuts not in divisions[place]:
+            divisions[place].append(cuts)
     described = []
     for (x, calm, plain, y, scale), some in zip(batch, divisions, strict=True):
-        cost, changes, rho, turns, saved = _best(plain, y, sorted(some), significance, least)
+        cost, changes, rho, turns, saved = _best(plain, y, some, significance, least)
         described.append((Description(x, calm, changes, rho, turns, saved), cost + scale))
     return described
 
@@ -128,7 +130,7 @@ def _price(n: int, significance: float) -> float:
 
 
 def _best(
-    x: "Floats", y: "Floats", divisions: Sequence[tuple[int, ...]], significance: float, least: int
+    x: "Floats", y: "Floats", divisions: Sequence[Sequence[int]], significance: float, least: int
 ) -> tuple[float, Sequence[Change], float, Sequence[int], float]:
     """Cost, changes, autocorrelation, turns and what these save: the cheapest description of x, which is y without outliers."""
     import numpy as np
@@ -136,10 +138,12 @@ def _best(
     price = _price(len(y), significance)
     lost = CLIP**2 * np.count_nonzero(x != y)  # what outliers count for
     plain, rho = _cost(y, (), price, lost)
-    best: tuple[float, float, Sequence[Change]] = (plain, rho, ())
+    described: list[Described] = [(plain, rho, ())]
     for cuts in divisions:
-        best = min(best, _with_drifts(y, [(cut, cut) for cut in cuts], least, price, lost), key=lambda one: one[0])
-    cost, rho, changes = best
+        steps = [(cut, cut) for cut in cuts]
+        described.append((*_cost(y, steps, price, lost), steps))
+    tried = (described[1], min(described, key=lambda one: one[0]))  # one that noise is divided by most, the best one
+    cost, rho, changes = min((_with_drifts(y, one, least, price, lost) for one in tried), key=lambda one: one[0])
     turns, alternating = _alternating(x, price)
     if turns and alternating < cost:
         return alternating, (), 0.0, turns, plain - alternating
@@ -167,26 +171,44 @@ def fitted(y: "Floats", changes: Sequence[Change]) -> "Floats":
     """Levels, and straight lines from one to the next in drifts, by least squares."""
     import numpy as np
 
-    if all(first == last for first, last in changes):
-        starts = [0, *(first for first, _ in changes)]
-        sizes = np.diff([*starts, len(y)])
-        return np.repeat(np.add.reduceat(y, starts) / sizes, sizes)
-    places = np.arange(len(y))
     knots = [0, *itertools.chain.from_iterable((first - 1, last) for first, last in changes), len(y) - 1]
-    shares = np.column_stack([np.interp(places, knots, np.repeat(own, 2)) for own in np.eye(len(changes) + 1)])
-    return np.asarray(shares @ np.linalg.solve(shares.T @ shares, shares.T @ y))
+    position = np.interp(np.arange(len(y)), knots, np.repeat(np.arange(len(changes) + 1), 2))
+    level = position.astype(np.intp)
+    on = position - level  # how far on the way to the next level
+    count = len(changes) + 2  # one after the last, to which nothing is on its way
+
+    def sums(here: "Floats", there: "Floats") -> "Floats":
+        return np.asarray(np.bincount(level, here, count) + np.bincount(level + 1, there, count), dtype=np.float64)
+
+    heights = _solved(
+        sums((1 - on) ** 2, on**2).tolist()[:-1], np.bincount(level, on * (1 - on), count).tolist(),
+        sums((1 - on) * y, on * y).tolist(),
+    )  # fmt: skip
+    return np.asarray(heights[level] * (1 - on) + heights[level + 1] * on)
 
 
-def _with_drifts(
-    y: "Floats", steps: Sequence[Change], least: int, price: float, lost: float
-) -> tuple[float, float, Sequence[Change]]:
-    """The steps, with a drift in place of those in one direction where it predicts better; with cost and autocorrelation.
+def _solved(own: list[float], beside: list[float], sums: list[float]) -> "Floats":
+    """Solution of linear equations of which each has one unknown in common with the next (Thomas's algorithm), and a 0."""
+    import numpy as np
+
+    for i in range(1, len(own)):
+        share = beside[i - 1] / own[i - 1]
+        own[i] -= share * beside[i - 1]
+        sums[i] -= share * sums[i - 1]
+    solution = [0.0]
+    for i in reversed(range(len(own))):
+        solution.append((sums[i] - beside[i] * solution[-1]) / own[i])
+    return np.array(solution[::-1])
+
+
+def _with_drifts(y: "Floats", best: Described, least: int, price: float, lost: float) -> Described:
+    """Steps, with a drift in place of those in one direction where it predicts better.
 
     Steps that no line replaces are divided at the largest, which is left out, so what is left to try gets shorter.
     """
     import numpy as np
 
-    best = (*_cost(y, steps, price, lost), steps)
+    steps = best[2]
     ends = [0, *(first for first, _ in steps), len(y)]
     rises = np.diff(np.add.reduceat(y, ends[:-1]) / np.diff(ends))
     todo = [list(run) for _, run in itertools.groupby(range(len(steps)), key=lambda place: bool(rises[place] > 0))]
@@ -200,9 +222,9 @@ def _with_drifts(
         ramp = _ramp(y[start:stop], least)
         if ramp is not None:
             changes = sorted([*others, (start + ramp[0], start + ramp[1])])
-            tried = (*_cost(y, changes, price, lost), changes)
-            if tried[0] < best[0]:
-                best = tried
+            drifting = (*_cost(y, changes, price, lost), changes)
+            if drifting[0] < best[0]:
+                best = drifting
                 continue
         largest = max(range(len(run)), key=lambda i: abs(rises[run[i]]))
         todo += [run[:largest], run[largest + 1 :]]

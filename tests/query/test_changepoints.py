@@ -272,7 +272,8 @@ def test_levels_that_last_are_steps_and_those_that_do_not_are_two_levels() -> No
 
     turns = rng.random(100) < 0.1
     (sticky,) = found(100 + 6.0 * (np.cumsum(turns) % 2) + rng.standard_normal(100))
-    assert (sticky.kind, sticky.count) == ("two levels", pytest.approx(turns[1:].sum(), abs=2))
+    assert sticky.kind == "two levels"
+    assert sticky.count == pytest.approx(turns[1:].sum(), abs=2)
     assert (sticky.before, sticky.after) == pytest.approx((100, 106), abs=0.6)
 
 
