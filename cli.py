@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "speedups": (".query.command", "speedups", "Every backend against its baseline, with intervals."),
     "compare": (".query.comparison.command", "compare", "Compare two sides case by case, with verdicts."),
     "regressions": (".query.regression.command", "regressions", "What got worse since the runs before, beyond noise."),
-    "history": (".query.change.command", "history", "What changed over many runs: steps and slow drifts."),
+    "history": (".query.change.command", "history", "What changed over many runs: steps, drifts and excursions."),
     "report": (".viz.report", "report", "Report a run as Markdown or as one offline page."),
     "export": (".query.export.command", "export", "Write runs as the files of other tools."),
     "runs": (".query.command", "runs", "List runs, newest first."),
