@@ -24,6 +24,7 @@ MODULES = (
     "memory_spikes",
     "command",
     "identical",
+    "processes",
     "scale",
 )
 
