@@ -20,6 +20,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ...warehouse.console.numbers import ratio as text_of_ratio
+
 TRIM = 0.2
 DISTURBED_TRIM = 0.4
 LEAST_UNDISTURBED = 1 / 3  # of the blocks of a process; where fewer are undisturbed all are taken, with DISTURBED_TRIM
@@ -174,17 +176,20 @@ def doubt(ratio: float, low: float, high: float) -> str | None:
     return f"{what} (smallest detectable: {f'{smallest:.1%}' if smallest < WIDEST_PRINTED_EFFECT else 'over 10x'})"
 
 
-def contradicts(found: Estimate, reference: Estimate, other: Estimate) -> bool:
-    """Whether a ratio and the two times printed beside it, its reference's and the other's, contradict each other.
+def contradiction(found: Estimate, reference: Estimate, other: Estimate) -> str | None:
+    """How a ratio and the two times printed beside it, its reference's and the other's, contradict each other, in words.
 
     They do where they differ by more than the wider of both intervals, but by 1 % at least, since times are printed to
     three digits, and by 10 % in any case.
     """
     if not (math.isfinite(found.high) and reference.n and other.n):
-        return False
+        return None
     gap = abs(math.log(found.ratio * other.ratio / reference.ratio))
     spans = [_half(time.low, time.high) if time.low else math.inf for time in (reference, other)]
-    return gap > min(max(_half(found.low, found.high), math.hypot(*spans), 0.01), 0.1)
+    if gap <= min(max(_half(found.low, found.high), math.hypot(*spans), 0.01), 0.1):
+        return None
+    blocks, whole = text_of_ratio(found.ratio, found.low, found.high), reference.ratio / other.ratio
+    return f"no ratio is given, since the estimates contradict each other: block by block {blocks}, as a whole {whole:.2f}x"
 
 
 def smallest_detectable(low: float, high: float) -> float:

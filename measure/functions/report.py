@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted, duration, ratio, size, time_with_doubt
 from ...warehouse.console.tables import escape
-from ..engine.estimate import Estimate, combined, contradicts, doubt, process_estimate
+from ..engine.estimate import Estimate, combined, contradiction, doubt, process_estimate
 from ..engine.sampling import WIDEST_PRINTED_PRECISION, busy
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ class FunctionResult:
         return [disturbed for _, disturbed in self.blocks.values()]
 
     @property
-    def withheld(self) -> bool:
-        """Whether the ratio contradicts the times beside it."""
-        return bool(self.against and self.reference and contradicts(self.against, self.reference, self.time))
+    def withheld(self) -> str | None:
+        """Why the ratio is not shown: it contradicts the times beside it."""
+        return contradiction(self.against, self.reference, self.time) if self.against and self.reference else None
 
     def cells(self) -> tuple[str, ...]:
         """The row of HEADINGS."""
@@ -106,12 +106,8 @@ class FunctionResult:
             given = counted(found.n, "sample", "gives", "give")
             yield f"{title}: {given} no telling interval: measure longer with a larger {limit}"
             return
-        if self.withheld and self.reference:
-            pairs, times = ratio(found.ratio, found.low, found.high), self.reference.ratio / self.time.ratio
-            yield (
-                f"{title}: no speed is given, since the estimates contradict each other:"
-                f" taken in pairs {pairs}, of the times beside it {times:.2f}x"
-            )
+        if self.withheld:
+            yield f"{title}: {self.withheld}"
         elif self.against and (found_text := doubt(found.ratio, found.low, found.high)):
             yield f"{title}: {found_text}"
         if found.precision > precision:

@@ -389,10 +389,10 @@ def test_a_ratio_that_contradicts_the_times_beside_it_is_withheld() -> None:
     pairs = ratio_of([math.log(1.76) + x for x in (-0.01, 0.01) * 8])
 
     assert row(slow, pairs, fast).cells()[7] == "–"
-    assert "no speed is given, since the estimates contradict each other: taken in pairs 1.760x" in notes(
+    assert "no ratio is given, since the estimates contradict each other: block by block 1.760x (95 % 1.743" in notes(
         slow, pairs, fast
     )
-    assert "of the times beside it 0.28x" in notes(slow, pairs, fast)
+    assert ", as a whole 0.28x" in notes(slow, pairs, fast)
     assert row(fast, pairs, level({(0, block): 13500 * 1.76 for block in range(9)})).cells()[7].startswith("1.76")
 
 
