@@ -105,7 +105,8 @@ def withheld(result: CommandResult, reference: CommandResult) -> str | None:
     gap, ends = own.ratio - base.ratio, [base.ratio * (1 / ratio - 1) for ratio in (found.high, found.low) if ratio]
     if len(ends) < 2 or ends[0] - ROUNDING * base.ratio <= gap <= ends[1] + ROUNDING * base.ratio:
         return None
-    return f"no difference is given: the means differ by {together(gap, sign='+')}, block by block it is {together(*ends, by=' … ', sign='+')}"
+    blocks = together(*ends, by=" … ", sign="+")
+    return f"no difference is given: the means differ by {together(gap, sign='+')}, block by block it is {blocks}"
 
 
 def _mean(result: CommandResult) -> Estimate:

@@ -22,8 +22,8 @@ FAILURES = ("failed", "status", "phase", "reason")
 _QUERY = """
 SELECT
     run_id, suite, name AS model, mode, device, dtype, batch_size, sequence_length, parameters, backend, status, reason,
-    phase, accuracy, accuracy_reason, median_ns, median_low_ns, median_high_ns, samples, speedup, low, high, blocks, p, p_unpaired, compile_ns,
-    peak_bytes, revision
+    phase, accuracy, accuracy_reason, median_ns, median_low_ns, median_high_ns, samples, speedup, low, high, blocks, p,
+    p_unpaired, compile_ns, peak_bytes, revision
 FROM model_results
 WHERE run_id = $run OR list_contains(map_keys($known::MAP(VARCHAR, VARCHAR)), case_id)
     AND run_id = ($known::MAP(VARCHAR, VARCHAR))[case_id]
@@ -132,13 +132,7 @@ class CaseResult:
         if self.failed or self.backend == BASELINE:
             return None
         doubts = self.withheld
-        if (
-            not doubts
-            and self.speedup is not None
-            and self.low is not None
-            and self.high is not None
-            and math.isfinite(self.high)
-        ):
+        if not doubts and self.speedup is not None and self.low is not None and self.high is not None:
             doubts = doubt(self.speedup, self.low, self.high)
         return "; ".join(filter(None, (f"{self.title}: {self.reason or 'measured'}", doubts)))
 
