@@ -8,7 +8,8 @@ tensor of two outputs of one structure; the length in 4 is stricter than theirs:
 3. Else rounding is given its due, where the model could be run in float64, too. With e(x) the root of the mean squared
    difference of x from that reference, e(actual) ≤ m · e(expected) + tolerance / 10: the backend may be as wrong as
    eager is, m times. m is 2; 3 for 16-bit types, fewer than 1000 numbers, kernels of 1 × 1 (four dimensions, the last two
-   of size 1), and a tolerance of 2 % and more, where noise rules. And a backend whose result is all numbers within 4 % of the reference may be right where eager has NaN.
+   of size 1), and a tolerance of 2 % and more, where noise rules. And a backend whose result is all numbers within 4 % of
+   the reference may be right where eager has NaN.
 4. With no reference, or where `cosine` is asked for, the cosine of the two must be at least 0.99, and their lengths may
    differ by 14 %: as far as two of one length may lie apart at that cosine. A cosine alone does not see a factor.
 

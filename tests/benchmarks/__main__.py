@@ -23,6 +23,7 @@ MODULES = (
     "memory_lines",
     "memory_spikes",
     "command",
+    "clock",
     "identical",
     "processes",
     "scale",
