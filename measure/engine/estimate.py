@@ -5,13 +5,13 @@ is free of it. The unit of evidence is the process, since processes differ (hash
 each of them times.
 
 Within a process the estimate is the 20 % trimmed mean of the logs with its winsorised standard error (Yuen 1974,
-Biometrika 61:165), of the blocks in which no side lost its processor. Where these are less than a third, or than five,
+Biometrika 61:165), of the blocks in which no side lost its processor. Where these are less than a quarter, or than five,
 it is the 40 % trimmed mean of all blocks, nearly their median, since then most samples have been disturbed.
 
-The estimate is the mean over the processes. Its interval is the wider of two: Student's t on the scatter of the
-processes, with one degree of freedom less than there are processes, and Student's t on the errors within them. For a
-single process, whose differences to others nothing tells, neighbouring blocks that resemble each other count for fewer
-(effective sample size of a first-order autoregression).
+The estimate is the mean over the processes, without those too disturbed for the first where three others were not. Its
+interval is the wider of two: Student's t on the scatter of the processes, with one degree of freedom less than there are
+processes, and Student's t on the errors within them. For a single process, whose differences to others nothing tells,
+neighbouring blocks that resemble each other count for fewer (effective sample size of a first-order autoregression).
 """
 
 import itertools
@@ -24,7 +24,8 @@ from ...warehouse.console.numbers import ratio as text_of_ratio
 
 TRIM = 0.2
 DISTURBED_TRIM = 0.4
-LEAST_UNDISTURBED = 1 / 3  # of the blocks of a process; where fewer are undisturbed all are taken, with DISTURBED_TRIM
+LEAST_UNDISTURBED = 1 / 4  # of the blocks of a process; where fewer are undisturbed all are taken, with DISTURBED_TRIM
+LEAST_CALM = 3  # processes with enough undisturbed blocks, beside which others do not count
 LEAST_BLOCKS = 5  # fewer have no error of their own
 MOST_CORRELATION = 0.97  # of neighbouring blocks
 POWER_80 = 0.8416  # normal quantile of 80 % power
@@ -38,7 +39,7 @@ class ProcessEstimate:
     """What the blocks of one process say of a log ratio: its centre, standard error and degrees of freedom.
 
     `inflation` is how many times fewer independent blocks they are worth, which `error` and `degrees` leave out; `n`
-    counts the blocks. With fewer than LEAST_BLOCKS blocks `error` is NaN.
+    counts the blocks, which are undisturbed ones where `calm`. With fewer than LEAST_BLOCKS blocks `error` is NaN.
     """
 
     centre: float
@@ -46,6 +47,7 @@ class ProcessEstimate:
     degrees: float
     inflation: float
     n: int
+    calm: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,9 @@ def process_estimate(logs: Sequence[float], disturbed: Sequence[bool] = ()) -> P
     kept = kept if calm else list(logs)
     n = len(kept)
     if n < LEAST_BLOCKS:
-        return ProcessEstimate((statistics.fmean if calm else statistics.median)(kept), math.nan, math.nan, 1.0, n)
+        return ProcessEstimate(
+            (statistics.fmean if calm else statistics.median)(kept), math.nan, math.nan, 1.0, n, calm
+        )
     cut = int(TRIM * n) if calm else int(DISTURBED_TRIM * (n - 1))  # of few blocks three at least remain
     ordered = sorted(kept)
     low, high = ordered[cut], ordered[n - cut - 1]
@@ -97,14 +101,18 @@ def process_estimate(logs: Sequence[float], disturbed: Sequence[bool] = ()) -> P
     left = n - 2 * cut
     error = math.sqrt(squares / (left * (left - 1)))
     inflation = _autocorrelation_inflation(winsorised, mean, squares)
-    return ProcessEstimate(statistics.fmean(ordered[cut : n - cut]), error, left - 1, inflation, n)
+    return ProcessEstimate(statistics.fmean(ordered[cut : n - cut]), error, left - 1, inflation, n, calm)
 
 
 def combined(processes: Sequence[ProcessEstimate]) -> Estimate:
     """Estimate a ratio from what several processes say of it; each counts alike.
 
+    Those that were too disturbed are left out where LEAST_CALM others were not.
+
     With fewer than LEAST_BLOCKS blocks in all, the interval is from 0 to infinity.
     """
+    calm = [one for one in processes if one.calm]
+    processes = calm if len(calm) >= LEAST_CALM else processes
     count, n = len(processes), sum(one.n for one in processes)
     if not count:
         return Estimate(math.nan, 0.0, math.inf, 0, 0)

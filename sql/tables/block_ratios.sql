@@ -3,10 +3,11 @@
 -- drift of the machine cancels in the log of the ratio baseline / case; a block counts with the medians of its steady
 -- latencies. The estimate is that of measure/engine/estimate.py, by which the measuring decides when to stop:
 -- Within a process it is the 20 % trimmed mean of these logs with its winsorised standard error (Yuen, Biometrika 61, 1974),
--- of the blocks in which neither side lost its processor; where these are less than a third or than five, the 40 % trimmed
+-- of the blocks in which neither side lost its processor; where these are less than a quarter or than five, the 40 % trimmed
 -- mean of all.
--- Over several processes it is their mean, and its error the one that makes the wider interval: that of the scatter of
--- the processes, or that of the errors within them. For a single process, whose differences to others nothing tells, the
+-- Over several processes it is their mean, without those too disturbed where three others were not, and its error the one
+-- that makes the wider interval: that of the scatter of the processes, or that of the errors within them. For a single
+-- process, whose differences to others nothing tells, the
 -- error is widened where neighbouring blocks resemble each other (effective sample size of a first-order autoregression,
 -- its correlation at the upper end of its one-sided 95 % interval, after its bias: Kendall, Biometrika 41, 1954).
 --
@@ -49,7 +50,7 @@ pairs AS (
 logs AS (
     SELECT
         run_id, case_id, baseline_id, process, count(*) FILTER (NOT disturbed) AS quiet,
-        quiet * 3 >= count(*) AND (quiet >= 5 OR count(*) < 5 AND quiet > 0) AS calm,
+        quiet * 4 >= count(*) AND (quiet >= 5 OR count(*) < 5 AND quiet > 0) AS calm,
         CASE WHEN calm THEN list(x ORDER BY block) FILTER (NOT disturbed) ELSE list(x ORDER BY block) END AS x
     FROM pairs
     GROUP BY run_id, case_id, baseline_id, process
@@ -77,7 +78,7 @@ centred_logs AS (
 ),
 process_estimates AS (  -- error and degrees as if blocks were independent; r is how neighbours resemble each other
     SELECT
-        run_id, case_id, baseline_id, process, n, centre, n - 2 * cut - 1 AS degrees,
+        run_id, case_id, baseline_id, process, n, calm, centre, n - 2 * cut - 1 AS degrees,
         CASE WHEN n >= 5 THEN sqrt(variance * (n - 1) / ((n - 2 * cut) * (n - 2 * cut - 1))) END AS error,
         CASE
             WHEN lagged IS NOT NULL
@@ -98,7 +99,11 @@ combined AS (
         list(error * error ORDER BY process) FILTER (error > 0) AS variances,
         list(pow(error, 4) / degrees ORDER BY process) FILTER (error > 0) AS weights,
         any_value(error) AS own_error, any_value(degrees) AS own_degrees
-    FROM process_estimates
+    FROM (
+        SELECT *
+        FROM process_estimates
+        QUALIFY calm OR count(*) FILTER (calm) OVER (PARTITION BY run_id, case_id, baseline_id) < 3
+    )
     GROUP BY run_id, case_id, baseline_id
 ),
 errors AS (

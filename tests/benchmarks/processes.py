@@ -57,7 +57,7 @@ def preempted(share: float) -> World:
     def draw(rng: np.random.Generator, blocks: int) -> tuple[Array, Array]:
         hit = np.repeat(rng.random((2, blocks // 5 + 1)) < share, 5, axis=1)[:, :blocks]
         slower = hit * np.log1p(rng.exponential(1.5, (2, blocks)))
-        return rng.normal(0, 0.007, blocks) + slower[0] - slower[1], hit.any(axis=0)
+        return rng.normal(0, 0.007, blocks) + slower[0] - slower[1], np.asarray(hit.any(axis=0))
 
     return draw
 

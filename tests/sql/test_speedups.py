@@ -52,7 +52,7 @@ def test_with_blocks_the_interval_is_the_one_the_measuring_stopped_by(warehouse:
     assert low < speedup < high
 
 
-@pytest.mark.parametrize("shares", [(0.0,) * 6, (0.3,) * 5, (0.9,) * 5, (0.0, 0.9), (0.6,)])
+@pytest.mark.parametrize("shares", [(0.0,) * 6, (0.3,) * 5, (0.9,) * 5, (0.0, 0.9), (0.6,), (0.9, 0.9, 0.2, 0.1, 0.0)])
 def test_the_estimate_of_several_processes_is_that_of_the_measuring(
     warehouse: Builder, shares: tuple[float, ...]
 ) -> None:

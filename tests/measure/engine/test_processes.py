@@ -46,7 +46,16 @@ def test_processes_that_agree_by_chance_are_no_more_precise_than_their_blocks() 
     assert found.precision == pytest.approx(2.0 * math.sqrt(14e-4 / 90 / 5), rel=0.02)
 
 
-def test_disturbed_blocks_are_left_out_while_a_third_is_undisturbed() -> None:
+def test_a_process_that_was_disturbed_does_not_count_beside_three_that_were_not() -> None:
+    """It knows little and would make the interval wide; beside two it counts, since two say too little."""
+    quiet, disturbed = process_estimate([0.0, 0.001] * 10), process_estimate([0.5, -0.1] * 10, [True] * 20)
+
+    assert combined([quiet, quiet, quiet, disturbed]).high < 1.01
+    assert combined([quiet, quiet, quiet, disturbed]).processes == 3
+    assert combined([quiet, quiet, disturbed]).processes == 3
+
+
+def test_disturbed_blocks_are_left_out_while_a_quarter_is_undisturbed() -> None:
     """Beyond that all count, and the middle ones decide."""
     logs = [0.0, 0.001, -0.001, 0.5, -0.001, 0.001, 0.7] * 4
 
