@@ -120,7 +120,7 @@ def speedup(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
     elif not n:
         sentence = f"{shown}: the ratio of the medians ({sides}), for no block timed both"
     else:
-        mean = "mean" if low is None else "20 % trimmed mean"
+        mean = "mean" if low is None else "trimmed mean"
         sentence = f"{shown}: {mean} of the logs of the blocks' ratios ({sides})"
     parts = [EvidenceStep("speedup", sql, [sentence], figure=True)]
     for (base,) in warehouse.rows(f"SELECT baseline_id FROM block_ratios WHERE {cell.case}"):
