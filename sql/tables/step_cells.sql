@@ -57,10 +57,10 @@ files AS (  -- by length, then name: profile_2 before profile_10
 steps AS (  -- whole numbers: their sums do not depend on the order of adding
     SELECT
         run_id, ((before + greatest(line, 1) - 1) * 32 // lines_of_run)::BIGINT AS stretch,
-        CASE WHEN abs(given) < 2 ** 53 THEN given::BIGINT END AS tokens,
-        TRY_CAST(model_run_ms * 1e6 AS BIGINT) AS model_run, TRY_CAST(schedule_ms * 1e6 AS BIGINT) AS schedule,
-        TRY_CAST(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) * 1e6 AS BIGINT) AS step
-    FROM (SELECT *, coalesce(list_sum(chunk_sizes), total_tokens)::HUGEINT AS given FROM schedule_chunks)
+        CASE WHEN abs(given::HUGEINT) < 2 ** 53 THEN given END AS tokens,
+        _fixed_point(model_run_ms, 1e6) AS model_run, _fixed_point(schedule_ms, 1e6) AS schedule,
+        _fixed_point(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms), 1e6) AS step
+    FROM (SELECT *, _step_tokens(chunk_sizes, total_tokens) AS given FROM schedule_chunks)
         AS schedule_chunks
     JOIN files USING (run_id)
     WHERE schedule_chunks.source_id IS NOT DISTINCT FROM files.source_id

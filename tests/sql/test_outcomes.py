@@ -55,6 +55,18 @@ def test_a_step_is_broken_down(warehouse: Builder) -> None:
     assert (row["max_waiting"], row["max_kv_cache_usage"], row["mean_batch_size"]) == (4, 0.7, 2.0)
 
 
+def test_idle_steps_count(warehouse: Builder) -> None:
+    """A list of no chunks is no tokens, in every view: with half the steps idle, half the throughput."""
+    for line, sizes in enumerate(([100], [], [100], []), 1):
+        warehouse.add(chunk(line, sizes, "A", schedule_ms=None))
+    warehouse.add(chunk(5, [], "B", total_tokens=7, prefill_chunk_sizes=[], decode_chunk_sizes=[3]), run("A"), run("B"))
+
+    query = "SELECT config, tokens_per_second, mean_tokens, prefill_tokens, prefill_share FROM step_breakdown ORDER BY config"
+    assert warehouse.rows(query) == [("A", 5000.0, 50.0, None, None), ("B", 0.0, 0.0, 0, 0.0)]
+    query = "SELECT sum(n)::BIGINT FROM step_cells WHERE metric = 'step' AND (parameters ->> 'tokens') = '0'"
+    assert warehouse.rows(query) == [(3,)]
+
+
 def test_a_writer_that_tells_no_prefill_has_no_mix(warehouse: Builder) -> None:
     """NULL rather than a guess; a step without times has no share either."""
     warehouse.add(run("A"), chunk(1, [5], "A", schedule_ms=None, model_run_ms=None))

@@ -230,6 +230,13 @@ def test_steps(warehouse: Builder) -> None:
         ("_is_headline('latency_max', 'lower')", False),
         ("""_case_label('m', '{"n":3}')""", "m n:3"),
         ("_case_label('m', NULL)", "m"),
+        ("_step_tokens([512, 1], 7)", 513),
+        ("_step_tokens([]::BIGINT[], 7)", 0),
+        ("_step_tokens(NULL::BIGINT[], 7)", 7),
+        (f"_step_tokens([{2**62}, {2**62}], 7)", 7),
+        ("_fixed_point(0.25, 1e6)", 250_000),
+        ("_fixed_point('nan'::DOUBLE, 1e6)", None),
+        ("_fixed_point(1e300, 1e6)", None),
     ],
 )
 def test_scalars(warehouse: Builder, call: str, value: object) -> None:
