@@ -37,7 +37,7 @@ judged AS (
     GROUP BY run_id
 ),
 sampled AS (
-    SELECT run_id, sum(n)::BIGINT AS samples FROM cells WHERE run_id IN (SELECT run_id FROM _touched) GROUP BY run_id
+    SELECT run_id, _total(n) AS samples FROM cells WHERE run_id IN (SELECT run_id FROM _touched) GROUP BY run_id
 ),
 stepped AS (
     SELECT run_id, count(*) AS steps
@@ -46,7 +46,7 @@ stepped AS (
     GROUP BY run_id
 ),
 imported AS (
-    SELECT run_id, count(DISTINCT source_id) AS files, sum(rejected)::BIGINT AS rejected, min(recorded_at) AS loaded_at
+    SELECT run_id, count(DISTINCT source_id) AS files, _total(rejected) AS rejected, min(recorded_at) AS loaded_at
     FROM sources
     WHERE run_id IN (SELECT run_id FROM _touched)
     GROUP BY run_id

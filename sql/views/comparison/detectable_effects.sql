@@ -92,7 +92,7 @@ SELECT
         list_filter(rungs, lambda rung: rung.multiple <= ln(1 + effect::DOUBLE) / greatest(spread, 1e-9)),
         lambda rung: rung.runs
     ))::BIGINT AS runs_needed,
-    exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE)) - 1 AS detectable,
+    _finite(exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE)) - 1) AS detectable,
     seconds AS workload_seconds
 FROM test_levels AS case_
 LEFT JOIN ladders ON case_.weight = ladders.weight AND case_.test_alpha = ladders.test_alpha

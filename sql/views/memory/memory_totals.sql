@@ -22,8 +22,8 @@ steps AS (
 ),
 lines AS (
     SELECT
-        run_id, case_id, source, device_index, sum(increase_bytes)::BIGINT AS increase_bytes,
-        sum(decrease_bytes)::BIGINT AS decrease_bytes
+        run_id, case_id, source, device_index, _total(increase_bytes) AS increase_bytes,
+        _total(decrease_bytes) AS decrease_bytes
     FROM line_memory
     GROUP BY run_id, case_id, source, device_index
 )

@@ -14,7 +14,7 @@
 -- missed    VARCHAR[]  Their names, in order.
 SELECT
     run_id, config, mode, dtype, device, operator,
-    sum(one.calls)::BIGINT AS calls, sum(least(one.calls, one.captured))::BIGINT AS captured,
+    _total(one.calls) AS calls, _total(least(one.calls, one.captured)) AS captured,
     count(DISTINCT name) AS n_models, list_sort(list(DISTINCT name)) AS models,
     CASE WHEN count(one.captured) > 0 THEN count(DISTINCT name) FILTER (one.calls > one.captured) END AS n_missed,
     coalesce(list_sort(list(DISTINCT name) FILTER (one.calls > one.captured)), []) AS missed

@@ -14,8 +14,8 @@
 -- rejected  BIGINT     Lines of them that could not be read.
 SELECT
     config, count(*) AS runs, min(began_at) AS first_at, max(began_at) AS last_at, arg_max(run_id, (began_at, run_id)) AS last_run,
-    list_sort(list(DISTINCT source)) AS sources, sum(cases)::BIGINT AS cases, sum(failed)::BIGINT AS failed,
-    sum(samples)::BIGINT AS samples, sum(steps)::BIGINT AS steps, sum(files)::BIGINT AS files,
-    sum(rejected)::BIGINT AS rejected
+    list_sort(list(DISTINCT source)) AS sources, _total(cases) AS cases, _total(failed) AS failed,
+    _total(samples) AS samples, _total(steps) AS steps, _total(files) AS files,
+    _total(rejected) AS rejected
 FROM run_summaries
 GROUP BY config
