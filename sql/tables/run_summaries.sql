@@ -24,10 +24,12 @@ run AS (
     ORDER BY run_id, started_at, config
 ),
 ended AS (
-    SELECT run_id, arg_max(status, (recorded_at, status)) AS status, arg_max(reason, (recorded_at, status)) AS reason
+    SELECT run_id, status, reason
     FROM outcomes
     WHERE run_id IN (SELECT run_id FROM _touched) AND case_id IS NULL
-    GROUP BY run_id
+    QUALIFY 1 = row_number() OVER (
+        PARTITION BY run_id ORDER BY recorded_at DESC NULLS LAST, line DESC NULLS LAST, status DESC, reason
+    )
 ),
 judged AS (
     SELECT
