@@ -2,6 +2,7 @@
 -- The run before is the last one of the same config that had any case of the same suite, mode, device and dtype, so that
 -- runs which take turns at suites or dtypes miss nothing of one another, and a backend that is gone is missed. A suite, mode,
 -- device or dtype of which nothing is left is missed if the two runs before had it, and share something else with this one.
+-- A model that failed is the same case even where its batch size is unknown then (see _same_cases).
 -- Runs that `bench regressions --confirm` made, tagged with what they confirm, measure a part on purpose: they neither lose nor count.
 --
 -- axes: run, case without work_hash
@@ -49,6 +50,11 @@ missing AS (
     SELECT run_id, config, part.suite, part.mode, part.device, part.dtype, before_run_id
     FROM (SELECT *, unnest(usual) AS part FROM usually WHERE list_has_any(had, usual))
     WHERE NOT list_contains(had, part)
+),
+endings AS (
+    SELECT summary.run_id, summary.case_id, coalesce(same_id, summary.case_id) AS same_id, status, passing, reason
+    FROM case_summaries AS summary
+    LEFT JOIN _same_cases AS same ON summary.run_id = same.run_id AND summary.case_id = same.case_id
 )
 
 SELECT
@@ -62,8 +68,8 @@ JOIN case_summaries AS was
     ON turn.before_run_id = was.run_id AND turn.suite IS NOT DISTINCT FROM was.suite
     AND turn.mode IS NOT DISTINCT FROM was.mode AND turn.device IS NOT DISTINCT FROM was.device
     AND turn.dtype IS NOT DISTINCT FROM was.dtype
-LEFT JOIN case_summaries AS now ON turn.run_id = now.run_id AND was.case_id = now.case_id
+LEFT JOIN endings AS now ON turn.run_id = now.run_id AND was.case_id = now.same_id
 LEFT JOIN case_outcomes AS outcome
-    ON turn.run_id = outcome.run_id AND was.case_id = outcome.case_id
+    ON turn.run_id = outcome.run_id AND now.case_id = outcome.case_id
     AND outcome.kind = CASE WHEN now.status = 'ok' THEN 'accuracy' ELSE 'performance' END
 WHERE was.passing AND NOT coalesce(now.passing, false)
