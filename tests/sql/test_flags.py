@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from bench.warehouse.events import CaseRecord, Event
+from bench.warehouse.events import CaseRecord, Event, Json
 
 from ..builders import Builder, case, metric, outcome, run
 
@@ -216,3 +216,16 @@ def test_a_case_that_may_be_several_is_none_of_them(warehouse: Builder) -> None:
     warehouse.add(*nightly("1", "2"))
 
     assert warehouse.rows("FROM _same_cases") == []
+
+
+def test_a_confirming_run_is_not_the_run_before(warehouse: Builder) -> None:
+    """Two full nights, one confirming run of a part, another full night with nothing changed: no flag is new."""
+    warehouse.add(*nightly("1", "2"), run("3", "nightly", started_at=day(3), tags=Json('{"confirms": "2"}')))
+    warehouse.add(run("4", "nightly", started_at=day(4)), *result("other", "3", speedup=2.0))
+    for run_id in ("1", "2", "4"):
+        warehouse.add(*result("a", run_id, speedup=0.5), *result("b", run_id, speedup=0.6))
+
+    assert [run_id for (run_id,) in warehouse.rows("SELECT run_id FROM _whole_runs ORDER BY ALL")] == ["1", "2", "4"]
+    assert warehouse.rows(NEW) == []
+    assert warehouse.rows("SELECT run_id, run_id_before FROM summary_diff()") == [("4", "2")]
+    assert warehouse.rows("SELECT DISTINCT run_id FROM history() ORDER BY ALL") == [("1",), ("2",), ("4",)]

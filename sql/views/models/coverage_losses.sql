@@ -3,7 +3,7 @@
 -- runs which take turns at suites or dtypes miss nothing of one another, and a backend that is gone is missed. A suite, mode,
 -- device or dtype of which nothing is left is missed if the two runs before had it, and share something else with this one.
 -- A model that failed is the same case even where its batch size is unknown then (see _same_cases).
--- Runs that `bench regressions --confirm` made, tagged with what they confirm, measure a part on purpose: they neither lose nor count.
+-- Runs made to confirm another neither lose nor count (see _whole_runs).
 --
 -- axes: run, case without work_hash
 -- run_id         VARCHAR  Run that lacks it.
@@ -11,11 +11,6 @@
 -- reason         VARCHAR  Why, in one line.
 -- before_run_id  VARCHAR  The run before, in which it passed.
 WITH
-run AS (
-    SELECT DISTINCT run_id, began_at
-    FROM _run_times
-    WHERE run_id NOT IN (SELECT run_id FROM runs WHERE json_extract_string(tags, '$.confirms') IS NOT NULL)
-),
 parts AS (
     SELECT DISTINCT run_id, config, suite, mode, device, dtype
     FROM case_summaries
@@ -25,7 +20,7 @@ turns AS (
         parts.*,
         lag(run_id) OVER (PARTITION BY config, suite, mode, device, dtype ORDER BY began_at NULLS FIRST, run_id) AS before_run_id
     FROM parts
-    JOIN run USING (run_id)
+    JOIN (SELECT run_id, began_at FROM _whole_runs) USING (run_id)
 ),
 whole AS (
     SELECT
@@ -35,7 +30,7 @@ whole AS (
         SELECT run_id, config, any_value(began_at) AS began_at,
             list({'suite': suite, 'mode': mode, 'device': device, 'dtype': dtype}) AS had
         FROM parts
-        JOIN run USING (run_id)
+        JOIN (SELECT run_id, began_at FROM _whole_runs) USING (run_id)
         GROUP BY run_id, config
     )
     WINDOW successive AS (PARTITION BY config ORDER BY began_at NULLS FIRST, run_id)
