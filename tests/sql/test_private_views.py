@@ -234,6 +234,7 @@ def test_steps(warehouse: Builder) -> None:
         ("_step_tokens([]::BIGINT[], 7)", 0),
         ("_step_tokens(NULL::BIGINT[], 7)", 7),
         (f"_step_tokens([{2**62}, {2**62}], 7)", 7),
+        ("_ordered_mean([3, 1, 2])", 2.0),
         ("_finite(-1e308)", -1e308),
         ("_finite('nan'::DOUBLE)", None),
         ("_finite('-inf'::DOUBLE)", None),
