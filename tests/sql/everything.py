@@ -126,6 +126,17 @@ def _imported() -> Iterator[Event]:
         yield metric(of, "compression_ratio", 0.8, unit="ratio", better="higher", source_id="f1.csv")
         if line == 2:
             yield outcome(of, "fail_accuracy", kind="accuracy", source_id="f1.csv", line=2)
+    yield run("imported-2", "dashboard", "dashboard")  # a model fails, and its batch size is unknown
+    axes: dict[str, Any] = {
+        "suite": "hf",
+        "mode": "inference",
+        "device": "cuda",
+        "backend": "inductor",
+        "source_id": "f1.csv",
+    }
+    for run_id, size, status in (("imported", 4, "ok"), ("imported-2", None, "OOM")):
+        yield (of := case("m3", run_id, batch_size=size, **axes))
+        yield outcome(of, status, source_id="f1.csv")
 
 
 def _steps(rng: random.Random) -> Iterator[Event]:

@@ -39,7 +39,7 @@ sampling_noises AS (  -- the axes of a case are the same in every run: its id is
             WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
             WHEN median > 0 THEN pi() / 2 * pow(stdev / median, 2) / n
         END)) AS sampling_noise
-    FROM cells
+    FROM _all_cells
     JOIN run USING (run_id)
     GROUP BY config, host, case_id, metric, phase, unit
 ),

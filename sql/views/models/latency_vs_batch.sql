@@ -17,7 +17,7 @@ SELECT
 FROM runtime_vs_tokens(
     configs := configs, "trim" := "trim", max_schedule_ms := max_schedule_ms, max_model_run_ms := max_model_run_ms
 ) AS steps
-JOIN (SELECT unnest(targets) AS tokens) AS target ON abs(steps.tokens::DOUBLE - target.tokens) <= tolerance * target.tokens
+JOIN (SELECT DISTINCT tokens FROM (SELECT unnest(targets) AS tokens)) AS target ON abs(steps.tokens::DOUBLE - target.tokens) <= tolerance * target.tokens
 WHERE steps.model_run_ms IS NOT NULL
 GROUP BY steps.config, target.tokens, steps.batch_size
 HAVING count(*) >= least
