@@ -72,7 +72,7 @@ numbers AS (  -- the medians of a case that its summary takes
         min(median) FILTER (metric = 'compile_latency' AND unit = 'ns') AS compile_ns,
         min(median) FILTER (metric = 'compression_ratio' AND median > 0) AS compression_ratio,
         min(median) FILTER (metric = 'speedup' AND median > 0) AS speedup,
-        min(median) FILTER (metric = 'absolute_latency' AND median > 0) AS absolute_latency_ns
+        min(median) FILTER (metric = 'absolute_latency' AND unit = 'ns' AND median > 0) AS absolute_latency_ns
     FROM cells
     WHERE run_id IN (SELECT run_id FROM _touched)
         AND metric IN ('latency', 'compile_latency', 'compression_ratio', 'speedup', 'absolute_latency')

@@ -229,3 +229,10 @@ def test_a_confirming_run_is_not_the_run_before(warehouse: Builder) -> None:
     assert warehouse.rows(NEW) == []
     assert warehouse.rows("SELECT run_id, run_id_before FROM summary_diff()") == [("4", "2")]
     assert warehouse.rows("SELECT DISTINCT run_id FROM history() ORDER BY ALL") == [("1",), ("2",), ("4",)]
+
+
+def test_milliseconds_are_not_read_as_nanoseconds(warehouse: Builder) -> None:
+    """A latency in another unit is another series: it is no latency of 5 ns."""
+    warehouse.add(run(), *result("m", speedup=2.0), metric(imported("m"), "absolute_latency", 5.0, unit="ms"))
+
+    assert warehouse.rows("SELECT speedup, candidate_ns FROM speedups") == [(2.0, None)]
