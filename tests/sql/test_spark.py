@@ -138,7 +138,8 @@ def test_no_value_closes_a_view(spark: "SparkSession", tmp_path: Path) -> None:
     mine = spark.newSession()
     register(mine, extreme, only=computing)
 
-    assert {name for name in computing if mine.table(name).count() == 0} == set()
+    for name in computing:
+        mine.table(name).write.format("noop").mode("overwrite").save()  # every column, unlike count()
 
 
 @pytest.mark.parametrize(
