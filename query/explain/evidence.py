@@ -165,7 +165,7 @@ def _places(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceTable]:
     return [place for place in possible if warehouse.rows(f"SELECT 1 FROM {place.table} WHERE {place.rows} LIMIT 1")]
 
 
-_TOKENS = "TRY_CAST(coalesce(list_sum(chunk_sizes), total_tokens) AS BIGINT)"
+_TOKENS = "_step_tokens(chunk_sizes, total_tokens)"
 _STEP = f"batch_id, {_TOKENS} AS tokens, len(chunk_sizes) AS batch, schedule_ms, model_run_ms, step_ms"
 
 

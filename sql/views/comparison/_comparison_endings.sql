@@ -23,8 +23,9 @@ judgements AS (
     WHERE accuracy IS NOT NULL
 ),
 side_judgements AS (
-    SELECT judgements.*, side = 'base' AS here
+    SELECT judgements.* REPLACE (coalesce(same_id, judgements.case_id) AS case_id), side = 'base' AS here
     FROM judgements
+    LEFT JOIN _same_cases AS same ON judgements.run_id = same.run_id AND judgements.case_id = same.case_id
     JOIN _comparison_sides(base, candidate) AS run ON judgements.run_id = run.run_id
 )
 

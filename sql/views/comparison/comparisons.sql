@@ -49,7 +49,7 @@ effects AS (
         *, base_value IS NOT NULL AS there, candidate_value IS NOT NULL AS here,
         CASE WHEN better = 'lower' THEN base_value - candidate_value ELSE candidate_value - base_value END AS gain,
         CASE
-            WHEN NOT (base_value > 0 AND candidate_value > 0) THEN NULL
+            WHEN NOT (base_value > 0 AND candidate_value > 0 AND base_value / candidate_value BETWEEN 1e-300 AND 1e300) THEN NULL
             WHEN better = 'lower' THEN ln(base_value / candidate_value)
             ELSE ln(candidate_value / base_value)
         END AS effect,
@@ -91,7 +91,7 @@ SELECT
     unit, better, base_value, candidate_value,
     CASE WHEN there THEN base_runs END AS base_runs, CASE WHEN here THEN candidate_runs END AS candidate_runs,
     CASE WHEN there THEN base_n END AS base_n, CASE WHEN here THEN candidate_n END AS candidate_n,
-    candidate_value - base_value AS difference, exp(effect) AS ratio, exp(lowest) AS low, exp(highest) AS high, detectable,
+    candidate_value - base_value AS difference, exp(effect) AS ratio, _finite(exp(lowest)) AS low, _finite(exp(highest)) AS high, _finite(detectable) AS detectable,
     noise,
     CASE
         WHEN error > 0 THEN 2 * _t_tail(abs(effect) / error, degrees)

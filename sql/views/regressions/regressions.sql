@@ -166,9 +166,9 @@ judgements AS (
 SELECT
     it.config, it.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, it.metric,
     it.phase, it.unit, cell.better, it.run_id, runs, it.n, exp(b) - plus AS baseline, exp(level) - plus AS value,
-    (exp(level) - plus) / nullif(exp(b) - plus, 0) - 1 AS change,
-    (exp(level - reach) - plus) / nullif(exp(b) - plus, 0) - 1 AS low,
-    (exp(level + reach) - plus) / nullif(exp(b) - plus, 0) - 1 AS high,
+    _finite((exp(level) - plus) / nullif(exp(b) - plus, 0) - 1) AS change,
+    _finite((exp(level - reach) - plus) / nullif(exp(b) - plus, 0) - 1) AS low,
+    _finite((exp(level + reach) - plus) / nullif(exp(b) - plus, 0) - 1) AS high,
     noise, p, q, verdict,
     CASE
         WHEN NOT has_ratio AND it.n >= least THEN 'a value of zero or less has no ratio'
