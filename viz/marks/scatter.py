@@ -137,7 +137,7 @@ class Steps:
             return []
         at = {"y": {**axes["y"], "datum": self._limit_ms}}
         del at["y"]["field"]
-        once = {"data": {"values": [{}]}}
+        once: dict[str, Any] = {"data": {"values": [{}]}}
         said = f"limit {self._limit_ms:g} ms: slower steps are not drawn"
         text = {
             "type": "text",
