@@ -11,7 +11,7 @@ BENCH := BENCH_STORE=$(DEMO)/.bench $(BIN)/bench
 # Modules are compiled once, not at each of the thousands of starts in the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-all bench clean
+.PHONY: install demo test test-all lint types tests bench clean
 
 install: .venv/installed
 
@@ -37,9 +37,16 @@ demo: install
 
 test-all: MARKS := -m ''
 test test-all: install
+	@$(MAKE) --no-print-directory -j3 lint types tests MARKS="$(MARKS)"  # side by side: mypy alone keeps one core busy
+
+lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types:
 	$(BIN)/mypy
+
+tests:
 	$(BIN)/python -m pytest -n auto $(MARKS)
 
 bench: install

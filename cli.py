@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "speedups": (".query.command", "speedups", "Every backend against its baseline, with intervals."),
     "compare": (".query.comparison.command", "compare", "Compare two sides case by case, with verdicts."),
     "regressions": (".query.regression.command", "regressions", "What got worse since the runs before, beyond noise."),
-    "history": (".query.change.command", "history", "What changed over many runs: steps and slow drifts."),
+    "history": (".query.change.command", "history", "What changed over many runs: steps, drifts and excursions."),
     "report": (".viz.report", "report", "Report a run as Markdown or as one offline page."),
     "export": (".query.export.command", "export", "Write runs as the files of other tools."),
     "runs": (".query.command", "runs", "List runs, newest first."),
@@ -148,6 +148,8 @@ def main() -> Any:
             raise
         if os.strerror(errno.ENOSPC) in str(error):  # whoever says so: Python, Arrow or DuckDB
             _stop(f"{error}. Free some space and do it again; everything recorded so far is kept.", Exit.INTERNAL)
+        if isinstance(error, OSError) and error.filename:  # a folder in the place of a file, say
+            _stop(f"cannot use {error.filename}: {error.strerror}. Look at what is there.", Exit.INTERNAL)
         _stop(
             f"internal error, a bug in bench: {type(error).__name__}: {error}. Set BENCH_DEBUG=1 to see where.",
             Exit.INTERNAL,

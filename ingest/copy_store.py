@@ -36,7 +36,8 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
             raise BenchError(f"{path} is the store itself. Its own journals are loaded by: bench ingest")
         if os.access(other.root, os.W_OK):
             with other.lock():
-                EventLog(other).recover()
+                _, left_out = EventLog(other).recover()
+            notes += [f"{name} {why}" for name, why in left_out.items()]
         alive = EventLog(other).journals()
         if alive:
             notes.append(
@@ -44,7 +45,9 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
                 "ingest again when their processes are done"
             )
         copy_events(Folder(other.root), here, copied)
-        files = len(EventLog(other).files())
+        found, unreadable = EventLog(other).listing()
+        files = len(found)
+        notes += [f"{name} {why}" for name, why in unreadable.items()]
     else:
         _copy_file(path, here, copied)
         files = 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..warehouse.errors import BenchError
+from ..warehouse.files import publish_text, read_json
 from ..warehouse.store import Store
 from .format import MAX_LINE_BYTES
 
@@ -76,7 +77,7 @@ class KnownSources:
 def read_index(store: Store) -> KnownSources | None:
     """The known sources from the index file; None if the log has changed since it was written."""
     try:
-        index = json.loads((store.root / INDEX).read_text())
+        index = read_json(store.root / INDEX)
         if index["log"] != _log_state(store) or not store.database.exists():
             return None
         return KnownSources.of(IndexedSource(*row) for row in index["sources"])
@@ -95,7 +96,10 @@ def read_log(store: Store) -> KnownSources:
     from ..warehouse.events import ArchivedRun, Source
     from ..warehouse.log import EventLog
 
-    files = EventLog(store).files()
+    files, unreadable = EventLog(store).listing()
+    for name, why in unreadable.items():
+        if name == f"events/{Source.TABLE}" or os.path.lexists(store.events / Source.TABLE / name):
+            raise BenchError(f"cannot tell what {store.root} has imported: {name} {why}")
     queries = {  # DISTINCT, for a merged file repeats those it stands for
         Source.TABLE: f"SELECT DISTINCT {COLUMNS} FROM read_parquet(?, union_by_name = true)",
         ArchivedRun.TABLE: "SELECT imported, archive FROM read_parquet(?) WHERE imported IS NOT NULL ORDER BY archived_at",
@@ -123,9 +127,9 @@ def read_log(store: Store) -> KnownSources:
 
 def write_index(store: Store, known: KnownSources) -> None:
     """Write the known sources for the next `read_index`."""
-    temporary = store.root / f".{INDEX}"
-    temporary.write_text(json.dumps({"log": _log_state(store), "sources": [astuple(row) for row in known.rows()]}))
-    os.replace(temporary, store.root / INDEX)
+    publish_text(
+        store.root / INDEX, json.dumps({"log": _log_state(store), "sources": [astuple(row) for row in known.rows()]})
+    )
 
 
 def _log_state(store: Store) -> str:

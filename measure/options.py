@@ -11,6 +11,7 @@ import click
 
 from ..warehouse.console.options import format_option, store_option
 from ..warehouse.errors import BenchError
+from ..warehouse.secrets import KEEP
 
 if TYPE_CHECKING:
     from ..warehouse.recorder import Run
@@ -78,11 +79,25 @@ def no_file(target: str) -> None:
         raise BenchError(f"{file} is a file: name its module, as it is imported from here: {module}{colon}{name}")
 
 
+def _keep(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        os.environ[KEEP] = "1"  # for workers, too
+
+
+keep_option: Callable[[Any], Any] = click.option(
+    "--keep-command-line", is_flag=True, expose_value=False, callback=_keep,
+    help=f"Store what looks like a secret in a command line, as {KEEP}=1 does.",
+)  # fmt: skip
+
+
 def run_options(sample_hz: float | None = None) -> Callable[[Any], Any]:
-    """Options of every run whose rows are written at its end: sample (in Hz, by default), config, tags, fmt, store."""
+    """Options of every run whose rows are written at its end: sample (in Hz, by default), config, tags, fmt, store.
+
+    Beside them is `--keep-command-line`, which sets its variable and is not passed on.
+    """
 
     def add(command: Any) -> Any:
-        for option in (store_option, format_option, tags_option, config_option, sample_option(sample_hz)):
+        for option in (store_option, format_option, keep_option, tags_option, config_option, sample_option(sample_hz)):
             command = option(command)
         return command
 

@@ -49,7 +49,7 @@ def select(
 def newest_runs(warehouse: "Warehouse", view: str) -> list[str]:
     """The newest run of every config that has rows in a view, and the runs that took from the same plan."""
     newest = (
-        "SELECT arg_max(run_id, (began_at, run_id)) FROM run_summaries"
+        "SELECT coalesce(arg_max(run_id, (began_at, run_id)) FILTER (began_at IS NOT NULL), max(run_id)) FROM run_summaries"
         f" WHERE run_id IN (SELECT run_id FROM {view}) GROUP BY config"
     )
     runs = {run_id for (run_id,) in warehouse.rows(newest)}

@@ -199,8 +199,41 @@ def texts(path: Path) -> Iterator[str]:
             yield str(node.value)
 
 
+def test_a_docstring_that_describes_parameters_describes_all_and_no_others() -> None:
+    """The section Args of a function names what the function takes."""
+    wrong = {
+        f"{name}.{function.name}": set(described) ^ set(taken)
+        for name, path in modules().items()
+        for function in ast.walk(tree(path))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for described, taken in [(described_parameters(function), parameters(function))]
+        if described and described != taken
+    }
+
+    assert wrong == {}
+
+
+def described_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The names in the section Args of a docstring."""
+    section = re.search(r"^Args:\n((?: {4}.*\n|\n)+)", f"{ast.get_docstring(function)}\n", re.MULTILINE)
+    return re.findall(r"^ {4}\**(\w+):", section[1], re.MULTILINE) if section else []
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The names of what a function takes, but for the object or class of a method."""
+    a = function.args
+    taken = [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
+    return [one.arg for one in taken if one.arg not in ("self", "cls")]
+
+
 def test_what_the_rules_find_is_there() -> None:
     """The rules read the source they are meant to read."""
     assert {"warehouse.events", "measure.engine.estimate", "cli"} <= modules().keys()
     assert "warehouse.errors" in imports("warehouse.store")
     assert reached({"a": {"b"}, "b": {"a"}}, "a") == {"a", "b"}
+    described = [
+        described_parameters(node)
+        for node in ast.walk(tree(modules()["warehouse.load"]))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    assert ["store", "wait", "notify", "force"] in described

@@ -100,19 +100,36 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
     @store_option
     def command(
         output: tuple[str, ...], fmt: str | None, ppi: float, font: str | None, look: str | None, store: Store,
-        **options: Any,
+        named: tuple[str, ...] = (), **options: Any,
     ) -> None:  # fmt: skip
+        if named:
+            _ingest_paths(store, named)
+
         def drawn(warehouse: "Warehouse") -> "Figure":
             if confined:
                 from ..query.ask import shut_in
 
                 shut_in(warehouse)
+            if named:
+                from ..query.comparison.sides import configs_of
+
+                options["configs"] = (*configs_of(warehouse, named), *options["configs"])
             return draw(warehouse, **options)
 
         _deliver(drawn, store, output, fmt, ppi, font, look)
 
     command.params[:0] = map(_parameter, parameters)
+    if any(parameter.name == "configs" for parameter in parameters):
+        command.params.insert(0, click.Argument(["named"], nargs=-1, metavar="[CONFIG|PATH]..."))
     return command
+
+
+def _ingest_paths(store: Store, named: Sequence[str]) -> None:
+    """Load what is no name of a config but a path."""
+    from ..ingest.command import ingest_path
+    from ..query.comparison.sides import ingest_folders
+
+    ingest_folders(store, named, lambda sentence: click.echo(sentence, err=True), ingest_path)
 
 
 def _parameter(parameter: inspect.Parameter) -> click.Parameter:

@@ -1,12 +1,13 @@
 """Scheduler steps: which of them a chart draws, and how many were left out for which reason."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from ..query.pasteable_sql import list_literal, number_literal
+from ..warehouse.console.numbers import counted
 from ..warehouse.errors import NothingToShow, UnknownName
 from .options import Option
 from .style.labels import printable
@@ -106,6 +107,33 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> Counts:
             "incomplete": 0, "kept": kept, "drawn": 0,
         }  # fmt: skip
     return counts
+
+
+def left_out(warehouse: "Warehouse", steps: StepFilter, counts: Counts) -> tuple[list[str], bool]:
+    """What the subtitle says of lines that are not drawn: how many were read and left out, by reason.
+
+    Returns:
+        The facts, none where every line is drawn; and whether `max_model_run_ms` cut.
+    """
+    total = {key: sum(count[key] for count in counts.values()) for key in next(iter(counts.values()))}
+    slow = _over_model_run(warehouse, steps) if total["filtered"] else 0
+    reasons = [
+        (total["trimmed"], "trimmed"),
+        (slow, f"over the limit of {steps.max_model_run_ms:g} ms"),
+        (total["filtered"] - slow, f"over {steps.max_schedule_ms:g} ms to schedule"),
+        (total["rejected"], "rejected"),
+        (total["incomplete"], "without tokens or time"),
+    ]
+    facts = [f"{count:,} {reason}" for count, reason in reasons if count]
+    return [f"{counted(total['read'], 'line')} read", *facts] if facts else [], slow > 0
+
+
+def _over_model_run(warehouse: "Warehouse", steps: StepFilter) -> int:
+    """How many steps `max_model_run_ms` leaves out."""
+    unlimited = replace(steps, max_schedule_ms=float("inf"), max_model_run_ms=float("inf"))
+    query = f"SELECT count(*) FROM runtime_vs_tokens({unlimited.arguments()}) WHERE model_run_ms >= ?"
+    ((count,),) = warehouse.rows(query, [steps.max_model_run_ms])
+    return int(count)
 
 
 def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:

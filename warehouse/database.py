@@ -1,6 +1,5 @@
 """The warehouse as a reader sees it: a read-only snapshot of the newest version."""
 
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -46,7 +45,7 @@ class Warehouse:
             except StoreBusy:
                 pass
             except BenchError as error:
-                if not store.database.exists() or os.access(store.root, os.W_OK):
+                if not store.database.is_file() or not isinstance(error.__cause__, PermissionError):
                     raise
                 _note([f"what was recorded last is not in this answer: {error}"])
             connection = connect(store.database, config)
@@ -89,6 +88,10 @@ def _note(sentences: Iterable[str]) -> None:
 def _stale(store: Store, known: set[str] | None) -> bool:
     """Whether a load would find anything to do, as far as can be told without the lock."""
     log = EventLog(store)
+    files, unreadable = log.listing()
     return (
-        known is None or log.abandoned() or any(file.name not in known for file in counting_files(log.files(), known))
+        known is None
+        or log.is_unfinished()
+        or not unreadable.keys() <= known
+        or any(file.name not in known for file in counting_files(files, known))
     )

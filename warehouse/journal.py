@@ -50,6 +50,7 @@ from typing import Any
 
 from .errors import BenchError, Exit
 from .events import EVENTS, Event, Instant, Json, ScheduleChunk
+from .files import take_after_folder
 
 MAGIC = b"BENCHJ2\n"
 FRAME = b"BENCHFR\n"
@@ -510,6 +511,7 @@ def _create(path: Path) -> int:
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             if os.fstat(file).st_nlink:
+                take_after_folder(path)
                 return file
         except OSError:
             os.close(file)

@@ -3,14 +3,16 @@
 import contextlib
 import dataclasses
 import json
+import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import BenchError
+from .files import open_file
 from .journal import (
     ABSENT_BITS,
     ABSENT_INT,
@@ -24,7 +26,6 @@ from .journal import (
     PAGE,
     SMALLEST,
     STRING,
-    STRUCT_CODES,
     U32,
     Layout,
     checksum,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 DECODED_BYTES = 1 << 22  # of frames at once: enough for numpy to pay, little memory
+BLOCK_BYTES = 1 << 20
+ALIKE, AT_ONCE = 32, 1 << 13  # after so many records of one length, so many more are looked at by numpy
 NUMPY_CODES = {"I": "<u4", "q": "<i8", "H": "<u2", "n": "<i8", "d": "<f8", "?": "?", "Q": "<i8", "D": "<f8"}
 
 
@@ -51,78 +54,69 @@ class Unreadable(BenchError):
 
 
 @dataclass(frozen=True, slots=True)
+class FieldValues:
+    """The values of one field in rows that have it."""
+
+    code: str
+    values: "np.ndarray[Any, Any]"  # (n,), or the items of all lists one after the other
+    counts: "np.ndarray[Any, Any] | None" = None  # (n,) the lengths of the lists
+
+    def of(self, rows: "np.ndarray[Any, Any]") -> "FieldValues":
+        """Those of the rows for which the mask (n,) is true."""
+        if self.counts is None:
+            return FieldValues(self.code, self.values[rows])
+        return FieldValues(self.code, self.values[rows.repeat(self.counts)], self.counts[rows])
+
+
+@dataclass(frozen=True, slots=True)
 class DecodedRows:
-    """Rows of one shape: a table, the fields that are present, the lengths of their lists."""
+    """Rows of one table in which the same fields are present."""
 
     layout: Layout
-    mask: int
-    places: "np.ndarray[Any, Any]"  # (n,) int64: their order among all rows read together
-    values: "np.ndarray[Any, Any]"  # (n,) structured: a field for each column that is present
+    places: "np.ndarray[Any, Any]"  # (n,) int64: their order among all rows read together, ascending
+    columns: dict[str, FieldValues]  # by the name of the field
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Records one after the other in a journal."""
+
+    begin: int  # bytes from the beginning of the file
+    length: int
+    checked: bool  # whether a checksum holds for them
 
 
 @dataclass(slots=True)
 class Contents:
-    """A journal as a reader finds it. Its rows are read in parts, in order."""
+    """A journal as a reader finds it. Its rows are read in parts, in order, so that memory does not grow with the file."""
 
+    path: Path
     header: dict[str, Any]
     layouts: list[Layout]
     damage: list[str]  # what could not be read, in sentences; more may come while rows are read
     unchecked: int  # bytes of records in a window, which has no checksum: its writer was killed
-    records: list[tuple[bytes, bool]]  # by part, and whether a checksum holds for them
+    stretches: list[Stretch]
     strings: dict[int, str] = dataclasses.field(default_factory=dict)
 
     def parts(self) -> Iterator[list[DecodedRows]]:
         """The rows of a few frames at a time; strings are complete for the rows given, and `damage` at the end."""
         reader = _Reader(self)
-        gathered: list[bytes] = []
-        for records, checked in self.records:
-            if not checked:
-                if gathered:
-                    yield reader.decode(b"".join(gathered), checked=True)
-                    gathered = []
-                yield reader.decode(records, checked=False)
-                continue
-            gathered.append(records)
-            if sum(map(len, gathered)) >= DECODED_BYTES:
-                yield reader.decode(b"".join(gathered), checked=True)
+        gathered: list[Stretch] = []
+        for stretch in self.stretches:
+            if gathered and not (stretch.checked and gathered[-1].checked):
+                yield reader.decode(gathered)
+                gathered = []
+            gathered.append(stretch)
+            if sum(each.length for each in gathered) >= DECODED_BYTES:
+                yield reader.decode(gathered)
                 gathered = []
         if gathered:
-            yield reader.decode(b"".join(gathered), checked=True)
+            yield reader.decode(gathered)
 
-    @property
-    def rows(self) -> dict[str, dict[str, list[Any]]]:
-        """All of it as Python values: table -> column -> values, in the order written."""
-        found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
-        layouts = {layout.table: layout for layout in self.layouts}
-        for number, part in enumerate(self.parts()):
-            for rows in part:
-                columns = _python_columns(rows, self.strings)
-                for index, place in enumerate(rows.places.tolist()):
-                    row = {name: values[index] for name, values in columns.items()}
-                    found.setdefault(rows.layout.table, []).append((number, place, row))
-        return {
-            table: {
-                name: [row[name] for *_, row in sorted(entries, key=lambda entry: entry[:2])]
-                for name, _, _ in layouts[table].fields
-            }
-            for table, entries in sorted(found.items(), key=lambda item: min(entry[:2] for entry in item[1]))
-        }
-
-
-def _python_columns(rows: DecodedRows, strings: Mapping[int, str]) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {name: [None] * len(rows.values) for name, _, _ in rows.layout.fields}
-    for name, code in rows.layout.present(rows.mask):
-        values = rows.values[name]
-        if code == "I":
-            columns[name] = [strings[number] for number in values.tolist()]
-        elif code == "*I":
-            columns[name] = [[strings[number] for number in row] for row in values.tolist()]
-        elif code in "QD":
-            absent = is_absent(values, code)
-            columns[name] = [None if gone else value for value, gone in zip(values.tolist(), absent, strict=True)]
-        else:
-            columns[name] = (values // 1000 if code == "n" else values).tolist()
-    return columns
+    def read(self, stretches: Sequence[Stretch]) -> bytes:
+        """The bytes of some stretches, one after the other."""
+        with self.path.open("rb", buffering=0) as file:
+            return b"".join(_at(file.fileno(), each.begin, each.length) for each in stretches)
 
 
 def is_absent(values: "np.ndarray[Any, Any]", code: str) -> "np.ndarray[Any, Any]":
@@ -141,17 +135,21 @@ def read(path: Path) -> Contents:
         NeverBegun: Nothing was ever recorded in it.
         Unreadable: Its header is damaged or another version's, so none of it can be read.
     """
-    data = path.read_bytes()
-    header, start = _header(path, data)
-    layouts = [Layout(table, version, tuple(map(tuple, fields))) for table, version, fields in header.pop("tables")]
-    size = header.pop("window")
-    frames, damage = _frames(data, start + 2 * size), list[str]()
-    if (missing := start + 2 * size - len(data)) > 0:  # the file has its size before it has a header
+    with open_file(path) as opened:
+        file, end = opened.fileno(), os.fstat(opened.fileno()).st_size
+        head = _at(file, 0, HEADER.size)
+        try:
+            header, start = _header(path, head + _at(file, HEADER.size, HEADER.unpack(head)[1]))
+        except (BenchError, struct.error):  # which of them takes all of the file to tell
+            header, start = _header(path, _at(file, 0, end))
+        layouts = [Layout(table, version, tuple(map(tuple, fields))) for table, version, fields in header.pop("tables")]
+        size = header.pop("window")
+        frames, damage = _frames(file, start + 2 * size, end), list[str]()
+        windows = [(offset, _at(file, offset, size)) for offset in (start, start + size)]
+    if (missing := start + 2 * size - end) > 0:  # the file has its size before it has a header
         damage.append(f"it was cut: {missing:,} bytes are missing")
-    parts = {number: (records, True) for number, records in frames.items()}
-    numbers, unchecked = set(frames), 0
-    for offset in (start, start + size):
-        window = data[offset : offset + size]
+    stretches, numbers, unchecked = dict(frames), set(frames), 0
+    for offset, window in windows:
         records = window[NUMBER.size :].rstrip(b"\0")
         number, complement = NUMBER.unpack(window[: NUMBER.size].ljust(NUMBER.size, b"\0"))
         known = number ^ complement == COMPLEMENT
@@ -161,16 +159,16 @@ def read(path: Path) -> Contents:
             if not known:
                 damage.append("the number of a window is damaged")
                 number = COMPLEMENT + offset
-            parts[number] = (window[NUMBER.size :], False)
+            stretches[number] = Stretch(offset + NUMBER.size, size - NUMBER.size, False)
             unchecked += len(records)
     if len(numbers) < max(numbers, default=0):
         damage.append(f"{max(numbers) - len(numbers)} of {max(numbers)} parts are missing")
-    return Contents(header, layouts, damage, unchecked, [parts[number] for number in sorted(parts)])
+    return Contents(path, header, layouts, damage, unchecked, [stretches[number] for number in sorted(stretches)])
 
 
 def header_of(path: Path) -> dict[str, Any]:
     """The header of a journal; empty if it is sealed already, or its header cannot be read."""
-    with contextlib.suppress(OSError, BenchError), path.open("rb") as file:
+    with contextlib.suppress(OSError, BenchError), open_file(path) as file:
         head = file.read(HEADER.size)
         return _header(path, head + file.read(HEADER.unpack(head)[1] if len(head) == HEADER.size else 0))[0]
     return {}
@@ -195,187 +193,196 @@ def _header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
     raise Unreadable("has a damaged header, so that none of its events can be read. Restore it from a copy.")
 
 
-def _frames(data: bytes, at: int) -> dict[int, bytes]:
+def _at(file: int, begin: int, length: int) -> bytes:
+    """So many bytes of a file, fewer at its end."""
+    return os.pread(file, length, begin)
+
+
+def _frames(file: int, at: int, end: int) -> dict[int, Stretch]:
     """The records of all frames that are whole, by number. What is missing is seen by the numbers."""
-    found: dict[int, bytes] = {}
-    while at >= 0 and at + FRAME_HEADER.size <= len(data):
-        magic, number, length, expected = FRAME_HEADER.unpack_from(data, at)
+    found: dict[int, Stretch] = {}
+    while 0 <= at <= end - FRAME_HEADER.size:
+        magic, number, length, expected = FRAME_HEADER.unpack(_at(file, at, FRAME_HEADER.size))
         begin = at + FRAME_HEADER.size
-        records = data[begin : begin + length]
-        if magic == FRAME and len(records) == length and checksum(number, records) == expected:
-            found.setdefault(number, records)
+        fits = magic == FRAME and begin + length <= end
+        if fits and checksum(number, _at(file, begin, length)) == expected:
+            found.setdefault(number, Stretch(begin, length, True))
             at = begin + length
         else:
-            at = data.find(FRAME, at + 1)
+            at = _find_frame(file, at + 1)
     return found
 
 
+def _find_frame(file: int, at: int) -> int:
+    """Where the next frame may begin; -1 where there is none."""
+    while len(block := _at(file, at, BLOCK_BYTES)) >= len(FRAME):
+        if (found := block.find(FRAME)) >= 0:
+            return at + found
+        at += len(block) - len(FRAME) + 1
+    return -1
+
+
 class _Reader:
-    """Decodes records into rows of like shape."""
+    """Decodes records into rows that have the same fields."""
 
     def __init__(self, contents: Contents) -> None:
+        import numpy as np
+
         self._contents = contents
         self._has_all_strings = False
         self._layouts = contents.layouts
         self._strings = contents.strings
         self._damage = contents.damage
-        self._types: dict[tuple[bytes, tuple[int, ...]], np.dtype[Any]] = {}
-        self._has_lists: dict[bytes, bool] = {}  # by head
+        self._is_defined = np.zeros(0, bool)  # by the number of a string
 
-    def decode(self, data: bytes, *, checked: bool) -> list[DecodedRows]:
-        """All rows of some records; strings that they define are added to the contents'.
-
-        Args:
-            data: Records one after the other, perhaps with zeros behind.
-            checked: Whether a checksum holds for them. Without one, each is checked by its trailer.
-        """
+    def decode(self, stretches: Sequence[Stretch]) -> list[DecodedRows]:
+        """All rows of some stretches; strings that they define are added to the contents'."""
         import numpy as np
 
-        shapes: dict[tuple[bytes, tuple[int, ...]], list[tuple[int, int, int]]] = {}  # offset, count, place
-        at, end, place = 0, len(data), 0
-        while at + SMALLEST <= end:
-            head = data[at : at + HEAD.size]
-            length, kind, mask = HEAD.unpack(head)
-            if not length:
-                break
-            if not checked and not _is_whole(data, at, length):
+        data = self._contents.read(stretches)
+        starts = _starts(data) if stretches[0].checked else self._starts_of_whole(data)
+        kinds = _gather(data, "u1", starts + U32.size)
+        masks = _gather(data, "<u4", starts + U32.size + 1)
+        for number in np.flatnonzero(kinds == STRING):
+            self._strings[int(masks[number])] = _text(data, int(starts[number]))
+        if (unknown := (kinds >= len(self._layouts)) & (kinds != STRING)).any():
+            self._damage.append(f"{unknown.sum()} records are of tables that its header lacks")
+        found = []
+        shapes = masks.astype(np.int64) << 8 | kinds
+        for shape in np.unique(shapes).tolist():
+            if (kind := shape & 255) < len(self._layouts):
+                places = np.flatnonzero(shapes == shape)
+                columns = dict(_columns(data, starts[places], self._layouts[kind], shape >> 8))
+                found.append(self._with_strings(DecodedRows(self._layouts[kind], places, columns)))
+        return [rows for rows in found if len(rows.places)]
+
+    def _starts_of_whole(self, data: bytes) -> "np.ndarray[Any, Any]":
+        """Where records begin that no checksum holds for: those whose trailer says that they are whole."""
+        import numpy as np
+
+        starts, at = [], 0
+        while at + SMALLEST <= len(data) and (length := U32.unpack_from(data, at)[0]):
+            if _is_whole(data, at, length):
+                starts.append(at)
+            else:
                 if not data[at + length :].strip(b"\0"):
-                    break  # the writer was killed while it wrote this one
+                    return np.array(starts, np.int64)  # the writer was killed while it wrote this one
                 self._damage.append(f"{length} bytes of a window are damaged")
                 if length < SMALLEST or not _is_whole(data, at + length, U32.unpack_from(data, at + length)[0]):
-                    break
-                at += length
-                continue
-            if kind == STRING:
-                self._strings[mask] = _text(data, at, length)
-                at += length
-                continue
-            if kind >= len(self._layouts):
-                self._damage.append(f"a record is of table {kind}, which its header lacks")
-                break
-            counts = self._counts(data, at, head) if self._has_lists.get(head, True) else ()
-            count = self._alike(data, at, end, head, counts) if checked else 1
-            shapes.setdefault((head, counts), []).append((at, count, place))
-            at += count * length
-            place += count
-        if data[at:].strip(b"\0") and not checked and at + U32.size <= end and not U32.unpack_from(data, at)[0]:
+                    return np.array(starts, np.int64)
+            at += length
+        if data[at:].strip(b"\0"):
             self._damage.append("a window has a hole")
-        buffer = np.frombuffer(data, np.uint8)
-        found = (self._rows(buffer, data, head, counts, runs) for (head, counts), runs in shapes.items())
-        return [rows for rows in map(self._with_strings, found) if len(rows.values)]
+        return np.array(starts, np.int64)
 
     def _with_strings(self, rows: DecodedRows) -> DecodedRows:
         """The rows whose strings are all known; others lost theirs with a part that is damaged."""
         import numpy as np
 
-        good = np.ones(len(rows.values), bool)
-        for name, code in rows.layout.present(rows.mask):
-            if code[-1] == "I":
-                values = rows.values[name].reshape(len(good), -1)
-                for number in set(np.unique(values).tolist()) - self._strings.keys():
-                    if not self._has_all_strings:  # defined by a signal handler while an earlier part was written
-                        self._has_all_strings = True
-                        self._collect_strings()
-                    if number not in self._strings:
-                        good &= (values != number).all(axis=1)
+        good = np.ones(len(rows.places), bool)
+        for column in rows.columns.values():
+            if column.code[-1] == "I" and not (known := self._defined(column.values)).all():
+                if column.counts is None:
+                    good &= known
+                else:
+                    good[np.arange(len(good)).repeat(column.counts)[~known]] = False
         if good.all():
             return rows
         self._damage.append(f"{(~good).sum()} rows of {rows.layout.table} lost the definition of a text")
-        return DecodedRows(rows.layout, rows.mask, rows.places[good], rows.values[good])
+        return DecodedRows(
+            rows.layout, rows.places[good], {name: column.of(good) for name, column in rows.columns.items()}
+        )
+
+    def _defined(self, numbers: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+        """Which of these strings are known."""
+        import numpy as np
+
+        if len(numbers) and numbers.min() == numbers.max() and int(numbers[0]) in self._strings:
+            return np.ones(len(numbers), bool)
+        while True:
+            most = max(self._strings, default=-1) + 1 if len(self._strings) != self._is_defined.sum() else -1
+            if most >= 0:
+                self._is_defined = np.zeros(most, bool)
+                self._is_defined[list(self._strings)] = True
+            inside = numbers < len(self._is_defined)
+            known = inside if not inside.any() else inside & self._is_defined[np.where(inside, numbers, 0)]
+            if known.all() or self._has_all_strings:
+                return known
+            self._has_all_strings = True  # a signal handler may have defined one while an earlier part was written
+            self._collect_strings()
 
     def _collect_strings(self) -> None:
         """Read the definitions in all parts."""
-        for data, checked in self._contents.records:
+        for stretch in self._contents.stretches:
+            data = self._contents.read([stretch])
             at = 0
             while at + SMALLEST <= len(data):
                 length, kind, number = HEAD.unpack_from(data, at)
-                if length < SMALLEST or not (checked or _is_whole(data, at, length)):
+                if length < SMALLEST or not (stretch.checked or _is_whole(data, at, length)):
                     break
                 if kind == STRING:
-                    self._strings[number] = _text(data, at, length)
+                    self._strings[number] = _text(data, at)
                 at += length
 
-    def _counts(self, data: bytes, at: int, head: bytes) -> tuple[int, ...]:
-        """The lengths of a record's lists."""
-        _, kind, mask = HEAD.unpack(head)
-        counts, offset = [], at + HEAD.size
-        for _, code in self._layouts[kind].present(mask):
-            if code[0] == "*":
-                (count,) = U32.unpack_from(data, offset)
-                counts.append(count)
-                offset += U32.size + count * struct.calcsize("<" + STRUCT_CODES[code[1]])
-            else:
-                offset += struct.calcsize("<" + STRUCT_CODES[code])
-        self._has_lists[head] = bool(counts)
-        return tuple(counts)
 
-    def _alike(self, data: bytes, at: int, end: int, head: bytes, counts: tuple[int, ...]) -> int:
-        """How many records of one shape follow each other, as in a hot loop most do; at least this one."""
-        import numpy as np
+def _starts(data: bytes) -> "np.ndarray[Any, Any]":
+    """Where the records begin that a checksum holds for. In a hot loop most have the length of the one before."""
+    import numpy as np
 
-        (length,) = U32.unpack_from(head)
-        if data[at + length : at + length + HEAD.size] != head:
-            return 1
-        rows = np.frombuffer(data, np.uint8, (end - at) // length * length, at).reshape(-1, length)[: 1 << 16]
-        same = (rows[:, : HEAD.size] == np.frombuffer(head, np.uint8)).all(axis=1)
-        if counts:
-            values = rows[: len(same)].view(self._type(head, counts)).reshape(-1)
-            for number, count in enumerate(counts):
-                same &= values[f"count {number}"] == count
-        return len(same) if same.all() else int(same.argmin())
-
-    def _type(self, head: bytes, counts: tuple[int, ...]) -> "np.dtype[Any]":
-        """How a record of this shape lies in memory."""
-        import numpy as np
-
-        dtype = self._types.get((head, counts))
-        if dtype is None:
-            length, kind, mask = HEAD.unpack(head)
-            names, formats, offsets, offset = [], list[Any](), [], HEAD.size
-            lists = iter(enumerate(counts))
-            for name, code in self._layouts[kind].present(mask):
-                shape: Any = ()
-                if code[0] == "*":
-                    number, count = next(lists)
-                    names.append(f"count {number}")
-                    formats.append("<u4")
-                    offsets.append(offset)
-                    offset += U32.size
-                    shape = (count,)
-                one = np.dtype((NUMPY_CODES[code[-1]], shape))
-                names.append(name)
-                formats.append(one)
-                offsets.append(offset)
-                offset += one.itemsize
-            dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": length})
-            self._types[head, counts] = dtype
-        return dtype
-
-    def _rows(
-        self,
-        buffer: "np.ndarray[Any, Any]",
-        data: bytes,
-        head: bytes,
-        counts: tuple[int, ...],
-        runs: list[tuple[int, int, int]],
-    ) -> DecodedRows:
-        import numpy as np
-
-        length, kind, mask = HEAD.unpack(head)
-        dtype = self._type(head, counts)
-        if len(runs) == 1:
-            at, count, place = runs[0]
-            values, places = np.frombuffer(data, dtype, count, at), np.arange(place, place + count)
-        else:
-            sizes = np.array([count for _, count, _ in runs])
-            within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            offsets = np.repeat([at for at, _, _ in runs], sizes) + within * length
-            places = np.repeat([place for *_, place in runs], sizes) + within
-            values = buffer[offsets[:, None] + np.arange(length)].view(dtype).reshape(-1)
-        return DecodedRows(self._layouts[kind], mask, places, values)
+    found: list[np.ndarray[Any, Any]] = []
+    singles: list[int] = []
+    at, end, last, alike = 0, len(data), 0, 0
+    while at + SMALLEST <= end and (length := U32.unpack_from(data, at)[0]) >= SMALLEST:
+        if length != last:
+            last, alike = length, 0
+        alike += 1
+        if alike < ALIKE:
+            singles.append(at)
+            at += length
+            continue
+        lengths = np.ndarray((min((end - at) // length, AT_ONCE),), "<u4", data, at, (length,))
+        same = lengths == length
+        count = len(same) if same.all() else int(same.argmin())
+        found += [np.array(singles, np.int64), np.arange(at, at + count * length, length)]
+        singles, alike = [], 0 if count < len(same) else ALIKE - 1
+        at += count * length
+    return np.concatenate([*found, np.array(singles, np.int64)])
 
 
-def _text(data: bytes, at: int, length: int) -> str:
+def _columns(
+    data: bytes, starts: "np.ndarray[Any, Any]", layout: Layout, mask: int
+) -> Iterator[tuple[str, FieldValues]]:
+    """The values of the fields of records that have the same ones."""
+    import numpy as np
+
+    at = starts + HEAD.size  # of the field
+    for name, code in layout.present(mask):
+        kind = np.dtype(NUMPY_CODES[code[-1]])
+        if code[0] != "*":
+            yield name, FieldValues(code, _gather(data, kind, at))
+            at = at + kind.itemsize
+            continue
+        counts = _gather(data, "<u4", at).astype(np.int64)
+        at = at + U32.size
+        before = counts.cumsum() - counts  # items of the lists before
+        items = (at - before * kind.itemsize).repeat(counts) + np.arange(counts.sum()) * kind.itemsize
+        yield name, FieldValues(code, _gather(data, kind, items), counts)
+        at = at + counts * kind.itemsize
+
+
+def _gather(data: bytes, kind: Any, places: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    """Values that begin at these places, which need not be aligned."""
+    import numpy as np
+
+    kind = np.dtype(kind)
+    count = max(0, len(data) - kind.itemsize + 1)
+    found: np.ndarray[Any, Any] = np.ndarray((count,), kind, data, 0, (1,))[places]
+    return found
+
+
+def _text(data: bytes, at: int) -> str:
+    """What a string's definition defines."""
+    (length,) = U32.unpack_from(data, at)
     return data[at + HEAD.size : at + length - U32.size].decode("utf-8", "backslashreplace")
 
 

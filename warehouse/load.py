@@ -23,8 +23,8 @@ from .events import (
     Source,
     Timing,
 )
-from .log import SPLIT, EventLog, LogFile, path_list, sha256, unmerged
-from .log_files import counting_files, covered_names, names_elsewhere
+from .log import RESTORE, SPLIT, EventLog, LogFile, archived, path_list, sha256, unmerged
+from .log_files import counting_files, covered_names
 from .schema import SQL_TYPES, quote
 from .snapshot import internal_error, new_version, open_current
 from .store import Notify, Store
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     import duckdb
 
 DERIVING_MEMORY = "2GB"  # medians are taken over all samples of a case
-
-
-RESTORE = "Restore it from a copy; `bench rebuild` then loads it."
 
 
 DAMAGED = f"is damaged. {RESTORE}"
@@ -115,7 +112,9 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
     loaded = Loaded()
     loaded.recovered, loaded.left_out = log.recover(force=force)
     known = None if anew else _known(store)
-    files = counting_files(log.files(), known)
+    listed, unreadable = log.listing()
+    loaded.left_out |= unreadable
+    files = counting_files(listed, known)
     if known is not None and all(file.name in known for file in files):
         return loaded
     stands_for = covered_names(files)
@@ -132,7 +131,7 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
         # a merged file holds some events that are loaded and some that are not: only building anew tells them apart
         known, new = None, [file for file in files if file.name not in superseded]
     gone = set() if known is None else known - here - superseded
-    if any(name.startswith(SPLIT) for name in gone) or (gone and gone & names_elsewhere(files)):
+    if any(name.startswith(SPLIT) for name in gone) or (gone and gone & archived(files)[1]):
         # archived, or here as a whole again: anew, since only that takes rows away, and makes the warehouse smaller
         known, new = None, [file for file in files if file.name not in superseded]
     noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & covered}
@@ -155,7 +154,8 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
     replaced_now = set().union(*(names for name, names in stands_for.items() if name not in loaded.left_out))
     for file in files:
         if file.name in replaced_now:
-            file.path.unlink()
+            with contextlib.suppress(PermissionError):  # another user's may stay: nothing reads it
+                file.path.unlink()
     return loaded
 
 
@@ -170,14 +170,16 @@ def readable_files(store: Store) -> tuple[list[LogFile], dict[str, str]]:
     """
     must_exist(store)
     log, seen = EventLog(store), Loaded()
-    if store.remote or log.abandoned():
+    if store.remote or log.is_unfinished():
         with store.lock():
             if store.remote:
                 from .remote.mirror import pull
 
                 pull(store)
             seen.recovered, seen.left_out = log.recover()
-    files = counting_files(log.files())
+    listed, unreadable = log.listing()
+    seen.left_out |= unreadable
+    files = counting_files(listed)
     superseded = set().union(*covered_names(files).values())
     return _readable([file for file in files if file.name not in superseded], seen), seen.left_out
 

@@ -22,6 +22,7 @@ import operator
 import os
 import secrets
 import shutil
+import stat
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,9 +32,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import environment, journal_reader, schema
 from .errors import BenchError, Exit
-from .events import TABLES, Event, Source
+from .events import TABLES, ArchivedRun, Event, Source
+from .files import check_regular, make_folder, open_file, read_json, remove, sync, take_after_folder
 from .schema import literal, quote
 from .sealing import seal_journal
+from .secrets import without_secrets
 from .store import Store
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ ARCHIVING = "archiving.json"  # in the store: names of files that another store 
 STAGING = ".archiving-"
 STALE_S = 600.0  # a journal of another machine that is older has lost its writer
 SPILL = ".spill"  # in the store: what sorting and loading put on the disk
+RESTORE = "Restore it from a copy; `bench rebuild` then loads it."
 ROWS_AT_ONCE = 100_000
 ROWS_TOGETHER = 1000  # added at once, fewer wait for others: an Arrow table has its price
 
@@ -85,13 +89,31 @@ class EventLog:
 
     def files(self) -> list[LogFile]:
         """Every published file, by table and name; names that are not the log's own are left out."""
-        found = []
+        return self.listing()[0]
+
+    def listing(self) -> tuple[list[LogFile], dict[str, str]]:
+        """The published files, and by name why what stands in the place of one cannot be read: a folder, say, or a device."""
+        found, unreadable = [], {}
         for table in TABLES:
-            with contextlib.suppress(FileNotFoundError), os.scandir(self.store.events / table) as entries:
-                for entry in entries:
-                    if entry.name.endswith(".parquet") and not entry.name.startswith("."):
-                        found.append(LogFile(table, entry.name, Path(entry.path), entry.stat().st_size))
-        return sorted(found)
+            folder = self.store.events / table
+            try:
+                with os.scandir(folder) as entries:
+                    names = [e for e in entries if e.name.endswith(".parquet") and not e.name.startswith(".")]
+            except OSError as error:
+                if os.path.lexists(folder):
+                    unreadable[f"events/{table}"] = f"cannot be read: {error.strerror}. {RESTORE}"
+                continue
+            for entry in names:
+                try:
+                    about = entry.stat()
+                    if stat.S_ISREG(about.st_mode):
+                        found.append(LogFile(table, entry.name, Path(entry.path), about.st_size))
+                    else:
+                        unreadable[entry.name] = f"is no regular file. {RESTORE}"
+                except OSError as error:
+                    if os.path.lexists(entry.path):  # else it was merged just now
+                        unreadable[entry.name] = f"cannot be read: {error.strerror}. {RESTORE}"
+        return sorted(found), unreadable
 
     def write(self, event: type[Event], rows: "Sequence[Event] | pa.Table", stem: str, **extra: str) -> Path:
         """Publish one file of one table.
@@ -118,7 +140,7 @@ class EventLog:
         temporary = folder / f".{stem}.tmp"
         try:
             with as_bench_error(table, folder):
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
                 pq.write_table(rows, temporary, compression="zstd", compression_level=1)
                 return publish(temporary, folder, stem)
         finally:
@@ -133,7 +155,7 @@ class EventLog:
         if "." in stem:
             raise ValueError(f"a dot in {stem!r}")
         staging = self.store.events / f".{IMPORT}{secrets.token_hex(8)}"
-        staging.mkdir(parents=True)
+        make_folder(staging)
         try:
             batch = Batch(staging)
             yield batch
@@ -141,7 +163,7 @@ class EventLog:
             for event in sorted(batch.parts, key=lambda event: event is Source):  # sources last: it commits the rest
                 for number, path in enumerate(batch.parts[event]):
                     folder = self.store.events / event.TABLE
-                    folder.mkdir(exist_ok=True)
+                    make_folder(folder)
                     publish(path, folder, f"{IMPORT}{stem}.{number}" if number else f"{IMPORT}{stem}")
         finally:
             shutil.rmtree(staging, ignore_errors=True)
@@ -164,6 +186,7 @@ class EventLog:
         """
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            check_regular(descriptor, path)
         except FileNotFoundError:
             return True
         except OSError as error:
@@ -185,7 +208,7 @@ class EventLog:
         try:
             contents = journal_reader.read(path)
         except journal_reader.NeverBegun:
-            path.unlink()
+            _drop(path)
             return
         for layout in contents.layouts:
             if layout.table not in TABLES:
@@ -195,12 +218,18 @@ class EventLog:
         with as_bench_error("of a journal", self.store.events):
             seal_journal(contents, self.store.events, path.stem, publish)
         if not contents.damage:
-            path.unlink()
+            _drop(path)
             return
-        self.store.damaged.mkdir(exist_ok=True)
-        path.rename(self.store.damaged / path.name)
-        sync(self.store.damaged)
-        sync(path.parent)
+        try:
+            make_folder(self.store.damaged)
+            path.rename(self.store.damaged / path.name)
+            sync(self.store.damaged)
+            sync(path.parent)
+        except OSError as error:
+            raise journal_reader.DamagedJournal(
+                f"is damaged ({'; '.join(contents.damage)}). What could be read is in the log; the whole file stays where it "
+                f"is, because {self.store.damaged} cannot take it: {error.strerror}"
+            ) from error
         raise journal_reader.DamagedJournal(
             f"is damaged ({'; '.join(contents.damage)}). What could be read is in the log; the whole file is kept in "
             f"{self.store.damaged}"
@@ -214,9 +243,9 @@ class EventLog:
         """Journals not sealed yet, their writers alive or gone."""
         return sorted(self.store.journals.glob("*.journal"))
 
-    def abandoned(self) -> bool:
-        """Whether a journal waits to be sealed, its writer gone."""
-        return any(map(_is_abandoned, self.journals()))
+    def is_unfinished(self) -> bool:
+        """Whether a journal waits to be sealed, its writer gone, or archived files to be removed."""
+        return os.path.lexists(self.store.root / ARCHIVING) or any(map(_is_abandoned, self.journals()))
 
     def recover(self, *, force: bool = False) -> tuple[list[Path], dict[str, str]]:
         """Seal every journal whose writer is gone, and clean up after killed processes; the caller holds the lock.
@@ -227,13 +256,15 @@ class EventLog:
         Returns:
             The journals sealed, and the names of those that could not be read as a whole, with the reason.
         """
-        shutil.rmtree(self.store.root / SPILL, ignore_errors=True)
-        for staging in self.store.events.glob(f".{IMPORT}*"):
-            shutil.rmtree(staging, ignore_errors=True)
-        for unfinished in self.store.events.glob(f"*/.{MERGED}*.tmp"):
-            unfinished.unlink()
-        self._finish_archiving()
-        sealed, left_out = [], {}
+        remove(
+            [
+                self.store.root / SPILL,
+                *self.store.events.glob(f".{IMPORT}*"),
+                *self.store.events.glob(f"*/.{MERGED}*.tmp"),
+                *self.store.root.glob(f"{STAGING}*"),
+            ]
+        )
+        sealed, left_out = [], self._finish_archiving()
         for path in self.journals():
             try:
                 if self.seal(path, force=force):
@@ -242,29 +273,66 @@ class EventLog:
                 left_out[path.name] = str(error)
         return sealed, left_out
 
-    def _finish_archiving(self) -> None:
-        for staging in self.store.root.glob(f"{STAGING}*"):
-            shutil.rmtree(staging, ignore_errors=True)
+    def _finish_archiving(self) -> dict[str, str]:
+        """Remove what another store holds since a process was killed; what cannot be done, by the name of the list."""
         going = self.store.root / ARCHIVING
-        if going.exists():
-            for name in _names(going):
+        if not os.path.lexists(going):
+            return {}
+        try:
+            for name in self._listed_names(going):
                 path = self.store.root / name
                 path.unlink(missing_ok=True)
                 if not name.startswith(self.store.events.name):
                     with contextlib.suppress(OSError):  # others are in it
                         path.parent.rmdir()
-            for folder in self.store.events.iterdir():
-                sync(folder)
+            for table in self.store.events.iterdir():
+                sync(table)
             going.unlink()
+        except (OSError, ValueError) as error:
+            return {
+                going.name: f"cannot be followed: {getattr(error, 'strerror', None) or error}. What was archived may still be "
+                f"in this store, too. Look at it, delete it, and archive again."
+            }
+        return {}
+
+    def _listed_names(self, path: Path) -> list[str]:
+        """Names of files to remove, from a list that may be damaged or hostile: only of what the log says was archived.
+
+        Raises:
+            OSError: It cannot be read.
+            ValueError: It is no list of names, or names something else.
+        """
+        names, (runs, files) = read_json(path), archived(self.files())
+        if not isinstance(names, list):
+            raise ValueError("it is no list of names")
+        for name in names:
+            match str(name).split("/"):
+                case [self.store.events.name, table, file] if table in TABLES and file in files:
+                    pass
+                case [self.store.artefacts.name, run, *below] if run in runs and {"", ".", ".."}.isdisjoint(below):
+                    pass
+                case _:
+                    raise ValueError(f"it names {name!r}, which was not archived")
+        return names
+
+
+def _drop(path: Path) -> None:
+    """Remove a journal whose events are in the log."""
+    try:
+        path.unlink()
+    except OSError as error:  # it is another user's
+        raise journal_reader.Unreadable(f"is sealed and cannot be removed: {error.strerror}.") from error
 
 
 def _is_abandoned(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return not is_foreign(path)
-    except OSError:  # its writer lives, or it was sealed just now, or it is another user's
+    except (BlockingIOError, FileNotFoundError):  # its writer lives, or it was sealed just now
         return False
+    except OSError:  # sealing it says why it cannot be read
+        return True
 
 
 def is_foreign(path: Path) -> bool:
@@ -287,21 +355,6 @@ def _is_at(descriptor: int, path: Path) -> bool:
     return False
 
 
-def _names(path: Path) -> list[str]:
-    """Names of files in a store, from a file that may be damaged or hostile: none that leads out of the store."""
-    try:
-        names = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise BenchError(f"{path} is damaged ({error}). Delete it, and archive again.") from error
-    if not isinstance(names, list):
-        raise BenchError(f"{path} is damaged: it is no list of names. Delete it, and archive again.")
-    for name in names:
-        parts = name.split("/") if isinstance(name, str) else []
-        if not parts or not set(parts).isdisjoint({"", ".", ".."}) or "\0" in name:
-            raise BenchError(f"{path} names {name!r}, which is no file of the store. Look at it, and delete it.")
-    return names
-
-
 class Batch:
     """Collects the events of one imported file for the log."""
 
@@ -315,9 +368,9 @@ class Batch:
         self._added: Counter[type[Event]] = Counter()  # rows of both
 
     def add(self, event: Event) -> None:
-        """Add one event."""
+        """Add one event, without its secrets."""
         pending = self._pending[type(event)]
-        pending.append(event)
+        pending.append(without_secrets(event))
         if len(pending) >= ROWS_AT_ONCE:
             self._write(type(event))
 
@@ -450,24 +503,16 @@ def publish(temporary: Path, folder: Path, stem: str) -> Path:
     """Rename a finished file into the log under a name that holds its checksum, durably."""
     digest = sha256(temporary)
     path = folder / f"{stem}-{digest[:16]}.parquet"
+    take_after_folder(temporary)
     sync(temporary)
     os.replace(temporary, path)
     sync(folder)
     return path
 
 
-def sync(path: Path) -> None:
-    """Make a file's content, or the renames within a folder, survive power loss."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def sha256(path: Path) -> str:
     """The SHA-256 of a file's content, as 64 hexadecimal digits."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -500,6 +545,26 @@ def splits(path: Path) -> list[str]:
     return names
 
 
+def archived(files: Iterable[LogFile]) -> tuple[set[str], set[str]]:
+    """The runs that went into other stores, and the names of files that went, or were split because a part of them did.
+
+    Files that are damaged tell nothing; loading reports them.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    runs, names = set[str](), set[str]()
+    for file in files:
+        if file.stem.startswith(SPLIT):
+            names.update(splits(file.path))
+        if file.table == ArchivedRun.TABLE:
+            with contextlib.suppress(OSError, pa.ArrowInvalid, KeyError):
+                rows = pq.read_table(file.path, columns=["run_id", "files"]).to_pydict()
+                runs.update(rows["run_id"])
+                names.update(name for held in rows["files"] for name in held or ())
+    return runs, names
+
+
 def parquet_type(kind: Any) -> str:
     """The DuckDB type of a column that is read from a file of the log."""
     sql = schema.SQL_TYPES[kind]
@@ -515,6 +580,19 @@ def as_bench_error(table: str, folder: Path) -> Iterator[None]:
         raise BenchError(f"cannot write table {table}: {error}") from error
     except OSError as error:
         raise _full(folder, error.strerror or str(error)) from error
+
+
+@contextlib.contextmanager
+def log_is_read(store: Store) -> Iterator[None]:
+    """Turn errors of DuckDB that come from damaged files of the log into one that a person can act on."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        raise BenchError(
+            f"cannot read the event log of {store}: {str(error).splitlines()[0]}. Find the damage with: bench verify"
+        ) from error
 
 
 def _full(folder: Path, reason: str) -> BenchError:

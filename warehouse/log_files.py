@@ -2,7 +2,7 @@
 
 from collections.abc import Set
 
-from .events import ArchivedRun, Source
+from .events import Source
 from .log import IMPORT, MERGED, SPLIT, LogFile, replaced, splits, unmerged
 
 
@@ -46,16 +46,3 @@ def _without_parts(files: list[LogFile]) -> list[LogFile]:
         return files
     here = {file.name for file in files}.union(*(replaced(file.path) for file in files if file.stem.startswith(MERGED)))
     return [file for file in files if not parts.get(file, set()) & here]
-
-
-def names_elsewhere(files: list[LogFile]) -> set[str]:
-    """Names of the files that went into other stores, or were split because a part of them did."""
-    import pyarrow.parquet as pq
-
-    names = {name for file in files if file.stem.startswith(SPLIT) for name in splits(file.path)}
-    for file in files:
-        if file.table == ArchivedRun.TABLE:
-            names.update(
-                name for held in pq.read_table(file.path, columns=["files"])["files"].to_pylist() for name in held or ()
-            )
-    return names

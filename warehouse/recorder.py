@@ -23,7 +23,6 @@ import struct
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -43,7 +42,7 @@ from .journal import (
     Closed,
     Journal,
 )
-from .secrets import masked
+from .secrets import masked_command, masked_parameters, without_secrets
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -80,7 +79,7 @@ def run(
     """
     commit, branch, dirty = environment.git()
     machine = environment.capture()
-    given = {name: value for name, value in (settings or {}).items() if value is not None}
+    given = {name: value for name, value in masked_parameters(settings or {}).items() if value is not None}
     recorder = Run(run_id or uuid7(), Store.find(store) if not isinstance(store, Store) else store, owner=True)
     recorder.emit(machine)
     recorder.emit(
@@ -89,14 +88,14 @@ def run(
             config=config or branch or "default",
             source=source,
             suite=suite,
-            command=masked(command or shlex.join(sys.orig_argv)),
+            command=command or shlex.join(sys.orig_argv),
             started_at=Instant(_now() // 1000),
             git_commit=commit,
             git_branch=branch,
             git_dirty=dirty,
             host=os.uname().nodename,
             environment_id=machine.environment_id,
-            tags=as_json(dict(tags)) if tags else None,
+            tags=as_json(masked_parameters(tags)) if tags else None,
             bench_version=__version__,
             settings=as_json(given) if given else None,
         )
@@ -126,7 +125,10 @@ def case_ids(
     Returns:
         case_id, the hash of all axes, and work_hash, the hash of all but the backend: 16 hexadecimal digits each.
     """
-    work = [suite, name, mode, device, dtype, batch_size, sequence_length, dict(parameters) if parameters else None]
+    work = [
+        suite, masked_command(name), mode, device, dtype, batch_size, sequence_length,
+        masked_parameters(parameters) if parameters else None,
+    ]  # fmt: skip
     return _digest([*work, backend]), _digest(work)
 
 
@@ -206,10 +208,12 @@ class Run:
             "name": name, "suite": suite, "mode": mode, "device": device, "dtype": dtype, "backend": backend,
             "batch_size": batch_size, "sequence_length": sequence_length,
         }  # fmt: skip
+        parameters = masked_parameters(parameters or {})
+        axes["name"] = masked_command(name)
         case_id, work_hash = case_ids(**axes, parameters=parameters)
         if announce and case_id not in self._announced:
             self._announced.add(case_id)
-            axes_json = as_json(dict(parameters)) if parameters else None
+            axes_json = as_json(parameters) if parameters else None
             now = Instant(_now() // 1000)
             self.emit(
                 events.CaseRecord(
@@ -229,7 +233,8 @@ class Run:
         Raises:
             BenchError: The run is closed, the disk is full, or a value does not fit its column.
         """
-        self._write(lambda journal: journal.add(event))
+        public = without_secrets(event)
+        self._write(lambda journal: journal.add(public))
 
     def _write(self, append: Callable[[Journal], None]) -> None:
         """Append to the current journal, or to its successor if another thread has just rotated it."""
@@ -362,7 +367,7 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
+        if kind is None or (isinstance(error, SystemExit) and not error.code):
             self.close()
         else:
             status = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
@@ -561,7 +566,7 @@ _PLAIN_STRUCT = struct.Struct("<29sqqqI")
 _PLAIN, _PLAIN_BYTES = _PLAIN_STRUCT.pack, _PLAIN_STRUCT.size
 assert LAYOUTS[_TIMING_KIND].format(_PLAIN_MASK, ()) == "<IBIIIIqqqq"
 
-_open_runs: "weakref.WeakSet[Run]" = weakref.WeakSet()
+_open_runs: set[Run] = set()  # one that a function forgets on its way out is still to be closed at exit
 _syncing: threading.Thread | None = None
 
 
@@ -576,15 +581,25 @@ def _start_syncing() -> None:
 def _keep_syncing() -> None:
     while True:
         time.sleep(SYNC_SECONDS)
-        for run in list(_open_runs):
-            with contextlib.suppress(OSError, ValueError):
-                run.flush()
+        _sync_all()
+
+
+def _sync_all() -> None:
+    """Sync every open run; a function of its own, so that the thread, which outlives them, holds none while it sleeps."""
+    for run in list(_open_runs):
+        with contextlib.suppress(OSError, ValueError):
+            run.flush()
 
 
 def _close_all() -> None:
+    """Close what is open, at exit; with the exception that ends the script, if one does."""
+    error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)  # at a prompt it may be an hour old
     for run in list(_open_runs):
-        with contextlib.suppress(BenchError, OSError):
-            run.close()
+        try:
+            run.__exit__(type(error) if error else None, error, None)
+        except (Exception, KeyboardInterrupt) as problem:
+            why = str(problem) or type(problem).__name__
+            sys.stderr.write(f"bench: run {run.run_id} was left open and could not be ended at exit: {why}\n")
 
 
 def _child() -> None:

@@ -75,3 +75,16 @@ def arrow_type(kind: Any) -> "pa.DataType":
         Instant: pa.timestamp("us"), list[int]: pa.list_(pa.int64()), list[str]: pa.list_(pa.string()),
     }  # fmt: skip
     return types[kind]
+
+
+def encodings(wanted: "pa.Schema") -> "dict[str, Any]":
+    """How Arrow's writer is to encode columns: numbers as differences, text in dictionaries."""
+    import pyarrow as pa
+
+    numbers = [f.name for f in wanted if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
+    lists = [f"{f.name}.list.element" for f in wanted if pa.types.is_list(f.type)]
+    texts = [f.name for f in wanted if pa.types.is_string(f.type)]
+    return {
+        "use_dictionary": texts + lists,
+        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+    }

@@ -1,20 +1,27 @@
-"""Sealing: the rows of a journal become Parquet files of the log, a part at a time."""
+"""Sealing: the rows of a journal become Parquet files of the log, a part at a time.
+
+A run that is left open is sealed while the interpreter ends. No module may be imported then that registers something to be
+done at the end, or starts a thread. pandas is one, and `pa.array`, `pa.scalar` and `pa.repeat` of a Python value import it
+where it is installed. So arrays are made here of their buffers, by `arrow_numbers` and `arrow_texts`.
+"""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from . import schema
 from .events import TABLES, ScheduleChunk
+from .files import make_folder
 from .journal import TYPES, Layout
-from .journal_reader import Contents, DecodedRows, is_absent
+from .journal_reader import Contents, DecodedRows, FieldValues, is_absent
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
 ROWS_TOGETHER = 100_000  # in a row group
+FEWEST_ALIKE = 64  # rows in a stretch, in the mean, that is no longer worth a copy
 
 Publish = Callable[[Path, Path, str], Path]  # `log.publish`
 
@@ -55,19 +62,20 @@ class _Texts:
     def update(self) -> None:
         """Take in what was defined since."""
         import numpy as np
-        import pyarrow as pa
 
         if len(self._strings) != self._count:
             self._count = len(self._strings)
             self._places = np.full(max(self._strings, default=0) + 1, -1)
             self._places[list(self._strings)] = np.arange(self._count)
-            self._values = pa.array(list(self._strings.values()), pa.string())
+            self._values = arrow_texts(self._strings.values())
 
     def take(self, numbers: "np.ndarray[Any, Any]") -> "pa.Array":
         """The strings of these numbers."""
         import pyarrow as pa
 
-        return self._values.take(pa.array(self._places[numbers]))
+        if len(numbers) and numbers.min() == numbers.max():
+            return pa.repeat(self._values[self._places[numbers[0]]], len(numbers))
+        return self._values.take(arrow_numbers(self._places[numbers]))
 
 
 class _TableFile:
@@ -84,9 +92,8 @@ class _TableFile:
                 wanted = wanted.append(pa.field(name, schema.arrow_type(TYPES[code])))
         about = {**schema.metadata(event), "bench.version": str(layout.version)}
         self._schema = wanted.with_metadata(about)
-        self._constants = {"run_id": header["run_id"]} | (
-            {"writer": header["writer"]} if event is ScheduleChunk else {}
-        )
+        constants = ("run_id", "writer") if event is ScheduleChunk else ("run_id",)
+        self._constants = {name: arrow_texts([header[name]])[0] for name in constants}
         self._folder, self._stem = folder, stem
         self._temporary = folder / f".{stem}.tmp"
         there = folder.glob(f"{stem}-*.parquet")
@@ -104,12 +111,11 @@ class _TableFile:
 
     def add(self, shapes: Sequence[DecodedRows], texts: _Texts) -> None:
         """Add the rows of a part, in the order written."""
-        import numpy as np
         import pyarrow as pa
 
         table = pa.Table.from_batches([self._batch(rows, texts) for rows in shapes], self._schema)
         if len(shapes) > 1:
-            table = table.take(pa.array(np.argsort(np.concatenate([rows.places for rows in shapes]), kind="stable")))
+            table = _in_order(table, [rows.places for rows in shapes])
         if self._known:
             skipped = min(self._known, table.num_rows)
             self._known -= skipped
@@ -135,39 +141,74 @@ class _TableFile:
         if rows is None or not rows.num_rows:
             return
         if self._writer is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._writer = pq.ParquetWriter(self._temporary, self._schema, compression="zstd", compression_level=1)
+            make_folder(self._folder)
+            self._writer = pq.ParquetWriter(
+                self._temporary, self._schema, compression="zstd", compression_level=1, **schema.encodings(self._schema)
+            )
         self._writer.write_table(rows)
 
     def _batch(self, rows: DecodedRows, texts: _Texts) -> "pa.RecordBatch":
         import pyarrow as pa
 
-        count, codes = len(rows.values), dict(rows.layout.present(rows.mask))
         arrays = []
         for field in self._schema:
             if field.name in self._constants:
-                arrays.append(pa.repeat(pa.scalar(self._constants[field.name], field.type), count))
-            elif field.name in codes:
-                arrays.append(_array(rows.values[field.name], codes[field.name], field.type, texts))
+                arrays.append(pa.repeat(self._constants[field.name], len(rows.places)))
+            elif field.name in rows.columns:
+                arrays.append(_array(rows.columns[field.name], field.type, texts))
             else:
-                arrays.append(pa.nulls(count, field.type))
+                arrays.append(pa.nulls(len(rows.places), field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-def _array(values: "np.ndarray[Any, Any]", code: str, kind: "pa.DataType", texts: _Texts) -> "pa.Array":
+def _in_order(table: "pa.Table", places: "Sequence[np.ndarray[Any, Any]]") -> "pa.Table":
+    """The rows of some shapes, one shape after the other, in the order of their places."""
+    import numpy as np
+    import pyarrow as pa
+
+    order = np.argsort(np.concatenate(places), kind="stable")
+    begins = np.flatnonzero(np.diff(order, prepend=-2) != 1)
+    if len(begins) * FEWEST_ALIKE > len(order):
+        return table.take(arrow_numbers(order))
+    lengths = np.diff(begins, append=len(order))  # of long stretches: put together without a copy
+    return pa.concat_tables(map(table.slice, order[begins].tolist(), lengths.tolist()))
+
+
+def _array(column: FieldValues, kind: "pa.DataType", texts: _Texts) -> "pa.Array":
     """A column as Arrow has it."""
     import numpy as np
     import pyarrow as pa
 
-    if code[0] == "*":
-        each = values.shape[1] if values.ndim > 1 else 0
-        items = np.ascontiguousarray(values).reshape(-1)
-        inner = texts.take(items) if code == "*I" else pa.array(items.astype(np.int64))
-        return pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32) * each), inner)
+    values, code = column.values, column.code
+    if column.counts is not None:
+        ends = np.concatenate([[0], column.counts.cumsum()]).astype(np.int32)
+        inner = texts.take(values) if code == "*I" else arrow_numbers(values.astype(np.int64))
+        return pa.ListArray.from_arrays(arrow_numbers(ends), inner)
     if code == "I":
         return texts.take(values)
+    if code == "?":
+        bits = pa.py_buffer(np.packbits(values, bitorder="little"))
+        return pa.Array.from_buffers(kind, len(values), [None, bits])
     if code == "n":
-        return pa.array(values // 1000).cast(kind)
-    if code in "QD":
-        return pa.array(np.ascontiguousarray(values), mask=is_absent(values, code))
-    return pa.array(np.ascontiguousarray(values))
+        return arrow_numbers(values // 1000).view(kind)
+    return arrow_numbers(values, is_absent(values, code) if code in "QD" else None)
+
+
+def arrow_numbers(values: "np.ndarray[Any, Any]", absent: "np.ndarray[Any, Any] | None" = None) -> "pa.Array":
+    """An Arrow array of numpy's numbers, NULL where `absent` is true."""
+    import numpy as np
+    import pyarrow as pa
+
+    valid = None if absent is None else pa.py_buffer(np.packbits(~absent, bitorder="little"))
+    buffers = [valid, pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+
+
+def arrow_texts(texts: Iterable[str]) -> "pa.Array":
+    """An Arrow array of texts."""
+    import numpy as np
+    import pyarrow as pa
+
+    encoded = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))

@@ -1,10 +1,31 @@
-"""Secrets in command lines and variables: their values are replaced before anything is written."""
+"""Secrets in command lines, variables and messages: their values are replaced before anything is written."""
 
+import dataclasses
+import functools
 import os
 import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
-KEEP = "BENCH_KEEP_COMMAND_LINE"  # a variable: set to 1, command lines are stored as they are
+from .events import CaseRecord, Environment, Event, Metric, Outcome, Reject, RunRecord
+
+KEEP = (
+    "BENCH_KEEP_COMMAND_LINE"  # a variable: set to 1, command lines are stored as they are; so says --keep-command-line
+)
 MASK = "***"
+LONG = 8  # characters of a secret that is looked for wherever it stands; a shorter one may be any word
+MOST_SEEN = 1000
+# Columns that hold messages and texts of other programs, and those that hold command lines and what belongs to them.
+TEXTS: dict[type[Event], tuple[str, ...]] = {
+    Outcome: ("reason", "exception", "message", "stderr_tail"),
+    Metric: ("original_value",),
+    Reject: ("reason", "text"),
+    Environment: ("variables", "flags", "extra"),
+}
+COMMANDS: dict[type[Event], tuple[str, ...]] = {
+    RunRecord: ("command", "tags", "settings"),
+    CaseRecord: ("name", "parameters"),
+}
 # None of the patterns below finds anything without one of these; compiling them takes as long as a short command.
 _HINTS = (
     "token", "secret", "passw", "passphrase", "credential", "key", "://", "bearer", "basic", "hf_", "sk-", "gh", "glpat", "xox",
@@ -18,6 +39,9 @@ _OF_LANGUAGE_MODELS = r"(?i)(?:bos|eos|pad|unk|sep|cls|mask|special|start|stop|i
 _NAME = r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(=|\s+)"
 _VALUE = r"""(?:'[^']*(?:'|$)|"[^"]*(?:"|$)|\\.|[^\s'"\\])+"""  # of a shell: quoted parts and others
 _NUMBER = r"['\"]?[-+]?[\d.,]+(?:[eE][-+]?\d+)?['\"]?"
+_QUOTED = r"""(?<![\w.-])(["']?)([A-Za-z_][\w.-]*)\1(?:\s*:\s*|\s+=\s+)(["'])((?:\\.|(?!\3)[^\\])+)\3"""  # of JSON, Python, TOML
+_NO_TYPE = r"(?!(?:str|int|float|bool|bytes|None|null|true|false)\b)"
+_LINE = rf"(?m)^([ \t]*(?:- )?([A-Za-z_][\w.-]*):[ \t]+){_NO_TYPE}(\S+)[ \t]*$"  # of YAML
 _HEADER = r"(?i)\b(bearer|basic|x-api-key:|private-token:)(\s+)[\w.~+/=-]{8,}"
 _IN_URL = r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@'\"]*):[^\s/@'\"]+@"
 # Forms that services give out: Hugging Face, OpenAI, GitHub, GitLab, Slack, Google, AWS, and JSON web tokens.
@@ -25,17 +49,22 @@ _KNOWN = (
     r"\b(?:hf_\w{20,}|sk-[\w-]{20,}|gh[opsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeoprs]-[\w-]{10,}"
     r"|AIza[\w-]{30,}|AKIA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+)"
 )
+_seen: set[str] = set()  # what this process has masked by its name, and masks wherever it stands from then on
 
 
 def masked(text: str) -> str:
-    """A command line with `***` for the values of what looks like a secret; numbers stay.
+    """A text, such as a message or the end of a log, with `***` for the values of what looks like a secret; numbers stay.
 
-    These are the values of options and variables whose names end with token, secret, password, API key and the like, but not
-    of a language model's tokens (`--eos-token`); and, wherever they stand, credentials in a URL or a header, and tokens in the
-    forms of well-known services. BENCH_KEEP_COMMAND_LINE=1 keeps all.
+    These are the values of options, variables and fields whose names end with token, secret, password, API key and the like,
+    but not of a language model's tokens (`--eos-token`); and, wherever they stand, credentials in a URL or a header, tokens in
+    the forms of well-known services, and the values of such variables and options of this process.
     """
-    if os.environ.get(KEEP, "") not in ("", "0") or not _may_hold_one(text):
+    for secret in _seen | _of_environment():
+        text = text.replace(secret, MASK)
+    if not _may_hold_one(text):
         return text
+    for pattern in (_QUOTED, _LINE):
+        text = re.sub(pattern, _without_value, text)
     parts, kept = [], 0
     for found in re.finditer(_NAME, text):
         (name, by), begin = found.groups(), found.end()
@@ -45,6 +74,7 @@ def masked(text: str) -> str:
         is_quoted = is_option and by == "=" and text[: found.start()].endswith("'")
         value = re.match(r"[^']*" if is_quoted else _VALUE, text[begin:])
         if value and not re.fullmatch(_NUMBER, value[0]):
+            _remember(value[0])
             parts += [text[kept:begin], MASK]
             kept = begin + value.end()
     text = "".join([*parts, text[kept:]])
@@ -53,14 +83,84 @@ def masked(text: str) -> str:
     return text
 
 
+E = TypeVar("E", bound=Event)
+
+
+def without_secrets(event: E) -> E:
+    """The event with its texts masked."""
+    kind = type(event)
+    names = TEXTS.get(kind) or COMMANDS.get(kind, ())
+    found = {name: text for name in names if (text := getattr(event, name))}
+    if not found or (kind in COMMANDS and _are_kept()):
+        return event
+    changed = {name: new for name, text in found.items() if (new := masked(text)) != text}
+    return dataclasses.replace(event, **changed) if changed else event  # type: ignore[type-var]
+
+
+def masked_command(text: str) -> str:
+    """A command line, masked unless BENCH_KEEP_COMMAND_LINE=1 keeps all."""
+    return text if _are_kept() else masked(text)
+
+
+def masked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a case, each value masked like that of an option of its name, and lists like words of a command line."""
+    return dict(parameters) if _are_kept() else {name: _masked_value(name, value) for name, value in parameters.items()}
+
+
 def masked_variable(name: str, value: str) -> str:
-    """The value of an environment variable, masked like a command line; all of it if its name is one of a secret."""
+    """The value of an environment variable, masked like a text; all of it if its name is one of a secret."""
     return MASK if value and is_secret(name) else masked(value)
 
 
 def is_secret(name: str) -> bool:
     """Whether an option or a variable of this name has a value that nobody should read."""
     return _may_hold_one(name) and bool(re.fullmatch(_SECRET, name)) and not re.search(_OF_LANGUAGE_MODELS, name)
+
+
+def _masked_value(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        if not is_secret(name) or re.fullmatch(_NUMBER, value):
+            return masked(value)
+        _remember(value)
+        return MASK
+    if isinstance(value, Mapping):
+        return {str(inner): _masked_value(str(inner), item) for inner, item in value.items()}
+    if isinstance(value, list | tuple):  # after an option, and not another option
+        before = ["", *value]
+        return [
+            _masked_value(last if str(last).startswith("-") and str(item)[:1] != "-" else "", item)
+            for last, item in zip(before, value, strict=False)
+        ]
+    return value
+
+
+def _without_value(found: re.Match[str]) -> str:
+    *_, value = found.groups()
+    if not is_secret(found[2]) or re.fullmatch(_NUMBER, value):
+        return found[0]
+    _remember(value)
+    begin, end = found.span(found.re.groups)
+    return found[0][: begin - found.start()] + MASK + found[0][end - found.start() :]
+
+
+def _remember(value: str) -> None:
+    value = value.strip("'\"")
+    if len(value) >= LONG and MASK not in value and len(_seen) < MOST_SEEN:
+        _seen.add(value)
+
+
+@functools.cache
+def _of_environment() -> frozenset[str]:
+    """The values of this process's variables that are secrets, but for paths."""
+    return frozenset(
+        value
+        for name, value in os.environ.items()
+        if len(value) >= LONG and is_secret(name) and not re.fullmatch(_NUMBER, value) and not os.path.exists(value)
+    )
+
+
+def _are_kept() -> bool:
+    return os.environ.get(KEEP, "") not in ("", "0")
 
 
 def _may_hold_one(text: str) -> bool:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from .. import sql
 from .errors import BenchError, Exit
 from .events import TABLES
-from .log import SPILL, sync
+from .files import remove, sync, take_after_folder
+from .log import SPILL
 from .schema import create_tables, literal
 from .store import Store
 from .views import create_derived
@@ -49,7 +50,7 @@ def open_current(
     import duckdb
 
     with contextlib.suppress(BenchError, duckdb.Error):
-        if store.database.exists():
+        if store.database.is_file():
             connection = connect(store.database, config)
             if connection.execute("SELECT value FROM _meta WHERE key = 'made_by'").fetchone() == (_made_by(),):
                 return connection, {name for (name,) in connection.execute("SELECT name FROM _files").fetchall()}
@@ -71,8 +72,7 @@ def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnec
     import duckdb
 
     building = store.root / f".warehouse-{os.getpid()}.duckdb"
-    for leftover in store.root.glob(".warehouse-*"):  # of killed loads: we hold the lock
-        leftover.unlink()
+    remove(store.root.glob(".warehouse-*"))  # of killed loads: we hold the lock
     try:
         if fresh:
             building.write_bytes(empty())
@@ -96,6 +96,7 @@ def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnec
             connection.execute("CHECKPOINT warehouse")
         finally:
             connection.close()
+        take_after_folder(building)
         sync(building)
         os.replace(building, store.database)
         sync(store.root)
@@ -106,8 +107,7 @@ def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnec
             f"cannot build the warehouse in {store.root}: {error.strerror or error}. The old one stays."
         ) from error
     finally:
-        for leftover in store.root.glob(f".warehouse-{os.getpid()}.duckdb*"):
-            leftover.unlink()
+        remove(store.root.glob(f".warehouse-{os.getpid()}.duckdb*"))
 
 
 def internal_error(message: str) -> BenchError:

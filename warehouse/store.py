@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import BenchError, StoreBusy
+from .files import check_regular, make_folder, publish_text, read_json, take_after_folder
 
 FOLDER = ".bench"
 STATE = "remote.json"  # in a mirror: of what
@@ -96,9 +97,9 @@ class Store:
         """
         try:
             for folder in (self.events, self.journals):
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
             if self.remote and not (self.root / STATE).exists():
-                (self.root / STATE).write_text(json.dumps({"url": self.remote}))
+                publish_text(self.root / STATE, json.dumps({"url": self.remote}))
         except OSError as error:
             raise BenchError(
                 f"cannot create the store {self.root}: {error.strerror}. Choose another with --store."
@@ -120,9 +121,11 @@ class Store:
         self.create()
         try:
             descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            check_regular(descriptor, self.root / "lock")
         except OSError as error:
-            raise BenchError(f"cannot write to the store {self.root}: {error.strerror}.") from error
+            raise BenchError(f"cannot write to the store {self.root}: lock: {error.strerror}.") from error
         try:
+            take_after_folder(self.root / "lock")
             _acquire(descriptor, wait, notify, self.root)
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
@@ -149,12 +152,25 @@ def _mirror(url: str) -> Path:
 
 
 def _mirrored(root: Path) -> str | None:
-    """The address of the bucket that a folder mirrors; None for any other folder."""
+    """The address of the bucket that a folder mirrors; None for any other folder.
+
+    Raises:
+        BenchError: The file that tells it is damaged.
+    """
     try:
-        url: str = json.loads((root / STATE).read_text())["url"]
-    except (OSError, ValueError, KeyError):
+        state = read_json(root / STATE)
+        if not isinstance(state, dict) or not isinstance(url := state.get("url"), str):
+            raise ValueError("it names no address")
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    return url
+    except (OSError, ValueError) as error:
+        raise BenchError(
+            f"{root / STATE} cannot be read: {getattr(error, 'strerror', None) or error}. It tells which bucket this folder "
+            "mirrors. If it mirrors none, delete the file; else delete it and open the store by its address, s3://…."
+        ) from error
+    from .remote.object_store import clean_url
+
+    return clean_url(url)
 
 
 def _acquire(descriptor: int, wait: bool, notify: Notify | None, root: Path) -> None:

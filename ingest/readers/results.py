@@ -27,6 +27,7 @@ from ...warehouse.events import (
 )
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
+from ...warehouse.secrets import masked_command, masked_parameters, without_secrets
 from ..format import MAX_TEXT, Part, Tally
 from ..source_index import content_uuid
 from .bulk import LONGEST_NAME as LONGEST_NAME
@@ -82,7 +83,7 @@ class Results:
             self.run_id = content_uuid(self.part.format, self.part.config, content)
             self._known = not self.part.claim(self.run_id)
         if environment is not None and environment != NOWHERE:
-            environment = identified(environment)
+            environment = identified(without_secrets(environment))
             columns["environment_id"] = environment.environment_id
             self._batch.add(environment)
         self.tally.shares.setdefault(self.run_id, Tally())
@@ -162,11 +163,10 @@ class Results:
             parameters: Further axes; nothing that varies from run to run.
             axes: Columns of `cases`.
         """
-        parameters = (
-            {key: ADDRESS.sub("0x…", value) if isinstance(value, str) else value for key, value in parameters.items()}
-            if parameters
-            else None
-        )
+        name, parameters = masked_command(name), masked_parameters(parameters or {})
+        parameters = {
+            key: ADDRESS.sub("0x…", value) if isinstance(value, str) else value for key, value in parameters.items()
+        }
         case_id, work_hash = case_ids(name=name, parameters=parameters, **axes)
         subject = self._subjects.setdefault(case_id, Subject(self, case_id, self._line))
         if not subject.is_announced and (self.run_id, case_id) not in self._announced:

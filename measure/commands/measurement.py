@@ -83,7 +83,7 @@ class CommandMeasurement:
             run: Run to record into; open, and closed by the caller.
             launcher: Starts the commands.
             settings: How to measure.
-            say: Takes a line of progress for a person.
+            notify: Takes a line of progress for a person.
             now: Seconds, for the budget.
         """
         self._run = run

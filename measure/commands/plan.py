@@ -12,7 +12,8 @@ from typing import Any
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, UnknownName
-from ...warehouse.secrets import masked
+from ...warehouse.recorder import case_ids
+from ...warehouse.secrets import KEEP, masked_command, masked_parameters
 
 SHELL = "/bin/sh"
 MOST_VALUES = 10_000  # of one parameter
@@ -79,9 +80,10 @@ class PlannedCommand:
 
     def __str__(self) -> str:
         """The command as it runs, or its name and parameters."""
-        if self.name == masked(self.template.text):
-            return _filled(self.name, self.parameters)
-        return " ".join([self.name, *(f"{key}={value}" for key, value in self.parameters.items())])
+        parameters = masked_parameters(self.parameters)
+        if self.name == masked_command(self.template.text):
+            return _filled(self.name, parameters)
+        return " ".join([self.name, *(f"{key}={value}" for key, value in parameters.items())])
 
 
 def template_of(words: Sequence[str]) -> Template:
@@ -136,7 +138,7 @@ def plan(
 
     Raises:
         BenchError: There are more names than commands, two sides with the same name, a parameter that is given twice, or
-            a text that cannot be split.
+            is a secret with several values, or a text that cannot be split.
         UnknownName: No command uses a parameter.
     """
     if len(names) not in (0, len(templates)):
@@ -147,7 +149,12 @@ def plan(
     hooks = hooks or [Hooks()] * len(templates)
     _check_used(templates, hooks, axes)
     combinations = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    called = names or [masked(template.text) for template in templates]
+    if len({case_ids(name="", parameters=each) for each in combinations}) < len(combinations):
+        raise BenchError(
+            "a parameter looks like a secret, and has several values: stored as ***, they cannot be told apart. Give it another "
+            f"name, or keep its values with --keep-command-line ({KEEP}=1)."
+        )
+    called = names or [masked_command(template.text) for template in templates]
     if len(set(called)) != len(called):
         raise BenchError("two commands are called the same. Tell them apart with --name A --name B")
     sides = [

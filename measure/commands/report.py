@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ...warehouse.console.numbers import is_too_wide, ratio, scale, size
 from ...warehouse.console.tables import escape
-from ..engine.estimate import doubt
+from ..engine.estimate import LEAST_BLOCKS, NORMAL_975, Estimate, contradiction, doubt
 from .measurement import CommandResult
 
 HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
@@ -21,6 +21,7 @@ COLUMNS = (
 OUTLIER = 14.826  # median absolute deviations: ten standard deviations of a normal distribution
 FAR = 0.1  # of the median; nearer ones are no outliers, however steady the others
 SLOW_FIRST = 1.1  # times the slowest of the others
+ROUNDING = 0.005  # of a mean: it is printed to so many
 START_SHARE = 0.1  # of a run, from which on the start of its process is worth a word
 
 
@@ -80,6 +81,8 @@ def cells(result: CommandResult, reference: CommandResult, *, alone: bool) -> tu
         return shown
     if result is reference:
         return (*shown, "reference", "")
+    if withheld(result, reference):
+        return (*shown, "–", "–")
     faster, low, high, blocks = (known[name] for name in ("ratio", "low", "high", "blocks"))
     is_bounded = high is not None and low is not None and not is_too_wide(low, high)
     interval = (
@@ -90,6 +93,27 @@ def cells(result: CommandResult, reference: CommandResult, *, alone: bool) -> tu
         ratio(faster, low, high, int(blocks or 0)) or "–",
         together(known["difference_ns"], sign="+") + (f" ({interval})" if interval else ""),
     )
+
+
+def withheld(result: CommandResult, reference: CommandResult) -> str | None:
+    """Why neither ratio nor difference is shown: they contradict the means beside them."""
+    if result is reference or min(len(result.runs), len(reference.runs)) < LEAST_BLOCKS:
+        return None
+    found, (base, own) = result.against(reference), map(_mean, (reference, result))
+    if reason := contradiction(found, base, own):
+        return reason
+    gap, ends = own.ratio - base.ratio, [base.ratio * (1 / ratio - 1) for ratio in (found.high, found.low) if ratio]
+    if len(ends) < 2 or ends[0] - ROUNDING * base.ratio <= gap <= ends[1] + ROUNDING * base.ratio:
+        return None
+    blocks = together(*ends, by=" … ", sign="+")
+    return f"no difference is given: the means differ by {together(gap, sign='+')}, block by block it is {blocks}"
+
+
+def _mean(result: CommandResult) -> Estimate:
+    """The mean of the runs in ns, with the 95 % interval of a normal distribution."""
+    times = _times(result)
+    mean, half = statistics.fmean(times), NORMAL_975 * statistics.stdev(times) / math.sqrt(len(times))
+    return Estimate(mean, max(mean - half, 1.0), mean + half, len(times))
 
 
 def together(*nanoseconds: float | None, by: str = "", sign: str = "") -> str:
@@ -109,7 +133,8 @@ def notes(result: CommandResult, reference: CommandResult, *, warmup: int, empty
     if result.status != "ok":
         yield f"{title}: {result.status}: {escape(result.reason)}"
     else:
-        yield f"{title}: {result.reason}{_unseen(result, reference)}"
+        doubted = withheld(result, reference) or _unseen(result, reference)
+        yield f"{title}: {result.reason}{doubted and f'; {doubted}'}"
     if not times:
         return
     median = statistics.median(times)
@@ -159,7 +184,7 @@ def _unseen(result: CommandResult, reference: CommandResult) -> str:
         return ""
     found = result.against(reference)
     doubted = doubt(found.ratio, found.low, found.high) if math.isfinite(found.high) else None
-    return f"; {doubted}" if doubted else ""
+    return doubted or ""
 
 
 def _outliers(times: Sequence[int]) -> int:

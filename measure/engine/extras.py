@@ -4,6 +4,7 @@ import re
 import statistics
 from collections.abc import Iterator
 
+from ...warehouse.files import make_folder
 from ...warehouse.recorder import Run
 from ..pytorch.warm_start import warm_calls
 from .program import Fact, MeasuredBackend, Program
@@ -24,7 +25,7 @@ def afterwards(
 
 def _traces(run: Run, program: Program, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
     folder = run.store.artefacts / run.run_id
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for side in sides:
         place = folder / f"{side.case.case_id}-{_ODD.sub('_', side.backend)}"
         try:

@@ -17,6 +17,7 @@ from typing import IO, Any
 from ...warehouse.console.numbers import is_too_wide, ratio, size, times
 from ...warehouse.console.tables import escape, obeys, shorten, width
 from .progress import ProgressLines, ProgressListener
+from .sampling import busy
 from .workload import NOT_FAILURES, Workload
 
 HEADINGS = ("model", "backend", "status", "speedup", "memory")
@@ -59,6 +60,7 @@ class LiveTable(ProgressListener):
         self._rows: list[LiveRow] = []
         self._current: dict[str, LiveRow] = {}  # rows of the workload at its turn, by backend
         self._all = self._done = self._drawn = 0
+        self._busy = ""
         self._began = self._ended = now()  # the first workload, the last that is done
 
     def plan(self, workloads: int) -> None:
@@ -86,6 +88,7 @@ class LiveTable(ProgressListener):
             row = self._current[backend]
             row.status = numbers.get("status", row.status)
             row.speedup = numbers.get("speedup", row.speedup)
+            self._busy = busy(numbers["disturbed"]) if "disturbed" in numbers else self._busy
             if "peak_bytes" in numbers:
                 row.memory = size(numbers["peak_bytes"])
             self._draw()
@@ -125,11 +128,11 @@ class LiveTable(ProgressListener):
         """Workloads done, elapsed time, and the remaining time if the rest takes as long on average."""
         now = self._now()
         text = f"{self._done} of {self._all} workloads in {clock(now - self._began)}"
-        if not self._done:
-            return text
-        each = (self._ended - self._began) / self._done
-        left = max(each * (self._all - self._done) - (now - self._ended), 0.0)
-        return f"{text}, about {clock(left)} left"
+        if self._done:
+            each = (self._ended - self._began) / self._done
+            left = max(each * (self._all - self._done) - (now - self._ended), 0.0)
+            text += f", about {clock(left)} left"
+        return f"{text}; {self._busy}" if self._busy else text
 
 
 def _fitted(rows: Sequence[LiveRow], room: int) -> Iterator[str]:

@@ -5,6 +5,8 @@ import json
 import os
 from typing import Any
 
+from ...warehouse.secrets import masked
+
 TAIL_BYTES = 4096
 
 
@@ -35,12 +37,12 @@ class Reporter:
 
 def first_line(text: str) -> str:
     """The first non-empty line, at most 300 characters of it."""
-    return next((clean(line.strip()[:300]) for line in text.splitlines() if line.strip()), "")
+    return next((clean(line.strip())[:300] for line in text.splitlines() if line.strip()), "")
 
 
 def clean(text: str) -> str:
-    """Text that any file can hold: lone surrogates become question marks."""
-    return text.encode("utf-8", "replace").decode()
+    """Text that any file can hold: lone surrogates become question marks, and what looks like a secret `***`."""
+    return masked(text.encode("utf-8", "replace").decode())
 
 
 def resolve(target: str) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...warehouse.console.tables import escape
 from ..options import progress
+from .sampling import busy
 from .workload import NOT_FAILURES, Workload
 
 
@@ -27,7 +28,7 @@ class ProgressListener:
         """Its worker enters this phase, of one backend or of all."""
 
     def found(self, backend: str, numbers: Mapping[str, Any]) -> None:
-        """New results of a backend: status, peak_bytes, speedup with low, high and n."""
+        """New results of a backend: status, peak_bytes, speedup with low, high and n, share of disturbed samples."""
 
     def end(self, statuses: Mapping[str, str]) -> None:
         """The workload is done; its backends ended with these statuses."""
@@ -42,6 +43,7 @@ class ProgressLines(ProgressListener):
     def __init__(self) -> None:
         self._all = self._begun = 0
         self._workload = ""
+        self._busy = False
 
     def plan(self, workloads: int) -> None:
         """Add to the number of workloads to come."""
@@ -52,6 +54,12 @@ class ProgressLines(ProgressListener):
         self._begun += 1
         self._workload = escape(self.title(workload))
         progress(f"{self._begun} of {self._all} {self._workload}")
+
+    def found(self, backend: str, numbers: Mapping[str, Any]) -> None:
+        """Write that the machine is busy, once."""
+        if not self._busy and (sentence := busy(numbers.get("disturbed", 0.0))):
+            self._busy = True
+            progress(f"{self._workload}: {sentence}")
 
     def end(self, statuses: Mapping[str, str]) -> None:
         """Write what failed."""

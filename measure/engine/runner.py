@@ -7,7 +7,9 @@ computes the float64 reference, no backend is blamed: all get another worker, wh
 """
 
 import contextlib
+import itertools
 import json
+import math
 import os
 import queue
 import shutil
@@ -21,9 +23,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...warehouse.events import Metric
-from ...warehouse.recorder import Case, Run
+from ...warehouse.recorder import Case, Run, case_ids
 from ..pytorch.compiler_stats import caches
 from ..system.process_sampler import sampled
+from .estimate import ProcessEstimate, combined
 from .messages import TAIL_BYTES, clean, first_line
 from .program import REFERENCE
 from .progress import ProgressListener
@@ -74,6 +77,19 @@ class End:
         return first_line("\n".join(reversed(self.stderr_tail.splitlines())))
 
 
+@dataclass(slots=True)
+class WorkloadFindings:
+    """What the processes of one workload have found so far; `parts` by case, one for each process."""
+
+    parts: dict[str, list[ProcessEstimate]] = field(default_factory=dict)
+    sampled_s: float = 0.0
+
+    @property
+    def precision(self) -> float:
+        """Half-width of the widest interval, as a fraction; infinite where nothing is known."""
+        return max((combined(parts).precision for parts in self.parts.values()), default=math.inf)
+
+
 Heard = Callable[[Progress, dict[str, Any]], None]
 
 
@@ -97,9 +113,15 @@ class Runner:
         self._watch = watch or ProgressListener()
         self._workers = 0
         self._cost = OwnCost()
+        self._cases: dict[str, Case] = {}  # of the workload at its turn, by backend
+        self._findings: dict[str, WorkloadFindings] = {}  # by the case of the first backend
 
-    def measure(self, plan: Iterable[Workload]) -> int:
+    def measure(self, plan: Iterable[Workload], further: Iterable[Workload] = ()) -> int:
         """Measure every workload.
+
+        Args:
+            plan: What to measure.
+            further: What to measure after it, asked for one by one: it may depend on what was found.
 
         Returns:
             How many cases failed, skipped ones not counted.
@@ -109,9 +131,13 @@ class Runner:
         """
         if isinstance(plan, Sequence):
             self._watch.plan(len(plan))
-        return sum(self.turns(plan))
+        return sum(self.turns(plan, further))
 
-    def turns(self, plan: Iterable[Workload]) -> Iterator[int]:
+    def found(self, workload: Workload) -> WorkloadFindings:
+        """What was found of a workload so far."""
+        return self._findings.get(case_ids(**workload.axes(workload.backends[0]))[0], WorkloadFindings())
+
+    def turns(self, plan: Iterable[Workload], further: Iterable[Workload] = ()) -> Iterator[int]:
         """Announce the whole plan now, and measure one workload whenever asked for the next; gives how many cases failed.
 
         Of a plan that is not known yet, as it is claimed bit by bit, each workload is announced when its turn comes, to
@@ -119,7 +145,7 @@ class Runner:
         """
         self._run.emit(Metric(run_id=self._run.run_id, metric="seed", value=float(self._settings.seed)))
         known = plan if isinstance(plan, Sequence) else ()
-        return self._turns(plan, [self._announce(workload) for workload in known])
+        return self._turns(itertools.chain(plan, further), [self._announce(workload) for workload in known])
 
     def _announce(self, workload: Workload) -> dict[str, Case]:
         return {name: self._run.case(**workload.axes(name)) for name in workload.backends}
@@ -127,11 +153,12 @@ class Runner:
     def _turns(self, plan: Iterable[Workload], announced: Sequence[dict[str, Case]]) -> Iterator[int]:
         try:
             for number, workload in enumerate(plan):
-                if not announced:
+                known = number < len(announced)
+                if not known:
                     self._watch.plan(1)
                 self._watch.begin(workload)
                 try:
-                    ended = self._workload(workload, announced[number] if announced else self._announce(workload))
+                    ended = self._workload(workload, announced[number] if known else self._announce(workload))
                 except KeyboardInterrupt:
                     for left in announced[number + 1 :]:
                         _end(left.values(), "interrupted", reason="Ctrl-C before its turn")
@@ -144,6 +171,7 @@ class Runner:
 
     def _workload(self, workload: Workload, cases: dict[str, Case]) -> dict[str, str]:
         """Measure one workload, in as many workers as it takes; the worst status of each backend."""
+        self._cases = cases
         ended: dict[str, str] = {}
         for name in cases.keys() & workload.skips.keys():
             _end([cases[name]], "skipped", reason=workload.skips[name])
@@ -218,9 +246,19 @@ class Runner:
                 self._cost.begin()
             self._watch.enter(progress.phase, progress.backend)
         elif "found" in message:
+            self._add(message["found"], message["numbers"])
             self._watch.found(message["found"], message["numbers"])
         elif message["kind"] == "performance":
             self._watch.found(message["ended"], {"status": message["status"]})
+
+    def _add(self, backend: str, numbers: dict[str, Any]) -> None:
+        """Keep what a process found of a side."""
+        first = next(iter(self._cases.values()))
+        findings = self._findings.setdefault(first.case_id, WorkloadFindings())
+        findings.sampled_s += numbers.get("sampled_s", 0.0)
+        if "part" in numbers:
+            parts = findings.parts.setdefault(self._cases[backend].case_id, [])
+            parts.append(ProcessEstimate(*numbers["part"]))
 
 
 def _record_message(progress: Progress, message: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .estimate import Estimate, level_of, paired
+from .estimate import Estimate, ProcessEstimate, combined, process_estimate
 
 FIRST_CHECK = 14
 CHECK_GROWTH = 1.5
@@ -30,6 +30,7 @@ WARM_TOLERANCE = 0.01
 WARM_SHARE = 0.2  # of the budget
 WIDEST_PRINTED_PRECISION = 10.0  # a precision beyond it, ±1000 %, is not written out
 MAX_LOOPS = 1_000_000
+BUSY = 0.2  # of samples disturbed, from which on it is worth a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class Reading:
     def each_ns(self) -> float:
         """Time of one call."""
         return max(self.duration_ns, 1) / self.loops
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the process lost its processor meanwhile."""
+        return bool(self.disturbance.get("involuntary_switches"))
 
 
 Clock = Callable[[int], Reading]  # runs one side the given number of times and says how long that took
@@ -75,13 +81,17 @@ class Verdict:
     """Why sampling stopped, and the estimates at that point.
 
     `stopped` is precision, budget or repeat; `estimates` holds, for every side but the baseline, the ratio of the
-    baseline's time to its time (for a lone side, of its time to its own mean).
+    baseline's time to its time (for a lone side, its time in ns); `parts` the same as they are combined over processes;
+    `disturbed` is the share of samples that were, `seconds` how long it all took.
     """
 
     stopped: str
     warm: bool
     blocks: int
     estimates: tuple[Estimate, ...]
+    parts: tuple[ProcessEstimate, ...] = ()
+    disturbed: float = 0.0
+    seconds: float = 0.0
 
     @property
     def precision(self) -> float:
@@ -91,7 +101,8 @@ class Verdict:
     def __str__(self) -> str:
         reached = f"±{self.precision:.2%}" if self.precision < WIDEST_PRINTED_PRECISION else "no telling interval yet"
         why = {"precision": "precision reached", "budget": "budget spent", "repeat": "as many as asked"}[self.stopped]
-        return f"{why}: {reached} after {self.blocks} blocks{'' if self.warm else ', never settled'}"
+        settled = "" if self.warm else ", never settled"
+        return "; ".join(filter(None, (f"{why}: {reached} after {self.blocks} blocks{settled}", busy(self.disturbed))))
 
 
 def balanced_orders(sides: int, rng: random.Random) -> Iterator[tuple[int, ...]]:
@@ -204,28 +215,34 @@ class Sampler:
         Raises:
             SideFailed: A side raised.
         """
+        began = self._now()
         rule = StoppingRule(precision=precision, budget_s=budget_s, repeat=repeat, now=self._now)
         warm = self._warm_up(self._now() + WARM_SHARE * budget_s)
-        times: list[list[float]] = [[] for _ in self._clocks]
+        readings: list[list[Reading]] = [[] for _ in self._clocks]
         blocks, stopped = 0, None
         while stopped is None:
-            self._block("steady", times)
+            self._block("steady", readings)
             blocks += 1
-            stopped = rule.stopped(blocks, lambda: estimates(times))
-        return Verdict(stopped, warm, blocks, estimates(times))
+            stopped = rule.stopped(blocks, lambda: [combined([part]) for part in process_estimates(readings)])
+        parts = process_estimates(readings)
+        disturbed = statistics.fmean(reading.disturbed for side in readings for reading in side)
+        return Verdict(
+            stopped, warm, blocks, tuple(combined([part]) for part in parts), parts, disturbed, self._now() - began
+        )
 
     def _warm_up(self, deadline: float) -> bool:
         """Run blocks until every side is warm; returns whether all were warm in time."""
-        times: list[list[float]] = [[] for _ in self._clocks]
+        readings: list[list[Reading]] = [[] for _ in self._clocks]
         while True:
-            self._block("warmup", times)
+            self._block("warmup", readings)
+            times = [[reading.each_ns for reading in side] for side in readings]
             self._loops = [loops_for(statistics.median(side[-WARM_WINDOW:])) for side in times]
             if all(map(is_warm, times)):
                 return True
             if self._now() >= deadline:
                 return False
 
-    def _block(self, phase: str, times: list[list[float]]) -> None:
+    def _block(self, phase: str, readings: list[list[Reading]]) -> None:
         block = next(self._blocks)
         for position, side in enumerate(next(self._orders)):
             try:
@@ -233,10 +250,23 @@ class Sampler:
             except Exception as error:
                 raise SideFailed(side) from error
             self._emit(Sample(side, phase, block, position, reading))
-            times[side].append(reading.each_ns)
+            readings[side].append(reading)
 
 
-def estimates(times: Sequence[Sequence[float]]) -> tuple[Estimate, ...]:
-    """The ratio of the first side's times to each other side's, block by block; of a lone side to its own level."""
-    baseline, *others = times
-    return tuple(paired(zip(baseline, side, strict=True)) for side in others) or (level_of(baseline),)
+def busy(disturbed: float) -> str:
+    """A sentence about the share of samples that were disturbed; empty if it is small."""
+    return f"the machine is busy: {disturbed:.0%} of samples were disturbed" if disturbed >= BUSY else ""
+
+
+def process_estimates(readings: Sequence[Sequence[Reading]]) -> tuple[ProcessEstimate, ...]:
+    """The log ratio of the first side's times to each other side's, block by block; of a lone side the log of its own."""
+    baseline, *others = readings
+    if not others:
+        return (process_estimate([math.log(one.each_ns) for one in baseline], [one.disturbed for one in baseline]),)
+    return tuple(
+        process_estimate(
+            [math.log(one.each_ns / other.each_ns) for one, other in zip(baseline, side, strict=True)],
+            [one.disturbed or other.disturbed for one, other in zip(baseline, side, strict=True)],
+        )
+        for side in others
+    )

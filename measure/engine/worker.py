@@ -18,7 +18,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 from ...warehouse.recorder import Case, Run, join
@@ -183,6 +183,9 @@ class Measurement:
     def _finish(self, sides: list[MeasuredBackend], verdict: Verdict) -> None:
         """Record how each side ended, with the precision of its ratio to the baseline."""
         first, *others = sides
+        self._reporter.found(first.backend, sampled_s=verdict.seconds, disturbed=verdict.disturbed)
+        for side, part in zip(others or sides, verdict.parts, strict=True):
+            self._reporter.found(side.backend, part=astuple(part))
         self._ended_well(first, str(verdict))
         for side, estimate in zip(others, verdict.estimates, strict=False):  # of a lone side, its own level
             if first.backend == self._job.workload.baseline:

@@ -3,7 +3,6 @@
 import ast
 import itertools
 import json
-import math
 from typing import Any
 
 import click
@@ -12,6 +11,7 @@ from ...warehouse.console.options import share_option
 from ...warehouse.errors import BenchError, Exit, UnknownName
 from ...warehouse.store import Store
 from ..commands.plan import by_name, parameter_of
+from ..engine.rounds import LEAST, MOST, further
 from ..engine.workload import Settings, Workload
 from ..options import SECONDS, no_file, recorded, run_options, talk, write
 from ..system.machine_lock import alone, lock_option
@@ -79,8 +79,12 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--check", is_flag=True, help="Check that all return what the first returns.")
 @click.option("--name", help="What to call what they compute. [default: the first function]")
 @click.option("--filter", "text", default="", metavar="TEXT", help="Of a module, only benchmarks with this in a name.")
-@click.option("--processes", type=click.IntRange(min=1), default=3, show_default=True,
-              help="Fresh processes to measure in, one after the other.")  # fmt: skip
+@click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Measure in exactly N fresh processes. [default: {LEAST}, up to {MOST} while the interval is too wide]",
+)
 @share_option("--precision", default="1%",
               help="Half-width of the 95 % interval of the ratio (or of a lone function's time) at which to stop.")  # fmt: skip
 @click.option("--budget", "budget_s", type=SECONDS, default=10.0, show_default=True,
@@ -101,7 +105,7 @@ def command(
     check: bool,
     name: str | None,
     text: str,
-    processes: int,
+    processes: int | None,
     precision: float,
     budget_s: float,
     repeat: int | None,
@@ -117,7 +121,7 @@ def command(
     """Measure functions: time and memory of a call; several against the first.
 
     Modules are found from the present folder; of a module, all that it marks with @bench.benchmark is measured. Several
-    functions of the same arguments take turns in random order, in fresh processes, until their ratio is known as
+    functions of the same arguments take turns in random order, in several fresh processes, until their ratio is known as
     precisely as asked; async ones are awaited, generators run to their end. Ends with 1 if one failed.
 
     \b
@@ -148,19 +152,20 @@ def command(
             sequence_length=None, backends=group.functions, baseline=group.functions[0],
             parameters=dict(zip(group.parameters, values, strict=True)),
         )
-        for _ in range(processes)
         for group in groups
         for values in itertools.product(*group.parameters.values())
     ]  # fmt: skip
     settings = Settings(
-        precision=min(precision * math.sqrt(processes), 0.99), budget_s=budget_s / processes, timeout_s=timeout_s,
-        repeat=repeat, seed=seed, sample_hz=sample,
+        precision=precision, budget_s=budget_s / (processes or MOST), timeout_s=timeout_s, repeat=repeat, seed=seed,
+        sample_hz=sample,
     )  # fmt: skip
     with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
         program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
         failed, watch = 0, ProgressLines()
         try:
-            failed = Runner(run, settings, program=program, watch=watch).measure(plan)
+            runner = Runner(run, settings, program=program, watch=watch)
+            more = () if processes or repeat else further(plan, runner, precision=precision, budget_s=budget_s)
+            failed = runner.measure(plan * (processes or LEAST), more)
         except KeyboardInterrupt:
             run.close("interrupted", "Ctrl-C")
     watch.close()
@@ -179,10 +184,12 @@ def _chosen(groups: list[Group], text: str) -> list[Group]:
 
 def _show(store: Store, run_id: str, fmt: str, precision: float, limit: str) -> None:
     from ...warehouse.database import Warehouse
-    from .report import COLUMNS, HEADINGS, results
+    from .report import COLUMNS, HEADINGS, busy_machine, results
 
     with Warehouse.open(store) as warehouse:
         found = results(warehouse, run_id)
     write(fmt, shown=(HEADINGS, (one.cells() for one in found)), exact=(COLUMNS, (one.values() for one in found)))
     for note in (note for result in found for note in result.notes(precision, limit)):
         talk(note)
+    if busy := busy_machine(result.disturbed for result in found):
+        talk(busy)

@@ -4,35 +4,23 @@ import json
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...warehouse.console.numbers import counted, duration, ratio, size
+from ...warehouse.console.numbers import counted, duration, ratio, size, time_with_doubt
 from ...warehouse.console.tables import escape
-from ..engine.estimate import Estimate, doubt, level_of, paired
-from ..engine.sampling import WIDEST_PRINTED_PRECISION
+from ..engine.estimate import Estimate, combined, contradiction, doubt, process_estimate
+from ..engine.sampling import WIDEST_PRINTED_PRECISION, busy
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-HEADINGS = (
-    "function",
-    "arguments",
-    "median",
-    "fastest",
-    "slowest",
-    "memory",
-    "samples",
-    "processes",
-    "speed",
-    "status",
-)
+HEADINGS = ("function", "arguments", "time", "fastest", "slowest", "memory", "processes", "speed", "status")
 COLUMNS = (
     "name", "function", "parameters", "status", "reason", "median_ns", "min_ns", "max_ns", "peak_growth_bytes", "samples",
-    "processes", "ratio", "low", "high", "blocks",
+    "processes", "time_ns", "time_low_ns", "time_high_ns", "disturbed", "ratio", "low", "high", "blocks",
 )  # fmt: skip
-DIFFERENT = 0.05  # of the time: from there on processes that differ are worth a word; a ratio is taken within each
 
 _CASES = """
 SELECT case_id, work_hash, name, backend, parameters, status, reason, failed, processes, peak_bytes
@@ -41,21 +29,21 @@ WHERE run_id = ?
 ORDER BY announced_at, line
 """
 _SAMPLES = """
-SELECT case_id, process, block, duration_ns::DOUBLE / loops
+SELECT case_id, process, block, duration_ns::DOUBLE / loops, coalesce(involuntary_switches > 0, false)
 FROM timings
 WHERE run_id = ? AND metric = 'latency' AND phase = 'steady'
 ORDER BY process, block
 """
 
-Blocks = Mapping[tuple[int, int], float]  # by process and block: ns of one call
+Blocks = Mapping[tuple[int, int], tuple[float, bool]]  # by process and block: ns of one call, whether it was disturbed
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionResult:
     """One function with its arguments, in the order measured.
 
-    `against` is the ratio of the first function's time to its time; None of the first, and where either failed. `alone`
-    says that there is no other to compare with.
+    `time` is the time of a call in ns; `against` the ratio of the first function's time to its time, None of the first,
+    and where either failed; `reference` the first function's time. `alone` says that there is no other to compare with.
     """
 
     name: str
@@ -67,31 +55,42 @@ class FunctionResult:
     total: int
     peak_bytes: int | None
     blocks: Blocks
+    time: Estimate
     against: Estimate | None
+    reference: Estimate | None
     alone: bool
+
+    @property
+    def disturbed(self) -> list[bool]:
+        """Which samples were disturbed."""
+        return [disturbed for _, disturbed in self.blocks.values()]
+
+    @property
+    def withheld(self) -> str | None:
+        """Why the ratio is not shown: it contradicts the times beside it."""
+        return contradiction(self.against, self.reference, self.time) if self.against and self.reference else None
 
     def cells(self) -> tuple[str, ...]:
         """The row of HEADINGS."""
-        times = list(self.blocks.values())
-        shown = (statistics.median(times), min(times), max(times)) if times else (None, None, None)
-        found = self.against
+        times = self._times()
+        found = None if self.withheld else self.against
         return (
-            self.function, " ".join(f"{key}={value}" for key, value in self.parameters.items()), *map(duration, shown),
-            size(self.peak_bytes), str(len(times)), str(len(self._processes())),
+            self.function, " ".join(f"{key}={value}" for key, value in self.parameters.items()),
+            time_with_doubt(*_printed(self.time)), *(duration(it(times) if times else None) for it in (min, max)),
+            size(self.peak_bytes), str(self.time.processes),
             (found and ratio(found.ratio, found.low, found.high, found.n)) or "–", self.status,
         )  # fmt: skip
 
     def values(self) -> tuple[Any, ...]:
         """The row of COLUMNS."""
-        times = list(self.blocks.values())
-        shown = (statistics.median(times), min(times), max(times)) if times else (None, None, None)
-        found = self.against
-        bounds = (found.low, found.high) if found and math.isfinite(found.high) else (None, None)
-        ratio = (found.ratio, *bounds, found.n) if found else (None,) * 4
+        times, found = self._times(), self.against
+        shown = (statistics.median(times), min(times), max(times)) if times else (None,) * 3
+        disturbed = statistics.fmean(self.disturbed) if times else None
+        against = _printed(found) if found else (None,) * 4
         found_text = dict(self.parameters) or None  # Parquet has no empty struct
         return (
             self.name, self.function, found_text, self.status, self.reason, *shown, self.peak_bytes, len(times),
-            len(self._processes()), *ratio,
+            self.time.processes, *_printed(self.time)[:3], disturbed, *against,
         )  # fmt: skip
 
     def notes(self, precision: float, limit: str = "--budget") -> Iterator[str]:
@@ -100,51 +99,76 @@ class FunctionResult:
         if self.status != "ok":
             where = f" in {self.failed} of {self.total} processes" if 0 < self.failed < self.total else ""
             yield f"{title}: {self.status}{where}: {escape(self.reason)}"
-        found = self.against or (level_of(self.blocks.values()) if self.alone else None)
-        if self.status == "ok" and found and not found.precision < WIDEST_PRINTED_PRECISION:
+        found = self.against or (self.time if self.alone else None)
+        if self.status != "ok" or not found:
+            return
+        if not found.precision < WIDEST_PRINTED_PRECISION:
             given = counted(found.n, "sample", "gives", "give")
             yield f"{title}: {given} no telling interval: measure longer with a larger {limit}"
-        elif self.status == "ok" and found:
-            if self.against and (found_text := doubt(found.ratio, found.low, found.high)):
-                yield f"{title}: {found_text}"
-            if found.precision > precision:
-                yield f"{title}: ±{found.precision:.1%} where {precision:.1%} was asked: measure longer with a larger {limit}"
-        levels = [statistics.median(times) for times in self._processes().values()]
-        if self.alone and levels and max(levels) > (1 + DIFFERENT) * min(levels):
-            yield f"{title}: its processes differ by {max(levels) / min(levels) - 1:.0%}: measure in more with --processes"
+            return
+        if self.withheld:
+            yield f"{title}: {self.withheld}"
+        elif self.against and (found_text := doubt(found.ratio, found.low, found.high)):
+            yield f"{title}: {found_text}"
+        if found.precision > precision:
+            cure = f"processes differ: measure in more than {found.processes} with --processes"
+            cure = cure if found.scattered else f"measure longer with a larger {limit}"
+            yield f"{title}: ±{found.precision:.1%} where {precision:.1%} was asked: {cure}"
+        if found.processes == 1:
+            yield f"{title}: measured in one process: differences between processes are not in the interval"
 
-    def _processes(self) -> dict[int, list[float]]:
-        found: dict[int, list[float]] = {}
-        for (process, _), each_ns in self.blocks.items():
-            found.setdefault(process, []).append(each_ns)
-        return found
+    def _times(self) -> list[float]:
+        return [each_ns for each_ns, _ in self.blocks.values()]
+
+
+def busy_machine(disturbed: Iterable[Iterable[bool]]) -> str:
+    """A sentence about a busy machine, from what disturbed the samples of every case; empty if it was quiet."""
+    samples = [was for case in disturbed for was in case]
+    return busy(statistics.fmean(samples)) if samples else ""
 
 
 def results(warehouse: "Warehouse", run_id: str) -> list[FunctionResult]:
     """The cases of a run, each against the first of the same work."""
-    samples: dict[str, dict[tuple[int, int], float]] = {}
-    for case_id, process, block, each_ns in warehouse.rows(_SAMPLES, [run_id]):
-        samples.setdefault(case_id, {})[process, block] = each_ns
+    samples: dict[str, dict[tuple[int, int], tuple[float, bool]]] = {}
+    for case_id, process, block, each_ns, disturbed in warehouse.rows(_SAMPLES, [run_id]):
+        samples.setdefault(case_id, {})[process, block] = each_ns, disturbed
     first: dict[str, tuple[Blocks, bool]] = {}  # by work
     found = []
     cases = warehouse.rows(_CASES, [run_id])
     sides = Counter(work for _, work, *_ in cases)
     for case_id, work, name, function, parameters, status, reason, failed, total, peak in cases:
         blocks, fine = samples.get(case_id, {}), status == "ok"
-        against = _ratio(first[work][0], blocks) if work in first and fine and first[work][1] else None
+        reference = first[work][0] if work in first and fine and first[work][1] else {}
+        both = {
+            key: (math.log(reference[key][0] / each_ns), reference[key][1] or disturbed)
+            for key, (each_ns, disturbed) in blocks.items()
+            if key in reference
+        }
         first.setdefault(work, (blocks, fine))
-        found_text = json.loads(parameters) if parameters else {}
-        alone = sides[work] == 1
-        status = status or "interrupted"
         found.append(
             FunctionResult(
-                name, function, found_text, status, reason or "", failed or 0, total or 0, peak, blocks, against, alone
+                name, function, json.loads(parameters) if parameters else {}, status or "interrupted", reason or "",
+                failed or 0, total or 0, peak, blocks, _level(blocks), over_processes(both) if both else None,
+                _level(reference) if both else None, sides[work] == 1,
             )
-        )
+        )  # fmt: skip
     return found
 
 
-def _ratio(baseline: Blocks, blocks: Blocks) -> Estimate | None:
-    """The ratio over the blocks that timed both, ordered by process; autocorrelation widens its interval."""
-    both = [(baseline[key], blocks[key]) for key in blocks if key in baseline]
-    return paired(both) if both else None
+def _level(blocks: Blocks) -> Estimate:
+    """The time of a call in ns."""
+    return over_processes({key: (math.log(each_ns), disturbed) for key, (each_ns, disturbed) in blocks.items()})
+
+
+def over_processes(logs: Mapping[tuple[int, int], tuple[float, bool]]) -> Estimate:
+    """The estimate from logs and whether each was disturbed, by process and block, in the order measured."""
+    processes: dict[int, list[tuple[float, bool]]] = {}
+    for (process, _), block in logs.items():
+        processes.setdefault(process, []).append(block)
+    return combined([process_estimate(*map(list, zip(*blocks, strict=True))) for blocks in processes.values()])
+
+
+def _printed(found: Estimate) -> tuple[float | None, float | None, float | None, int]:
+    """An estimate, the ends of its interval, and how many blocks it rests on; None where nothing is known."""
+    bounds = (found.low, found.high) if math.isfinite(found.high) else (None, None)
+    return (found.ratio if found.n else None, *bounds, found.n)

@@ -3,13 +3,13 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from ...warehouse.console.numbers import duration, ratio, size
-from ..engine.estimate import doubt
+from ...warehouse.console.numbers import duration, ratio, size, time_with_doubt
+from ..engine.estimate import Estimate, contradiction, doubt
 from ..engine.workload import BASELINE, NOT_FAILURES
 from ..options import Table, talk, write
 
@@ -22,8 +22,8 @@ FAILURES = ("failed", "status", "phase", "reason")
 _QUERY = """
 SELECT
     run_id, suite, name AS model, mode, device, dtype, batch_size, sequence_length, parameters, backend, status, reason,
-    phase, accuracy, accuracy_reason, median_ns, samples, speedup, low, high, blocks, p, p_unpaired, compile_ns,
-    peak_bytes, revision
+    phase, accuracy, accuracy_reason, median_ns, median_low_ns, median_high_ns, samples, speedup, low, high, blocks, p,
+    p_unpaired, compile_ns, peak_bytes, revision
 FROM model_results
 WHERE run_id = $run OR list_contains(map_keys($known::MAP(VARCHAR, VARCHAR)), case_id)
     AND run_id = ($known::MAP(VARCHAR, VARCHAR))[case_id]
@@ -52,6 +52,8 @@ class CaseResult:
     accuracy: str | None
     accuracy_reason: str | None
     median_ns: float | None
+    median_low_ns: float | None
+    median_high_ns: float | None
     samples: int
     speedup: float | None
     low: float | None
@@ -62,6 +64,7 @@ class CaseResult:
     compile_ns: float | None
     peak_bytes: int | None
     revision: str | None
+    withheld: str | None = None  # why the speedup is not shown
 
     @property
     def title(self) -> str:
@@ -76,6 +79,20 @@ class CaseResult:
         """Axes without a column of their own that do not have their default values."""
         parameters = [f"{key}={value}" for key, value in json.loads(self.parameters or "{}").items()]
         return [x for x, usual in ((self.dtype, "float32"), (self.device, "cpu")) if x != usual] + parameters
+
+    @property
+    def work(self) -> tuple[object, ...]:
+        """What was computed in which run, whatever the backend."""
+        return (
+            self.run_id, self.suite, self.model, self.mode, self.device, self.dtype, self.batch_size, self.sequence_length,
+            self.parameters,
+        )  # fmt: skip
+
+    @property
+    def median(self) -> Estimate:
+        """The median latency in ns; without samples an estimate of nothing."""
+        low, high = self.median_low_ns or 0.0, self.median_high_ns or math.inf
+        return Estimate(self.median_ns or math.nan, low, high, self.samples)
 
     @property
     def judged(self) -> str:
@@ -99,10 +116,12 @@ class CaseResult:
 
     def cells(self) -> tuple[str | int | None, ...]:
         """The row of the table; a case with a wrong output has no speedup."""
-        gained = (None,) * 5 if self.failed else (self.speedup, self.low, self.high, self.blocks, self.p)
+        gained = (
+            (None,) * 5 if self.failed or self.withheld else (self.speedup, self.low, self.high, self.blocks, self.p)
+        )
         return (
             " ".join([self.model, *self.unusual]), self.mode, self.batch_size, self.sequence_length, self.backend,
-            duration(self.median_ns), ratio(*gained) or "–",
+            time_with_doubt(self.median_ns, self.median_low_ns, self.median_high_ns, self.samples), ratio(*gained) or "–",
             duration(self.compile_ns), size(self.peak_bytes), self.judged,
         )  # fmt: skip
 
@@ -112,8 +131,8 @@ class CaseResult:
             return f"{self.title}: skipped: {self.reason}"
         if self.failed or self.backend == BASELINE:
             return None
-        doubts = None
-        if self.speedup is not None and self.low is not None and self.high is not None and math.isfinite(self.high):
+        doubts = self.withheld
+        if not doubts and self.speedup is not None and self.low is not None and self.high is not None:
             doubts = doubt(self.speedup, self.low, self.high)
         return "; ".join(filter(None, (f"{self.title}: {self.reason or 'measured'}", doubts)))
 
@@ -130,7 +149,16 @@ def results(warehouse: "Warehouse", run_id: str, *, known: Mapping[str, str] | N
         run_id: The run.
         known: Cases of other runs that belong to the plan, case_id -> run_id; those that the run has not come first.
     """
-    return [CaseResult(*row) for row in warehouse.rows(_QUERY, {"run": run_id, "known": dict(known or {})})]
+    found = [CaseResult(*row) for row in warehouse.rows(_QUERY, {"run": run_id, "known": dict(known or {})})]
+    baselines = {one.work: one.median for one in found if one.backend == BASELINE}
+    return [replace(one, withheld=_withheld(one, baselines.get(one.work))) for one in found]
+
+
+def _withheld(result: CaseResult, baseline: Estimate | None) -> str | None:
+    """Why a speedup is not shown: it contradicts the medians beside it."""
+    if baseline is None or None in (speedup := (result.speedup, result.low, result.high, result.blocks)):
+        return None
+    return contradiction(Estimate(*speedup), baseline, result.median)  # type: ignore[arg-type]
 
 
 def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
@@ -159,3 +187,5 @@ def show(found: Sequence[CaseResult], fmt: str) -> None:
         write(fmt, shown=(FAILURES, failures), exact=((), ()))
     for note in filter(None, (result.note() for result in found)):
         talk(note)
+    if any(result.speedup is not None for result in found):
+        talk("each model was measured in one process: differences between processes are not in the intervals")

@@ -7,7 +7,7 @@ import click
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import escape
 from ...warehouse.errors import Exit
-from ...warehouse.secrets import masked
+from ...warehouse.secrets import masked_command
 from ...warehouse.store import Store
 from ..options import SECONDS, recorded, run_options, talk, write
 
@@ -36,7 +36,7 @@ def command(
     from .process_tree import ProcessTree
 
     tree = ProcessTree(pid)
-    name = masked(tree.command())
+    name = masked_command(tree.command())
     talk(f"looking at {pid}, {escape(name)}, {sample:g} times a second. Stop with Ctrl-C")
     with recorder.run(config, suite="attach", store=store, source="measure", tags={"pid": str(pid), **tags}) as run:
         case = run.case(name)

@@ -1,6 +1,7 @@
 """`bench history`: what changed over many runs."""
 
 import datetime
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ import click
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
-from ...warehouse.console.tables import write_rows
+from ...warehouse.console.tables import obeys, write_rows
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
 from ..command import backends_option, configs_option, models_option, notify, output_option, suites_option, write
@@ -44,10 +45,10 @@ def history(
     models: Sequence[str], since: datetime.datetime | None, min_magnitude: float, fdr: float, show_values: bool,
     summary: bool, k: int, fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
-    """What changed over many runs: steps and slow drifts of every number of every case, newest first.
+    """What changed over many runs: steps, drifts and excursions of every number of every case, newest first.
 
     PATTERN is part of a model's name, or with * and ? the whole of it. A series is a number of a case in all runs of
-    a config; it needs 9 runs or more. One series is drawn, too. A run or two that stand apart are a spike, no change.
+    a config; it needs 9 runs or more. One series is drawn, too. An excursion is left again after at most 10 runs.
 
     Ends with 4 if there are too few runs to judge anything.
 
@@ -58,6 +59,7 @@ def history(
     """
     from ...warehouse.database import Warehouse
     from . import history as past
+    from .changepoints import LEAST_RUNS
 
     where = {"config": configs, "suite": suites, "backend": backends}
     if summary:
@@ -74,7 +76,8 @@ def history(
         if show_values:
             _list(past.values(warehouse, since), fmt, output)
             return Exit.OK
-        found = past.find(series, fdr=fdr, min_magnitude=min_magnitude, since=since)
+        progress = _Progress(len(series)) if obeys(sys.stderr) else None
+        found = past.find(series, fdr=fdr, min_magnitude=min_magnitude, since=since, progress=progress)
     if fmt in PEOPLE:
         _tell(found, unusual, fmt, output)
     else:
@@ -82,12 +85,25 @@ def history(
     if not found.judged:
         longest = max(one.n for one in series)
         few = BenchError(
-            f"none of {len(series)} series has the {found.least} runs it takes to tell a change from chance; the longest has"
+            f"none of {len(series)} series has the {LEAST_RUNS} runs it takes to tell a change from chance; the longest has"
             f" {longest}. See the values with: bench history --all"
         )
         few.exit_code = Exit.TOO_LITTLE
         raise few
     return Exit.OK
+
+
+class _Progress:
+    """One line on the terminal that says how many series are done, and goes when all are."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __call__(self, done: int) -> None:
+        if done == self.count:
+            click.echo("\r\x1b[K", nl=False, err=True)
+        elif done % 100 == 0:
+            click.echo(f"\rjudged: {done:,} of {self.count:,} series", nl=False, err=True)
 
 
 def _list(answer: "Answer", fmt: str, output: Path | None) -> None:

@@ -3,7 +3,7 @@
 import datetime
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from ... import sql
 from ...warehouse.errors import UnknownName
 from ..ask import Answer, ask
 from ..filters import build_filter
-from .changepoints import SIGNIFICANCE, ChangePoint, change_points, shortest
+from .changepoints import LEAST_RUNS, SIGNIFICANCE, ChangePoint, examine
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -59,11 +59,9 @@ class History:
     """The changes of the series that were chosen."""
 
     series: Sequence[Series]
-    changes: Sequence[Sequence[ChangePoint]]  # of each series: steps and drifts that count, and spikes
-    rows: Sequence[Row]  # COLUMNS, a row per step or drift; the newest first, of one run the largest first
-    judged: int  # series of enough runs
-    least: int  # runs that are enough
-    alone: int  # runs that a series needs to be the only one of all judged that has changed
+    changes: Sequence[Sequence[ChangePoint]]  # of each series
+    rows: Sequence[Row]  # COLUMNS, a row per change; the newest first, of one run the largest first
+    judged: int  # series of LEAST_RUNS or more
     threshold: float  # p up to which a change counts
 
 
@@ -160,12 +158,12 @@ _ORDER = ", ".join(f"chosen.{label}" for label in ("suite", "name", "metric", *L
 
 def find(
     series: Sequence[Series], *, fdr: float = FDR, min_magnitude: float = 0.0,
-    since: datetime.datetime | None = None,
+    since: datetime.datetime | None = None, progress: Callable[[int], None] | None = None,
 ) -> History:  # fmt: skip
     """Find the changes of every series, with the false discovery rate controlled over all series together.
 
     A series has changed if its p is no more than SIGNIFICANCE and passes the procedure of Benjamini and Hochberg (JRSS B
-    57, 1995) among all that are long enough to judge; its changes are then found at the significance that the procedure
+    57, 1995) among all that are long enough to judge; its changes are those significant at the level that the procedure
     leaves to it (Benjamini and Bogomolov, JRSS B 76, 2014).
 
     Args:
@@ -173,17 +171,17 @@ def find(
         fdr: Of the series said to have changed, the share that may not have.
         min_magnitude: Changes of less than this fraction are passed over.
         since: Changes before it are found but not returned.
+        progress: Called with the number of series done.
     """
-    found = [change_points(one.values) for one in series]
-    least = shortest()
-    evidence = [_evidence(changes) for one, changes in zip(series, found, strict=True) if one.n >= least]
-    passed = sum(rate <= fdr for rate in false_discovery_rates(evidence))
-    threshold = min(SIGNIFICANCE, fdr * passed / max(1, len(evidence)))
-    for place, (one, changes) in enumerate(zip(series, found, strict=True)):
-        if _evidence(changes) > threshold:
-            found[place] = [change for change in changes if change.kind == "spike"]
-        elif threshold < SIGNIFICANCE or min_magnitude:
-            found[place] = change_points(one.values, significance=threshold, min_magnitude=min_magnitude)
+    examined = examine([one.values for one in series], progress=progress)
+    evidence = [min((change.p for change in one.changes()), default=1.0) for one in examined]
+    judged = [p for one, p in zip(series, evidence, strict=True) if one.n >= LEAST_RUNS]
+    passed = sum(rate <= fdr for rate in false_discovery_rates(judged))
+    threshold = min(SIGNIFICANCE, fdr * passed / max(1, len(judged)))
+    found = [
+        one.changes(threshold, min_magnitude) if p <= threshold else []
+        for one, p in zip(examined, evidence, strict=True)
+    ]
 
     rows = [row for one, changes in zip(series, found, strict=True) for row in _rows(one, changes)]
     if since is not None:
@@ -192,19 +190,13 @@ def find(
     rows.sort(
         key=lambda row: (row["since_at"] or first, row["since_run_id"], abs(row["change"] or math.inf)), reverse=True
     )
-    alone = shortest(min(SIGNIFICANCE, fdr / max(1, len(evidence))))
-    return History(series, found, rows, len(evidence), least, alone, threshold)
+    return History(series, found, rows, len(judged), threshold)
 
 
 def all_changes(warehouse: "Warehouse") -> list[list[Any]]:
     """The rows of the computed table `change_points`: every series that is judged unless a metric is named."""
     choose(warehouse, {})
     return [list(row.values()) for row in find(read(warehouse), min_magnitude=MIN_MAGNITUDE).rows]
-
-
-def _evidence(changes: Sequence[ChangePoint]) -> float:
-    """p of a series: that of its first division; no later division has a smaller one."""
-    return min((change.p for change in changes if change.p is not None), default=1.0)
 
 
 def false_discovery_rates(p: Sequence[float]) -> list[float]:
@@ -219,37 +211,49 @@ def false_discovery_rates(p: Sequence[float]) -> list[float]:
 
 
 def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
-    """The steps and drifts of a series as rows."""
-    spikes = {place for change in changes if change.kind == "spike" for place in range(change.index, change.end + 1)}
-    lasting = [change for change in changes if change.kind != "spike"]
-    ends = [0, *(place for change in lasting for place in (change.index, change.end)), len(series.values)]
-    levels = [
-        [value for place in range(start, stop) if (value := series.values[place]) is not None and place not in spikes]
-        for start, stop in zip(ends[::2], ends[1::2], strict=True)
-    ]
-    for change, before, after in zip(lasting, levels, levels[1:], strict=False):
-        good = next(
-            run for run, value in zip(series.runs[change.index - 1 :: -1], series.values[change.index - 1 :: -1], strict=True)
-            if value is not None
-        )  # fmt: skip
+    """The changes of a series as rows."""
+    apart = {place for change in changes if change.kind == "excursion" for place in range(change.index, change.end + 1)}
+    known = {place: value for place, value in enumerate(series.values) if value is not None}
+    level = {place: value for place, value in known.items() if place not in apart}
+    lasting = [change for change in changes if change.kind in ("step", "drift")]
+    for change in changes:
+        start = max((other.end for other in lasting if other.end <= change.index and other != change), default=0)
+        stop = min(
+            (other.index for other in lasting if other.index >= change.end and other != change), default=math.inf
+        )
+        around = [other for other in lasting if other != change and other.index <= change.index < other.end]
+        if around:  # an excursion on the way of a drift
+            start, stop = around[0].index, around[0].end
+        near = {place: value for place, value in level.items() if start <= place < stop}
+        if change.kind == "excursion":
+            before = list(near.values())
+            after = [value for place, value in known.items() if change.index <= place <= change.end]
+        elif change.kind == "two levels":
+            middle = (change.before + change.after) / 2
+            before, after = ([value for value in known.values() if (value > middle) is high] for high in (False, True))
+        else:
+            before = [value for place, value in near.items() if place < change.index]
+            after = [value for place, value in near.items() if place >= change.end]
+        good = series.runs[max(places)] if (places := [place for place in level if place < change.index]) else None
         since, until = series.runs[change.index], series.runs[change.end]
-        low, high = _interval(change, before, after) or (None, None)
+        low, high = (None if around else _interval(change, before, after)) or (None, None)
         found = (
             *series.labels.values(), change.kind, _verdict(change, series.labels, low, high), since.began_at, since.run_id,
-            since.git_commit, until.began_at, until.run_id, until.git_commit, good.run_id, good.git_commit, change.before,
-            change.after, change.magnitude, low, high, change.p, len(before), len(after), _note(good, until),
+            since.git_commit, until.began_at, until.run_id, until.git_commit, good and good.run_id,
+            good and good.git_commit, change.before, change.after, change.magnitude, low, high, change.p, len(before),
+            len(after), _note(change, good, since if change.kind == "excursion" else until),
         )  # fmt: skip
         yield dict(zip(COLUMNS, found, strict=True))
 
 
 def _verdict(change: ChangePoint, labels: Row, low: float | None, high: float | None) -> str | None:
-    """FASTER or SLOWER for times and rates, BETTER or WORSE for the rest, UNSURE where the interval holds 0.
+    """FASTER or SLOWER for times and rates, BETTER or WORSE for the rest, UNSURE where the interval holds 0 or levels alternate.
 
     None where there is no direction.
     """
     if labels["better"] is None:
         return None
-    if low is not None and high is not None and low <= 0 <= high:
+    if change.kind == "two levels" or (low is not None and high is not None and low <= 0 <= high):
         return "UNSURE"
     better = (change.after > change.before) == (labels["better"] == "higher")
     if labels["unit"] == "ns" or str(labels["unit"]).endswith("/s"):
@@ -258,28 +262,39 @@ def _verdict(change: ChangePoint, labels: Row, low: float | None, high: float | 
 
 
 def _interval(change: ChangePoint, before: Sequence[float], after: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % interval of a step's magnitude: Welch's, of the ratio of two means by the delta method.
+    """The 95 % interval of a magnitude: of the ratio of two means by the delta method.
 
-    None for a drift, whose levels are ends of a line, and where there is no magnitude.
+    Welch's for a step. The few values of an excursion are taken to vary as those around it. None for a drift, whose levels are
+    ends of a line, for two levels, and where there is no magnitude.
     """
-    if change.kind != "step" or change.magnitude is None or min(len(before), len(after)) < 2:
+    few = change.kind == "excursion"
+    if change.kind not in ("step", "excursion") or change.magnitude is None or min(len(before), len(after) + few) < 2:
         return None
     ratio = change.after / change.before
     errors = [
-        (size / change.before) ** 2 * statistics.variance(level) / len(level)
+        (size / change.before) ** 2 * statistics.variance(before if few else level) / len(level)
         for size, level in ((ratio, before), (1.0, after))
     ]
-    freedom = sum(error**2 / (len(level) - 1) for error, level in zip(errors, (before, after), strict=True))
-    if not freedom:  # both levels are exact
+    if not sum(errors):  # both levels are exact
         return change.magnitude, change.magnitude
     from scipy.special import stdtrit
 
-    width = float(stdtrit(int(sum(errors) ** 2 / freedom), 0.975)) * math.sqrt(sum(errors))
+    freedom = (
+        len(before) - 1
+        if few
+        else sum(errors) ** 2
+        / sum(error**2 / (len(level) - 1) for error, level in zip(errors, (before, after), strict=True))
+    )
+    width = float(stdtrit(int(freedom), 0.975)) * math.sqrt(sum(errors))
     return change.magnitude - width, change.magnitude + width
 
 
-def _note(before: SeriesRun, after: SeriesRun) -> str | None:
-    """What else differs between the runs around a change."""
+def _note(change: ChangePoint, before: SeriesRun | None, after: SeriesRun) -> str | None:
+    """What else differs between the runs around a change, or how often two levels alternate."""
+    if change.kind == "two levels":
+        return f"alternates, {change.count} times"
+    if before is None:
+        return None
     if before.host != after.host:
         return f"host {before.host or 'unknown'} → {after.host or 'unknown'}"
     if before.environment_id != after.environment_id:

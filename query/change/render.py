@@ -10,14 +10,16 @@ from ...warehouse.console.numbers import amount, counted, ratio, times
 from ...warehouse.console.tables import escape
 from ..comparison.compare import WORSE
 from ..comparison.render import AXES, metric
-from .changepoints import ChangePoint
+from .changepoints import LEAST_RUNS, ChangePoint
 from .history import SERIES, History, Row, Series
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 NARROW = 24  # characters of a sparkline in a table
 CHART_ROWS = 5
 CHART_WIDTH = 100  # characters, at most, on a terminal or off it
-MARKS = {"step": ("▲", "▼"), "drift": ("╱", "╲"), "spike": ("!", "!")}  # up, down
+MARKS = {"step": ("▲", "▼"), "drift": ("╱", "╲"), "excursion": ("!", "!"), "two levels": ("~", "~")}  # up, down
+NOUNS = {"two levels": "alternation"}
+SPIKE = 2  # runs: an excursion no longer does not set the scale
 DIGITS = 9  # of a commit
 PANEL = ("config", "suite", "mode", "dtype", "device", "backend")
 
@@ -51,15 +53,16 @@ def sparkline(values: Sequence[float | None], columns: int, rows: int = 1, apart
 
 
 def _scale(values: Sequence[float | None], apart: Collection[int]) -> tuple[float, float]:
-    """The smallest and largest value, without spikes unless there are only spikes."""
+    """The smallest and largest value, without those apart unless there are no others."""
     present = {place: value for place, value in enumerate(values) if value is not None}
     scale = [value for place, value in present.items() if place not in apart] or list(present.values())
     return min(scale), max(scale)
 
 
 def _apart(changes: Sequence[ChangePoint]) -> set[int]:
-    """Places of spikes."""
-    return {place for change in changes if change.kind == "spike" for place in range(change.index, change.end + 1)}
+    """Places of short excursions."""
+    short = [change for change in changes if change.kind == "excursion" and change.end - change.index < SPIKE]
+    return {place for change in short for place in range(change.index, change.end + 1)}
 
 
 def _buckets(count: int, columns: int) -> list[tuple[int, int]]:
@@ -96,7 +99,7 @@ def chart(series: Series, changes: Sequence[ChangePoint]) -> list[str]:
 
 
 def _mark(changes: Sequence[ChangePoint], start: int, stop: int) -> str:
-    """The mark for runs [start, stop): a step before a drift before a spike."""
+    """The mark for runs [start, stop): a step before a drift before the rest."""
     for kind, (up, down) in MARKS.items():
         for change in changes:
             if change.kind == kind and change.index < stop and change.end >= start:
@@ -105,7 +108,7 @@ def _mark(changes: Sequence[ChangePoint], start: int, stop: int) -> str:
 
 
 def _legend(marks: str) -> list[str]:
-    words = {"▲▼": "step", "╱╲": "drift", "!": "spike, a run or two apart"}
+    words = {"▲▼": "step", "╱╲": "drift", "!": "excursion", "~": "alternates between two levels"}
     told = [
         f"{''.join(sorted(set(mark) & set(marks)))} {word}" for mark, word in words.items() if set(mark) & set(marks)
     ]
@@ -177,13 +180,18 @@ def _when(row: Row) -> str:
     since, until = (f"{at:%Y-%m-%d}" if at else run[:13] for at, run in (
         (row["since_at"], row["since_run_id"]), (row["until_at"], row["until_run_id"])
     ))  # fmt: skip
-    return since if row["kind"] == "step" else f"{since} to {until}"
+    return since if row["since_run_id"] == row["until_run_id"] else f"{since} to {until}"
 
 
 def commits(row: Row) -> str | None:
     """The range of commits that contains the cause, as git writes it."""
-    good, bad = row["good_commit"], row["until_commit"]
+    good, bad = row["good_commit"], row[f"{_arrival(row)}_commit"]
     return f"{good[:DIGITS]}..{bad[:DIGITS]}" if good and bad and good != bad else None
+
+
+def _arrival(row: Row) -> str:
+    """Which run is the first at the new level: of an excursion that since which it lasts."""
+    return "since" if row["kind"] == "excursion" else "until"
 
 
 def _change(row: Row) -> str | None:
@@ -205,30 +213,32 @@ def sentences(history: History, unusual: Sequence[str]) -> Iterator[str]:
     if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:
         yield f"all: {escape(', '.join(said))}"
     kinds = Counter(row["kind"] for row in history.rows)
-    found = " and ".join(counted(count, kind) for kind, count in kinds.items())
+    found = " and ".join(counted(count, NOUNS.get(kind, kind)) for kind, count in kinds.items())
     changed = len({_key(row) for row in history.rows})
     if changed:
         yield f"{found} in {changed} of {history.judged} series judged; a change counts up to p = {history.threshold:.2g}"
     else:
         yield f"no change found in {history.judged} series judged"
-        if max(one.n for one in history.series) < history.alone:
-            yield f"to stand out alone among so many, a series needs {history.alone} runs: ask for fewer series"
     if short := len(history.series) - history.judged:
-        yield f"{short} series not judged: fewer than the {history.least} runs it takes"
+        yield f"{short} series not judged: fewer than the {LEAST_RUNS} runs it takes"
     if new := sum(map(_ends_apart, history.series, history.changes)):
-        yield f"series that end in a value apart, too new to tell a spike from a step: {new}"
+        yield f"series that end in an excursion, too new to tell from a step: {new}"
     if unusual:
         yield f"only if named with --metrics: {escape(', '.join(unusual))}"
     if history.rows:
-        largest = max(history.rows, key=lambda row: (row["verdict"] in WORSE, abs(row["change"] or 0)))
-        good, bad = (shlex.quote(largest[run][:13]) for run in ("good_run_id", "until_run_id"))
-        yield f"see the largest with: bench compare {good} {bad}"
+        largest = max(
+            history.rows,
+            key=lambda row: (row["kind"] in ("step", "drift"), row["verdict"] in WORSE, abs(row["change"] or 0)),
+        )
+        if largest["good_run_id"]:
+            good, bad = (shlex.quote(largest[f"{run}_run_id"][:13]) for run in ("good", _arrival(largest)))
+            yield f"see the largest with: bench compare {good} {bad}"
         if among := commits(largest):
             yield f"its cause is among: git log {escape(shlex.quote(among))}"
 
 
 def _ends_apart(series: Series, changes: Sequence[ChangePoint]) -> bool:
-    return bool(changes) and changes[-1].kind == "spike" and changes[-1].end == len(series.values) - 1
+    return bool(changes) and changes[-1].kind == "excursion" and changes[-1].end == len(series.values) - 1
 
 
 MEASURES: dict[str, tuple[str, Callable[[Row], str | None]]] = {  # of the macro `history`, and `rate`

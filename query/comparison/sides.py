@@ -80,6 +80,17 @@ def find_sides(
     return _with_others(warehouse, *sides), _with_others(warehouse, *reversed(sides))
 
 
+def configs_of(warehouse: "Warehouse", texts: Iterable[str]) -> tuple[str, ...]:
+    """The configs that are meant: a path means the one that `ingest_folders` made of it; any other text is a name."""
+    configs = []
+    for text in texts:
+        if _is_path(text) and not _is_name(warehouse, text):
+            query = "SELECT config FROM run_summaries WHERE run_id = ?"
+            ((text,),) = warehouse.rows(query, [_runs_of_path(warehouse, text)[0]])
+        configs.append(text)
+    return tuple(configs)
+
+
 def _runs(warehouse: "Warehouse", text: str, all_runs: bool, *, repeats: bool = True) -> tuple[str, ...]:
     """The runs of a side, each once."""
     runs: list[str] = []

@@ -120,7 +120,7 @@ def speedup(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
     elif not n:
         sentence = f"{shown}: the ratio of the medians ({sides}), for no block timed both"
     else:
-        mean = "mean" if low is None else "20 % trimmed mean"
+        mean = "mean" if low is None else "trimmed mean"
         sentence = f"{shown}: {mean} of the logs of the blocks' ratios ({sides})"
     parts = [EvidenceStep("speedup", sql, [sentence], figure=True)]
     for (base,) in warehouse.rows(f"SELECT baseline_id FROM block_ratios WHERE {cell.case}"):
@@ -165,7 +165,7 @@ def _places(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceTable]:
     return [place for place in possible if warehouse.rows(f"SELECT 1 FROM {place.table} WHERE {place.rows} LIMIT 1")]
 
 
-_TOKENS = "TRY_CAST(coalesce(list_sum(chunk_sizes), total_tokens) AS BIGINT)"
+_TOKENS = "_step_tokens(chunk_sizes, total_tokens)"
 _STEP = f"batch_id, {_TOKENS} AS tokens, len(chunk_sizes) AS batch, schedule_ms, model_run_ms, step_ms"
 
 

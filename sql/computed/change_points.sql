@@ -1,28 +1,32 @@
--- One row per step or drift of a series, a number of a case in all runs of a config: what `bench history` prints.
+-- One row per change of a series, a number of a case in all runs of a config: what `bench history` prints.
 -- All series are judged together but those of cold and warm-up phases, with 5 % false alarms among those said to have
 -- changed. Python computes it when a query names it; Spark does not have it. docs/history.md says how.
 --
 -- config         VARCHAR    Config of the series.
 -- axes: case without work_hash, value
--- kind           VARCHAR    step, or drift: a change over several runs.
--- verdict        VARCHAR    FASTER or SLOWER (times and rates), BETTER or WORSE (all else); UNSURE where the interval holds 0;
---                           NULL where neither way is better.
--- since_at       TIMESTAMP  When the first run of the new level began; of a drift, the first that left the old one.
+-- kind           VARCHAR    step; drift: a change over several runs; excursion: ten runs or fewer apart from the level around
+--                           them; two levels: the series alternates.
+-- verdict        VARCHAR    FASTER or SLOWER (times and rates), BETTER or WORSE (all else); UNSURE where the interval holds 0,
+--                           and of two levels; NULL where neither way is better.
+-- since_at       TIMESTAMP  When the first run of the new level began; of a drift, the first that left the old one; of an
+--                           excursion, its first; of two levels, the first at another level than the one before.
 -- since_run_id   VARCHAR    That run.
 -- since_commit   VARCHAR    Commit it measured.
--- until_at       TIMESTAMP  When the first run at the new level began: since_at for a step.
+-- until_at       TIMESTAMP  When the first run at the new level began: since_at for a step; of an excursion, its last run; of
+--                           two levels, the last at another level than the one before.
 -- until_run_id   VARCHAR    That run.
 -- until_commit   VARCHAR    Commit it measured.
--- good_run_id    VARCHAR    The last run with a value before the change.
+-- good_run_id    VARCHAR    The last run with a value before the change, outside excursions; NULL where there is none.
 -- good_commit    VARCHAR    Commit it measured.
--- before         DOUBLE     Level before, in the unit.
--- after          DOUBLE     Level after.
--- change         DOUBLE     (after - before) / |before|; NULL where before is 0.
--- low            DOUBLE     Lower end of its 95 % interval (Welch's); NULL for a drift.
+-- before         DOUBLE     Level before, in the unit; of two levels, the lower one.
+-- after          DOUBLE     Level after; of an excursion, its own; of two levels, the higher one.
+-- change         DOUBLE     (after - before) / |before|, the depth of an excursion; NULL where before is 0.
+-- low            DOUBLE     Lower end of its 95 % interval (Welch's; of an excursion, with the variance around it); NULL for a
+--                           drift, an excursion on the way of a drift, and two levels.
 -- high           DOUBLE     Upper end.
 -- p              DOUBLE     Chance of such a change in a series without any.
--- n_before       BIGINT     Values of the level before.
+-- n_before       BIGINT     Values of the level before, of an excursion those on both sides.
 -- n_after        BIGINT     Values of the level after.
 -- note           VARCHAR    What else differs between the runs around the change: host, environment, or that the commit is
---                           the same; NULL for nothing.
+--                           the same; of two levels, how often they alternate; NULL for nothing.
 query.change.history:all_changes

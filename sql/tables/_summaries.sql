@@ -85,11 +85,11 @@ SELECT
     END AS rate,
     count(*) FILTER (NOT counted) AS skipped,
     count(compile_ns) FILTER (passing) AS n_compiled,
-    avg(compile_ns) FILTER (passing) AS mean_compile_ns,
+    _ordered_mean(list(compile_ns) FILTER (passing AND compile_ns IS NOT NULL)) AS mean_compile_ns,
     max(compile_ns) FILTER (passing) AS max_compile_ns,
     arg_max(name, (compile_ns, name)) FILTER (passing AND compile_ns IS NOT NULL) AS slowest,
     count(compression_ratio) FILTER (passing) AS n_compressed,
-    avg(compression_ratio) FILTER (passing) AS mean_compression,
+    _ordered_mean(list(compression_ratio) FILTER (passing AND compression_ratio IS NOT NULL)) AS mean_compression,
     min(compression_ratio) FILTER (passing) AS min_compression,
     arg_min(name, (compression_ratio, name)) FILTER (passing AND compression_ratio IS NOT NULL) AS worst,
     count(*) FILTER (compared) AS n_compared,
@@ -100,13 +100,16 @@ SELECT
             THEN max(n_everywhere) + max(n_but_one) - count(*) FILTER (counts AND shared = backends - 1)
     END AS n_elsewhere,
     count(*) FILTER (matched) AS n_matched,
-    exp(avg(greatest(log_speedup, 0)) FILTER (counts)) AS speedup,
-    exp(avg(log_speedup)) AS raw_speedup,
-    CASE WHEN bool_and(width IS NOT NULL) FILTER (counts) THEN sqrt(sum(width * width) FILTER (counts)) / n_here END AS width,
-    exp(avg(greatest(log_speedup, 0)) FILTER (matched)) AS matched_speedup,
-    exp(avg(log_speedup) FILTER (matched)) AS matched_raw_speedup,
-    CASE WHEN bool_and(width IS NOT NULL) FILTER (matched) THEN sqrt(sum(width * width) FILTER (matched)) / n_matched END
-        AS matched_width,
+    exp(_ordered_mean(list(greatest(log_speedup, 0)) FILTER (counts))) AS speedup,
+    exp(_ordered_mean(list(log_speedup) FILTER (counts))) AS raw_speedup,
+    CASE WHEN bool_and(width IS NOT NULL) FILTER (counts)
+        THEN sqrt(_ordered_mean(list(width * width) FILTER (counts)) / n_here)
+    END AS width,
+    exp(_ordered_mean(list(greatest(log_speedup, 0)) FILTER (matched))) AS matched_speedup,
+    exp(_ordered_mean(list(log_speedup) FILTER (matched))) AS matched_raw_speedup,
+    CASE WHEN bool_and(width IS NOT NULL) FILTER (matched)
+        THEN sqrt(_ordered_mean(list(width * width) FILTER (matched)) / n_matched)
+    END AS matched_width,
     coalesce(list(name || ': ' || reason ORDER BY name, reason) FILTER (compared AND NOT counts), []) AS excluded,
     coalesce(list(name || ': ' || coalesce(reason, 'does not pass on every backend') ORDER BY name, reason)
         FILTER (compared AND matched IS NOT true), []) AS matched_excluded

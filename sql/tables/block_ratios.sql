@@ -1,54 +1,74 @@
 -- One row per case measured in blocks together with its baseline: the ratio of the two, without its interval's width.
 -- The baseline is the case of the same run and the same work whose backend is eager. A block times every side once, so
 -- drift of the machine cancels in the log of the ratio baseline / case; a block counts with the medians of its steady
--- latencies. As the measuring does when it decides to stop, the estimate is the 20 % trimmed mean of these logs with its
--- winsorised standard error (Yuen, Biometrika 61, 1974), widened where neighbouring blocks resemble each other (effective
--- sample size of a first-order autoregression, its correlation taken one standard error high).
+-- latencies. The estimate is that of measure/engine/estimate.py, by which the measuring decides when to stop:
+-- Within a process it is the 20 % trimmed mean of these logs with its winsorised standard error (Yuen, Biometrika 61, 1974),
+-- of the blocks in which neither side lost its processor; where these are less than a quarter or than five, the 40 % trimmed
+-- mean of all.
+-- Over several processes it is their mean, without those too disturbed where three others were not, and its error the one
+-- that makes the wider interval: that of the scatter of the processes, or that of the errors within them. For a single
+-- process, whose differences to others nothing tells, the
+-- error is widened where neighbouring blocks resemble each other (effective sample size of a first-order autoregression,
+-- its correlation at the upper end of its one-sided 95 % interval, after its bias: Kendall, Biometrika 41, 1954).
 --
 -- run_id       VARCHAR  Run it was measured in.
 -- case_id      VARCHAR  Case measured.
 -- baseline_id  VARCHAR  Case it is measured against.
--- n            BIGINT   Blocks that timed both.
--- log_ratio    DOUBLE   Estimate of ln(baseline / case); above 0 is faster. With fewer than 5 blocks their plain mean.
--- error        DOUBLE   Standard error of log_ratio; NULL for fewer than 5 blocks.
--- degrees      DOUBLE   Degrees of freedom of that error.
+-- n            BIGINT   Blocks that the estimate rests on.
+-- processes    BIGINT   Processes that measured them.
+-- disturbed    DOUBLE   Share of all blocks in which a side lost its processor.
+-- log_ratio    DOUBLE   Estimate of ln(baseline / case); above 0 is faster. Of a process with fewer than 5 blocks their mean,
+--                       or, where most are disturbed, their median.
+-- error        DOUBLE   Standard error of log_ratio; NULL for fewer than 5 blocks in all.
+-- degrees      DOUBLE   Degrees of freedom of that error; of the scatter one less than there are processes.
 -- p            DOUBLE   Probability of a log_ratio so far from 0, either way, if there were no difference: the t-test that
---                       the error and its degrees of freedom make (Yuen's), so that below 0.05 the 95 % interval excludes
---                       1. NULL for fewer than 5 blocks; 1 where neither side varies and they are equal, 0 where they are
---                       not.
+--                       the error and its degrees of freedom make, so that below 0.05 the 95 % interval excludes 1. NULL as
+--                       error; 1 where neither side varies and they are equal, 0 where they are not.
 -- p_unpaired   DOUBLE   The same by Welch's t-test (Biometrika 34, 1947) of the blocks' times themselves, unpaired: what
 --                       drift both sides share counts as noise, and blocks as independent. NULL for fewer than 5 blocks.
 WITH
 blocks AS (
-    SELECT run_id, case_id, work_hash, backend, process, block, median(duration_ns / loops) AS each_ns
+    SELECT
+        run_id, case_id, work_hash, backend, process, block, median(duration_ns / loops) AS each_ns,
+        coalesce(max(involuntary_switches), 0) > 0 AS disturbed
     FROM timings
     JOIN case_axes USING (case_id)
     WHERE run_id IN (SELECT run_id FROM _touched)
         AND metric = 'latency' AND phase = 'steady' AND block IS NOT NULL AND loops > 0 AND duration_ns > 0
     GROUP BY ALL
 ),
-logs AS (
+pairs AS (
     SELECT
-        side.run_id, side.case_id, base.case_id AS baseline_id,
-        list(ln(base.each_ns / side.each_ns) ORDER BY side.process, side.block) AS x,
-        list(base.each_ns ORDER BY side.process, side.block) AS theirs,
-        list(side.each_ns ORDER BY side.process, side.block) AS own
+        side.run_id, side.case_id, base.case_id AS baseline_id, side.process, side.block, base.each_ns AS theirs,
+        side.each_ns AS own, ln(base.each_ns / side.each_ns) AS x, base.disturbed OR side.disturbed AS disturbed
     FROM blocks AS side
     JOIN blocks AS base
         ON side.run_id = base.run_id AND side.work_hash = base.work_hash AND side.block = base.block
         AND side.process IS NOT DISTINCT FROM base.process
     WHERE base.backend = 'eager' AND side.backend <> 'eager'
-    GROUP BY ALL
+),
+logs AS (
+    SELECT
+        run_id, case_id, baseline_id, process, count(*) FILTER (NOT disturbed) AS quiet,
+        quiet * 4 >= count(*) AND (quiet >= 5 OR count(*) < 5 AND quiet > 0) AS calm,
+        CASE WHEN calm THEN list(x ORDER BY block) FILTER (NOT disturbed) ELSE list(x ORDER BY block) END AS x
+    FROM pairs
+    GROUP BY run_id, case_id, baseline_id, process
 ),
 trim_counts AS (
     SELECT
         *, list_sort(x) AS sorted, len(x) AS n,
-        CASE WHEN len(x) < 5 THEN 0 ELSE floor(0.2::DOUBLE * len(x))::BIGINT END AS cut
+        CASE
+            WHEN len(x) < 5 THEN 0
+            WHEN calm THEN floor(0.2::DOUBLE * len(x))::BIGINT
+            ELSE floor(0.4::DOUBLE * (len(x) - 1))::BIGINT
+        END AS cut
     FROM logs
 ),
 winsorised_logs AS (
     SELECT
-        * EXCLUDE x, list_avg(sorted[cut + 1:n - cut]) AS log_ratio,
+        * EXCLUDE x,
+        CASE WHEN calm OR n >= 5 THEN list_avg(sorted[cut + 1:n - cut]) ELSE list_median(x) END AS centre,
         list_transform(x, lambda y: least(greatest(y, sorted[cut + 1]), sorted[n - cut])) AS w
     FROM trim_counts
 ),
@@ -56,31 +76,86 @@ centred_logs AS (
     SELECT *, list_transform(w, lambda y: y - mean) AS c, list_var_samp(w) AS variance
     FROM (SELECT *, list_avg(w) AS mean FROM winsorised_logs)
 ),
-autocorrelations AS (
+process_estimates AS (  -- error and degrees as if blocks were independent; r is how neighbours resemble each other
     SELECT
-        *,
-        CASE WHEN variance > 0 THEN least(greatest(
-            list_avg(list_transform(range(1, n), lambda i: c[i] * c[i + 1])) / variance + 1 / n + 1 / sqrt(n),
-        0), 0.9) ELSE 0 END AS r
-    FROM centred_logs
+        run_id, case_id, baseline_id, process, n, calm, centre, n - 2 * cut - 1 AS degrees,
+        CASE WHEN n >= 5 THEN sqrt(variance * (n - 1) / ((n - 2 * cut) * (n - 2 * cut - 1))) END AS error,
+        CASE
+            WHEN lagged IS NOT NULL
+                THEN least(greatest(lagged + (1 + 3 * greatest(lagged, 0)) / n + 1.6449::DOUBLE / sqrt(n), 0), 0.97::DOUBLE)
+            ELSE 0
+        END AS r
+    FROM (
+        SELECT
+            *, CASE WHEN variance > 0 THEN list_avg(list_transform(range(1, n), lambda i: c[i] * c[i + 1])) / variance END
+                AS lagged
+        FROM centred_logs
+    )
+),
+combined AS (
+    SELECT
+        run_id, case_id, baseline_id, sum(n)::BIGINT AS n, count(*) AS processes, any_value(r) AS r,
+        list(centre ORDER BY process) AS centres,
+        list(error * error ORDER BY process) FILTER (error > 0) AS variances,
+        list(pow(error, 4) / degrees ORDER BY process) FILTER (error > 0) AS weights,
+        any_value(error) AS own_error, any_value(degrees) AS own_degrees
+    FROM (
+        SELECT *
+        FROM process_estimates
+        QUALIFY calm OR count(*) FILTER (calm) OVER (PARTITION BY run_id, case_id, baseline_id) < 3
+    )
+    GROUP BY run_id, case_id, baseline_id
+),
+errors AS (
+    SELECT
+        run_id, case_id, baseline_id, n, processes, list_avg(centres) AS log_ratio,
+        CASE WHEN processes > 1 AND n >= 5 THEN list_stddev_samp(centres) / sqrt(processes) END AS between_error,
+        (processes - 1)::DOUBLE AS between_degrees,
+        CASE
+            WHEN n < 5 THEN NULL
+            WHEN processes = 1 THEN own_error * sqrt((1 + r) / (1 - r))
+            ELSE sqrt(list_avg(variances) / processes)
+        END AS within_error,
+        CASE
+            WHEN processes = 1 THEN greatest(2, (own_degrees + 1) * (1 - r) / (1 + r) - 1)::DOUBLE
+            ELSE greatest(2, pow(list_sum(variances), 2) / list_sum(weights))::DOUBLE
+        END AS within_degrees
+    FROM combined
 ),
 estimates AS (
     SELECT
-        *, list_avg(theirs) - list_avg(own) AS gap, list_var_samp(theirs) AS v1, list_var_samp(own) AS v2,
-        CASE WHEN n >= 5 THEN sqrt(variance * (1 + r) / (1 - r) / n) / 0.6 END AS error,
-        CASE WHEN n >= 5 THEN greatest(2, (n - 2 * cut) * (1 - r) / (1 + r) - 1)::DOUBLE END AS degrees
-    FROM autocorrelations
+        *,
+        between_error IS NOT NULL AND (
+            within_error IS NULL OR _t975(between_degrees) * between_error > _t975(within_degrees) * within_error
+        ) AS scattered,
+        CASE WHEN scattered THEN between_error ELSE within_error END AS error,
+        CASE WHEN error IS NOT NULL THEN CASE WHEN scattered THEN between_degrees ELSE within_degrees END END AS degrees
+    FROM errors
+),
+unpaired AS (
+    SELECT
+        run_id, case_id, baseline_id, len(own) AS blocks, disturbed, list_avg(theirs) - list_avg(own) AS gap,
+        list_var_samp(theirs) AS v1, list_var_samp(own) AS v2
+    FROM (
+        SELECT
+            run_id, case_id, baseline_id, avg(disturbed::INTEGER) AS disturbed,
+            list(theirs ORDER BY process, block) AS theirs, list(own ORDER BY process, block) AS own
+        FROM pairs
+        GROUP BY run_id, case_id, baseline_id
+    )
 )
 
 SELECT
-    run_id, case_id, baseline_id, n, log_ratio, error, degrees,
+    run_id, case_id, baseline_id, n, processes, disturbed, log_ratio, error, degrees,
     CASE
         WHEN error > 0 THEN 2 * _t_tail(abs(log_ratio) / error, degrees)
         WHEN error = 0 THEN (log_ratio = 0)::DOUBLE
     END AS p,
     CASE
-        WHEN n < 5 THEN NULL
-        WHEN v1 + v2 > 0 THEN 2 * _t_tail(abs(gap) / sqrt((v1 + v2) / n), (n - 1) * pow(v1 + v2, 2) / (v1 * v1 + v2 * v2))
+        WHEN blocks < 5 THEN NULL
+        WHEN v1 + v2 > 0
+            THEN 2 * _t_tail(abs(gap) / sqrt((v1 + v2) / blocks), (blocks - 1) * pow(v1 + v2, 2) / (v1 * v1 + v2 * v2))
         ELSE (gap = 0)::DOUBLE
     END AS p_unpaired
 FROM estimates
+JOIN unpaired USING (run_id, case_id, baseline_id)

@@ -2,7 +2,7 @@
 -- It is measured against the eager case of the same run and the same work, or its speedup is reported by an import. Pairs
 -- measured block by block give the speedup an interval (see block_ratios); elsewhere it is the ratio of the medians,
 -- without one. A case that failed, or whose baseline did, has a status and no speedup. A case passes if it is ok, its
--- accuracy is pass or pass_due_to_skip where the run judged that of any case of the same suite and backend, and, where
+-- accuracy is pass or pass_due_to_skip where the run judged that of any case of the same suite, mode and backend, and, where
 -- speedups were measured or reported for it, it has one. The baseline passes when it is ok and accurate.
 --
 -- axes: run, case
@@ -47,7 +47,7 @@ by_model AS (
     FROM accuracies
     GROUP BY ALL
 ),
-judging_backends AS (SELECT DISTINCT run_id, suite, backend FROM accuracies),
+judging_backends AS (SELECT DISTINCT run_id, suite, mode, backend FROM accuracies),
 judged_cases AS (
     SELECT
         side.*, coalesce(own.status, by_model.status) AS accuracy,
@@ -62,6 +62,7 @@ judged_cases AS (
         AND side.backend IS NOT DISTINCT FROM by_model.backend
     LEFT JOIN judging_backends
         ON side.run_id = judging_backends.run_id AND side.suite IS NOT DISTINCT FROM judging_backends.suite
+        AND side.mode IS NOT DISTINCT FROM judging_backends.mode
         AND side.backend IS NOT DISTINCT FROM judging_backends.backend
 ),
 numbers AS (  -- the medians of a case that its summary takes
@@ -71,7 +72,7 @@ numbers AS (  -- the medians of a case that its summary takes
         min(median) FILTER (metric = 'compile_latency' AND unit = 'ns') AS compile_ns,
         min(median) FILTER (metric = 'compression_ratio' AND median > 0) AS compression_ratio,
         min(median) FILTER (metric = 'speedup' AND median > 0) AS speedup,
-        min(median) FILTER (metric = 'absolute_latency' AND median > 0) AS absolute_latency_ns
+        min(median) FILTER (metric = 'absolute_latency' AND unit = 'ns' AND median > 0) AS absolute_latency_ns
     FROM cells
     WHERE run_id IN (SELECT run_id FROM _touched)
         AND metric IN ('latency', 'compile_latency', 'compression_ratio', 'speedup', 'absolute_latency')

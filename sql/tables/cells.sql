@@ -1,7 +1,7 @@
 -- One row per run × case × metric × phase: the summary of its samples.
 -- Timings count per call (duration / loops) in ns, metrics as they stand, memory as '<source>_<statistic>' in bytes; a
 -- metric that is an aggregate already is named '<metric>_<statistic>'. Values that are missing, infinite or beyond 1e150
--- are left out. All statistics are taken over the sorted samples, so they do not depend on threads or on file order.
+-- are left out. Of several GPUs the one with the highest reading counts. All statistics are taken over the sorted samples, so they do not depend on threads or on file order.
 --
 -- axes: run, case, value
 -- n            BIGINT  Samples.
@@ -26,7 +26,15 @@ samples AS (
     FROM metrics
     UNION ALL
     SELECT run_id, case_id, source || '_' || statistic, phase, 'bytes', 'lower', size_bytes
-    FROM memory_samples
+    FROM (
+        SELECT
+            *, first_value(device_index) OVER (
+                PARTITION BY run_id, case_id, source, statistic, phase ORDER BY size_bytes DESC, device_index NULLS LAST
+            ) AS fullest_device
+        FROM memory_samples
+        WHERE run_id IN (SELECT run_id FROM _touched)
+    )
+    WHERE device_index IS NOT DISTINCT FROM fullest_device
 ),
 sorted_samples AS (
     SELECT run_id, case_id, metric, phase, unit, min(better) AS better, list_sort(list(value)) AS x

@@ -24,10 +24,12 @@ run AS (
     ORDER BY run_id, started_at, config
 ),
 ended AS (
-    SELECT run_id, arg_max(status, (recorded_at, status)) AS status, arg_max(reason, (recorded_at, status)) AS reason
+    SELECT run_id, status, reason
     FROM outcomes
     WHERE run_id IN (SELECT run_id FROM _touched) AND case_id IS NULL
-    GROUP BY run_id
+    QUALIFY 1 = row_number() OVER (
+        PARTITION BY run_id ORDER BY recorded_at DESC NULLS LAST, line DESC NULLS LAST, status DESC, reason
+    )
 ),
 judged AS (
     SELECT
@@ -37,7 +39,7 @@ judged AS (
     GROUP BY run_id
 ),
 sampled AS (
-    SELECT run_id, sum(n)::BIGINT AS samples FROM cells WHERE run_id IN (SELECT run_id FROM _touched) GROUP BY run_id
+    SELECT run_id, _total(n) AS samples FROM cells WHERE run_id IN (SELECT run_id FROM _touched) GROUP BY run_id
 ),
 stepped AS (
     SELECT run_id, count(*) AS steps
@@ -46,7 +48,7 @@ stepped AS (
     GROUP BY run_id
 ),
 imported AS (
-    SELECT run_id, count(DISTINCT source_id) AS files, sum(rejected)::BIGINT AS rejected, min(recorded_at) AS loaded_at
+    SELECT run_id, count(DISTINCT source_id) AS files, _total(rejected) AS rejected, min(recorded_at) AS loaded_at
     FROM sources
     WHERE run_id IN (SELECT run_id FROM _touched)
     GROUP BY run_id

@@ -44,8 +44,8 @@ named AS (
 ),
 files AS (  -- by length, then name: profile_2 before profile_10
     SELECT
-        *, sum(lines) OVER (PARTITION BY run_id) AS lines_of_run,
-        sum(lines) OVER (PARTITION BY run_id ORDER BY length(name), name, source_id, writer) - lines AS before
+        *, sum(lines::DOUBLE) OVER (PARTITION BY run_id) AS lines_of_run,
+        sum(lines::DOUBLE) OVER (PARTITION BY run_id ORDER BY length(name), name, source_id, writer) - lines AS before
     FROM (
         SELECT run_id, source_id, writer, max(greatest(line, 1)) AS lines
         FROM schedule_chunks
@@ -56,11 +56,11 @@ files AS (  -- by length, then name: profile_2 before profile_10
 ),
 steps AS (  -- whole numbers: their sums do not depend on the order of adding
     SELECT
-        run_id, ((before + greatest(line, 1) - 1) * 32 // lines_of_run)::BIGINT AS stretch,
-        CASE WHEN abs(given) < 2 ** 53 THEN given::BIGINT END AS tokens,
-        TRY_CAST(model_run_ms * 1e6 AS BIGINT) AS model_run, TRY_CAST(schedule_ms * 1e6 AS BIGINT) AS schedule,
-        TRY_CAST(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) * 1e6 AS BIGINT) AS step
-    FROM (SELECT *, coalesce(list_sum(chunk_sizes), total_tokens)::HUGEINT AS given FROM schedule_chunks)
+        run_id, floor((before + greatest(line, 1) - 1) * 32 / lines_of_run)::BIGINT AS stretch,
+        CASE WHEN abs(given::HUGEINT) < 2 ** 53 THEN given END AS tokens,
+        _fixed_point(model_run_ms, 1e6) AS model_run, _fixed_point(schedule_ms, 1e6) AS schedule,
+        _fixed_point(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms), 1e6) AS step
+    FROM (SELECT *, _step_tokens(chunk_sizes, total_tokens) AS given FROM schedule_chunks)
         AS schedule_chunks
     JOIN files USING (run_id)
     WHERE schedule_chunks.source_id IS NOT DISTINCT FROM files.source_id
@@ -70,16 +70,16 @@ stretches AS (
     SELECT
         run_id, stretch, CASE WHEN tokens = 0 THEN 0 WHEN tokens > 0 THEN (2 ** floor(log2(tokens)))::BIGINT END AS least,
         median(model_run) AS model_run, median(schedule) AS schedule, median(step) AS step,
-        sum(model_run) AS model_runs, count(model_run) AS n_model_run,
-        sum(schedule) AS schedules, count(schedule) AS n_schedule, sum(step) AS steps, count(step) AS n_step,
-        sum(tokens) FILTER (step > 0) AS tokens, sum(step) FILTER (tokens >= 0 AND step > 0) AS busy
+        sum(model_run::HUGEINT) AS model_runs, count(model_run) AS n_model_run,
+        sum(schedule::HUGEINT) AS schedules, count(schedule) AS n_schedule, sum(step::HUGEINT) AS steps, count(step) AS n_step,
+        sum(tokens::HUGEINT) FILTER (step > 0) AS tokens, sum(step::HUGEINT) FILTER (tokens >= 0 AND step > 0) AS busy
     FROM steps
     GROUP BY ALL
 ),
 of_all AS (
     SELECT
-        run_id, sum(model_runs) / sum(n_model_run) AS model_run, sum(schedules) / sum(n_schedule) AS schedule,
-        sum(steps) / sum(n_step) AS step, sum(tokens) FILTER (least >= 0) AS tokens, sum(busy) AS busy
+        run_id, sum(model_runs)::DOUBLE / sum(n_model_run) AS model_run, sum(schedules)::DOUBLE / sum(n_schedule) AS schedule,
+        sum(steps)::DOUBLE / sum(n_step) AS step, sum(tokens) FILTER (least >= 0)::DOUBLE AS tokens, sum(busy)::DOUBLE AS busy
     FROM stretches
     GROUP BY run_id, stretch
 ),

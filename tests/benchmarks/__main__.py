@@ -23,7 +23,9 @@ MODULES = (
     "memory_lines",
     "memory_spikes",
     "command",
+    "clock",
     "identical",
+    "processes",
     "scale",
 )
 

@@ -9,28 +9,40 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.query.change.changepoints import ChangePoint, change_points, shortest
+from bench.query.change import changepoints
+from bench.query.change.changepoints import LEAST_RUNS, SIGNIFICANCE, ChangePoint, change_points
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+
+from ..exhaustive import in_parts
 
 Noise = Callable[[np.random.Generator, int], NDArray[np.float64]]
 Values = Sequence[float | None] | NDArray[np.float64]
 
 
 def found(values: Values, **rules: Any) -> list[ChangePoint]:
-    """Whatever happened."""
+    """Changes of all kinds."""
     return change_points(list(values), **rules)
 
 
 def changes(values: Values, **rules: Any) -> list[ChangePoint]:
     """Steps and drifts."""
-    return [change for change in found(values, **rules) if change.kind != "spike"]
+    return [change for change in found(values, **rules) if change.kind in ("step", "drift")]
 
 
 def spans(values: Values, kind: str) -> list[tuple[int, int]]:
     """First and last value of each change of one kind."""
     return [(change.index, change.end) for change in found(values) if change.kind == kind]
+
+
+def boundaries(values: Values) -> list[int]:
+    """Where a level ends and another begins, at either end of an excursion too."""
+    return [
+        place
+        for change in found(values)
+        for place in ((change.index, change.end + 1) if change.kind == "excursion" else (change.index,))
+    ]
 
 
 def column(file: Path, name: str) -> list[float]:
@@ -83,12 +95,12 @@ def test_a_magnitude_is_relative_to_the_level_before(shared_data: Path) -> None:
 def test_outliers_are_spikes(shared_data: Path) -> None:
     """The two that Conbench names, and the lone one that MongoDB's test wants passed over."""
     outliers = column(shared_data / "conbench_outliers" / "outlier_A.csv", "svs")
-    spikes = [change for change in change_points(outliers) if change.kind == "spike"]
+    spikes = [change for change in change_points(outliers) if change.kind == "excursion"]
 
     assert [change.after for change in spikes] == [269.2997, 2995.5260]
     assert [outliers[change.index] for change in spikes] == [269.2997, 2995.5260]
     regression = column(shared_data / "change_points" / "mongodb_simple_regression_with_spike.csv", "value")
-    assert spans(regression, "spike") == [(2, 2)]
+    assert spans(regression, "excursion") == [(2, 2)]
 
 
 def test_steps_and_declines_of_a_real_series_are_told_apart(shared_data: Path) -> None:
@@ -105,7 +117,7 @@ def test_a_real_series_of_two_outliers_has_no_change(shared_data: Path) -> None:
     series = json.loads((shared_data / "mongodb_spa" / "real_series.json").read_text())
 
     assert changes(series) == []
-    assert spans(series, "spike") == [(4, 4), (90, 90)]
+    assert spans(series, "excursion") == [(4, 4), (90, 90)]
 
 
 def test_what_most_annotators_mark_is_found(shared_data: Path) -> None:
@@ -173,23 +185,96 @@ def test_there_is_nothing_to_find(values: list[float | None]) -> None:
     assert change_points(values) == []
 
 
-def test_the_shortest_series_is_the_one_that_can_be_significant() -> None:
-    """Eight values in perfect order come about too easily by chance, nine do not."""
-    assert shortest() == 9
-    assert [2 / math.comb(n, n // 2) <= 0.02 for n in (8, 9)] == [False, True]
+def test_nine_values_are_judged() -> None:
+    """And no fewer: three levels of three."""
+    assert LEAST_RUNS == 9
     assert changes([1.0, 1.1, 1.2, 1.05, 3.0, 3.1, 3.2, 3.05]) == []
     assert [change.index for change in changes([1.0, 1.1, 1.2, 1.05, 3.0, 3.1, 3.2, 3.05, 3.15])] == [4]
+
+
+def autoregressive(rng: np.random.Generator, n: int, rho: float) -> NDArray[np.float64]:
+    """An AR(1) process of variance 1 that has forgotten how it began."""
+    return wandering(rng, n + 100, rho)[100:] * math.sqrt(1 - rho**2)
+
+
+@pytest.mark.parametrize(("rho", "most"), [(0.0, 0.5), (0.5, 1.5), (0.8, 4.0)])
+def test_autocorrelation_is_no_change(rho: float, most: float) -> None:
+    """Changes of any kind in 1,000 values, in series of 100."""
+    rng = np.random.default_rng(12)
+    alarms = sum(len(found(100 + autoregressive(rng, 100, rho))) for _ in range(200))
+
+    assert alarms / 20 <= most
 
 
 # What is there
 
 
-def test_a_change_that_came_and_went_has_two_boundaries() -> None:
-    """Though both ends of the series are alike."""
-    values = np.random.default_rng(3).standard_normal(100)
-    values[60:68] += 6
+@pytest.mark.parametrize("sigmas", [5, 10])
+@pytest.mark.parametrize("runs", [1, 2, 3, 4, 8])
+def test_a_hole_is_an_excursion(runs: int, sigmas: int) -> None:
+    """With its first and its last value, between twenty of the level on either side: at 10 sigma nearly always."""
+    rng = np.random.default_rng([runs, sigmas])
+    hole = np.repeat([0.0, 1.0, 0.0], [20, runs, 20])
+    series = [1.5 + 0.1 * (rng.standard_normal(40 + runs) - sigmas * hole) for _ in range(100)]
+    exact = sum((20, 19 + runs) in spans(values, "excursion") for values in series)
 
-    assert [(change.kind, change.index) for change in changes(values)] == [("step", 60), ("step", 68)]
+    assert exact >= {5: 80, 10: 98}[sigmas]
+
+
+def test_an_excursion_tells_its_depth() -> None:
+    """The level before, its own, and what the difference is of the first."""
+    values = np.concatenate([np.tile([1.49, 1.5, 1.51, 1.5], 5), [0.06, 0.061, 0.059], np.tile([1.5, 1.51, 1.49], 7)])
+    (change,) = found(values)
+
+    assert (change.kind, change.index, change.end) == ("excursion", 20, 22)
+    assert (change.before, change.after) == pytest.approx((1.5, 0.06), abs=0.002)
+    assert change.magnitude == pytest.approx(-0.96, abs=0.001)
+
+
+def test_an_excursion_at_the_end_may_become_a_step() -> None:
+    """Two values are an excursion so far, three a level; a level of more than ten values is no excursion."""
+    values = [10.0, 10.2, 9.9, 10.1] * 6
+
+    assert [(one.kind, one.index, one.end) for one in found([*values, 15.0, 15.1])] == [("excursion", 24, 25)]
+    assert [(one.kind, one.index) for one in found([*values, 15.0, 15.1, 15.0])] == [("step", 24)]
+    assert [(one.kind, one.index) for one in found([*values, *[15.0, 15.1] * 6, *values])] == [
+        ("step", 24),
+        ("step", 36),
+    ]
+
+
+def test_noise_may_grow_with_the_level() -> None:
+    """Noise of 2 % is three times as much at three times the level, and no change there."""
+    rng = np.random.default_rng(10)
+    series = [np.repeat([1.0, 3.0], 50) * np.exp(0.02 * rng.standard_normal(100)) for _ in range(50)]
+    answers = [found(values) for values in series]
+
+    assert sum([(change.kind, change.index) for change in answer] == [("step", 50)] for answer in answers) >= 48
+    assert answers[0][0].after == pytest.approx(series[0][50:].mean(), rel=0.005)
+
+
+def test_the_date_of_a_step_is_the_first_value_after_it() -> None:
+    """Of steps of five sigma; values that lean towards the new level, or far beyond it, do not move it."""
+    rng = np.random.default_rng(8)
+    series = [rng.standard_normal(60) + 5 * (np.arange(60) >= 40) for _ in range(100)]
+
+    assert sum([change.index for change in changes(values)] == [40] for values in series) >= 95
+    leaning = [84.1, 85.9, 83.2, 84.7, 85.1, 83.9, 84.4, 83.6, 90.1, 89.2, 173.3, 172.1, 174.0, 173.7, 172.8]
+    assert [change.index for change in changes(leaning)] == [10]
+
+
+def test_levels_that_last_are_steps_and_those_that_do_not_are_two_levels() -> None:
+    """Six sigma apart: nine stretches of 18 to 60 values are eight steps; a mode that seldom lasts ten values is none."""
+    rng = np.random.default_rng(9)
+    sizes = rng.integers(18, 61, 9)
+    lasting = changes(np.repeat(6.0 * (np.arange(9) % 2), sizes) + rng.standard_normal(sizes.sum()))
+    assert [change.index for change in lasting] == pytest.approx(np.cumsum(sizes)[:-1].tolist(), abs=2)
+
+    turns = rng.random(100) < 0.1
+    (sticky,) = found(100 + 6.0 * (np.cumsum(turns) % 2) + rng.standard_normal(100))
+    assert sticky.kind == "two levels"
+    assert sticky.count == pytest.approx(turns[1:].sum(), abs=2)
+    assert (sticky.before, sticky.after) == pytest.approx((100, 106), abs=0.6)
 
 
 def test_a_ramp_is_one_drift_with_its_range() -> None:
@@ -221,16 +306,6 @@ def test_a_drift_into_a_step_leaves_each_its_part() -> None:
     assert (drift.kind, step.kind, step.index) == ("drift", "step", 110)
     assert drift.end < step.index
     assert step.before == drift.after
-
-
-def test_two_values_apart_are_a_spike_and_three_a_level() -> None:
-    """A level is three values."""
-    values = [10.0, 10.2, 9.9, 10.1] * 10
-    values[20:22] = [15.0, 15.1]
-    assert [(change.kind, change.index, change.end) for change in change_points(values)] == [("spike", 20, 21)]
-
-    values[20:25] = [15.0, 15.1, 15.2, 15.0, 15.1]
-    assert [(change.kind, change.index) for change in change_points(values)] == [("step", 20), ("step", 25)]
 
 
 def test_gaps_are_passed_over() -> None:
@@ -275,9 +350,7 @@ def test_a_magnitude_needs_a_level_to_be_relative_to() -> None:
     assert ChangePoint("step", 1, 1, -10.0, -5.0, 0.01).magnitude == 0.5
 
 
-@pytest.mark.parametrize(
-    "rules", [{"significance": 0.0}, {"significance": 1.0}, {"min_segment": 1}, {"min_magnitude": -0.1}]
-)
+@pytest.mark.parametrize("rules", [{"significance": 0.0}, {"significance": 1.0}, {"min_magnitude": -0.1}])
 def test_rules_without_sense_are_refused(rules: dict[str, float]) -> None:
     """Rather than answered."""
     with pytest.raises(ValueError, match="want"):
@@ -309,7 +382,7 @@ def test_planted_steps_are_found(planted: tuple[NDArray[np.float64], list[int]])
     """All of them, within a value."""
     values, starts = planted
 
-    assert beside(starts, [change.index for change in changes(values)])
+    assert beside(starts, boundaries(values))
 
 
 @given(st.integers(6, 40), st.integers(6, 40), st.integers(0, 1000), st.sampled_from([5.0, -5.0, 8.0]))
@@ -357,18 +430,61 @@ def test_the_direction_of_time_does_not_matter(planted: tuple[NDArray[np.float64
     """Backwards, the levels part at the same places, within a value."""
     values, starts = planted
 
-    assert beside(starts, [len(values) - change.index for change in changes(values[::-1])])
+    assert beside(starts, [len(values) - place for place in boundaries(values[::-1])])
 
 
-@given(st.lists(st.one_of(st.none(), st.floats(allow_nan=True), st.integers(-3, 3)), max_size=80), st.integers(0, 3))
+@given(
+    st.lists(st.one_of(st.none(), st.floats(allow_nan=True), st.integers(-3, 3)), max_size=80),
+    st.sampled_from([0.0, 0.01, 0.3]),
+)
 @settings(max_examples=60, derandomize=True)
-def test_whatever_is_given_the_answer_is_in_order(values: list[float | None], seed: int) -> None:
-    """Deterministic, places within the series, nothing that overlaps, levels finite."""
-    answer = change_points(values, seed=seed)
+def test_whatever_is_given_the_answer_is_in_order(values: list[float | None], least: float) -> None:
+    """Deterministic, places within the series, nothing that overlaps, levels finite, p and magnitude as wanted."""
+    answer = change_points(values, min_magnitude=least)
 
-    assert answer == change_points(values, seed=seed)
-    lasting = [change for change in answer if change.kind != "spike"]
+    assert answer == change_points(values, min_magnitude=least)
+    lasting = [change for change in answer if change.kind in ("step", "drift")]
     places = [place for change in lasting for place in (change.index, change.end)]
     assert places == sorted(places)
-    assert all(0 < change.index <= change.end < len(values) and 0 < (change.p or 0) <= 0.02 for change in lasting)
-    assert all(math.isfinite(change.before) and math.isfinite(change.after) for change in answer)
+    for change in answer:
+        assert 0 <= change.index <= change.end < len(values) and 0 < change.p <= SIGNIFICANCE
+        assert math.isfinite(change.before) and math.isfinite(change.after)
+        assert change.magnitude is None or abs(change.magnitude) >= least
+
+
+def worlds(seed: int, n: int) -> NDArray[np.float64]:
+    """Series that wander, swing, alternate, or leap over all magnitudes."""
+    rng = np.random.default_rng(seed)
+    noise, place = rng.standard_normal(n), np.arange(n)
+    kinds: list[Callable[[], NDArray[np.float64]]] = [
+        lambda: np.exp(np.cumsum(0.01 * noise)),
+        lambda: noise + rng.uniform(0, 20) * np.sin(place / rng.uniform(2, 60)) + place * rng.uniform(-0.2, 0.2),
+        lambda: np.repeat(rng.uniform(0, 30, n), rng.integers(1, 60, n))[:n] + noise * rng.choice([0, 1e-9, 1]),
+        lambda: np.repeat(6.0 * (place % 2), rng.integers(20, 61, n))[:n] + noise,
+        lambda: rng.standard_cauchy(n),
+        lambda: rng.integers(0, rng.integers(2, 9), n).astype(float),
+        lambda: 10.0 ** rng.uniform(-300, 300, n) * rng.choice([-1, 1], n),
+        lambda: np.cumsum(np.cumsum(noise)),
+    ]
+    return kinds[seed % len(kinds)]()
+
+
+@pytest.mark.parametrize("seeds", in_parts(range(3000), 60))
+def test_every_search_ends(seeds: Sequence[int]) -> None:
+    """For any least magnitude, in a number of rounds that the length of the series bounds: each one drops a change."""
+    drops = 0
+
+    def counting(levels: Any, change: ChangePoint) -> None:
+        nonlocal drops
+        drops += 1
+        assert drops < len(levels.x)
+        drop(levels, change)
+
+    drop = changepoints._Levels.drop
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(changepoints._Levels, "drop", counting)
+        for seed in seeds:
+            values = worlds(seed, 20 + seed % 230).tolist()
+            for least in (0.0, 0.01, 0.05, 0.3, 10.0):
+                drops = 0
+                change_points(values, min_magnitude=least)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from bench.cli import cli
+from bench.query.change.command import _Progress
 from bench.query.change.history import COLUMNS
 from bench.query.change.render import confidence, sparkline
 from bench.warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
@@ -27,15 +28,17 @@ DAY = 86_400_000_000
 SPREAD = (0, 4, -3, 2, -4, 1, -1, 3, -2, 0)  # per mille
 
 TABLE = """\
-verdict  model  backend   metric   kind  since       commits               before       after           change                         confidence  history
-───────  ─────  ────────  ───────  ────  ──────────  ────────────────────  ───────────  ──────────────  ─────────────────────────────  ──────────  ────────────────────────
-FASTER   mlp    eager     latency  step  1970-01-25  230000000..240000000  2 ms (n=24)  1.599 ms (n=6)  -20.0 % (95 % -20.3 to -19.8)  > 99.99 %   ███████████████████▁▁▁▁▁
-SLOWER   mlp    inductor  latency  step  1970-01-17  150000000..160000000  1 ms (n=15)  1.2 ms (n=14)   +20.0 % (95 % +19.7 to +20.2)  > 99.99 %   ▁▁▁▁▁▁▁▁▁▁▁▁▁███████████
+verdict  model  backend   metric   kind       since       commits               before       after           change                           confidence  history
+───────  ─────  ────────  ───────  ─────────  ──────────  ────────────────────  ───────────  ──────────────  ───────────────────────────────  ──────────  ────────────────────────
+SLOWER   lstm   inductor  latency  excursion  1970-01-30  280000000..290000000  3 ms (n=28)  6 ms (n=1)      +100.0 % (95 % +99.4 to +100.5)  > 99.99 %   ▅█▂▁▆▄█▃▅██▁▆▄█▃▅█▂▁▆▄█▃
+FASTER   mlp    eager     latency  step       1970-01-25  230000000..240000000  2 ms (n=24)  1.599 ms (n=6)  -20.0 % (95 % -20.3 to -19.8)    > 99.99 %   ███████████████████▁▁▁▁▁
+SLOWER   mlp    inductor  latency  step       1970-01-17  150000000..160000000  1 ms (n=15)  1.2 ms (n=14)   +20.0 % (95 % +19.7 to +20.2)    > 99.99 %   ▁▁▁▁▁▁▁▁▁▁▁▁▁███████████
+SLOWER   lstm   inductor  latency  excursion  1970-01-13  110000000..120000000  3 ms (n=28)  5.982 ms (n=1)  +99.4 % (95 % +98.8 to +99.9)    > 99.99 %   ▅█▂▁▆▄█▃▅██▁▆▄█▃▅█▂▁▆▄█▃
 """  # noqa: E501
 SAID = """\
 all: config main, suite s, mode inference, device cpu, dtype float32
-2 steps in 2 of 4 series judged; a change counts up to p = 0.02
-series that end in a value apart, too new to tell a spike from a step: 1
+2 excursions and 2 steps in 3 of 4 series judged; a change counts up to p = 0.02
+series that end in an excursion, too new to tell from a step: 1
 see the largest with: bench compare run-15 run-16
 its cause is among: git log 150000000..160000000
 """
@@ -84,7 +87,7 @@ def record(store: Store, day: int, milliseconds: dict[tuple[str, str], float | N
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Thirty days: mlp gets slower on inductor and faster on eager, a run of it failed; lstm stays, but for two spikes."""
+    """Thirty days: mlp gets slower on inductor and faster on eager, a run of it failed; lstm stays, but for two runs."""
     store = Store(tmp_path_factory.mktemp("history") / ".bench").create()
     for day in range(30):
         noise = 1 + SPREAD[day % 10] / 1000
@@ -140,7 +143,7 @@ def test_one_series_is_drawn(bench: Bench) -> None:
 
 def test_changes_as_data_are_raw(bench: Bench, tmp_path: Path) -> None:
     """Every column in every format; nothing on stderr."""
-    (first, second) = json.loads(bench("--format", "json").stdout)
+    (last, first, second, hole) = json.loads(bench("--format", "json").stdout)
 
     assert tuple(first) == COLUMNS
     assert (first["since_at"], first["since_commit"], first["good_run_id"]) == (
@@ -149,9 +152,12 @@ def test_changes_as_data_are_raw(bench: Bench, tmp_path: Path) -> None:
         "run-23",
     )
     assert second["change"] == pytest.approx(0.2, abs=0.002) and second["low"] < second["change"] < second["high"]
+    assert [(row["kind"], row["since_run_id"], row["until_run_id"]) for row in (last, hole)] == [
+        ("excursion", "run-29", "run-29"), ("excursion", "run-12", "run-12"),
+    ]  # fmt: skip
     assert bench("--format", "json").stderr == ""
     for fmt in ("csv", "jsonl", "markdown"):
-        assert len(bench("--format", fmt).stdout.splitlines()) == {"csv": 3, "jsonl": 2, "markdown": 4}[fmt]
+        assert len(bench("--format", fmt).stdout.splitlines()) == {"csv": 5, "jsonl": 4, "markdown": 6}[fmt]
     bench("--format", "parquet", "-o", str(tmp_path / "changes.parquet"))
     assert pq.read_table(tmp_path / "changes.parquet").column_names == list(COLUMNS)
 
@@ -185,14 +191,32 @@ def test_a_failure_is_a_dip_of_the_pass_rate(bench: Bench) -> None:
 
 
 def test_nothing_changed_is_said(bench: Bench) -> None:
-    """No table, exit code 0; a spike at the end may become a step."""
-    result = bench("lstm")
+    """Above the chart no table; exit code 0."""
+    result = bench("lstm", "--backends", "eager")
 
-    assert (result.stdout, result.return_value) == ("", Exit.OK)
-    assert "no change found in 2 series judged" in result.stderr
-    assert "too new to tell a spike from a step: 1" in result.stderr
-    assert bench("lstm", "--format", "json").stdout == "[]\n"
-    assert "!" in bench("lstm", "--backends", "inductor").stdout
+    assert ("verdict" in result.stdout, result.return_value) == (False, Exit.OK)
+    assert "no change found in 1 series judged" in result.stderr
+    assert bench("lstm", "--backends", "eager", "--format", "json").stdout == "[]\n"
+
+
+def test_an_excursion_is_drawn_and_does_not_set_the_scale(bench: Bench) -> None:
+    """Marked at its runs; an excursion that has not ended may become a step."""
+    result = bench("lstm", "--backends", "inductor")
+    lines = result.stdout.splitlines()
+
+    assert lines[2].startswith("3.012 ms")
+    assert [i for i, mark in enumerate(lines[8].removeprefix(" " * 10)) if mark == "!"] == [12, 29]
+    assert "series that end in an excursion, too new to tell from a step: 1" in result.stderr
+    assert "see the largest with: bench compare run-28 run-29" in result.stderr
+
+
+def test_progress_is_told_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every hundred series, and the line goes at the end."""
+    progress = _Progress(250)
+    for done in range(1, 251):
+        progress(done)
+
+    assert capsys.readouterr().err == "\rjudged: 100 of 250 series\rjudged: 200 of 250 series\r"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from bench.query.change import segments
+from bench.query.change import descriptions, segments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -14,43 +14,33 @@ from scipy import stats
 LEAST = 3
 
 
-def standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray((values - values.mean()) / values.std())
-
-
-@given(st.lists(st.integers(0, 5), min_size=6, max_size=30).filter(lambda values: len(set(values)) > 1))
-@settings(max_examples=50, derandomize=True)
-def test_the_scan_finds_the_strongest_contrast(values: list[int]) -> None:
-    """Its z² is that of comparing the mean of the stretch with the mean of the rest, over every stretch it looks at."""
-    y = standardised(np.array(values, dtype=float))
+def likelihood_ratio(y: NDArray[np.float64], rho: float) -> float:
+    """Squared deviations of an AR(1) stretch from its best level, by the covariance of its values."""
     n = len(y)
-    (best,), first, last = segments._scan(y[np.newaxis], LEAST)
+    inverse = np.linalg.inv(rho ** np.abs(np.subtract.outer(np.arange(n), np.arange(n))) / (1 - rho**2))
+    level = (inverse @ y).sum() / inverse.sum()
+    return float((y - level) @ inverse @ (y - level))
 
-    def z2(start: int, stop: int) -> float:
-        inside, outside = y[start:stop], np.concatenate([y[:start], y[stop:]])
-        z = float(inside.mean() - outside.mean()) / math.sqrt(1 / len(inside) + 1 / len(outside))
-        return z * z - (2 * math.log(n) if stop < n else 0)
 
-    ends = [(start, n) for start in range(LEAST, n - LEAST + 1)]
-    inner = [
-        (start, start + size) for size in segments._lengths(n, LEAST) for start in range(LEAST, n - LEAST - size + 1)
+@given(st.lists(st.integers(0, 5), min_size=6, max_size=13), st.sampled_from(segments.RHOS), st.floats(0.1, 30))
+@settings(max_examples=60, derandomize=True)
+def test_the_partition_is_the_cheapest_of_all(values: list[int], rho: float, price: float) -> None:
+    """Beside every other division of the values, each stretch weighed by the covariance of an AR(1) process."""
+    y = np.array(values, dtype=float)
+
+    def cost(cuts: tuple[int, ...]) -> float:
+        return price * len(cuts) + sum(likelihood_ratio(part, rho) for part in np.split(y, cuts))
+
+    every = [
+        cuts
+        for count in range(len(y) // LEAST)
+        for cuts in itertools.combinations(range(1, len(y)), count)
+        if min(np.diff([0, *cuts, len(y)])) >= LEAST
     ]
-    assert best == pytest.approx(max(itertools.starmap(z2, ends + inner)))
-    assert best == pytest.approx(z2(first, last))
+    longer = np.concatenate([y, y])
+    (found, _) = segments.partition([y, longer], [rho, 0.0], [price, price], LEAST)
 
-
-@pytest.mark.parametrize(("n", "low"), [(9, 4), (10, 4), (10, 5), (11, 5), (12, 4)])
-def test_p_is_the_share_of_orders_that_look_as_different(n: int, low: int) -> None:
-    """Counted over all orders of two values, for the most orderly of them and for a less orderly one; the bound holds."""
-    orders = [[float(place in ones) for place in range(n)] for ones in itertools.combinations(range(n), n - low)]
-    z2, _, _ = segments._scan(np.array([standardised(np.array(order)) for order in orders]), LEAST)
-    test = segments._Test(np.zeros(n), LEAST, segments.MOST_SHUFFLES, 0)
-    for observed in sorted(set(z2.round(9)))[-3:]:
-        exact = float((z2 >= observed - 1e-6).mean())
-        y = standardised(np.array(orders[0]))
-
-        assert segments._p(y, observed, test) == pytest.approx(exact, rel=0.5)
-        assert segments._bound(y, observed, LEAST) >= exact
+    assert cost(tuple(found)) == pytest.approx(min(map(cost, every)), abs=1e-6)
 
 
 def test_noise_is_that_around_the_level() -> None:
@@ -76,24 +66,50 @@ def test_a_level_is_the_mean_of_what_is_near_the_median(values: list[float], noi
         assert segments.level_of(x, noise) == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
-def test_values_that_follow_each_other_are_worth_less() -> None:
-    """The share of the variance that a contrast explains is that of n (1 - rho) / (1 + rho) values."""
-    for z2, n in ((10.0, 40), (30.0, 40)):
-        ratio = z2 / (n - z2)
-        discounted = segments._discounted(z2, n, 0.5, 0.0)
+def test_one_or_two_outliers_are_taken_out_and_three_values_are_a_level() -> None:
+    """Wherever they are, at either end too; a step keeps its place."""
+    plain = np.tile([10.0, 10.2, 9.9, 10.1], 10)
+    for place in (0, 1, 20, 38, 39):
+        outliers = plain.copy()
+        outliers[place : place + 2] = 15
+        assert segments.tamed(outliers).max() < 11
 
-        assert discounted / (n - discounted) == pytest.approx(ratio / 3)
-        assert segments._discounted(z2, n, 0.0, 0.0) == pytest.approx(z2)
+    level = plain.copy()
+    level[20:23] = 15
+    assert segments.tamed(level).tolist() == level.tolist()
 
 
-def test_autocorrelation_is_told_from_levels() -> None:
-    """Of values within levels; steps do not count as following each other."""
-    rng = np.random.default_rng(0)
-    plain = rng.standard_normal(600) + 20 * (np.arange(600) >= 300)
-    wandering = rng.standard_normal(600)
-    for i in range(1, 600):
-        wandering[i] += 0.5 * wandering[i - 1]
+@pytest.mark.parametrize("rho", [0.0, 0.4, 0.8])
+def test_autocorrelation_is_told_and_counts_for_less(rho: float) -> None:
+    """What is new in each value; how much a mean of such values varies, by their covariance; which rho describes them."""
+    rng = np.random.default_rng(3)
+    values = rng.standard_normal(3000)
+    for i in range(1, 3000):
+        values[i] += rho * values[i - 1]
+    covariance = rho ** np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
 
-    assert segments._autocorrelation(plain, [300]) == pytest.approx(0.0, abs=0.08)
-    assert segments._autocorrelation(wandering, []) == pytest.approx(0.5, abs=0.1)
-    assert segments._autocorrelation(wandering[:18], [9]) == 0.0
+    assert segments.innovation(values, rho) == pytest.approx(1, rel=0.1)
+    assert segments.spread_out(12, rho) == pytest.approx(covariance.sum() / 12)
+    assert descriptions._cost(values, (), 0.0, 0.0)[1] == rho
+
+
+def test_a_drift_is_fitted_by_least_squares() -> None:
+    """Levels and the line between them, beside numpy's fit of the line alone."""
+    line = np.random.default_rng(1).standard_normal(40) + np.arange(40)
+
+    assert descriptions.fitted(line, [(1, 39)]) == pytest.approx(np.polyval(np.polyfit(range(40), line, 1), range(40)))
+    assert descriptions.fitted(np.array([1.0, 1, 1, 3, 5, 5, 5]), [(3, 4)]) == pytest.approx([1, 1, 1, 3, 5, 5, 5])
+
+
+@given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9)), min_size=1, max_size=9), st.floats(0, 12))
+@settings(max_examples=60, derandomize=True)
+def test_the_way_through_two_levels_is_the_cheapest(errors: list[tuple[float, float]], fare: float) -> None:
+    """Of all ways, each change of levels paid for."""
+
+    def cost(way: tuple[int, ...]) -> float:
+        turns = sum(a != b for a, b in itertools.pairwise(way))
+        return fare * turns + sum(pair[level] for pair, level in zip(errors, way, strict=True))
+
+    way = tuple(descriptions._cheapest_way(np.array(errors).T, fare).tolist())
+
+    assert cost(way) == pytest.approx(min(map(cost, itertools.product((0, 1), repeat=len(errors)))))

@@ -1,13 +1,15 @@
 """Events of every kind, with what makes views differ: several runs, configs and hosts, failures, steps, memory, NULLs."""
 
+import dataclasses
 import datetime as dt
 import json
+import math
 import random
 from collections.abc import Iterator
 from typing import Any
 
 from bench.warehouse import events
-from bench.warehouse.events import Event, Json
+from bench.warehouse.events import EVENTS, Event, Instant, Json
 
 from ..builders import case, chunk, memory, metric, outcome, run, source, timing
 
@@ -124,6 +126,17 @@ def _imported() -> Iterator[Event]:
         yield metric(of, "compression_ratio", 0.8, unit="ratio", better="higher", source_id="f1.csv")
         if line == 2:
             yield outcome(of, "fail_accuracy", kind="accuracy", source_id="f1.csv", line=2)
+    yield run("imported-2", "dashboard", "dashboard")  # a model fails, and its batch size is unknown
+    axes: dict[str, Any] = {
+        "suite": "hf",
+        "mode": "inference",
+        "device": "cuda",
+        "backend": "inductor",
+        "source_id": "f1.csv",
+    }
+    for run_id, size, status in (("imported", 4, "ok"), ("imported-2", None, "OOM")):
+        yield (of := case("m3", run_id, batch_size=size, **axes))
+        yield outcome(of, status, source_id="f1.csv")
 
 
 def _steps(rng: random.Random) -> Iterator[Event]:
@@ -176,3 +189,42 @@ def _models() -> Iterator[Event]:
 
 def _json(value: object) -> Json:
     return Json(json.dumps(value))
+
+
+# What a value may stand for anywhere: these columns keep what `everything` gives them, or nothing would belong together.
+KEYS = {
+    "run_id", "config", "case_id", "work_hash", "source_id", "environment_id", "suite", "name", "mode", "device", "dtype",
+    "backend", "metric", "kind", "source", "statistic", "phase", "status", "unit", "better",
+}  # fmt: skip
+
+VALUES: dict[Any, list[Any]] = {
+    int: [0, 1, -1, 2**53 + 1, 2**63 - 1, -(2**63)],
+    float: [
+        0.0, -0.0, 5e-324, 1e-300, 1e149, -1e149, 1e150, 1.7976931348623157e308, -1.7976931348623157e308, math.nan, math.inf,
+        -math.inf,
+    ],
+    bool: [False, True],
+    str: ["", "NULL", "{} %s '\" ; --", "é\u202e漢字 🦆", "x" * 5000, "_" + "9" * 40],
+    Json: ["{}", "[]", "null", '"text"', "1e999", '{"a": {"a": [1, null]}, "": 9999999999999999999999}', '{"a": 1, "a": 2}'],
+    Instant: [0, -1, 253_402_300_799_999_999, -62_135_596_800_000_000, 9_223_372_036_854_775_806],
+    list[int]: [[], [0], [-1], [2**63 - 1, 2**63 - 1], [-(2**63)], [2**53 + 1] * 3],
+    list[str]: [[], [""], ["a", "a"]],
+}  # fmt: skip
+
+
+def extremes(seed: int) -> Iterator[Event]:
+    """The events of `everything`: of each column none, some, many or all values are extremes, chosen by the seed."""
+    rng = random.Random(seed)
+    shares = {
+        (kind, field.name): rng.choice((0, 0.05, 0.5, 1))
+        for kind in EVENTS
+        for field in kind.fields()
+        if field.name not in KEYS
+    }
+    for event in everything():
+        chosen = {
+            field.name: rng.choice([*VALUES[field.type], *([None] if field.nullable else [])])
+            for field in type(event).fields()
+            if rng.random() < shares.get((type(event), field.name), 0)
+        }
+        yield dataclasses.replace(event, **chosen)  # type: ignore[type-var]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, t
 
-from ..builders import Builder, case, memory, metric, run, timing
+from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 
 AXES: dict[str, Any] = {
     "suite": "s",
@@ -115,3 +115,42 @@ def test_student_t_is_that_of_scipy(warehouse: Builder) -> None:
 
     assert [value for (value,) in rows] == pytest.approx([t.ppf(0.975, df) for df in degrees], rel=2e-6)
     assert warehouse.rows("SELECT _t975(0.5), _t975(NULL)") == [(None, None)]
+
+
+def test_several_gpus_have_no_median_between_them(warehouse: Builder) -> None:
+    """The fullest counts: its readings are samples, those of another GPU are none of them."""
+    warehouse.add(run(), it := case("m"))
+    for index, size in ((0, 10), (0, 8), (1, 1), (1, 2)):
+        warehouse.add(memory(it, size, "cuda_allocated", device_index=index))
+
+    assert warehouse.rows("SELECT n, median, maximum FROM cells") == [(2, 9.0, 10.0)]
+
+
+def test_accuracy_judged_in_one_mode_does_not_fail_the_other(warehouse: Builder) -> None:
+    """Training was not judged: it passes by its performance."""
+    for mode in ("inference", "training"):
+        warehouse.add(it := case("m", suite="s", mode=mode, backend="eager"), outcome(it))
+        if mode == "inference":
+            warehouse.add(outcome(it, "pass", kind="accuracy"))
+    warehouse.add(run())
+
+    assert warehouse.rows("SELECT mode, passing FROM case_summaries ORDER BY mode") == [
+        ("inference", True),
+        ("training", True),
+    ]
+
+
+def test_a_target_given_twice_counts_once(warehouse: Builder) -> None:
+    """Three steps are a group of three, however often they are asked for."""
+    warehouse.add(run(), *(chunk(line, [128]) for line in (1, 2, 3)))
+
+    assert warehouse.rows('SELECT n FROM latency_vs_batch(targets := [128, 128], "trim" := 0)') == [(3,)]
+
+
+def test_scheduler_steps_have_their_axes_in_detectable_effects(warehouse: Builder) -> None:
+    """They are announced by nobody, and are cases all the same."""
+    for run_id in ("r1", "r2"):
+        warehouse.add(run(run_id, "c"), *(chunk(line, [128], run_id, model_run_ms=10.0 + line) for line in (1, 2, 3)))
+
+    query = "SELECT DISTINCT suite, name, parameters IS NULL FROM detectable_effects() WHERE metric = 'model_run'"
+    assert warehouse.rows(query) == [("scheduler", "step", False)]

@@ -8,9 +8,16 @@ from bench.warehouse.events import TABLES
 from bench.warehouse.load import DERIVING
 
 from ..builders import Builder
+from ..exhaustive import exhaustive
+from .everything import extremes
 
 VIEWS = [view for view in sql.views().values() if not view.scalar]
 DERIVED = list(sql.tables().values())
+ARGUMENTS = {
+    "regression_findings": "['main-8', 'main-7']", "regressions": "['main-8', 'main-7']", "run_repeats": "'main-8'",
+    "_regression_runs": "['main-8', 'main-7'], 20, 5", "_steps": "NULL, 1, 300, 200", "_step_margins": "NULL, 1",
+}  # fmt: skip
+SIDES = "['main-6', 'main-5'], ['fuse-6', 'fuse-7']"  # of what compares
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +125,22 @@ def test_a_file_without_a_proper_header_is_refused(text: str) -> None:
     """No grain, a column without type or meaning, or an unknown group is an error that names the file."""
     with pytest.raises(ValueError, match=r"broken\.sql"):
         sql.parse("broken", text)
+
+
+@pytest.fixture(scope="module", params=[1, 2, *(pytest.param(seed, marks=exhaustive) for seed in range(3, 20))])
+def extreme(request: pytest.FixtureRequest) -> Builder:
+    warehouse = Builder().add(*extremes(request.param))
+    assert warehouse.connection
+    return warehouse
+
+
+@pytest.mark.parametrize("view", [*VIEWS, *DERIVED], ids=lambda view: view.name)
+def test_no_value_closes_a_view(view: sql.View, extreme: Builder) -> None:
+    """All rows come, and where a number is claimed there is one, or NULL."""
+    needed = [argument for argument in view.arguments or () if argument.default is None]
+    arguments = "" if view.arguments is None else f"({ARGUMENTS.get(view.name, SIDES if needed else '')})"
+    extreme.rows(f"CREATE OR REPLACE TEMP TABLE found AS FROM {view.name}{arguments}")
+
+    numbers = [name for name, column in view.columns.items() if column.type == "DOUBLE"]
+    odd = {name: extreme.rows(f'SELECT "{name}" FROM found WHERE NOT isfinite("{name}") LIMIT 1') for name in numbers}
+    assert {name: rows for name, rows in odd.items() if rows} == {}

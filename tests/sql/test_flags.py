@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from bench.warehouse.events import CaseRecord, Event
+from bench.warehouse.events import CaseRecord, Event, Json
 
 from ..builders import Builder, case, metric, outcome, run
 
@@ -190,3 +190,49 @@ def test_hostile_names_are_harmless(warehouse: Builder) -> None:
     warehouse.add(run(), it, outcome(it, "OOM", reason=name))
 
     assert warehouse.rows("SELECT name, why FROM flags()") == [(name, f"OOM: {name}")]
+
+
+def test_a_model_that_fails_without_its_batch_size_is_the_same_case(warehouse: Builder) -> None:
+    """It was measured at a batch size, it failed without one, twice: lost, broken and flagged once, by one rule."""
+    warehouse.add(
+        *nightly("1", "2", "3"), good := imported("m", "1", batch_size=8), outcome(good), metric(good, "speedup", 2.0)
+    )
+    for run_id in ("2", "3"):
+        warehouse.add(it := imported("m", run_id), outcome(it, "OOM"))
+
+    assert warehouse.rows("SELECT DISTINCT same_id FROM _same_cases") == [(good.case_id,)]
+    query = "SELECT run_id, metric, before, previous_run FROM newly_flagged() ORDER BY ALL"
+    assert warehouse.rows(query) == [("2", "status", "fine", "1")]
+    assert warehouse.rows("SELECT run_id, status FROM coverage_losses") == [("2", "OOM")]
+    assert warehouse.rows("SELECT metric, candidate_status FROM comparisons(['1'], ['2'])") == [("speedup", "OOM")]
+
+
+def test_a_case_that_may_be_several_is_none_of_them(warehouse: Builder) -> None:
+    """Two batch sizes are known, or the run has the known one too: nothing is guessed."""
+    for name, sizes, failed_in in (("two", (8, 16), "2"), ("both", (8,), "1")):
+        for size in sizes:
+            warehouse.add(it := imported(name, "1", batch_size=size), outcome(it))
+        warehouse.add(it := imported(name, failed_in), outcome(it, "OOM"))
+    warehouse.add(*nightly("1", "2"))
+
+    assert warehouse.rows("FROM _same_cases") == []
+
+
+def test_a_confirming_run_is_not_the_run_before(warehouse: Builder) -> None:
+    """Two full nights, one confirming run of a part, another full night with nothing changed: no flag is new."""
+    warehouse.add(*nightly("1", "2"), run("3", "nightly", started_at=day(3), tags=Json('{"confirms": "2"}')))
+    warehouse.add(run("4", "nightly", started_at=day(4)), *result("other", "3", speedup=2.0))
+    for run_id in ("1", "2", "4"):
+        warehouse.add(*result("a", run_id, speedup=0.5), *result("b", run_id, speedup=0.6))
+
+    assert [run_id for (run_id,) in warehouse.rows("SELECT run_id FROM _whole_runs ORDER BY ALL")] == ["1", "2", "4"]
+    assert warehouse.rows(NEW) == []
+    assert warehouse.rows("SELECT run_id, run_id_before FROM summary_diff()") == [("4", "2")]
+    assert warehouse.rows("SELECT DISTINCT run_id FROM history() ORDER BY ALL") == [("1",), ("2",), ("4",)]
+
+
+def test_milliseconds_are_not_read_as_nanoseconds(warehouse: Builder) -> None:
+    """A latency in another unit is another series: it is no latency of 5 ns."""
+    warehouse.add(run(), *result("m", speedup=2.0), metric(imported("m"), "absolute_latency", 5.0, unit="ms"))
+
+    assert warehouse.rows("SELECT speedup, candidate_ns FROM speedups") == [(2.0, None)]

@@ -1,8 +1,8 @@
 """case_outcomes: no case without an end; step_breakdown: where a step's time goes."""
 
-from bench.warehouse.events import Outcome
+from bench.warehouse.events import Instant, Outcome
 
-from ..builders import Builder, case, chunk, outcome, run
+from ..builders import Builder, case, chunk, memory, outcome, run
 
 STATUSES = "SELECT name, kind, status FROM case_outcomes ORDER BY ALL"
 
@@ -55,6 +55,18 @@ def test_a_step_is_broken_down(warehouse: Builder) -> None:
     assert (row["max_waiting"], row["max_kv_cache_usage"], row["mean_batch_size"]) == (4, 0.7, 2.0)
 
 
+def test_idle_steps_count(warehouse: Builder) -> None:
+    """A list of no chunks is no tokens, in every view: with half the steps idle, half the throughput."""
+    for line, sizes in enumerate(([100], [], [100], []), 1):
+        warehouse.add(chunk(line, sizes, "A", schedule_ms=None))
+    warehouse.add(chunk(5, [], "B", total_tokens=7, prefill_chunk_sizes=[], decode_chunk_sizes=[3]), run("A"), run("B"))
+
+    query = "SELECT config, tokens_per_second, mean_tokens, prefill_tokens, prefill_share FROM step_breakdown ORDER BY config"
+    assert warehouse.rows(query) == [("A", 5000.0, 50.0, None, None), ("B", 0.0, 0.0, 0, 0.0)]
+    query = "SELECT sum(n)::BIGINT FROM step_cells WHERE metric = 'step' AND (parameters ->> 'tokens') = '0'"
+    assert warehouse.rows(query) == [(3,)]
+
+
 def test_a_writer_that_tells_no_prefill_has_no_mix(warehouse: Builder) -> None:
     """NULL rather than a guess; a step without times has no share either."""
     warehouse.add(run("A"), chunk(1, [5], "A", schedule_ms=None, model_run_ms=None))
@@ -69,3 +81,40 @@ def test_a_case_that_passed_accuracy_and_then_died_was_interrupted(warehouse: Bu
     warehouse.add(run(), killed, outcome(killed, "pass", kind="accuracy"))
 
     assert warehouse.rows(STATUSES) == [("m", "accuracy", "pass"), ("m", "performance", "interrupted")]
+
+
+def test_status_and_reason_are_of_one_outcome(warehouse: Builder) -> None:
+    """A run that was resumed and ended well is not ok for the reason 'Ctrl-C'; a case that failed has its own reason or none."""
+    warehouse.add(run(), it := case("m"))
+    warehouse.add(Outcome(run_id="run", status="interrupted", reason="Ctrl-C", recorded_at=Instant(1)))
+    warehouse.add(Outcome(run_id="run", status="ok", recorded_at=Instant(2)))
+    warehouse.add(outcome(it, "OOM", recorded_at=1), outcome(it, "timeout", reason="too long", recorded_at=2))
+
+    assert warehouse.rows("SELECT status, reason FROM run_summaries") == [("ok", None)]
+    query = "SELECT status, reason, failed, processes FROM function_results"
+    assert warehouse.rows(query) == [("OOM", None, 2, 2)]
+
+
+def test_a_peak_has_its_own_bound(warehouse: Builder) -> None:
+    """That of a smaller reading is not that of the peak."""
+    warehouse.add(run(), it := case("m"), memory(it, 200), memory(it, 100, error_bound_bytes=4))
+
+    assert warehouse.rows("SELECT peak_bytes, error_bound_bytes, n FROM peak_memory") == [(200, None, 2)]
+
+
+def test_the_last_run_is_one_whose_time_is_known(warehouse: Builder) -> None:
+    """A run of an unknown time is not the last; where no time is known, the last id is."""
+    warehouse.add(
+        run("r1", "a", started_at=1), run("r2", "a", started_at=2), run("r3", "a"), run("r4", "b"), run("r5", "b")
+    )
+
+    assert warehouse.rows("SELECT config, last_run FROM config_summaries ORDER BY config") == [("a", "r2"), ("b", "r5")]
+
+
+def test_a_peak_reached_twice_is_where_it_was_first(warehouse: Builder) -> None:
+    """Whatever the order of the readings."""
+    it = case("m")
+    readings = [memory(it, 9, statistic="reading", place=f"a.py:{line}", line=line) for line in (1, 2, 3)]
+    for order in (readings, readings[::-1]):
+        found = Builder().add(run(), it, *order).rows("SELECT peak_place FROM memory_totals")
+        assert found == [("a.py:1",)]

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 
 from ..builders import case, run, timing
 from ..exhaustive import exhaustive
-from .everything import everything
+from .everything import everything, extremes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,6 +125,24 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def test_no_value_closes_a_view(spark: "SparkSession", tmp_path: Path) -> None:
+    """Extremes of every column's type, in the views that compute with them."""
+    extreme, rows = Store(tmp_path / "store").create(), dict[type[Event], list[Event]]()
+    for event in extremes(1):
+        rows.setdefault(type(event), []).append(event)
+    for kind, some in rows.items():
+        EventLog(extreme).write(kind, some, "one")
+    computing = [
+        "step_breakdown", "step_cells", "runtime_vs_tokens", "runtime_vs_tokens_counts", "memory_totals", "graph_break_reasons",
+        "operator_coverage", "source_files", "config_summaries", "step_cost_models", "samples", "noise_floors",
+    ]  # fmt: skip
+    mine = spark.newSession()
+    register(mine, extreme, only=computing)
+
+    for name in computing:
+        mine.table(name).write.format("noop").mode("overwrite").save()  # every column, unlike count()
+
+
 @pytest.mark.parametrize(
     "expression",
     [
@@ -136,6 +154,8 @@ def _same(a: Any, b: Any) -> bool:
         "format('{:.2g}|{}', 0.00001::DOUBLE, 'x')", "round_even(2.5::DOUBLE, 0)", "'a' || NULL", "concat_ws('-', 'a', NULL)",
         "list_transform(range(1, 1), lambda i: i)", "step_cost_ms(100, 2, 1.0, 2.0, 64, 0.1, 0.5)",
         "json_object('a', 'b')", "floor(log2(8))", "list_filter([1, 2], lambda i: i > 1)", "_t975(5)", "_t_tail(2.5, 7)",
+        "_finite('nan'::DOUBLE)", "_finite(1.5)", "_difference(9223372036854775807, -1)", "_fixed_point(1e300, 1e6)",
+        "_step_tokens([]::BIGINT[], 7)", "_step_tokens([512, 1], 7)",
     ],
 )  # fmt: skip
 def test_functions_mean_the_same(expression: str, spark: "SparkSession", duck: Warehouse) -> None:

@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from bench.measure.engine.estimate import ratio_of
+from bench.measure.engine.estimate import combined, process_estimate, ratio_of
 from bench.warehouse.events import CaseRecord, Event
 
 from ..builders import Builder, case, memory, metric, outcome, run, timing
@@ -50,6 +50,37 @@ def test_with_blocks_the_interval_is_the_one_the_measuring_stopped_by(warehouse:
     assert (speedup, n) == (pytest.approx(expected.ratio, rel=1e-12), blocks)
     assert (low, high) == pytest.approx((expected.low, expected.high), rel=1e-3)
     assert low < speedup < high
+
+
+@pytest.mark.parametrize("shares", [(0.0,) * 6, (0.3,) * 5, (0.9,) * 5, (0.0, 0.9), (0.6,), (0.9, 0.9, 0.2, 0.1, 0.0)])
+def test_the_estimate_of_several_processes_is_that_of_the_measuring(
+    warehouse: Builder, shares: tuple[float, ...]
+) -> None:
+    """In quiet and in disturbed processes, with few blocks and many, whichever interval is the wider."""
+    draw = random.Random(7)
+    eager, inductor = pair()
+    rows: list[Event] = []
+    parts = []
+    for process, share in enumerate(shares):
+        level, logs, disturbed = draw.gauss(0, 0.01 * (len(shares) % 2)), [], []
+        for block in range(4 + 9 * process):
+            a, b = (round(1e9 * draw.lognormvariate(mean, 0.02)) for mean in (level, 0))
+            switches = [int(draw.random() < share) for _ in "ab"]
+            for side, ns, switched in zip((eager, inductor), (a, b), switches, strict=True):
+                rows.append(timing(side, ns, block=block, process=process, involuntary_switches=switched))
+            logs.append(math.log(a / b))
+            disturbed.append(any(switches))
+        parts.append(process_estimate(logs, disturbed))
+    warehouse.add(run(), eager, inductor, outcome(eager), outcome(inductor), *rows)
+    expected = combined(parts)
+
+    ((speedup, low, high, n),) = warehouse.rows("SELECT speedup, low, high, n FROM speedups")
+
+    assert (speedup, n) == (pytest.approx(expected.ratio, rel=1e-12), expected.n)
+    if expected.low:
+        assert (math.log(high / low)) == pytest.approx(math.log(expected.high / expected.low), rel=1e-3)
+    else:
+        assert (low, high) == (None, None)
 
 
 def test_blocks_of_two_processes_are_not_mixed(warehouse: Builder) -> None:

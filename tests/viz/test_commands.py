@@ -13,6 +13,7 @@ from bench.warehouse.recorder import run
 from click.testing import CliRunner, Result
 
 from ..exhaustive import exhaustive
+from ..generate_profiles import steps
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,22 @@ def test_configs_are_given_the_natural_way(store: Path) -> None:
     ]
 
 
+def test_configs_are_named_without_the_option_and_paths_are_loaded(store: Path, tmp_path: Path) -> None:
+    """`A B`, a folder by its name, and a folder with a name of its own; what is no path and no config is an error."""
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        lines = map(json.dumps, steps(40, token_budget=256, seed=len(folder)))
+        (tmp_path / folder / "profile_0.jsonl").write_text("\n".join(lines))
+
+    assert invoke(store, "B", "--configs", "A").stderr.splitlines()[0].startswith("B: read 60")
+    new = tmp_path / "store"
+    loaded = invoke(new, tmp_path / "first", f"mine:{tmp_path / 'second'}")
+    assert [line.split(":")[0] for line in loaded.stderr.splitlines()[-2:]] == ["first", "mine"]
+    assert "mine: read 40" in invoke(new, f"mine:{tmp_path / 'second'}").stderr
+    with pytest.raises(UnknownName, match="no config 'third'"):
+        invoke(new, "third")
+
+
 def test_without_a_file_the_chart_is_text_without_colour(store: Path) -> None:
     """Axes, legend and counts on standard output, nothing a log file could not hold."""
     picture = invoke(store).stdout
@@ -52,7 +69,7 @@ def test_without_a_file_the_chart_is_text_without_colour(store: Path) -> None:
     assert "model run [ms]" in picture
     assert "scheduled tokens per step" in picture
     assert "o A  40 steps" in picture
-    assert "all 80 steps drawn" in picture
+    assert "120 lines read · 40 trimmed · 80 steps drawn" in picture
     assert "\x1b" not in picture
 
 

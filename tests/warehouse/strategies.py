@@ -1,11 +1,12 @@
 """Events with any values their columns can hold, and how such values compare."""
 
 import datetime
+import itertools
 import math
 from typing import Any
 
 from bench.warehouse.events import EVENTS, Event, Instant, Json
-from bench.warehouse.journal_reader import Contents
+from bench.warehouse.journal_reader import Contents, FieldValues, is_absent
 from hypothesis import strategies as st
 
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -45,11 +46,32 @@ def any_events(**fixed: Any) -> st.SearchStrategy[Event]:
 
 
 def rows_of(contents: Contents) -> dict[str, list[dict[str, Any]]]:
-    """What a journal holds, as one dict per row."""
+    """What a journal holds, as one dict per row, in the order written."""
+    found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
+    for number, part in enumerate(contents.parts()):
+        for rows in part:
+            columns = {name: _values(column, contents.strings) for name, column in rows.columns.items()}
+            for index, place in enumerate(rows.places.tolist()):
+                row = {name: columns[name][index] if name in columns else None for name, _, _ in rows.layout.fields}
+                found.setdefault(rows.layout.table, []).append((number, place, row))
+    ordered = {table: sorted(entries, key=lambda entry: entry[:2]) for table, entries in found.items()}
     return {
-        table: [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        for table, columns in contents.rows.items()
+        table: [row for *_, row in entries]
+        for table, entries in sorted(ordered.items(), key=lambda item: item[1][0][:2])
     }
+
+
+def _values(column: FieldValues, strings: dict[int, str]) -> list[Any]:
+    values: list[Any] = (column.values // 1000 if column.code == "n" else column.values).tolist()
+    if column.code[-1] == "I":
+        values = [strings[number] for number in values]
+    if column.code in "QD":
+        absent = is_absent(column.values, column.code)
+        values = [None if gone else value for value, gone in zip(values, absent, strict=True)]
+    if column.counts is None:
+        return values
+    rest = iter(values)
+    return [list(itertools.islice(rest, count)) for count in column.counts.tolist()]
 
 
 def plain(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """Recording: every event that a call returned from is there, whichever thread, process or signal handler made the call."""
 
 import collections
+import gc
 import json
 import math
 import os
@@ -8,6 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -374,6 +377,25 @@ def test_a_run_left_open_closes_itself(tmp_path: Path) -> None:
 
     assert EventLog(store).journals() == []
     assert rows(store, "SELECT duration_ns FROM timings") == [(1,)]
+
+
+def test_the_thread_that_syncs_keeps_no_run_alive(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lives to the end of the process: a run that it held would keep what hangs on it, and DuckDB reports a leak."""
+    synced = threading.Event()
+    monkeypatch.setattr(recorder, "SYNC_SECONDS", 0.01)
+    monkeypatch.setattr(recorder, "_syncing", None)
+    with bench.run("a", store=store.root) as run:
+        monkeypatch.setattr(run, "flush", synced.set)
+        assert synced.wait(60)
+        monkeypatch.undo()
+    gone = weakref.ref(run)
+    del run
+
+    deadline = time.monotonic() + 60
+    while gone() is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+        gc.collect()
+    assert gone() is None
 
 
 def test_without_pyarrow_the_journal_stays_for_the_next_load(tmp_path: Path) -> None:

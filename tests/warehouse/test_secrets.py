@@ -1,13 +1,17 @@
 """Secrets on command lines and in variables: replaced before they are written, and nothing else is."""
 
+import json
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-import bench
 import pytest
+from bench.measure.commands.plan import Template, plan
 from bench.warehouse import environment
-from bench.warehouse.secrets import KEEP, masked, masked_variable
+from bench.warehouse.errors import BenchError
+from bench.warehouse.secrets import KEEP, masked, masked_command, masked_parameters, masked_variable
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +31,9 @@ from hypothesis import strategies as st
         ("curl -H 'Authorization: Bearer abcdefgh' u", "curl -H 'Authorization: Bearer ***' u"),
         ("run sk-abcdefghijklmnopqrstuvwx", "run ***"),
         ("git clone https://ghp_0123456789abcdefghijkl@github.com/x", "git clone https://***@github.com/x"),
+        ('{"api_key": "ab\\"c", "n": 1}', '{"api_key": "***", "n": 1}'),
+        ("password = 'hunter2'  # mine", "password = '***'  # mine"),
+        ("env:\n  - HF_TOKEN: abc\n", "env:\n  - HF_TOKEN: ***\n"),
     ],
 )
 def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
@@ -42,6 +49,13 @@ def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
         "x --token --verbose",
         "python -c 'token = f(3)'",
         "curl http://host:8000/a@b http://user@host/",
+        "serve --tokens 128 --max-tokens-per-batch 8192 --tokenizer meta-llama/Llama-3 --token-budget 2048 --token 7",
+        "serve --max-num-batched-tokens=4096 --tokens-per-second 9 --tokenizer-mode auto --key-value-cache fp8 --n-tokens 3",
+        "serve --stop-token END --eos-token-id 2 --image-token '<image>' --max-new-tokens 16 max_tokens=64 num_tokens=3",
+        "sort --key=2 --public-key-file k.pub --secretary bob --passwordless --tokenize yes",
+        "def f(token: str, api_key: str | None = None):",
+        "UserWarning: token: 3 of 4 tokens; passed: 5; keys: a, b",
+        '{"tokens": "128", "tokenizer": "gpt2", "max_tokens": "12", "token_budget": "2048", "keys": "abc"}',
     ],
 )
 def test_all_else_stays(text: str) -> None:
@@ -55,10 +69,35 @@ def test_masking_ends(text: str) -> None:
     assert masked(text) == text or "***" in masked(text)
 
 
-def test_all_of_it_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For those who measure again from what is stored."""
+def test_command_lines_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For those who measure again from what is stored; messages are masked as ever."""
     monkeypatch.setenv(KEEP, "1")
-    assert masked("x --token abc") == "x --token abc"
+    assert masked_command("x --token abc") == "x --token abc"
+    assert masked_parameters({"token": "abc"}) == {"token": "abc"}
+    assert masked("x --token abc") == "x --token ***"
+
+
+def test_parameters_are_masked_by_their_names() -> None:
+    """Numbers and all other names keep their values; a list is read like a command line."""
+    given = {
+        "api_key": "abc",
+        "token": 5,
+        "tokens": "abc",
+        "url": "s3://u:pw@h",
+        "arguments": ["--token", "a", "--n", "b"],
+    }
+    assert masked_parameters(given) == given | {
+        "api_key": "***", "url": "s3://u:***@h", "arguments": ["--token", "***", "--n", "b"],
+    }  # fmt: skip
+
+
+def test_cases_that_differ_in_a_secret_alone_are_refused() -> None:
+    """Stored as ***, they would be one case."""
+    template = Template("curl {token}")
+    with pytest.raises(BenchError, match="looks like a secret, and has several values"):
+        plan([template], parameters=[("token", ["abc", "def"])])
+    ((side,),) = plan([template], parameters=[("token", ["abc"])])
+    assert side.words == ("curl", "abc") and str(side) == "curl ***"
 
 
 def test_variables_are_masked_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,20 +112,86 @@ def test_variables_are_masked_by_their_names(monkeypatch: pytest.MonkeyPatch) ->
     assert masked_variable("TORCH_PROXY", "http://u:pw@h") == "http://u:***@h"
 
 
-def test_no_file_of_a_store_holds_a_secret(tmp_path: Path) -> None:
-    """Command lines of measured commands and of bench itself; nor does what bench says of them."""
-    secrets = ("first-hush", "second-hush", "third-hush")
-    said = subprocess.run(
-        [sys.executable, "-m", "bench", "measure", "command", "--repeat", "2", "--warmup", "0", "--store", tmp_path / "store",
-         "--", "env", f"HF_TOKEN={secrets[0]}", "true", "--api-key", secrets[1], f"postgres://u:{secrets[2]}@h"],
-        capture_output=True, check=True,
-    )  # fmt: skip
-    with bench.run("api", store=tmp_path / "store", command=f"x --password={secrets[0]}"):
-        pass
-    subprocess.run([sys.executable, "-m", "bench", "rebuild", "--store", tmp_path / "store"], check=True)
-    written = [path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()]
-    told = said.stdout + said.stderr
+# By the way in: each differs, and is long enough not to stand anywhere by chance.
+HUSH = {
+    way: f"hush{number:02}{'x' * 24}"
+    for number, way in enumerate(
+        ["option", "option=", "variable", "quoted", "url", "header", "parameter", "tag", "environment", "torch variable",
+         "stderr", "stderr json", "stderr url", "exception", "api command", "api parameter", "api outcome", "api metric",
+         "import command", "import reject", "setting"]
+    )
+}  # fmt: skip
+FAILS = """
+import os, sys
+print("token=" + os.environ["HUSH_STDERR"], '{"api_key": "%s"}' % os.environ["HUSH_JSON"], file=sys.stderr)
+print("cannot reach https://me:%s@host/ as" % os.environ["HUSH_URL"], os.environ["HF_TOKEN"], sys.argv, file=sys.stderr)
+sys.exit(3)
+"""
 
-    assert any(b"HF_TOKEN=***" in data for data in (*written, told))
-    for secret in secrets:
-        assert not [data for data in (*written, told) if secret.encode() in data]
+
+def test_no_file_holds_a_secret(tmp_path: Path) -> None:
+    """Twenty-one ways into a store, all of its files, and what pages, exports and the terminal show of it."""
+    store, out = tmp_path / "store", tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "fails.py").write_text(FAILS)
+    hyperfine = {
+        "command": f"curl --token {HUSH['import command']} x",
+        "mean": 0.1,
+        "times": [0.1, 0.1],
+        "exit_codes": [0, 0],
+    }
+    (tmp_path / "h.json").write_text(
+        json.dumps({"results": [hyperfine, {"command": "x", "times": [{"api_key": HUSH["import reject"]}]}]})
+    )
+    variables = {
+        **os.environ, "HF_TOKEN": HUSH["environment"], "TORCH_HUB_TOKEN": HUSH["torch variable"],
+        "HUSH_STDERR": HUSH["stderr"], "HUSH_JSON": HUSH["stderr json"], "HUSH_URL": HUSH["stderr url"],
+    }  # fmt: skip
+    said = []
+
+    def tell(*words: object) -> None:
+        line = [sys.executable, "-m", "bench", *map(str, words)]
+        done = subprocess.run(line, capture_output=True, cwd=tmp_path, env=variables)
+        assert done.returncode in (0, 1) and b"internal error" not in done.stderr, done
+        said.append(done.stdout + done.stderr)
+
+    tell("measure", "command", "--repeat", "2", "--store", store, "--tag", f"api_key={HUSH['tag']}",
+         "--parameter", f"password={HUSH['parameter']}", "--config", "a", "--", sys.executable, "fails.py", "{password}",
+         "--api-key", HUSH["option"], f"--secret={HUSH['option=']}", f"AUTH_TOKEN={HUSH['variable']}",
+         "--note", f"it's --token '{HUSH['quoted']}' here", f"postgres://u:{HUSH['url']}@h",
+         f"Authorization: Bearer {HUSH['header']}")  # fmt: skip
+    script = f"""
+import bench
+with bench.run("b", store={str(store)!r}, command="x --password={HUSH["api command"]}",
+               settings={{"hub_token": {HUSH["setting"]!r}}}) as run:
+    case = run.case("c", parameters={{"secret_key": {HUSH["api parameter"]!r}}})
+    case.timing(5)
+    case.metric("m", 1.0, text="password: {HUSH["api metric"]}")
+    case.outcome("ok", message="client_secret='{HUSH["api outcome"]}'")
+    raise ValueError("bad token={HUSH["exception"]}")
+"""
+    subprocess.run([sys.executable, "-c", script], env=variables, cwd=tmp_path, capture_output=True)
+    tell("ingest", "C:h.json", "--store", store)
+    for name in ("a", "b"):
+        tell("show", name, "--format", "json", "--store", store)
+        tell("report", name, "-o", out / f"{name}.html", "--store", store)
+        tell("export", name, "--as", "csv", "-o", out / f"{name}.csv", "--store", store)
+    for table in ("runs", "cases", "outcomes", "metrics", "environments", "rejects"):
+        tell("sql", f"FROM {table}", "--format", "json", "--store", store)
+
+    written = {path: path.read_bytes() for folder in (store, out) for path in folder.rglob("*") if path.is_file()}
+    assert sum(data.count(b"***") for data in said) > 15
+    for way, secret in HUSH.items():
+        assert [path for path, data in written.items() if secret.encode() in data] == [], way
+        assert not [data for data in said if secret.encode() in data], way
+
+
+def test_an_option_keeps_command_lines(tmp_path: Path) -> None:
+    """As the variable does, here of a program that is measured and of bench itself."""
+    line = "bench measure command --keep-command-line --repeat 2 --store store -- true --api-key hush"
+    subprocess.run([sys.executable, "-m", *shlex.split(line)], cwd=tmp_path, check=True, capture_output=True)
+    read = "bench sql --store store --format csv 'SELECT command, name FROM cases JOIN runs USING (run_id)'"
+    found = subprocess.run(
+        [sys.executable, "-m", *shlex.split(read)], cwd=tmp_path, check=True, capture_output=True
+    ).stdout
+    assert found.count(b"--api-key hush") == 2

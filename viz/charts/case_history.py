@@ -1,9 +1,10 @@
 """The history of single cases: their values in every run, with intervals and change points."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...query.change.changepoints import ChangePoint, change_points, shortest
+from ...query.change.changepoints import LEAST_RUNS, ChangePoint, change_points
 from ...query.pasteable_sql import list_literal
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "history"
 MOST_PANELS = 12
+LASTING = ("step", "drift")
 NAMED = 3  # changes that the subtitle names
 
 
@@ -165,8 +167,8 @@ def _points(line: Sequence[Row], panel: int, series: str, axis: RunAxis) -> list
 
 
 def _levels(line: Sequence[Row], changes: Sequence[ChangePoint], panel: int, series: str, axis: RunAxis) -> list[Level]:
-    """The levels between the changes of one line; spikes change none."""
-    lasting = [change for change in changes if change.kind != "spike"]
+    """The levels between the changes of one line; excursions change none."""
+    lasting = [change for change in changes if change.kind in LASTING]
     starts = [0, *(change.end for change in lasting)]
     ends = [*(change.index - 1 for change in lasting), len(line) - 1]
     values = [*(change.before for change in lasting), *(change.after for change in lasting[-1:])]
@@ -185,8 +187,8 @@ def _describe_changes(
     several: bool,
 ) -> list[str]:
     """The changes in words, the largest first."""
-    lasting = [(key, change) for key, found in changes.items() for change in found if change.kind != "spike"]
-    spikes = sum(change.kind == "spike" for found in changes.values() for change in found)
+    lasting = [(key, change) for key, found in changes.items() for change in found if change.kind in LASTING]
+    kinds = Counter(change.kind for found in changes.values() for change in found)
     lasting.sort(key=lambda item: -abs(item[1].magnitude or 0))
     alone = len({whose for _, whose in lines}) == 1  # then it is named above
     sentences = []
@@ -195,10 +197,11 @@ def _describe_changes(
         size = "" if change.magnitude is None else f"{change.magnitude:+.1%} "
         where = axis.names[axis.places[lines[case, whose][change.index]["run_id"]]]
         sentences.append(f"{called} {size}at {where}".lstrip())
-    if not lasting and max(map(len, lines.values())) < shortest():
-        return [f"too few runs to find changes: {shortest()} are needed"]
+    if max(map(len, lines.values())) < LEAST_RUNS:
+        return [f"too few runs to find changes: {LEAST_RUNS} are needed"]
     return [
         f"{counted(len(lasting), 'change')} found" if lasting else "no change found",
         *sentences,
-        *([counted(spikes, "spike")] if spikes else []),
+        *([counted(kinds["excursion"], "excursion")] if kinds["excursion"] else []),
+        *(["alternates between two levels"] if kinds["two levels"] else []),
     ]

@@ -114,6 +114,7 @@ def draw(
         default_title=TITLE,
         facts=[
             *common_values(rows, ("config",)),
+            *step_filter.left_out(warehouse, steps, counts)[0],
             f"mean ± standard deviation of {counted(sum(row['n'] for row in rows), 'step')}",
             f"within {tolerance:.0%} of the tokens",
         ],

@@ -1,6 +1,5 @@
 """Runtime against tokens: how long the model ran in each scheduler step, over the tokens the step scheduled."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -56,6 +55,7 @@ def draw(
 
     \b
         bench viz runtime-vs-tokens --configs A B -o chart.png
+        bench viz runtime-vs-tokens profiles/a profiles/b -o chart.png
         bench viz runtime-vs-tokens --configs A --fit
         bench viz runtime-vs-tokens --configs A --color-by batch -o chart.svg
     \f
@@ -80,17 +80,20 @@ def draw(
         own = [row["n"] for row in rows if row["config"] == config]
         count |= {"incomplete": count["kept"] - sum(own), "kept": sum(own), "drawn": len(own)}
     drawn = [config for config, count in counts.items() if count["drawn"]]
+    facts, cut = step_filter.left_out(warehouse, steps, counts)
     form = Steps(
         rows=rows, notes={config: counted(counts[config]["kept"], "step") for config in drawn}, color_by=color_by,
         budget=step_filter.token_budget(warehouse, steps), models={config: models[config] for config in drawn if fit},
-        all_configs=all_configs(warehouse), wanted_size=size,
+        limit_ms=max_model_run_ms if cut else None, all_configs=all_configs(warehouse), wanted_size=size,
     )  # fmt: skip
     total = sum(row["n"] for row in rows)
     return compose(
         "runtime-vs-tokens",
         title=title,
         default_title=TITLE,
-        facts=[*([drawn[0]] if len(drawn) == 1 else []), _drawn(rows, total, grid), *_fits(form.models)],
+        facts=[
+            *([drawn[0]] if len(drawn) == 1 else []), *facts, _drawn(len(rows), total, all_read=not facts), *_fits(form.models),
+        ],
         form=form,
         sql=_sql(steps, grid, models),
         rows=[{column: row[name] for column, name in _TABLE.items() if name in row} for row in rows],
@@ -101,7 +104,7 @@ def draw(
         ],
         total=total,
         notes=[f"no step to draw in {printable(name)!r}" for name in counts if name not in drawn],
-    )
+    )  # fmt: skip
 
 
 _WHOLE = """,
@@ -169,12 +172,11 @@ def _rows(
         warehouse.connection.execute("DROP TABLE points")
 
 
-def _drawn(rows: Sequence[Row], total: int, grid: tuple[int, int] | None) -> str:
+def _drawn(points: int, total: int, *, all_read: bool) -> str:
     """The sentence on how many steps are drawn."""
-    if grid is None:
-        return f"{'the only step' if total == 1 else f'all {total:,} steps'} drawn"
-    halved = 2 ** rows[0]["halvings"]
-    return f"{len(rows):,} of {total:,} steps drawn (grid {-(-grid[0] // halved)}×{-(-grid[1] // halved)})"
+    if points < total:
+        return f"{total:,} steps drawn as {points:,} points"
+    return f"{'the only step' if total == 1 else f'all {total:,} steps' if all_read else counted(total, 'step')} drawn"
 
 
 def _fits(models: cost_curves.Models) -> list[str]:

@@ -92,6 +92,7 @@ ORDER BY config, tokens"""
         default_title=TITLE,
         facts=[
             *common_values(rows, ("config",)),
+            *step_filter.left_out(warehouse, steps, counts)[0],
             f"median and middle 90 % of {counted(sum(row['steps'] for row in rows), 'step')}",
             *_describe_roofs(models, rows),
         ],

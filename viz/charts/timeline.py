@@ -51,7 +51,7 @@ def draw(
     stepped = "(SELECT run_id, config FROM run_summaries WHERE steps > 0)"
     condition = filter_sql(warehouse, stepped, {"run_id": runs or newest_runs(warehouse, stepped), "config": configs})
     steps = f"""SELECT config, run_id, {AT} AS at_s, waiting, running, kv_cache_usage,
-    coalesce(list_sum(chunk_sizes)::DOUBLE, total_tokens) AS tokens,
+    _step_tokens(chunk_sizes, total_tokens)::DOUBLE AS tokens,
     coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) AS step_ms
   FROM schedule_chunks JOIN {stepped} USING (run_id)
   WHERE {condition}"""

@@ -16,6 +16,7 @@ from ..style.plot_area import PlotArea
 from . import cost_curves
 from .legend import Legend
 
+LIMIT_COLOUR = "#6e7781"  # of the line at the limit, and its name
 X_TITLE, Y_TITLE = "scheduled tokens per step", "model run [ms]"
 
 
@@ -28,6 +29,7 @@ class Steps:
     color_by: str
     budget: int | None
     models: cost_curves.Models
+    limit_ms: float | None  # slower steps were left out, if some were
     all_configs: Sequence[str]  # configs of the store, whose looks are settled
     wanted_size: tuple[float, float] | None
 
@@ -75,7 +77,7 @@ class Steps:
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Points, or points with models in layers over them."""
         x_end = max(row["x"] for row in self.rows) or 1
-        y_end = max(row["y"] for row in self.rows) or 1
+        y_end = self._y_end
         ticks = {"tickCount": 10, "tickMinStep": 1} if interactive else {"values": token_ticks(x_end, self.budget)}
         area = PlotArea.of(size, head, below=self.legend.inches, beside=self.legend.beside)
         apart = {"labelOverlap": "greedy", "labelSeparation": 3}
@@ -106,16 +108,50 @@ class Steps:
         }
         if interactive:
             points = _interactive(points, fit=bool(self.models))
-        if not self.models:
-            return points | ({"params": params("c0")} if interactive else {})
-        over = cost_curves.layers(
+        over = [*self._limit(axes), *(cost_curves.layers(
             self.models, self.legend, axes, interactive=interactive, coloured=self.color_by == "config"
-        )
+        ) if self.models else [])]  # fmt: skip
+        if not over:
+            return points | ({"params": params("c0")} if interactive else {})
         return {
             "layer": [{"name": "steps", **points}, *over],
             "resolve": {"legend": {"stroke": "independent", "fill": "independent"}},
             **({"params": params("c0", views=["steps"])} if interactive else {}),
         }
+
+    @property
+    def _y_end(self) -> float:
+        """Where the axis of time ends: at the slowest step, or at the limit over which there are more."""
+        slowest = float(max(row["y"] for row in self.rows) or 1)
+        return max(slowest, self._limit_ms or 0)
+
+    @property
+    def _limit_ms(self) -> float | None:
+        """The limit, where some steps were left out and the others reach half of it: else it would press them to the ground."""
+        slowest = max(row["y"] for row in self.rows)
+        return self.limit_ms if self.limit_ms is not None and slowest >= self.limit_ms / 2 else None
+
+    def _limit(self, axes: dict[str, Any]) -> list[dict[str, Any]]:
+        """A line at the limit over which steps were left out, and its name, where some were."""
+        if self._limit_ms is None:
+            return []
+        at = {"y": {**axes["y"], "datum": self._limit_ms}}
+        del at["y"]["field"]
+        once: dict[str, Any] = {"data": {"values": [{}]}}
+        said = f"limit {self._limit_ms:g} ms: slower steps are not drawn"
+        text = {
+            "type": "text",
+            "align": "right",
+            "baseline": "bottom",
+            "dy": -2,
+            "dx": -2,
+            "text": said,
+            "color": LIMIT_COLOUR,
+        }
+        return [
+            {**once, "mark": {"type": "rule", "strokeDash": [5, 3], "color": LIMIT_COLOUR}, "encoding": at},
+            {**once, "mark": text, "encoding": {**at, "x": {"value": "width"}}},
+        ]
 
     def _batch_colour(self) -> dict[str, Any]:
         sizes = sorted({row["batch_size"] for row in self.rows if (row["batch_size"] or 0) > 0}) or [1]
@@ -146,19 +182,23 @@ class Steps:
                 terminal.TextSeries(label, [row["x"] for row in own], [row["y"] for row in own], self.notes[config])
             )
         series += cost_curves.series(self.models)
-        x_end, y_end = (max(row[axis] for row in self.rows) or 1 for axis in "xy")
-        axes = terminal.Axis(X_TITLE, 0, x_end), terminal.Axis(Y_TITLE, 0, y_end)
+        x_end = max(row["x"] for row in self.rows) or 1
+        axes = terminal.Axis(X_TITLE, 0, x_end), terminal.Axis(Y_TITLE, 0, self._y_end)
         drawn = terminal.plot(series, *axes, columns=columns, rows=rows, colour=colour)
         return [*drawn, "", *terminal.legend(series, columns, colour)]
 
 
 def token_ticks(end: float, budget: int | None) -> list[int]:
-    """Ticks for an axis of tokens from 0: the budget (else the largest power of two) and its halves, as far as they fit."""
+    """Ticks for an axis of tokens from 0 to its end: the budget (else the largest power of two), its halves and doubles as far
+    as they fit, and the end where it lies apart from these.
+    """
     top = budget if budget and budget <= end else 2 ** max(0, int(math.log2(max(end, 1))))
+    while top * 2 <= end:
+        top *= 2
     ticks = [top]
     while ticks[-1] % 2 == 0 and ticks[-1] / 2 >= end / 20:
         ticks.append(ticks[-1] // 2)
-    return [0, *reversed(ticks)]
+    return [0, *reversed(ticks), *([int(end)] if end >= 1.2 * top else [])]
 
 
 def _batch_ticks(sizes: list[int], wide: bool) -> list[int]:

@@ -16,6 +16,19 @@ def duration(nanoseconds: float | None) -> str:
     return "–" if nanoseconds is None else _scaled(nanoseconds, "ns", 3)
 
 
+def time_with_doubt(nanoseconds: float | None, low: float | None, high: float | None, n: int) -> str:
+    """A time with half its 95 % interval and how many samples it rests on: `1.50 ms ±0.4% (n=83)`.
+
+    `n=1` and the like stand alone where too few samples give an interval; a dash where nothing is known.
+    """
+    if nanoseconds is None:
+        return "–"
+    if low is None or high is None:
+        return f"{duration(nanoseconds)} (n={n})"
+    half = (high - low) / 2 / nanoseconds
+    return f"{duration(nanoseconds)} ±{half:.1%} (n={n})" if half < 10 else f"{duration(nanoseconds)} ±over 10x (n={n})"
+
+
 def size(bytes_: float | None) -> str:
     """Three digits and a binary unit: `1.50 KiB`; a dash where nothing is known."""
     return "–" if bytes_ is None else _scaled(bytes_, "bytes", 3)

@@ -23,6 +23,7 @@ from typing import Any
 
 from ..errors import BenchError
 from ..events import TABLES
+from ..files import publish_text, read_json, read_text
 from ..log import EventLog, unmerged
 from ..log_files import counting_files
 from ..store import STATE, Store
@@ -43,6 +44,7 @@ from .inventory import (
 from .places import Bucket, Entry, Folder
 
 UPLOADED = "uploaded.txt"  # names of all that is known to be in the bucket, one a line
+TIMES = ("since", "pulled_at", "listed_at")  # of remote.json: by the clock of the server, and twice by ours
 DAY = 86400.0
 LATE = 1800.0  # seconds by which the time in a marker's name may be before the marker
 AGAIN = 3600.0  # and what of markers is listed again
@@ -181,7 +183,7 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
     newest = max((entry.modified_at for entry in seen), default=0.0)
     now = time.time()
     changed = {"since": max(since, newest), "pulled_at": now, **({"listed_at": now} if whole else {})}
-    _write(store.root / STATE, json.dumps({**state, **changed}))
+    publish_text(store.root / STATE, json.dumps({**state, **changed}))
 
 
 def _unknown(store: Store, known: set[str]) -> list[Entry]:
@@ -236,9 +238,10 @@ def _note_inventory(store: Store, copied: Copied, names: Iterable[str], *, anew:
     """Note what is known to be in the bucket now, and say what could not be copied."""
     lines = "".join(f"{name}\n" for name in dict.fromkeys([*names, *(entry.name for entry in copied.entries)]))
     if anew:
-        _write(store.root / UPLOADED, lines)
+        publish_text(store.root / UPLOADED, lines)
     elif lines:
-        with (store.root / UPLOADED).open("a") as file:  # what is lost of it is found to be there, and noted again
+        # What is lost of it is found to be there, and noted again. A pipe in its place is not waited for.
+        with open(store.root / UPLOADED, "a", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
             file.write(lines)
     for problem in copied.problems.values():
         _notify(store, problem)
@@ -246,23 +249,22 @@ def _note_inventory(store: Store, copied: Copied, names: Iterable[str], *, anew:
 
 def _known(store: Store) -> set[str]:
     try:
-        return set((store.root / UPLOADED).read_text().splitlines())
-    except FileNotFoundError:
+        return set(read_text(store.root / UPLOADED).splitlines())
+    except (OSError, ValueError):  # damaged: what is in the bucket is listed, and noted anew
         return set()
 
 
 def _state(store: Store) -> dict[str, Any]:
+    """The address, and of `TIMES` those that can be true."""
     try:
-        state: dict[str, Any] = json.loads((store.root / STATE).read_text())
-    except (FileNotFoundError, ValueError):
-        return {"url": store.remote}
-    return state
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text)
-    os.replace(temporary, path)
+        found = read_json(store.root / STATE)
+    except (OSError, ValueError):
+        found = {}
+    times = {key: found.get(key) for key in TIMES} if isinstance(found, dict) else {}
+    latest = time.time() + DAY
+    return {"url": store.remote} | {
+        key: value for key, value in times.items() if isinstance(value, int | float) and 0 <= value < latest
+    }
 
 
 def _stamp(seconds: float) -> str:

@@ -9,12 +9,14 @@ import hashlib
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import Missing, PlaceError
+from ..files import make_folder, open_file, take_after_folder
 from .object_store import AGAIN, clean_url, connect, explained, repeat, wait
 
 if TYPE_CHECKING:
@@ -73,6 +75,9 @@ class Place(Protocol):
     def create(self, name: str, content: bytes) -> bool:
         """Make a small file unless there is one by that name; of any number who try at once, one succeeds."""
 
+    def touch(self, name: str) -> None:
+        """Make a small file's time the present one."""
+
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
 
@@ -108,16 +113,16 @@ class Folder:
                 yield entry
 
     def stat(self, name: str) -> Entry | None:
-        """One file, or None."""
+        """One file, or None; what is no regular file is none."""
         try:
             found = (self.root / name).stat()
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError:
             return None
-        return Entry(name, found.st_size, found.st_mtime)
+        return Entry(name, found.st_size, found.st_mtime) if stat.S_ISREG(found.st_mode) else None
 
     def read(self, name: str, last: int | None = None) -> bytes:
         """The content of a small file, or the end of one."""
-        with self._errors(name), (self.root / name).open("rb") as file:
+        with self._errors(name), open_file(self.root / name) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - last) if last else 0)
             return file.read()
 
@@ -137,15 +142,20 @@ class Folder:
         path = self.root / name
         temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
         with self._errors(name):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             try:
                 _write(temporary, content)
                 os.link(temporary, path)
             except FileExistsError:
-                return path.read_bytes() == content
+                return path.is_file() and path.read_bytes() == content
             finally:
                 temporary.unlink(missing_ok=True)
         return True
+
+    def touch(self, name: str) -> None:
+        """Make a file's time the present one."""
+        with self._errors(name):
+            os.utime(self.root / name)
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -252,6 +262,14 @@ class Bucket:
             return False
         return True
 
+    def touch(self, name: str) -> None:
+        """Write a small file again."""
+        import obstore
+
+        content = self.read(name)
+        with explained(self.url, name):
+            obstore.put(self.store, name, content, use_multipart=False)
+
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
         import obstore
@@ -275,7 +293,7 @@ def _is_here(place: Place, path: Path, name: str) -> bool:
 
 
 def _check(path: Path, name: str) -> None:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         _agree(hashlib.file_digest(file, "sha256").hexdigest(), name, str(path))
 
 
@@ -285,7 +303,7 @@ def _agree(digest: str, name: str, where: str) -> None:
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while chunk := file.read(1 << 20):
             yield chunk
 
@@ -294,9 +312,10 @@ def _publish(chunks: Iterable[Any], name: str, path: Path, where: str) -> None:
     """Write a file beside where it belongs, check it, and rename it into place."""
     digest = hashlib.sha256()
     temporary = path.parent / f".{path.name}.tmp"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     try:
         with temporary.open("wb") as file:
+            take_after_folder(temporary)
             for chunk in chunks:
                 digest.update(chunk)
                 file.write(chunk)
@@ -310,6 +329,7 @@ def _publish(chunks: Iterable[Any], name: str, path: Path, where: str) -> None:
 
 def _write(path: Path, content: bytes) -> None:
     with path.open("wb") as file:
+        take_after_folder(path)
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

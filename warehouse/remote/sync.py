@@ -43,8 +43,10 @@ def sync(
     copied = Copied()
     if source.exists() and not dry_run and os.access(source.root, os.W_OK):
         with source.lock(wait=wait, notify=notify):
-            EventLog(source).recover()
+            _, left_out = EventLog(source).recover()
             push(source, must=True)
+        copied.problems |= {name: f"{name} {why}" for name, why in left_out.items()}
+    copied.problems |= {name: f"{name} {why}" for name, why in EventLog(source).listing()[1].items()}
     if waiting := EventLog(source).journals():
         copied.notes.append(
             f"{counted(len(waiting), 'journal', 'is', 'are')} still written to in {source}, and not copied"

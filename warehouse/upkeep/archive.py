@@ -6,8 +6,8 @@ checked, this one says so (`archived_runs`), writes down what to remove, and rem
 the next load. Until then nothing has changed here, and copies that were made are found, or made again, by the next attempt.
 """
 
+import contextlib
 import json
-import os
 import tempfile
 import time
 from collections import defaultdict
@@ -20,9 +20,22 @@ from typing import Any
 from ..database import Warehouse
 from ..errors import BenchError
 from ..events import TABLES, ArchivedRun, Environment, Instant, Json
+from ..files import publish_text
 from ..journal_reader import run_of
 from ..load import load_locked, must_exist
-from ..log import ARCHIVING, SPLIT, STAGING, EventLog, LogFile, path_list, replaced, sha256, splits, sync, unmerged
+from ..log import (
+    ARCHIVING,
+    SPLIT,
+    STAGING,
+    EventLog,
+    LogFile,
+    log_is_read,
+    path_list,
+    replaced,
+    sha256,
+    splits,
+    unmerged,
+)
 from ..recorder import uuid7
 from ..remote.copying import Copied, artefacts, copy_events, transfer
 from ..remote.inventory import Holding, base_name, holding
@@ -104,7 +117,7 @@ def archive(
         for name, why in load_locked(store).left_out.items():
             raise BenchError(f"{name} {why} Until then nobody knows what is in it, and nothing is archived.")
         log = EventLog(store)
-        with Warehouse.open(store) as warehouse:
+        with Warehouse.open(store) as warehouse, log_is_read(store):
             live = [run_of(path) for path in log.journals()]
             runs = warehouse.rows(_RUNS, [before, live])
             ((count,),) = warehouse.rows("SELECT count(*) FROM run_summaries")
@@ -114,11 +127,9 @@ def archive(
             len(runs), count - len(runs), len(moved), sum(file.size_bytes for file in moved), len(plan.shared)
         )
         if runs and not dry_run:
-            if target.remote:
+            alone = contextlib.nullcontext() if target.remote else target.lock(wait=wait, notify=notify)
+            with alone, log_is_read(store):
                 _move(store, target, plan, runs)
-            else:
-                with target.lock(wait=wait, notify=notify):
-                    _move(store, target, plan, runs)
             load_locked(store)
     return done
 
@@ -196,11 +207,7 @@ def _move(store: Store, target: Store, plan: _Plan, runs: Sequence[tuple[Any, ..
     ]  # fmt: skip
     EventLog(store).write(ArchivedRun, rows, uuid7())
     gone = [*map(_place_of, plan.whole), *map(_place_of, plan.shared), *(entry.name for entry in left_beside)]
-    temporary = store.root / f".{ARCHIVING}"
-    temporary.write_text(json.dumps(gone))
-    sync(temporary)
-    os.replace(temporary, store.root / ARCHIVING)
-    sync(store.root)
+    publish_text(store.root / ARCHIVING, json.dumps(gone))
 
 
 def _split(file: LogFile, runs: Sequence[str], going: Store, staying: Store) -> str:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from .. import schema
 from ..database import Warehouse
 from ..events import TABLES, Environment, Event, Source
+from ..files import make_folder
 from ..load import load_locked, must_exist
 from ..log import (
     MERGED,
@@ -35,6 +36,7 @@ from ..log import (
     EventLog,
     LogFile,
     as_bench_error,
+    log_is_read,
     metadata,
     parquet_type,
     path_list,
@@ -51,7 +53,6 @@ from ..store import Notify, Store
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
 # What rows are sorted by: those of these columns that their table has.
 ORDER = ("environment_id", "run_id", "case_id", "source_id", "writer", "metric", "phase", "process", "block", "sample",
@@ -72,7 +73,7 @@ def compact(
         below_bytes: Size under which a file is small.
         target_bytes: Size at which what is merged is large enough.
         wait: Wait for another loader rather than raise.
-        notify: Called once with a sentence that names the process it waits for.
+        notify: Called with a sentence that names the process it waits for, and for each file that is left out.
 
     Returns:
         How many files became fewer.
@@ -84,13 +85,16 @@ def compact(
     must_exist(store)
     with store.lock(wait=wait, notify=notify):
         pull(store, whole=True, exactly=True)
-        load_locked(store)
+        for name, why in load_locked(store).left_out.items():
+            if notify is not None:
+                notify(f"note: {name} {why}")
         if not store.remote:  # other mirrors would bring them back
             _drop_parts(EventLog(store).files())
         push(store, must=True)
-        with Warehouse.open(store) as warehouse:
-            months = _months(warehouse, EventLog(store).files())
-        merged = merge(store, months, below_bytes=below_bytes, target_bytes=target_bytes)
+        with log_is_read(store):
+            with Warehouse.open(store) as warehouse:
+                months = _months(warehouse, EventLog(store).files())
+            merged = merge(store, months, below_bytes=below_bytes, target_bytes=target_bytes)
         load_locked(store)
         sweep(store)
     return merged
@@ -209,7 +213,7 @@ def write_sorted(
         event: The table.
         files: Its files; columns of theirs that this bench does not know are kept.
         stem: What the new file's name begins with.
-        said: Metadata beside that of the table.
+        metadata_given: Metadata beside that of the table.
         where: SQL condition of the rows to take.
 
     Raises:
@@ -219,7 +223,7 @@ def write_sorted(
 
     folder = store.events / event.TABLE
     temporary = folder / f".{stem}.tmp"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     try:
         config: dict[str, Any] = {"memory_limit": LOADING_MEMORY, "temp_directory": str(store.root / SPILL)}
         with contextlib.closing(duckdb.connect(config=config)) as connection, as_bench_error(event.TABLE, folder):
@@ -254,7 +258,7 @@ def _write(
     reader = connection.sql(query).to_arrow_reader(GROUP_ROWS)
     fields = [own.get(field.name, field) for field in reader.schema]
     wanted = pa.schema(fields, metadata={**schema.metadata(event), **metadata_given})
-    with pq.ParquetWriter(path, wanted, compression="zstd", compression_level=3, **_encodings(wanted)) as writer:
+    with pq.ParquetWriter(path, wanted, compression="zstd", compression_level=3, **schema.encodings(wanted)) as writer:
         for batch in reader:
             writer.write_table(pa.Table.from_batches([batch]).cast(wanted))
 
@@ -263,16 +267,3 @@ def _order(event: type[Event]) -> str:
     """What rows of a table are sorted by."""
     have = {field.name for field in event.fields()}
     return ", ".join(column for column in ORDER if column in have)
-
-
-def _encodings(wanted: "pa.Schema") -> dict[str, Any]:
-    """How Arrow's writer is to encode the columns."""
-    import pyarrow as pa
-
-    numbers = [f.name for f in wanted if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
-    lists = [f"{f.name}.list.element" for f in wanted if pa.types.is_list(f.type)]
-    texts = [f.name for f in wanted if pa.types.is_string(f.type)]
-    return {
-        "use_dictionary": texts + lists,
-        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-    }

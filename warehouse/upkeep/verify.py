@@ -101,10 +101,10 @@ def _check_sources(warehouse: Warehouse, checked: Checked) -> None:
     query = f"""
         WITH events AS (SELECT source_id, count(DISTINCT line) AS lines FROM ({union}) GROUP BY source_id),
         rejected AS (SELECT source_id, count(*) AS lines FROM rejects GROUP BY source_id)
-        SELECT path, sum(s.lines)::BIGINT, sum(loaded)::BIGINT, sum(s.rejected)::BIGINT,
+        SELECT any_value(path), sum(s.lines)::BIGINT, sum(loaded)::BIGINT, sum(s.rejected)::BIGINT,
                coalesce(any_value(events.lines), 0), coalesce(any_value(rejected.lines), 0)
         FROM sources s LEFT JOIN events USING (source_id) LEFT JOIN rejected USING (source_id)
-        GROUP BY source_id, path
+        GROUP BY source_id
     """
     for path, lines, loaded, rejected, have, have_rejected in warehouse.rows(query):
         checked.sources += 1

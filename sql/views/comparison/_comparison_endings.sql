@@ -24,8 +24,9 @@ judgements AS (
     WHERE accuracy IS NOT NULL
 ),
 side_judgements AS (
-    SELECT judgements.*, pair, side = 'base' AS here
+    SELECT judgements.* REPLACE (coalesce(same_id, judgements.case_id) AS case_id), pair, side = 'base' AS here
     FROM judgements
+    LEFT JOIN _same_cases AS same ON judgements.run_id = same.run_id AND judgements.case_id = same.case_id
     JOIN _comparison_sides(base, candidate, last) AS run ON judgements.run_id = run.run_id
 )
 

@@ -20,9 +20,11 @@ spans AS (
         config, host, work_hash,
         CASE
             WHEN count(work.ended_at) OVER same_run = 0
-                THEN (epoch_us(run_ends.ended_at) - epoch_us(started_at)) / count(*) OVER same_run
+                THEN _difference(epoch_us(run_ends.ended_at), epoch_us(started_at)) / count(*) OVER same_run
             WHEN work.ended_at IS NOT NULL
-                THEN epoch_us(work.ended_at) - coalesce(epoch_us(lag(work.ended_at) OVER in_order), epoch_us(started_at))
+                THEN _difference(
+                    epoch_us(work.ended_at), coalesce(epoch_us(lag(work.ended_at) OVER in_order), epoch_us(started_at))
+                )
         END AS us
     FROM work
     JOIN run USING (run_id)

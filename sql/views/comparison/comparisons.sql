@@ -64,7 +64,7 @@ measured_sides AS (
     SELECT
         *, base_value IS NOT NULL AS has_base, candidate_value IS NOT NULL AS has_candidate,
         CASE
-            WHEN NOT (base_value > 0 AND candidate_value > 0) THEN NULL
+            WHEN NOT (base_value > 0 AND candidate_value > 0 AND base_value / candidate_value BETWEEN 1e-300 AND 1e300) THEN NULL
             WHEN better = 'lower' THEN ln(base_value / candidate_value)
             ELSE ln(candidate_value / base_value)
         END AS log_ratio,
@@ -91,10 +91,10 @@ SELECT
     unit, better, base_value, candidate_value,
     CASE WHEN has_base THEN base_runs END AS base_runs, CASE WHEN has_candidate THEN candidate_runs END AS candidate_runs,
     CASE WHEN has_base THEN base_n END AS base_n, CASE WHEN has_candidate THEN candidate_n END AS candidate_n,
-    candidate_value - base_value AS difference, exp(log_ratio) AS ratio, exp(log_ratio - reach) AS low,
-    exp(log_ratio + reach) AS high,
-    CASE WHEN shift <> 0 THEN exp(CASE better WHEN 'lower' THEN -shift ELSE shift END) END AS shift,
-    detectable, noise, p, q, verdict,
+    candidate_value - base_value AS difference, exp(log_ratio) AS ratio, _finite(exp(log_ratio - reach)) AS low,
+    _finite(exp(log_ratio + reach)) AS high,
+    CASE WHEN shift <> 0 THEN _finite(exp(CASE better WHEN 'lower' THEN -shift ELSE shift END)) END AS shift,
+    _finite(detectable) AS detectable, noise, p, q, verdict,
     CASE WHEN has_base AND has_candidate THEN concat_ws(
         '',
         CASE WHEN base_runs = 1 AND candidate_runs = 1 THEN 'one run each'

@@ -39,7 +39,7 @@ sampling_noises AS (  -- the axes of a case are the same in every run: its id is
             WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
             WHEN median > 0 THEN pi() / 2 * pow(stdev / median, 2) / n
         END)) AS sampling_noise
-    FROM cells
+    FROM _all_cells
     JOIN run USING (run_id)
     GROUP BY config, host, case_id, metric, phase, unit
 ),
@@ -92,7 +92,7 @@ SELECT
         list_filter(rungs, lambda rung: rung.multiple <= ln(1 + effect::DOUBLE) / greatest(spread, 1e-9)),
         lambda rung: rung.runs
     ))::BIGINT AS runs_needed,
-    exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE)) - 1 AS detectable,
+    _finite(exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE)) - 1) AS detectable,
     seconds AS workload_seconds
 FROM test_levels AS case_
 LEFT JOIN ladders ON case_.weight = ladders.weight AND case_.test_alpha = ladders.test_alpha

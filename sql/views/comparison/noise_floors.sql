@@ -10,9 +10,9 @@
 -- load            DOUBLE     Share of the processors busy in the minute before.
 SELECT
     run_id, host, environment_id, started_at AS measured_at,
-    any_value(value) FILTER (metric = 'noise_floor') AS noise_floor,
-    any_value(value) FILTER (metric = 'steal') AS steal,
-    any_value(value) FILTER (metric = 'load') AS load
+    max(_finite(value)) FILTER (metric = 'noise_floor') AS noise_floor,
+    max(_finite(value)) FILTER (metric = 'steal') AS steal,
+    max(_finite(value)) FILTER (metric = 'load') AS load
 FROM runs
 JOIN metrics USING (run_id)
 WHERE source = 'doctor'

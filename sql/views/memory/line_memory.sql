@@ -29,7 +29,7 @@ case_names AS (SELECT run_id, case_id, min(name) AS name FROM cases GROUP BY run
 lines AS (
     SELECT
         * REPLACE (coalesce(source, 'rss') AS source),
-        coalesce(increase_bytes - decrease_bytes, end_bytes - start_bytes) AS growth_bytes
+        coalesce(_difference(increase_bytes, decrease_bytes), _difference(end_bytes, start_bytes)) AS growth_bytes
     FROM memory_lines
 )
 

@@ -12,6 +12,6 @@
 -- change_bytes       BIGINT     Difference from the reading before it; NULL for the first.
 SELECT
     run_id, case_id, source, device_index, line AS step, place, recorded_at, size_bytes, error_bound_bytes,
-    size_bytes - lag(size_bytes) OVER (PARTITION BY run_id, case_id, source, device_index ORDER BY line) AS change_bytes
+    _difference(size_bytes, lag(size_bytes) OVER (PARTITION BY run_id, case_id, source, device_index ORDER BY line)) AS change_bytes
 FROM memory_samples
 WHERE place IS NOT NULL AND statistic = 'reading'

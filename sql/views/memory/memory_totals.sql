@@ -7,7 +7,7 @@
 -- start_bytes        BIGINT   Memory before the first line.
 -- end_bytes          BIGINT   Memory after the last.
 -- peak_bytes         BIGINT   Highest in between.
--- peak_place         VARCHAR  Source line at which that was, as FILE:LINE, or 'elsewhere'.
+-- peak_place         VARCHAR  Source line at which that was first, as FILE:LINE, or 'elsewhere'.
 -- increase_bytes     BIGINT   Sum of the lines' increases, without what they gave back; NULL where no line ran.
 -- decrease_bytes     BIGINT   Sum of the lines' decreases.
 -- error_bound_bytes  BIGINT   How far below the truth a size may lie; NULL unknown.
@@ -15,15 +15,15 @@ WITH
 steps AS (
     SELECT
         run_id, case_id, source, device_index, arg_min(size_bytes, step) AS start_bytes,
-        arg_max(size_bytes, step) AS end_bytes, max(size_bytes) AS peak_bytes, arg_max(place, size_bytes) AS peak_place,
+        arg_max(size_bytes, step) AS end_bytes, max(size_bytes) AS peak_bytes, arg_max(place, (size_bytes, -step::HUGEINT)) AS peak_place,
         max(error_bound_bytes) AS error_bound_bytes
     FROM memory_steps
     GROUP BY run_id, case_id, source, device_index
 ),
 lines AS (
     SELECT
-        run_id, case_id, source, device_index, sum(increase_bytes)::BIGINT AS increase_bytes,
-        sum(decrease_bytes)::BIGINT AS decrease_bytes
+        run_id, case_id, source, device_index, _total(increase_bytes) AS increase_bytes,
+        _total(decrease_bytes) AS decrease_bytes
     FROM line_memory
     GROUP BY run_id, case_id, source, device_index
 )

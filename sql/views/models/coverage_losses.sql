@@ -2,7 +2,8 @@
 -- The run before is the last one of the same config that had any case of the same suite, mode, device and dtype, so that
 -- runs which take turns at suites or dtypes miss nothing of one another, and a backend that is gone is missed. A suite, mode,
 -- device or dtype of which nothing is left is missed if the two runs before had it, and share something else with this one.
--- Runs that `bench regressions --confirm` made, tagged with what they confirm, measure a part on purpose: they neither lose nor count.
+-- A model that failed is the same case even where its batch size is unknown then (see _same_cases).
+-- Runs made to confirm another neither lose nor count (see _whole_runs).
 --
 -- axes: run, case without work_hash
 -- run_id         VARCHAR  Run that lacks it.
@@ -10,11 +11,6 @@
 -- reason         VARCHAR  Why, in one line.
 -- before_run_id  VARCHAR  The run before, in which it passed.
 WITH
-run AS (
-    SELECT DISTINCT run_id, began_at
-    FROM _run_times
-    WHERE run_id NOT IN (SELECT run_id FROM runs WHERE json_extract_string(tags, '$.confirms') IS NOT NULL)
-),
 parts AS (
     SELECT DISTINCT run_id, config, suite, mode, device, dtype
     FROM case_summaries
@@ -24,7 +20,7 @@ turns AS (
         parts.*,
         lag(run_id) OVER (PARTITION BY config, suite, mode, device, dtype ORDER BY began_at NULLS FIRST, run_id) AS before_run_id
     FROM parts
-    JOIN run USING (run_id)
+    JOIN (SELECT run_id, began_at FROM _whole_runs) USING (run_id)
 ),
 whole AS (
     SELECT
@@ -34,7 +30,7 @@ whole AS (
         SELECT run_id, config, any_value(began_at) AS began_at,
             list({'suite': suite, 'mode': mode, 'device': device, 'dtype': dtype}) AS had
         FROM parts
-        JOIN run USING (run_id)
+        JOIN (SELECT run_id, began_at FROM _whole_runs) USING (run_id)
         GROUP BY run_id, config
     )
     WINDOW successive AS (PARTITION BY config ORDER BY began_at NULLS FIRST, run_id)
@@ -49,6 +45,11 @@ missing AS (
     SELECT run_id, config, part.suite, part.mode, part.device, part.dtype, before_run_id
     FROM (SELECT *, unnest(usual) AS part FROM usually WHERE list_has_any(had, usual))
     WHERE NOT list_contains(had, part)
+),
+endings AS (
+    SELECT summary.run_id, summary.case_id, coalesce(same_id, summary.case_id) AS same_id, status, passing, reason
+    FROM case_summaries AS summary
+    LEFT JOIN _same_cases AS same ON summary.run_id = same.run_id AND summary.case_id = same.case_id
 )
 
 SELECT
@@ -62,8 +63,8 @@ JOIN case_summaries AS was
     ON turn.before_run_id = was.run_id AND turn.suite IS NOT DISTINCT FROM was.suite
     AND turn.mode IS NOT DISTINCT FROM was.mode AND turn.device IS NOT DISTINCT FROM was.device
     AND turn.dtype IS NOT DISTINCT FROM was.dtype
-LEFT JOIN case_summaries AS now ON turn.run_id = now.run_id AND was.case_id = now.case_id
+LEFT JOIN endings AS now ON turn.run_id = now.run_id AND was.case_id = now.same_id
 LEFT JOIN case_outcomes AS outcome
-    ON turn.run_id = outcome.run_id AND was.case_id = outcome.case_id
+    ON turn.run_id = outcome.run_id AND now.case_id = outcome.case_id
     AND outcome.kind = CASE WHEN now.status = 'ok' THEN 'accuracy' ELSE 'performance' END
 WHERE was.passing AND NOT coalesce(now.passing, false)

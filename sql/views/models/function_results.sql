@@ -12,13 +12,15 @@
 WITH
 endings AS (
     SELECT
-        run_id, case_id,
-        arg_min(status, (status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at)) AS status,
-        arg_min(reason, (status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at)) AS reason,
-        count(*) FILTER (kind = 'performance' AND status NOT IN ('ok', 'skipped')) AS failed,
-        count(*) FILTER (kind = 'performance') AS processes
+        run_id, case_id, status, reason,
+        count(*) FILTER (kind = 'performance' AND status NOT IN ('ok', 'skipped')) OVER same_case AS failed,
+        count(*) FILTER (kind = 'performance') OVER same_case AS processes
     FROM outcomes
-    GROUP BY run_id, case_id
+    WINDOW same_case AS (PARTITION BY run_id, case_id)
+    QUALIFY 1 = row_number() OVER (
+        PARTITION BY run_id, case_id
+        ORDER BY status IN ('ok', 'pass', 'skipped'), kind = 'accuracy', recorded_at NULLS LAST, status, reason
+    )
 ),
 peaks AS (
     SELECT run_id, case_id, max(peak_bytes) AS peak_bytes

@@ -11,7 +11,7 @@
 -- stacks    VARCHAR[]  Where it happens, each place once, in order.
 SELECT
     run_id, config, suite, mode, dtype, device, backend, substr(metric, length('graph_break:') + 1) AS reason,
-    sum(value)::BIGINT AS breaks, count(DISTINCT name) AS n_models, list_sort(list(DISTINCT name)) AS models,
+    _total(_fixed_point(value, 1)) AS breaks, count(DISTINCT name) AS n_models, list_sort(list(DISTINCT name)) AS models,
     coalesce(list_sort(list(DISTINCT original_value) FILTER (original_value IS NOT NULL)), []) AS stacks
 FROM (SELECT run_id, case_id, metric, value, original_value FROM metrics WHERE starts_with(metric, 'graph_break:'))
 JOIN (

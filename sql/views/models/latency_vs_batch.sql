@@ -12,12 +12,12 @@
 -- sd_ms          DOUBLE   Standard deviation of that, n - 1 below the line.
 -- mean_tokens    DOUBLE   Mean number of tokens, to see how far from the target they are.
 SELECT
-    steps.config, target.tokens::BIGINT AS target_tokens, steps.batch_size, count(*) AS n, avg(steps.model_run_ms) AS mean_ms,
-    stddev_samp(steps.model_run_ms) AS sd_ms, avg(steps.tokens) AS mean_tokens
+    steps.config, target.tokens::BIGINT AS target_tokens, steps.batch_size, count(*) AS n, avg(_fixed_point(steps.model_run_ms, 1e6)) / 1e6 AS mean_ms,
+    stddev_samp(_fixed_point(steps.model_run_ms, 1e6)) / 1e6 AS sd_ms, avg(steps.tokens) AS mean_tokens
 FROM runtime_vs_tokens(
     configs := configs, "trim" := "trim", max_schedule_ms := max_schedule_ms, max_model_run_ms := max_model_run_ms
 ) AS steps
-JOIN (SELECT unnest(targets) AS tokens) AS target ON abs(steps.tokens - target.tokens) <= tolerance * target.tokens
+JOIN (SELECT DISTINCT tokens FROM (SELECT unnest(targets) AS tokens)) AS target ON abs(steps.tokens::DOUBLE - target.tokens) <= tolerance * target.tokens
 WHERE steps.model_run_ms IS NOT NULL
 GROUP BY steps.config, target.tokens, steps.batch_size
 HAVING count(*) >= least

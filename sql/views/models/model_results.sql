@@ -7,6 +7,8 @@
 -- accuracy         VARCHAR  How the accuracy was judged; NULL where it was not.
 -- accuracy_reason  VARCHAR  Why, in one line.
 -- median_ns        DOUBLE   Median steady latency.
+-- median_low_ns    DOUBLE   Lower end of its 95 % interval; NULL for fewer than 6 samples.
+-- median_high_ns   DOUBLE   Upper end.
 -- samples          BIGINT   Samples behind it.
 -- speedup          DOUBLE   Baseline / case; above 1 is faster, NULL where either failed.
 -- low              DOUBLE   Lower end of its 95 % interval.
@@ -23,7 +25,8 @@ SELECT
     announced.run_id, announced.config, announced.case_id, announced.work_hash, announced.suite, announced.name,
     announced.mode, announced.device, announced.dtype, announced.backend, announced.batch_size, announced.sequence_length,
     announced.parameters, outcome.status, outcome.reason, outcome.phase, accuracy.status AS accuracy,
-    accuracy.reason AS accuracy_reason, latency.median AS median_ns, coalesce(latency.n, 0) AS samples, speedup, low, high,
+    accuracy.reason AS accuracy_reason, latency.median AS median_ns,
+    latency.median_low AS median_low_ns, latency.median_high AS median_high_ns, coalesce(latency.n, 0) AS samples, speedup, low, high,
     comparison.n AS blocks, p, p_unpaired, compiling.median AS compile_ns, memory.peak_bytes, revision,
     announced.recorded_at AS announced_at, announced.line
 FROM (

@@ -1,7 +1,8 @@
 -- One row per flag of a run (see flags, with the same limits) that the run before it did not have.
 -- Runs before are those of the same config that judged the same suite, mode, dtype, device and backend; a run without any
 -- has no rows. A case that the run before did not measure cannot have been fine there: `before` says so. How long a case
--- was fine is followed over the `last` runs before.
+-- was fine is followed over the `last` runs before. A model that failed is the same case even where its batch size is
+-- unknown then (see _same_cases).
 --
 -- arguments: min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9, last := 10
 --
@@ -38,8 +39,11 @@ flagged AS (  -- bundled by run, or DuckDB would take them for the larger side o
     GROUP BY run_id
 ),
 followed AS (
-    SELECT flagged.run_id, flag, flag.case_id AS case_id, flag.metric AS metric, previous_run, unnest(others) AS other
+    SELECT
+        flagged.run_id, flag, coalesce(same_id, flag.case_id) AS case_id, flag.metric AS metric, previous_run,
+        unnest(others) AS other
     FROM flagged
+    LEFT JOIN _same_cases AS same ON flagged.run_id = same.run_id AND flag.case_id = same.case_id
     JOIN reports AS report
         ON flagged.run_id = report.run_id
         AND flag.suite IS NOT DISTINCT FROM report.suite AND flag.mode IS NOT DISTINCT FROM report.mode
@@ -47,13 +51,22 @@ followed AS (
         AND flag.backend IS NOT DISTINCT FROM report.backend
 ),
 measured AS (
-    SELECT run_id, case_id, speedup, compile_ns, compression_ratio
-    FROM case_summaries
-    WHERE status <> 'skipped'
-    UNION ALL
-    SELECT run_id, case_id, NULL, NULL, NULL
-    FROM case_outcomes
-    WHERE kind = 'accuracy' AND status <> 'skipped'
+    SELECT judged.run_id, coalesce(same_id, judged.case_id) AS case_id, speedup, compile_ns, compression_ratio
+    FROM (
+        SELECT run_id, case_id, speedup, compile_ns, compression_ratio
+        FROM case_summaries
+        WHERE status <> 'skipped'
+        UNION ALL
+        SELECT run_id, case_id, NULL, NULL, NULL
+        FROM case_outcomes
+        WHERE kind = 'accuracy' AND status <> 'skipped'
+    ) AS judged
+    LEFT JOIN _same_cases AS same ON judged.run_id = same.run_id AND judged.case_id = same.case_id
+),
+earlier_flags AS (
+    SELECT flag.run_id, coalesce(same_id, flag.case_id) AS case_id, metric
+    FROM flags(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS flag
+    LEFT JOIN _same_cases AS same ON flag.run_id = same.run_id AND flag.case_id = same.case_id
 ),
 fresh AS (
     SELECT
@@ -69,14 +82,14 @@ fresh AS (
         list_filter(there, lambda run: run.position > last_flagged) AS fine
     FROM followed
     LEFT JOIN measured ON other.run_id = measured.run_id AND followed.case_id = measured.case_id
-    LEFT JOIN flags(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS before
+    LEFT JOIN earlier_flags AS before
         ON other.run_id = before.run_id AND followed.case_id = before.case_id AND followed.metric = before.metric
     GROUP BY followed.run_id, followed.case_id, followed.metric
     HAVING NOT coalesce(bool_or(before.run_id = previous_run), false)
 )
 
 SELECT
-    run_id, flag.config, case_id, flag.suite, flag.name, flag.mode, flag.device, flag.dtype, flag.backend,
+    run_id, flag.config, flag.case_id AS case_id, flag.suite, flag.name, flag.mode, flag.device, flag.dtype, flag.backend,
     flag.batch_size, flag.sequence_length, flag.parameters, metric, flag.unit, flag.value, flag.low, flag.high,
     flag.threshold, flag.why, previous_run, CASE WHEN was_there THEN 'fine' ELSE 'absent' END AS before, value_before,
     list_min(list_transform(fine, lambda run: run.began_at)) AS fine_since, coalesce(len(fine), 0) AS fine_runs

@@ -13,8 +13,8 @@ WITH
 call_counts AS (
     SELECT
         run_id, case_id, regexp_replace(metric, '^(graph_)?operator:', '') AS operator,
-        sum(value) FILTER (starts_with(metric, 'operator:')) AS calls,
-        sum(value) FILTER (starts_with(metric, 'graph_operator:')) AS captured
+        sum(_fixed_point(value, 1)::HUGEINT) FILTER (starts_with(metric, 'operator:')) AS calls,
+        sum(_fixed_point(value, 1)::HUGEINT) FILTER (starts_with(metric, 'graph_operator:')) AS captured
     FROM metrics
     WHERE starts_with(metric, 'operator:') OR starts_with(metric, 'graph_operator:')
     GROUP BY ALL
@@ -24,7 +24,7 @@ run AS (SELECT DISTINCT ON (run_id) run_id, config FROM runs ORDER BY run_id, st
 
 SELECT
     call_counts.run_id, config, call_counts.case_id, suite, name, mode, device, dtype, batch_size, sequence_length,
-    parameters, operator, coalesce(calls, 0)::BIGINT AS calls, CASE WHEN graphs THEN coalesce(captured, 0)::BIGINT END AS captured
+    parameters, operator, TRY_CAST(coalesce(calls, 0) AS BIGINT) AS calls, CASE WHEN graphs THEN TRY_CAST(coalesce(captured, 0) AS BIGINT) END AS captured
 FROM call_counts
 JOIN case_axes ON call_counts.case_id = case_axes.case_id
 LEFT JOIN run ON call_counts.run_id = run.run_id

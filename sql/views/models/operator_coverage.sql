@@ -1,7 +1,8 @@
--- One row per run × mode × dtype × device × ATen operator that its models call: which do, and what compilers capture of it.
+-- One row per run × suite × mode × dtype × device × ATen operator that its models call: which do, and what compilers capture of it.
 -- Of each case see operator_calls. A model counts as captured where graphs have every call that eager makes of the operator.
 --
 -- axes: run
+-- suite     VARCHAR    Suite of the models.
 -- mode      VARCHAR    inference or training.
 -- dtype     VARCHAR    float32, bfloat16, amp …
 -- device    VARCHAR    cpu, cuda …
@@ -13,11 +14,11 @@
 -- n_missed  BIGINT     Of them, those of whose calls some are in no graph; NULL where no graphs were captured.
 -- missed    VARCHAR[]  Their names, in order.
 SELECT
-    run_id, config, mode, dtype, device, operator,
-    sum(one.calls)::BIGINT AS calls, sum(least(one.calls, one.captured))::BIGINT AS captured,
+    run_id, config, suite, mode, dtype, device, operator,
+    _total(one.calls) AS calls, _total(least(one.calls, one.captured)) AS captured,
     count(DISTINCT name) AS n_models, list_sort(list(DISTINCT name)) AS models,
     CASE WHEN count(one.captured) > 0 THEN count(DISTINCT name) FILTER (one.calls > one.captured) END AS n_missed,
     coalesce(list_sort(list(DISTINCT name) FILTER (one.calls > one.captured)), []) AS missed
 FROM operator_calls AS one
 WHERE one.calls > 0
-GROUP BY run_id, config, mode, dtype, device, operator
+GROUP BY run_id, config, suite, mode, dtype, device, operator

@@ -11,8 +11,8 @@ run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
 peaks AS (
     SELECT
         run_id, case_id, source, max(size_bytes) AS peak_bytes,
-        arg_max(error_bound_bytes, (size_bytes, error_bound_bytes)) AS error_bound_bytes, count(*) AS n
-    FROM memory_samples
+        max(error_bound_bytes) FILTER (size_bytes = highest) AS error_bound_bytes, count(*) AS n
+    FROM (SELECT *, max(size_bytes) OVER (PARTITION BY run_id, case_id, source) AS highest FROM memory_samples)
     GROUP BY run_id, case_id, source
 )
 

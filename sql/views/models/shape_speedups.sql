@@ -17,7 +17,7 @@
 -- fastest_at  DOUBLE   That speedup.
 SELECT
     run_id, config, suite, name, mode, dtype, device, backend, parameters,
-    count(*) AS n, avg(speedup) AS mean, median(speedup) AS median, var_samp(speedup) AS variance,
+    count(*) AS n, _ordered_mean(list(speedup)) AS mean, median(speedup) AS median, list_var_samp(list_sort(list(speedup))) AS variance,
     arg_min(size, (speedup, size)) AS slowest, min(speedup) AS slowest_at,
     arg_max(size, (speedup, size)) AS fastest, max(speedup) AS fastest_at
 FROM (

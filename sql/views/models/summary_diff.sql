@@ -63,8 +63,8 @@ by_case AS (
 matched_means AS (
     SELECT
         run_id, suite, mode, dtype, device, backend, count(*) FILTER (why IS NULL) AS n_matched,
-        exp(avg(log_now) FILTER (why IS NULL)) AS matched_speedup,
-        exp(avg(log_before) FILTER (why IS NULL)) AS matched_speedup_before,
+        exp(_ordered_mean(list(log_now) FILTER (why IS NULL))) AS matched_speedup,
+        exp(_ordered_mean(list(log_before) FILTER (why IS NULL))) AS matched_speedup_before,
         coalesce(list(name || ': ' || why ORDER BY name, why) FILTER (why IS NOT NULL), []) AS excluded
     FROM by_case
     GROUP BY run_id, suite, mode, dtype, device, backend

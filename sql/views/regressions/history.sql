@@ -1,4 +1,5 @@
 -- One row per run, of the last k that judged any case of their config × suite × mode × dtype × device × backend.
+-- Runs made to confirm another do not count (see _whole_runs).
 -- A run that did not judge what another of these runs did has a row all the same: there is a gap, and `ran` is false. The
 -- geometric mean is taken over the cases that pass, which may be others in another run: see summary_diff for the same
 -- cases of two. Slowdowns count as 1 unless `include_slowdowns`.
@@ -30,7 +31,7 @@ last_runs AS (
     SELECT
         run_id, config, began_at, git_commit,
         row_number() OVER (PARTITION BY config ORDER BY began_at DESC NULLS LAST, run_id DESC) AS age
-    FROM _run_times
+    FROM _whole_runs
     WHERE run_id IN (SELECT run_id FROM panel_summaries)
     QUALIFY age <= k
 ),

@@ -86,9 +86,9 @@ judged_cases AS (  -- the newest run before that is not beyond, where the case c
 SELECT
     config, host, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
     unit, better, run_id, candidate_runs AS runs, coalesce(base_runs, 0) AS n, base_value AS baseline,
-    candidate_value AS value, candidate_value / nullif(base_value, 0) - 1 AS change,
-    candidate_value * exp(-reach) / nullif(base_value, 0) - 1 AS low,
-    candidate_value * exp(reach) / nullif(base_value, 0) - 1 AS high,
+    candidate_value AS value, _finite(candidate_value / nullif(base_value, 0) - 1) AS change,
+    _finite(candidate_value * exp(-reach) / nullif(base_value, 0) - 1) AS low,
+    _finite(candidate_value * exp(reach) / nullif(base_value, 0) - 1) AS high,
     noise, p, q,
     CASE WHEN base_value IS NULL AND reason LIKE 'no earlier run %' THEN 'UNSURE' ELSE verdict END AS verdict, evidence,
     concat_ws('; ', reason, CASE WHEN stop > 1 THEN 'so ' || stop || ' runs in a row' END) AS reason,

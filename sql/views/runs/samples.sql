@@ -36,7 +36,7 @@ axes AS (  -- a case may have been announced twice, by the run and by its worker
 
 SELECT
     run_id, run.config, case_id, axes.suite, axes.name, axes.mode, axes.device, axes.dtype, axes.backend,
-    axes.batch_size, axes.sequence_length, axes.parameters, metric, statistic, phase, unit, better, value, loops, sample,
+    axes.batch_size, axes.sequence_length, axes.parameters, metric, statistic, phase, unit, better, _finite(value) AS value, loops, sample,
     process, recorded_at
 FROM events
 LEFT JOIN run USING (run_id)

@@ -19,8 +19,8 @@
 SELECT
     source_id, arg_min(run_id, (part, run_id)) AS run_id, count(DISTINCT run_id) AS runs, min(config) AS config,
     arg_min(path, (part, path)) AS path, arg_min(name, (part, name)) AS name, min(format) AS format, max(end_byte) AS bytes,
-    sum(lines)::BIGINT AS lines, sum(loaded)::BIGINT AS loaded, sum(rejected)::BIGINT AS rejected,
-    sum(lines - loaded - rejected)::BIGINT AS known, count(DISTINCT end_byte) AS parts, max(recorded_at) AS loaded_at,
+    _total(lines) AS lines, _total(loaded) AS loaded, _total(rejected) AS rejected,
+    TRY_CAST(sum(lines::HUGEINT - loaded - rejected) AS BIGINT) AS known, count(DISTINCT end_byte) AS parts, max(recorded_at) AS loaded_at,
     arg_max(notes, (part, notes)) AS notes
 FROM sources
 GROUP BY source_id

@@ -12,7 +12,7 @@ WITH
 imported AS (
     SELECT
         min(config) AS config, min(run_id) AS run_id, source_id, NULL AS writer, min(path) AS path, min(name) AS name,
-        max(first_line + lines - 1) AS lines
+        greatest(TRY_CAST(max(first_line::HUGEINT + lines - 1) AS BIGINT), 0) AS lines
     FROM sources
     WHERE run_id IN (SELECT run_id FROM schedule_chunks WHERE source_id IS NOT NULL)
     GROUP BY source_id

@@ -13,8 +13,8 @@
 -- before     BIGINT   Lines that trimming leaves of the files before it; NULL for the first.
 SELECT
     config, run_id, source_id, writer, path, lines,
-    (sum(greatest(lines - 2 * margin, 0)) OVER (
+    TRY_CAST(sum(greatest(lines - 2 * margin, 0)) OVER (
         PARTITION BY config ORDER BY file ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ))::BIGINT AS before
+    ) AS BIGINT) AS before
 FROM _step_files
 WHERE configs IS NULL OR list_contains(configs::VARCHAR[], config)

@@ -28,8 +28,8 @@ steps AS (
 )
 
 SELECT
-    config, run_id, source_id, path, line, coalesce(batch_id, line - 1) + coalesce(before, 0) AS batch_id,
-    chunk_sizes, total_tokens, schedule_ms, model_run_ms,
+    config, run_id, source_id, path, line, TRY_CAST(coalesce(batch_id, line::HUGEINT - 1) + coalesce(before, 0) AS BIGINT) AS batch_id,
+    chunk_sizes, total_tokens, _finite(schedule_ms) AS schedule_ms, _finite(model_run_ms) AS model_run_ms,
     coalesce(line <= margin OR line > lines - margin, false) AS trimmed,
-    NOT (coalesce(schedule_ms, 0) < max_schedule_ms AND coalesce(model_run_ms, 0) < max_model_run_ms) AS filtered
+    NOT (coalesce(steps.schedule_ms, 0) < max_schedule_ms AND coalesce(steps.model_run_ms, 0) < max_model_run_ms) AS filtered
 FROM steps

@@ -18,10 +18,6 @@
 -- model_run_ms  DOUBLE   Time the model took.
 SELECT
     config, run_id, source_id, path, line, batch_id,
-    coalesce(
-        TRY_CAST(list_sum(chunk_sizes) AS BIGINT), CASE WHEN len(chunk_sizes) = 0 THEN 0 ELSE total_tokens END
-    ) AS tokens,
-    len(chunk_sizes) AS batch_size,
-    schedule_ms, model_run_ms
+    _step_tokens(chunk_sizes, total_tokens) AS tokens, len(chunk_sizes) AS batch_size, schedule_ms, model_run_ms
 FROM _steps(configs, "trim", max_schedule_ms, max_model_run_ms)
 WHERE NOT trimmed AND NOT filtered

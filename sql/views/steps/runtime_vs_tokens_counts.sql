@@ -13,8 +13,8 @@
 WITH
 files AS (
     SELECT
-        config, count(*) AS files, sum(lines)::BIGINT AS read,
-        sum(greatest(lines - 2 * "trim", 0))::BIGINT AS inside
+        config, count(*) AS files, _total(lines) AS read,
+        _total(greatest(lines - 2 * "trim", 0)) AS inside
     FROM _step_files
     WHERE configs IS NULL OR list_contains(configs::VARCHAR[], config)
     GROUP BY config

@@ -1,6 +1,6 @@
 -- One row per config that recorded scheduler steps: where the time of a step goes, and what it does with it.
 -- Taken over all steps; `runtime_vs_tokens` trims and filters, this does not. The time of a step is what its writer says,
--- else scheduling plus model run.
+-- else scheduling plus model run. Times count in whole nanoseconds, shares in billionths. A step of no tokens counts.
 --
 -- config               VARCHAR  Config.
 -- steps                BIGINT   Scheduler steps.
@@ -22,38 +22,37 @@
 -- max_kv_cache_usage   DOUBLE   Highest share.
 -- mean_budget_use      DOUBLE   Mean tokens / token budget, 0 to 1; NULL where no budget is known.
 WITH
-run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
 steps AS (
     SELECT
-        run_id, schedule_ms, model_run_ms, coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) AS step_ms,
-        coalesce(list_sum(chunk_sizes)::DOUBLE, total_tokens) AS tokens, len(chunk_sizes) AS batch_size,
-        list_sum(prefill_chunk_sizes)::DOUBLE AS prefill, list_sum(decode_chunk_sizes)::DOUBLE AS decode,
-        waiting, running, kv_cache_usage, token_budget
+        config, _fixed_point(schedule_ms, 1e6) AS schedule_ns, _fixed_point(model_run_ms, 1e6) AS model_run_ns,
+        _fixed_point(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms), 1e6) AS step_ns,
+        _step_tokens(chunk_sizes, total_tokens)::HUGEINT AS tokens, len(chunk_sizes) AS batch_size,
+        _step_tokens(prefill_chunk_sizes, NULL)::HUGEINT AS prefill, _step_tokens(decode_chunk_sizes, NULL)::HUGEINT AS decode,
+        waiting, running, _fixed_point(kv_cache_usage, 1e9) AS kv_cache_parts,
+        _fixed_point(_step_tokens(chunk_sizes, total_tokens) / nullif(token_budget, 0), 1e9) AS budget_parts
     FROM schedule_chunks
+    JOIN (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id) USING (run_id)
+),
+totals AS (
+    SELECT
+        config, count(*) AS steps, avg(schedule_ns) / 1e6 AS mean_schedule_ms, avg(model_run_ns) / 1e6 AS mean_model_run_ms,
+        avg(step_ns) / 1e6 AS mean_step_ms,
+        sum(schedule_ns::HUGEINT) FILTER (step_ns > 0)::DOUBLE AS scheduling_ns,
+        sum(step_ns::HUGEINT) FILTER (step_ns > 0 AND schedule_ns IS NOT NULL)::DOUBLE AS scheduled_ns,
+        sum(tokens) AS tokens, sum(tokens) FILTER (step_ns > 0)::DOUBLE AS timed_tokens,
+        sum(step_ns::HUGEINT) FILTER (step_ns > 0 AND tokens IS NOT NULL)::DOUBLE AS token_ns,
+        avg(tokens::DOUBLE) AS mean_tokens, avg(batch_size) AS mean_batch_size, sum(prefill) AS prefill, sum(decode) AS decode,
+        avg(waiting) AS mean_waiting, max(waiting) AS max_waiting, avg(running) AS mean_running,
+        avg(kv_cache_parts) / 1e9 AS mean_kv_cache_usage, max(kv_cache_parts) / 1e9 AS max_kv_cache_usage,
+        avg(budget_parts) / 1e9 AS mean_budget_use
+    FROM steps
+    GROUP BY config
 )
 
 SELECT
-    config,
-    count(*) AS steps,
-    avg(schedule_ms) AS mean_schedule_ms,
-    avg(model_run_ms) AS mean_model_run_ms,
-    avg(step_ms) AS mean_step_ms,
-    sum(schedule_ms) FILTER (step_ms > 0)
-        / nullif(sum(step_ms) FILTER (schedule_ms IS NOT NULL AND step_ms > 0), 0) AS schedule_share,
-    TRY_CAST(sum(tokens) AS BIGINT) AS tokens,
-    sum(tokens) FILTER (step_ms > 0) * 1000
-        / nullif(sum(step_ms) FILTER (tokens IS NOT NULL AND step_ms > 0), 0) AS tokens_per_second,
-    avg(tokens) AS mean_tokens,
-    avg(batch_size) AS mean_batch_size,
-    TRY_CAST(sum(prefill) AS BIGINT) AS prefill_tokens,
-    TRY_CAST(sum(decode) AS BIGINT) AS decode_tokens,
-    sum(prefill) / nullif(sum(prefill) + sum(decode), 0) AS prefill_share,
-    avg(waiting) AS mean_waiting,
-    max(waiting) AS max_waiting,
-    avg(running) AS mean_running,
-    avg(kv_cache_usage) AS mean_kv_cache_usage,
-    max(kv_cache_usage) AS max_kv_cache_usage,
-    avg(tokens / nullif(token_budget, 0)) AS mean_budget_use
-FROM steps
-JOIN run USING (run_id)
-GROUP BY config
+    config, steps, mean_schedule_ms, mean_model_run_ms, mean_step_ms, scheduling_ns / nullif(scheduled_ns, 0) AS schedule_share,
+    TRY_CAST(tokens AS BIGINT) AS tokens, timed_tokens * 1e9 / nullif(token_ns, 0) AS tokens_per_second, mean_tokens,
+    mean_batch_size, TRY_CAST(prefill AS BIGINT) AS prefill_tokens, TRY_CAST(decode AS BIGINT) AS decode_tokens,
+    prefill::DOUBLE / nullif(prefill::DOUBLE + decode::DOUBLE, 0) AS prefill_share, mean_waiting, max_waiting, mean_running,
+    mean_kv_cache_usage, max_kv_cache_usage, mean_budget_use
+FROM totals

@@ -47,9 +47,9 @@ WITH
 numbers AS (
     SELECT run_id, case_id, map_from_entries(list((metric, value))) AS of
     FROM (
-        SELECT run_id, case_id, metric, any_value(value) AS value
+        SELECT run_id, case_id, metric, max(value) AS value
         FROM metrics
-        WHERE case_id IN (SELECT case_id FROM cases WHERE suite = 'step-cost')
+        WHERE case_id IN (SELECT case_id FROM cases WHERE suite = 'step-cost') AND abs(value) < 1e150
         GROUP BY run_id, case_id, metric
     )
     GROUP BY run_id, case_id
@@ -59,7 +59,7 @@ SELECT
     run_id, began_at AS fitted_at, name AS config, parameters,
     CASE WHEN reason IS NULL THEN 'ok' ELSE split_part(reason, ': ', 1) END AS status,
     regexp_replace(reason, '^[^:]*: ', '') AS reason,
-    of['steps']::BIGINT AS steps, of['outliers']::BIGINT AS outliers,
+    _fixed_point(of['steps'], 1) AS steps, _fixed_point(of['outliers'], 1) AS outliers,
     of['floor'] / 1e6 AS floor_ms, of['floor_low'] / 1e6 AS floor_low_ms, of['floor_high'] / 1e6 AS floor_high_ms,
     of['per_token'] / 1e3 AS per_token_us, of['per_token_low'] / 1e3 AS per_token_low_us, of['per_token_high'] / 1e3 AS per_token_high_us,
     of['knee_tokens'] AS knee_tokens, of['knee_low_tokens'] AS knee_low_tokens, of['knee_high_tokens'] AS knee_high_tokens,
@@ -67,8 +67,8 @@ SELECT
     of['overhead'] / 1e6 AS overhead_ms, of['overhead_low'] / 1e6 AS overhead_low_ms, of['overhead_high'] / 1e6 AS overhead_high_ms,
     of['softness'] AS softness, of['softness_low'] AS softness_low, of['softness_high'] AS softness_high,
     of['r2'] AS r2, of['r2_all'] AS r2_all, of['spread'] AS spread,
-    of['min_tokens']::BIGINT AS min_tokens, of['max_tokens']::BIGINT AS max_tokens,
-    of['min_batch_size']::BIGINT AS min_batch_size, of['max_batch_size']::BIGINT AS max_batch_size,
+    _fixed_point(of['min_tokens'], 1) AS min_tokens, _fixed_point(of['max_tokens'], 1) AS max_tokens,
+    _fixed_point(of['min_batch_size'], 1) AS min_batch_size, _fixed_point(of['max_batch_size'], 1) AS max_batch_size,
     of['typical_batch_size'] AS typical_batch_size,
     of['curve_base'] / 1e6 AS curve_base_ms, of['curve_slope'] / 1e6 AS curve_slope_ms,
     of['curve_knee_tokens'] AS curve_knee_tokens, of['curve_softness'] AS curve_softness,

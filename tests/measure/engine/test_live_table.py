@@ -172,3 +172,18 @@ def test_elsewhere_there_are_lines(
 def test_times_are_short(seconds: float, text: str) -> None:
     """As one says them."""
     assert clock(seconds) == text
+
+
+def test_a_busy_machine_is_said_while_it_is_measured(
+    terminal: Terminal, workload: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the share of disturbed samples, in the table's last line, or as a line of its own, once; a quiet one is not."""
+    table, lines = LiveTable(terminal), ProgressLines()
+    for share in (0.05, 0.47, 0.5):
+        for watch in (table, lines):
+            watch.begin(workload())
+            watch.found("eager", {"disturbed": share})
+        assert share > 0.1 or "busy" not in "".join(terminal.screen)
+
+    assert terminal.screen[-1].endswith("; the machine is busy: 50% of samples were disturbed")
+    assert capsys.readouterr().err.count("the machine is busy: 47% of samples were disturbed") == 1

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from bench.measure.engine.estimate import BEYOND_DOUBT, TRIM, ratio_of, student_t_975
+from bench.measure.engine.estimate import BEYOND_DOUBT, MOST_CORRELATION, NORMAL_95, TRIM, ratio_of, student_t_975
 from bench.measure.engine.sampling import Reading, Sample, Sampler, check_counts
 
 TRIALS, MOST = 10_000, 150
@@ -41,12 +41,12 @@ def intervals(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ordered = np.sort(logs, axis=1)
     kept = np.clip(logs, ordered[:, cut, None], ordered[:, n - cut - 1, None])
     off = kept - kept.mean(axis=1, keepdims=True)
-    variance = (off**2).sum(axis=1) / (n - 1)
-    r = (off[:, 1:] * off[:, :-1]).sum(axis=1) / ((n - 1) * variance) + 1 / n + 1 / math.sqrt(n)
-    r = np.clip(r, 0.0, 0.9)
+    squares, left = (off**2).sum(axis=1), n - 2 * cut
+    lagged = (off[:, 1:] * off[:, :-1]).sum(axis=1) / squares
+    r = np.clip(lagged + (1 + 3 * np.maximum(lagged, 0)) / n + NORMAL_95 / math.sqrt(n), 0, MOST_CORRELATION)
     inflation = (1 + r) / (1 - r)
-    quantile = np.interp(np.maximum(2.0, (n - 2 * cut) / inflation - 1), DEGREES, QUANTILES)
-    return ordered[:, cut : n - cut].mean(axis=1), quantile * np.sqrt(variance * inflation / n) / (1 - 2 * TRIM)
+    quantile = np.interp(np.maximum(2.0, left / inflation - 1), DEGREES, QUANTILES)
+    return ordered[:, cut : n - cut].mean(axis=1), quantile * np.sqrt(squares * inflation / (left * (left - 1)))
 
 
 def compared(kind: str, truth: float, precision: float = 0.01) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,12 +13,13 @@ import click
 import numpy as np
 import pytest
 from bench.cli import cli
-from bench.measure.engine.estimate import ratio_of
+from bench.measure.engine.estimate import Estimate, ratio_of
 from bench.measure.engine.runner import Runner
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.functions.command import argument_of
 from bench.measure.functions.program import Calls, CheckedProgram, FunctionProgram, Here, resolved, same
 from bench.measure.functions.report import FunctionResult as Row
+from bench.measure.functions.report import over_processes
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.store import Store
@@ -355,15 +356,48 @@ def test_ctrl_c_shows_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_a_row_cannot_say_is_said() -> None:
     """Processes that differ, no difference found, less precision than asked; nothing where all is well."""
-    far = {(process, block): 100.0 * (1 + process) + block % 3 for process in range(2) for block in range(10)}
-    near = {key: 100.0 + key[1] % 2 / 100 for key in far}
+    far = level({(process, block): 100.0 * (1 + process) + block % 3 for process in range(5) for block in range(10)})
+    near = level({(process, block): 100.0 + block % 2 / 100 for process in range(5) for block in range(10)})
 
-    def notes(blocks: Any, *logs: float) -> str:
-        against = ratio_of(logs) if logs else None
-        return "\n".join(Row("x", "m:f", {"n": 1}, "ok", "", 0, 1, 1, blocks, against, not logs).notes(0.01))
-
-    assert "m:f n=1: its processes differ by 99%: measure in more with --processes" in notes(far)
-    assert "no difference found (smallest detectable: " in notes(near, *[-0.1, 0.1] * 8)
-    assert "where 1.0% was asked: measure longer with a larger --budget" in notes(near, *[-0.1, 0.1] * 8)
-    assert "m:f n=1: 3 samples give no telling interval" in notes(dict(list(near.items())[:3]))
+    assert "% was asked: processes differ: measure in more than 5 with --processes" in notes(far)
+    assert "no difference found (smallest detectable: " in notes(near, ratio_of([-0.1, 0.1] * 8), near)
+    assert "where 1.0% was asked: measure longer with a larger --budget" in notes(near, ratio_of([-0.1, 0.1] * 8), near)
+    assert "m:f n=1: 3 samples give no telling interval" in notes(level({(0, block): 100.0 for block in range(3)}))
+    assert "m:f n=1: measured in one process: differences between processes are not in the interval" in notes(
+        level({(0, block): 100.0 for block in range(20)})
+    )
     assert notes(near) == ""
+
+
+def level(times: dict[tuple[int, int], float]) -> Estimate:
+    return over_processes({key: (math.log(each_ns), False) for key, each_ns in times.items()})
+
+
+def row(time: Estimate, against: Estimate | None = None, reference: Estimate | None = None) -> Row:
+    return Row("x", "m:f", {"n": 1}, "ok", "", 0, 1, 1, {}, time, against, reference, against is None)
+
+
+def notes(time: Estimate, against: Estimate | None = None, reference: Estimate | None = None) -> str:
+    return "\n".join(row(time, against, reference).notes(0.01))
+
+
+def test_a_ratio_that_contradicts_the_times_beside_it_is_withheld() -> None:
+    """Blocks say 1.76x, the times 13.5 and 48.6 µs say the opposite: the reason is given, and no number."""
+    fast, slow = (
+        level({(p, block): each_ns for p in range(5) for block in range(9)}) for each_ns in (13500.0, 48600.0)
+    )
+    pairs = ratio_of([math.log(1.76) + x for x in (-0.01, 0.01) * 8])
+
+    assert row(slow, pairs, fast).cells()[7] == "–"
+    assert "no ratio is given, since the estimates contradict each other: block by block 1.760x (95 % 1.743" in notes(
+        slow, pairs, fast
+    )
+    assert ", as a whole 0.28x" in notes(slow, pairs, fast)
+    assert row(fast, pairs, level({(0, block): 13500 * 1.76 for block in range(9)})).cells()[7].startswith("1.76")
+
+
+def test_every_time_says_how_well_it_is_known() -> None:
+    """With its interval and what it rests on; a single sample is said to be one."""
+    assert row(level({(p, b): 100 + b % 2 + p for p in range(5) for b in range(9)})).cells()[2] == "102 ns ±1.9% (n=45)"
+    assert row(level({(0, 0): 100.0})).cells()[2] == "100 ns (n=1)"
+    assert row(level({})).cells()[2] == "–"

@@ -30,7 +30,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options, program="fake_program:FakeProgram")
 
-        def measure(self, plan: Iterable[Workload]) -> int:
+        def measure(self, plan: Iterable[Workload], further: Iterable[Workload] = ()) -> int:
             if "interrupt" in deeds.values():
                 interrupt_the_second(monkeypatch)
             return super().measure([replace(workload, parameters=deeds) for workload in plan])

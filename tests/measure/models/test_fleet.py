@@ -4,7 +4,9 @@ import dataclasses
 import functools
 import json
 import os
+import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +18,7 @@ from bench.measure.engine import runner
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.models import fleet as room
 from bench.measure.models import run as models_run
-from bench.measure.models.fleet import Claims, Holder
+from bench.measure.models.fleet import Claims
 from bench.measure.models.run import RunRequest, measure
 from bench.measure.models.selection import fleet_name
 from bench.query.comparison.sides import find_sides
@@ -24,6 +26,7 @@ from bench.query.tables import newest_runs
 from bench.warehouse import environment, recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
+from bench.warehouse.log import STALE_S
 from bench.warehouse.remote.places import Folder
 from bench.warehouse.store import Store
 
@@ -89,11 +92,12 @@ def test_other_settings_or_cases_or_code_are_another_plan(
     assert said == ["3 other plans are measured under this name: of other cases or settings, or of another commit"]
 
 
-def claimed(root: Path, plan: list[Workload], **changes: Any) -> None:
+def claimed(root: Path, plan: list[Workload], silent_s: float = 0.0, **changes: Any) -> None:
     """One workload claimed by another machine, which then fell silent."""
     next(claims(root, plan, "other").of(plan))
     (path,) = root.glob("claims/*/*/*.0001")
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    os.utime(path, (time.time() - silent_s,) * 2)
 
 
 def gone() -> int:
@@ -103,18 +107,67 @@ def gone() -> int:
     return process.pid
 
 
-def test_a_machine_that_is_silent_keeps_its_claim_until_its_time_is_over(tmp_path: Path, plan: list[Workload]) -> None:
-    """Nobody can ask it; the time is what the workers of a workload may take, and some to spare."""
-    claimed(tmp_path, plan, host="elsewhere", pid=gone())
+@pytest.mark.parametrize("elsewhere", ["host", "boot", "processes"])
+def test_who_is_elsewhere_keeps_a_claim_while_its_heart_beats(
+    elsewhere: str, tmp_path: Path, plan: list[Workload]
+) -> None:
+    """The number of a process says nothing on another host, after a boot, or in another namespace of processes."""
+    claimed(tmp_path, plan, STALE_S - 60, **{elsewhere: "elsewhere"}, pid=gone())
     mine, said = claims(tmp_path, plan), list[str]()
     assert names(mine.of(plan[:1])) == []
     mine.report(said.append)
-    assert said[0].startswith("elsewhere holds 1 of the plan's workloads until 20") and "UTC, in run other" in said[0]
-    holder = Holder(**json.loads(next(tmp_path.glob("claims/*/*/*.0001")).read_text()))
-    assert abs(holder.until - time.time() - (room.SPARE_S + 3 * SETTINGS.timeout_s)) < 60
+    assert "holds 1 of the plan's workloads, last heard of at 20" in said[0] and "UTC, in run other" in said[0]
 
-    claimed(tmp_path / "late", plan, host="elsewhere", until=time.time() - 1)
+    claimed(tmp_path / "late", plan, STALE_S + 1, **{elsewhere: "elsewhere"})
     assert names(claims(tmp_path / "late", plan).of(plan[:1])) == ["model 0"]
+
+
+def test_a_claim_that_is_held_is_touched(tmp_path: Path, plan: list[Workload], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as its process lives, whatever it does; not once it was given back, which would make it again."""
+    monkeypatch.setattr(room, "HEARTBEAT_S", 0.01)
+    mine = claims(tmp_path, plan)
+    next(mine.of(plan))
+    (path,) = tmp_path.glob("claims/*/*/*.0001")
+    os.utime(path, (1.0, 1.0))
+    deadline = time.monotonic() + 30
+    while path.stat().st_mtime == 1.0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert time.time() - path.stat().st_mtime < 60
+    mine.give_back()
+    assert mine._heart is not None and mine._heart.is_alive() and not path.exists()
+
+
+@pytest.mark.skipif(
+    subprocess.run(["unshare", "-p", "-f", "true"], capture_output=True, check=False).returncode != 0 if shutil.which("unshare")
+    else True, reason="this machine lets nobody make a namespace of processes",
+)  # fmt: skip
+def test_a_claim_from_a_real_namespace_of_processes(tmp_path: Path, plan: list[Workload]) -> None:
+    """What is process 2 there is none here, or another."""
+    script = """
+import os, sys
+from bench.measure.models.fleet import Holder
+from bench.warehouse import environment
+sys.stdout.write(Holder("other", os.getpid(), **environment.machine()).to_json().decode())
+"""
+    line = ["unshare", "-p", "-f", sys.executable, "-c", script]
+    holder = json.loads(subprocess.run(line, capture_output=True, check=True).stdout)
+    assert holder["host"] == os.uname().nodename and holder["pid"] < 10
+    claimed(tmp_path, plan, **holder)
+    assert names(claims(tmp_path, plan).of(plan[:1])) == []
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"pid": "x"}', "[" * 9999, '{"until": 5}', "\x00"])
+def test_a_claim_that_cannot_be_read_is_one(content: str, tmp_path: Path, plan: list[Workload]) -> None:
+    """Of somebody unknown, until nobody has touched it for ten minutes."""
+    claimed(tmp_path, plan)
+    (path,) = tmp_path.glob("claims/*/*/*.0001")
+    path.write_text(content)
+    mine, said = claims(tmp_path, plan), list[str]()
+    assert names(mine.of(plan[:1])) == []
+    mine.report(said.append)
+    assert said[0].startswith("another machine holds 1 of the plan's workloads")
+    os.utime(path, (1.0, 1.0))
+    assert names(mine.of(plan[:1])) == ["model 0"]
 
 
 def test_a_process_of_this_host_that_died_is_noticed_at_once(tmp_path: Path, plan: list[Workload]) -> None:

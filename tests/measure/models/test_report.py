@@ -35,10 +35,10 @@ def test_the_table_says_what_the_views_say(warehouse: Builder) -> None:
     rows = [result.cells() for result in results(cast(Warehouse, warehouse), "run")]
 
     assert rows == [
-        ("mlp", "inference", 8, None, "eager", "2.00 ms", "–", "–", "3.00 MiB", "ok"),
+        ("mlp", "inference", 8, None, "eager", "2.00 ms ±0.0% (n=10)", "–", "–", "3.00 MiB", "ok"),
         (
-            "mlp", "inference", 8, None, "inductor", "1.00 ms", "2.000x (95 % 2.000–2.000, n=10, p<0.001)", "2.50 s", "3.00 MiB",
-            "ok",
+            "mlp", "inference", 8, None, "inductor", "1.00 ms ±0.0% (n=10)", "2.000x (95 % 2.000–2.000, n=10, p<0.001)",
+            "2.50 s", "3.00 MiB", "ok",
         ),
     ]  # fmt: skip
 
@@ -62,6 +62,23 @@ def test_no_difference_comes_with_the_smallest_that_could_be_seen(warehouse: Bui
 
     assert note is not None
     assert note.startswith("mlp inference 8 inductor: budget spent; no difference found (smallest detectable: ")
+
+
+def test_a_speedup_that_contradicts_the_medians_beside_it_is_withheld(warehouse: Builder) -> None:
+    """A machine at two speeds, whose candidate is slow a little more often: half the blocks say 2x, the medians 0.2x."""
+    warehouse.add(*measured([1000, 1010] * 6 + [5000] * 10, [500, 505] * 5 + [5000] * 12))
+
+    result = results(cast(Warehouse, warehouse), "run")[1]
+
+    assert result.cells()[6] == "–"
+    assert "no ratio is given, since the estimates contradict each other: " in str(result.note())
+
+
+def test_a_median_of_one_sample_says_so(warehouse: Builder) -> None:
+    """No interval can be given."""
+    warehouse.add(*measured([2_000_000], [1_000_000]))
+
+    assert results(cast(Warehouse, warehouse), "run")[1].cells()[5] == "1.00 ms (n=1)"
 
 
 def test_a_failed_case_has_its_status_and_reason_and_no_number(warehouse: Builder) -> None:

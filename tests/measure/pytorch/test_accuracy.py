@@ -51,11 +51,27 @@ def test_of_many_wide_numbers_it_may_be_twice_as_wrong() -> None:
     assert [equal(torch.bfloat16, times) for times in (2.5, 3.5)] == [True, False]
 
 
-def test_without_a_reference_the_cosine_decides() -> None:
-    """As it does where one asks for it."""
+@pytest.mark.parametrize(
+    ("shape", "expected"), [((1, 4000, 1, 1), True), ((1, 1000, 2, 2), False), ((4000, 1, 1), False)]
+)
+def test_kernels_of_one_by_one_may_be_three_times_as_wrong(shape: tuple[int, ...], expected: bool) -> None:
+    """As in PyTorch's benchmarks: four dimensions, the last two of size 1."""
+    eager, actual = torch.full(shape, 0.125), torch.full(shape, 0.125 * 2.5)
+
+    assert (
+        compare({"x": eager}, {"x": actual}, {"x": torch.zeros(shape, dtype=torch.float64)}, FLOAT32).equal is expected
+    )
+
+
+def test_without_a_reference_cosine_and_length_decide() -> None:
+    """As they do where one asks for it; the cosine alone does not see that a result is three times too large."""
     assert right([1.0, 2.0, 3.0], [1.1, 2.1, 3.1])
     assert not right([1.0, 2.0, 3.0], [3.0, 2.0, 1.0])
-    assert right([1.0, 2.0], [0.5, 1.0], [1.0, 2.0], rule("float32", "inference", cosine=True))
+    assert not right([1.0, 2.0, 3.0], [3.0, 6.0, 9.0])
+    assert not right([1.0, 2.0, 3.0], [0.5, 1.0, 1.5])
+    assert right([1.0, 2.0], [0.9, 1.8], [1.0, 2.0], rule("float32", "inference", cosine=True))
+    assert not right([1.0, 2.0], [0.5, 1.0], [1.0, 2.0], rule("float32", "inference", cosine=True))
+    assert not right([0.0, 0.0], [1.0, 1.0])
     assert compare(one([0.0, 0.0]), one([0.0, 0.0]), None, FLOAT32).cosine == 1.0, "zeros have no direction"
 
 

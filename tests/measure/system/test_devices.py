@@ -15,7 +15,7 @@ from bench.measure.engine.runner import Runner
 from bench.measure.engine.sampling import Reading
 from bench.measure.engine.workload import Settings
 from bench.measure.system.devices import Cuda, Device, device
-from bench.measure.system.disturbance import NAMES, DisturbanceCounters
+from bench.measure.system.disturbance import FRESH_NS, NAMES, DisturbanceCounters
 from bench.measure.system.host_memory import HostMemory, error_bound_bytes
 from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
@@ -90,6 +90,21 @@ def test_a_sample_knows_what_disturbed_it() -> None:
     assert reading.disturbance["voluntary_switches"] >= 3
     assert reading.duration_ns >= 3_000_000
     assert reading.loops == 3
+
+
+def test_stolen_time_is_not_read_right_before_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would empty the caches; what was read after the sample before holds, unless a pause lies between."""
+    readings = iter(range(100))
+    watch = DisturbanceCounters()
+    monkeypatch.setattr(DisturbanceCounters, "_steal_ns", lambda self: next(readings))
+
+    first = watch.since(watch.read())
+    second = watch.since(watch.read())
+    watch._read_at -= FRESH_NS
+    third = watch.since(watch.read())
+
+    assert [one["steal_ns"] for one in (first, second, third)] == [1, 1, 1]
+    assert next(readings) == 5, "read before and after the first and the third, after the second only"
 
 
 def test_steal_is_left_out_where_it_is_unknown() -> None:

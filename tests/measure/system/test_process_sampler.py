@@ -29,6 +29,8 @@ from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
+from ...warehouse.strategies import rows_of
+
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -268,7 +270,7 @@ def looks(store: Path) -> int:
     """How many are in the journal so far."""
     with contextlib.suppress(NeverBegun):
         for journal in EventLog(Store(store)).journals():
-            return read(journal).rows.get("memory_samples", {"source": []})["source"].count("rss")
+            return [row["source"] for row in rows_of(read(journal)).get("memory_samples", [])].count("rss")
     return 0
 
 

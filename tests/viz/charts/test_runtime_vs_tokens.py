@@ -55,15 +55,40 @@ def test_many_steps_are_reduced_and_the_subtitle_says_so() -> None:
     assert figure.provenance.total == total
     assert len(figure.rows) < total
     subtitle = figure.spec(False)["title"]["subtitle"]
-    assert subtitle == [f"{len(figure.rows):,} of {total:,} steps drawn (grid 900×600)"]
+    assert subtitle == [f"30,000 lines read · 40 trimmed · {total:,} steps drawn as {len(figure.rows):,} points"]
     assert sum(n for (n,) in rows(figure, "steps")) == total
 
 
 def test_few_steps_are_drawn_as_they_are() -> None:
     """Nothing is reduced that need not be."""
-    figure = draw(opened(few()))
+    figure = draw(opened(few()), trim=0)
 
-    assert figure.spec(False)["title"]["subtitle"] == ["A · all 3 steps drawn"]
+    assert figure.spec(False)["title"]["subtitle"] == ["A · all 23 steps drawn"]
+
+
+def test_what_was_cut_stands_in_the_picture() -> None:
+    """In the subtitle or the caption, by reason, and as a line at the limit, on paper and in a terminal."""
+    warehouse = opened(few("A", [(tokens, 10 + 0.09 * tokens) for tokens in range(4, 4004, 4)]))
+
+    told = "A · 1,020 lines read · 20 trimmed · 472 over the limit of 200 ms · 528 steps drawn"
+    figure = draw(warehouse)
+    assert figure.spec(False)["title"]["subtitle"] == [told]
+    assert told in draw(warehouse, title="").notes[0]
+    _, line, name = figure.spec(False)["layer"]
+    assert (line["mark"]["type"], line["encoding"]["y"]["datum"]) == ("rule", 200)
+    assert name["mark"]["text"] == "limit 200 ms: slower steps are not drawn"
+    assert re.search(r"^ 200 ┤", figure.text(90, 20, False), re.MULTILINE)
+
+
+def test_a_limit_far_above_what_is_drawn_is_only_told() -> None:
+    """On the axis it would press the steps to the ground; a limit that cut nothing is not there at all."""
+    far = draw(opened(few("A", [(1, 10.0), (2, 500.0)])))
+    none = draw(opened(few("A", [(1, 10.0), (2, 199.0)])))
+
+    assert far.spec(False)["title"]["subtitle"] == [
+        "A · 22 lines read · 20 trimmed · 1 over the limit of 200 ms · 1 step drawn"
+    ]
+    assert [figure.spec(False)["mark"]["type"] for figure in (far, none)] == ["point", "point"]
 
 
 @pytest.mark.parametrize("count", [2_000, 30_000])
@@ -156,7 +181,8 @@ def test_numbers_javascript_cannot_hold_become_text() -> None:
 def test_ticks_are_the_token_budget_and_its_halves() -> None:
     """As many as fit on a linear axis."""
     assert token_ticks(2048, 2048) == [0, 128, 256, 512, 1024, 2048]
-    assert token_ticks(3000, None) == [0, 256, 512, 1024, 2048]
+    assert token_ticks(3000, None) == [0, 256, 512, 1024, 2048, 3000]
+    assert token_ticks(4177, 2048) == [0, 256, 512, 1024, 2048, 4096]
     assert token_ticks(6000, 6000) == [0, 375, 750, 1500, 3000, 6000]
     assert token_ticks(1, 2048) == [0, 1]
 

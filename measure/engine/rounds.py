@@ -1,0 +1,31 @@
+"""Rounds: how many processes a workload is measured in, one after the other.
+
+Processes differ, so the estimate is the mean over several: LEAST of them, and further ones up to MOST while its interval
+is wider than asked and the budget lasts. The interval is looked at twice only, after LEAST and after MOST processes,
+because a rule that looks often stops at intervals that are narrow by luck.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .workload import Workload
+
+if TYPE_CHECKING:
+    from .runner import Runner
+
+LEAST, MOST = 5, 10
+
+
+def further(plan: Sequence[Workload], runner: "Runner", *, precision: float, budget_s: float) -> Iterator[Workload]:
+    """The workloads to measure again, after LEAST processes of each; asked for one by one while the runner measures.
+
+    Args:
+        plan: Every workload once.
+        runner: Measures them.
+        precision: Half-width of the 95 % interval that is asked for, as a fraction.
+        budget_s: Seconds of sampling for each workload, all processes together.
+    """
+    going = [workload for workload in plan if runner.found(workload).precision > precision]
+    for _ in range(MOST - LEAST):
+        going = [workload for workload in going if runner.found(workload).sampled_s < budget_s]
+        yield from going

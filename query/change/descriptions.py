@@ -1,0 +1,299 @@
+"""What describes a series best: one level, steps, drifts, or two levels that alternate.
+
+Each description predicts every value from the one before. The best is the one for which n log(mean squared error) plus
+its price is least: the price is what its changes must save before they are believed, so a description that says more
+must predict better (Rissanen, Automatica 14, 1978). Noise that wanders (AR(1)) is one level, and so are steps and drifts
+that it explains as well.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from .segments import CLIP, RHOS, WIDEST, innovation, median_of, noise_of, partition, tamed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+BATCH = 20_000  # values that are divided at once
+RAMP_GRID = 16  # places of either end of a drift that are tried at once
+FEWEST_TURNS = 4  # changes between two levels from which they may be said to alternate
+TRANSIENT = 25  # runs: levels that alternate last no longer on average
+RAREST = 0.2  # of all values: the rarer of two levels that alternate
+APART = 4.0  # sigmas between two levels that alternate
+GROWTH = 1.1  # times: levels no farther apart have the same noise
+EXACT = 1e-6  # of the variance: a smaller error is none
+
+
+Change = tuple[int, int]  # first and last value on the way; the same for a step
+Described = tuple[float, float, Sequence[Change]]  # cost, autocorrelation and changes
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a series is said to be."""
+
+    x: "Floats"  # its values
+    calm: "Floats"  # the same without outliers
+    changes: Sequence[Change]
+    rho: float  # how much a deviation is like the one before
+    turns: Sequence[int] = ()  # where a series that knows two levels changes from one to the other
+    saved: float = 0.0  # by two levels, of what one level costs
+    proportional: bool = False  # noise grows with the level: the values are logarithms
+
+    def value(self, level: float) -> float:
+        """A level as the series has it."""
+        return math.exp(level) if self.proportional else level
+
+
+def describe(series: Sequence["Floats"], significance: float, least: int) -> Iterator[Description]:
+    """Describe each series.
+
+    Args:
+        series: Finite values in time order, at least 2 × `least` and 5 of each; the shortest series first.
+        significance: Chance that a series of noise is divided.
+        least: Values of a level.
+    """
+    import numpy as np
+
+    todo = list(series[::-1])
+    while todo:
+        taken = [todo.pop()]  # so that every turn leaves fewer
+        while todo and (len(taken) + 1) * len(todo[-1]) <= BATCH:
+            taken.append(todo.pop())
+        described = _divide(taken, significance, least)
+        grow = [i for i, (one, _) in enumerate(described) if _moves_far(one)]
+        logarithms = _divide([np.log(taken[i]) for i in grow], significance, least)
+        for i, (one, cost) in zip(grow, logarithms, strict=True):
+            if (
+                cost + 2 * float(np.log(described[i][0].calm).sum()) < described[i][1]
+            ):  # as densities of the same values
+                described[i] = replace(one, proportional=True), cost
+        yield from (one for one, _ in described)
+
+
+def _moves_far(one: Description) -> bool:
+    """Whether there are levels so far apart that it matters whether noise grows with them."""
+    levels = fitted(one.calm, one.changes)
+    return bool(one.changes and one.x.min() > 0 and levels.max() > GROWTH * levels.min())
+
+
+def _divide(series: Sequence["Floats"], significance: float, least: int) -> list[tuple[Description, float]]:
+    """The best description of each series, with its cost."""
+    import numpy as np
+
+    batch = []
+    for x in series:
+        calm, middle = tamed(x), median_of(x)
+        noise = max(noise_of(x), float(np.ptp(calm)) / WIDEST)
+        batch.append((x, calm, (x - middle) / noise, (calm - middle) / noise, 2 * len(x) * math.log(noise)))
+    trials = [(place, rho) for place, (_, _, _, y, _) in enumerate(batch) for rho in _likely(y)]
+    rows = [batch[place][3] for place, _ in trials]
+    rhos = [rho for _, rho in trials]
+    fees = [fee(len(y), significance) * innovation(y, rho) for y, rho in zip(rows, rhos, strict=True)]
+    divisions: list[list[list[int]]] = [[] for _ in batch]
+    for (place, _), cuts in zip(trials, partition(rows, rhos, fees, least), strict=True):
+        if cuts not in divisions[place]:
+            divisions[place].append(cuts)
+    described = []
+    for (x, calm, plain, y, scale), some in zip(batch, divisions, strict=True):
+        cost, changes, rho, turns, saved = _best(plain, y, some, significance, least)
+        described.append((Description(x, calm, changes, rho, turns, saved), cost + scale))
+    return described
+
+
+def _likely(y: "Floats") -> list[float]:
+    """The autocorrelations that a series may have: that of its values is raised by changes, and never lowered."""
+    away = y - y.mean()
+    total = float(away @ away)
+    most = float(away[1:] @ away[:-1]) / total + 2 / math.sqrt(len(y)) if total else 0.0
+    return [rho for rho in RHOS if rho <= most] or [0.0]
+
+
+@functools.lru_cache(maxsize=4096)
+def fee(n: int, significance: float) -> float:
+    """What a boundary must save, in variances: the square of Student's t that n contrasts exceed by chance (Bonferroni)."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 2, 1 - significance / (2 * n))) ** 2
+
+
+def _price(n: int, significance: float) -> float:
+    """The same as a gain of n log(mean squared error)."""
+    return n * math.log1p(fee(n, significance) / (n - 2))
+
+
+def _best(
+    x: "Floats", y: "Floats", divisions: Sequence[Sequence[int]], significance: float, least: int
+) -> tuple[float, Sequence[Change], float, Sequence[int], float]:
+    """Cost, changes, autocorrelation, turns and what these save: the cheapest description of x, which is y without outliers."""
+    import numpy as np
+
+    price = _price(len(y), significance)
+    lost = CLIP**2 * np.count_nonzero(x != y)  # what outliers count for
+    plain, rho = _cost(y, (), price, lost)
+    described: list[Described] = [(plain, rho, ())]
+    for cuts in divisions:
+        steps = [(cut, cut) for cut in cuts]
+        described.append((*_cost(y, steps, price, lost), steps))
+    tried = (described[1], min(described, key=lambda one: one[0]))  # one that noise is divided by most, the best one
+    cost, rho, changes = min((_with_drifts(y, one, least, price, lost) for one in tried), key=lambda one: one[0])
+    turns, alternating = _alternating(x, price)
+    if turns and alternating < cost:
+        return alternating, (), 0.0, turns, plain - alternating
+    return cost, changes, rho, (), 0.0
+
+
+def _cost(y: "Floats", changes: Sequence[Change], price: float, lost: float) -> tuple[float, float]:
+    """n log(mean squared error of the next value) and the price of the changes, and the autocorrelation around them."""
+    n = len(y)
+    away = y - fitted(y, changes)
+    squares, products = float(away @ away), float(away[1:] @ away[:-1])
+    ends = float(away[0] ** 2 + away[-1] ** 2)
+    error, rho = min(
+        (
+            n * math.log(max((squares - 2 * rho * products + rho**2 * (squares - ends) + lost) / n, EXACT))
+            - math.log(1 - rho**2) + (math.log(n) if rho else 0.0),
+            rho,
+        )
+        for rho in RHOS
+    )  # fmt: skip
+    return error + price * sum(1 if first == last else 2 for first, last in changes), rho
+
+
+def fitted(y: "Floats", changes: Sequence[Change]) -> "Floats":
+    """Levels, and straight lines from one to the next in drifts, by least squares."""
+    import numpy as np
+
+    knots = [0, *itertools.chain.from_iterable((first - 1, last) for first, last in changes), len(y) - 1]
+    position = np.interp(np.arange(len(y)), knots, np.repeat(np.arange(len(changes) + 1), 2))
+    level = position.astype(np.intp)
+    on = position - level  # how far on the way to the next level
+    count = len(changes) + 2  # one after the last, to which nothing is on its way
+
+    def sums(here: "Floats", there: "Floats") -> "Floats":
+        return np.asarray(np.bincount(level, here, count) + np.bincount(level + 1, there, count), dtype=np.float64)
+
+    heights = _solved(
+        sums((1 - on) ** 2, on**2).tolist()[:-1], np.bincount(level, on * (1 - on), count).tolist(),
+        sums((1 - on) * y, on * y).tolist(),
+    )  # fmt: skip
+    return np.asarray(heights[level] * (1 - on) + heights[level + 1] * on)
+
+
+def _solved(own: list[float], beside: list[float], sums: list[float]) -> "Floats":
+    """Solution of linear equations of which each has one unknown in common with the next (Thomas's algorithm), and a 0."""
+    import numpy as np
+
+    for i in range(1, len(own)):
+        share = beside[i - 1] / own[i - 1]
+        own[i] -= share * beside[i - 1]
+        sums[i] -= share * sums[i - 1]
+    solution = [0.0]
+    for i in reversed(range(len(own))):
+        solution.append((sums[i] - beside[i] * solution[-1]) / own[i])
+    return np.array(solution[::-1])
+
+
+def _with_drifts(y: "Floats", best: Described, least: int, price: float, lost: float) -> Described:
+    """Steps, with a drift in place of those in one direction where it predicts better.
+
+    Steps that no line replaces are divided at the largest, which is left out, so what is left to try gets shorter.
+    """
+    import numpy as np
+
+    steps = best[2]
+    ends = [0, *(first for first, _ in steps), len(y)]
+    rises = np.diff(np.add.reduceat(y, ends[:-1]) / np.diff(ends))
+    todo = [list(run) for _, run in itertools.groupby(range(len(steps)), key=lambda place: bool(rises[place] > 0))]
+    while todo:
+        run = todo.pop()
+        if len(run) < 2:
+            continue
+        others = [one for one in best[2] if one not in {steps[place] for place in run}]
+        start = max((last for _, last in others if last <= steps[run[0]][0]), default=0)
+        stop = min((first for first, _ in others if first >= steps[run[-1]][0]), default=len(y))
+        ramp = _ramp(y[start:stop], least)
+        if ramp is not None:
+            changes = sorted([*others, (start + ramp[0], start + ramp[1])])
+            drifting = (*_cost(y, changes, price, lost), changes)
+            if drifting[0] < best[0]:
+                best = drifting
+                continue
+        largest = max(range(len(run)), key=lambda i: abs(rises[run[i]]))
+        todo += [run[:largest], run[largest + 1 :]]
+    return best
+
+
+def _ramp(y: "Floats", least: int) -> Change | None:
+    """First value off the old level and first at the new one of the best level, straight line, level by least squares."""
+    import numpy as np
+
+    n, steepest = len(y), 3 * least
+    if n <= 2 * steepest:
+        return None
+    y = y - y.mean()
+    sums, moments = np.cumsum(y), np.cumsum(y * np.arange(n))
+    start, stop, spacing = np.array([0]), np.array([n - 1]), n
+    while spacing > 1:  # an eighth of it is next, rounded up, which is less
+        spacing = -(-spacing // (RAMP_GRID // 2))
+        around = spacing * np.arange(-RAMP_GRID // 2, RAMP_GRID // 2 + 1)
+        start, stop = (ends.ravel() for ends in np.meshgrid(start + around, stop + around))
+        allowed = (start >= 0) & (stop < n) & (stop - start >= steepest)
+        start, stop = start[allowed], stop[allowed]
+        length = stop - start
+        # the line u rises from 0 at start to 1 at stop: sums of u, of u² and of u y
+        u = n - 1 - stop + (length + 1) / 2
+        spread = n - 1 - stop + (length + 1) * (2 * length + 1) / (6 * length) - u * u / n
+        product = (moments[stop] - moments[start] - start * (sums[stop] - sums[start])) / length - sums[stop]
+        best = int(np.argmax(product * product / spread))
+        start, stop = start[best : best + 1], stop[best : best + 1]
+    return int(start[0]) + 1, int(stop[0])
+
+
+def _alternating(x: "Floats", price: float) -> tuple[list[int], float]:
+    """Where the values change between two levels, and what this description costs; nothing where they do not alternate.
+
+    A level that lasts is a level: they alternate where stretches are TRANSIENT runs on average, and there are FEWEST_TURNS.
+    """
+    import numpy as np
+
+    n = len(x)
+    ordered = np.sort(x)
+    sums = np.cumsum(ordered)
+    sizes = np.arange(1, n)
+    cut = 1 + int((sums[:-1] ** 2 / sizes + (sums[-1] - sums[:-1]) ** 2 / (n - sizes)).argmax())
+    low, high = median_of(ordered[:cut]), median_of(ordered[cut:])
+    noise = max(math.sqrt(math.pi / 2) * float(np.abs(x - np.where(x > (low + high) / 2, high, low)).mean()), EXACT)
+    if not (RAREST <= cut / n <= 1 - RAREST and high - low > APART * noise):
+        return [], 0.0
+    errors = np.minimum(np.abs(np.array([x - low, x - high])) / noise, CLIP) ** 2
+    above = _cheapest_way(errors, math.log(n))
+    turns = np.flatnonzero(np.diff(above)) + 1
+    if len(turns) < FEWEST_TURNS or n / (len(turns) + 1) > TRANSIENT:
+        return [], 0.0
+    error = noise**2 * float(np.where(above, errors[1], errors[0]).mean())
+    often = len(turns) / n
+    said = -2 * n * (often * math.log(often) + (1 - often) * math.log1p(-often))
+    return turns.tolist(), n * math.log(max(error, EXACT)) + price + said
+
+
+def _cheapest_way(errors: "Floats", fare: float) -> "NDArray[np.intp]":
+    """Which of two rows of errors to be in at each place, where each change of rows costs a fare (Viterbi, 1967)."""
+    import numpy as np
+
+    low = high = 0.0
+    came = []  # from which row the cheapest way leads to either
+    for to_low, to_high in errors.T.tolist():
+        came.append((int(high + fare < low), int(low + fare >= high)))
+        low, high = min(low, high + fare) + to_low, min(high, low + fare) + to_high
+    way = [int(high < low)]
+    for sources in reversed(came[1:]):
+        way.append(sources[way[-1]])
+    return np.array(way[::-1])

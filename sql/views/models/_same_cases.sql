@@ -1,0 +1,32 @@
+-- One row per imported case of unknown batch size that is another case: the rule by which a model that failed is the same case.
+-- Results of torch.compile give a model that failed no batch size. A case of unknown batch size that ended well in no run is
+-- the one case with the same other axes whose batch size is known, unless its run has that case as well.
+--
+-- run_id   VARCHAR  Run that announced it.
+-- case_id  VARCHAR  Case of unknown batch size.
+-- same_id  VARCHAR  The case that it is.
+WITH
+unknown_cases AS (
+    SELECT *
+    FROM case_axes
+    WHERE batch_size IS NULL AND case_id IN (SELECT case_id FROM cases WHERE source_id IS NOT NULL)
+        AND case_id NOT IN (SELECT case_id FROM case_outcomes WHERE kind = 'performance' AND status = 'ok')
+),
+counterparts AS (
+    SELECT unknown_cases.case_id, min(known.case_id) AS same_id
+    FROM unknown_cases
+    JOIN case_axes AS known
+        ON unknown_cases.name = known.name AND unknown_cases.suite IS NOT DISTINCT FROM known.suite
+        AND unknown_cases.mode IS NOT DISTINCT FROM known.mode AND unknown_cases.device IS NOT DISTINCT FROM known.device
+        AND unknown_cases.dtype IS NOT DISTINCT FROM known.dtype AND unknown_cases.backend IS NOT DISTINCT FROM known.backend
+        AND unknown_cases.sequence_length IS NOT DISTINCT FROM known.sequence_length
+        AND unknown_cases.parameters IS NOT DISTINCT FROM known.parameters
+    WHERE known.batch_size IS NOT NULL
+    GROUP BY unknown_cases.case_id
+    HAVING count(*) = 1
+)
+
+SELECT DISTINCT announced.run_id, announced.case_id, same_id
+FROM cases AS announced
+JOIN counterparts ON announced.case_id = counterparts.case_id
+ANTI JOIN cases AS other ON announced.run_id = other.run_id AND counterparts.same_id = other.case_id

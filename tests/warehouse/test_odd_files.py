@@ -1,0 +1,222 @@
+"""A folder, a pipe, a device or nonsense in the place of any file of a store: a sentence that names it, and no hang."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import bench
+import pytest
+from bench.ingest.run import ingest
+from bench.warehouse.store import Store
+
+from ..exhaustive import sampled
+
+# Runs each command line of its input in a child that is killed after 20 s or 3 GB, and answers its exit code and output.
+RUNNER = """
+import json, os, resource, signal, sys, duckdb, pyarrow.parquet, bench.cli, bench.viz.command, bench.query.command
+for line in sys.stdin:
+    out, err = os.memfd_create("out"), os.memfd_create("err")
+    child = os.fork()
+    if not child:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0), os.dup2(out, 1), os.dup2(err, 2)
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+        signal.alarm(20)
+        sys.argv = ["bench", *json.loads(line)]
+        code = 99
+        try:
+            bench.cli.main()
+        except SystemExit as error:
+            code = int(error.code or 0)
+        finally:
+            sys.stdout.flush(), sys.stderr.flush()
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    said = [os.pread(file, 1 << 20, 0).decode(errors="replace") for file in (out, err)]
+    os.close(out), os.close(err)
+    print(json.dumps([code, *said]), flush=True)
+os._exit(0)
+"""
+
+ODD: dict[str, Callable[[Path], object]] = {
+    "folder": Path.mkdir,
+    "full folder": lambda path: (path / "inside").mkdir(parents=True),
+    "zero": lambda path: path.symlink_to("/dev/zero"),
+    "null": lambda path: path.symlink_to("/dev/null"),
+    "nowhere": lambda path: path.symlink_to("/nowhere/at/all"),
+    "loop": lambda path: path.symlink_to(path.name),
+    "pipe": os.mkfifo,
+    "empty": Path.touch,
+    "nonsense": lambda path: path.write_bytes(b"\xff\xfe\x00 nonsense" * 99),
+}
+STATES = {
+    "null": "null", "list": "[]", "number": "5", "text": '"x"', "cut": '{"url": "s3://b', "nothing": "{}", "url 5": '{"url": 5}',
+    "no url": '{"url": null}', "file": '{"url": "file:///etc"}', "no address": '{"url": "x"}', "empty url": '{"url": ""}',
+    "password": '{"url": "s3://u:hush@b/x"}', "deep": "[" * 100_000, "huge": " " * (65 << 20), "digits": "9" * 5000,
+    "times": '{"url": "s3://b/x", "since": "x", "pulled_at": [], "listed_at": {}}',
+    "late": '{"url": "s3://b/x", "since": 1e400, "pulled_at": 1e300, "listed_at": NaN}',
+}  # fmt: skip
+# What stands there, and what its loss means: nothing, for it is derived or was left behind; or that the log lacks a file.
+LOG = {f"events/{table}": True for table in ("runs", "cases", "environments", "outcomes", "timings", "metrics", "memory_samples",
+                                             "schedule_chunks", "sources")}  # fmt: skip
+PLACES = LOG | {
+    "journal/*.journal": True, "archiving.json": True, "remote.json": True, "lock": True, "events": True, "journal": True,
+    "events/timings/": True, "warehouse.duckdb": False, "sources.json": False, "uploaded.txt": False, ".spill": False,
+    ".warehouse-1.duckdb": False, ".archiving-x": False, "events/.import-x": False, "events/runs/.merged-x.tmp": False,
+    "damaged": False, "damaged/x.journal": False, "artefacts": False, "artefacts/x/trace.json": False, "claims": False,
+}  # fmt: skip
+EVERY = [
+    ["sql", "SELECT count(*) FROM timings"], ["views"], ["speedups"], ["compare", "a", "b"], ["regressions"], ["history"],
+    ["report"], ["export", "latest", "--as", "hyperfine"], ["runs"], ["configs"], ["cases"], ["sources"], ["rejects"],
+    ["show", "a"], ["explain", "c", "--backend", "eager", "--run", "a"], ["env-diff", "a", "b"], ["plan"], ["cost-model"],
+    ["viz", "timeline"], ["recover"], ["verify"], ["ingest", "D:profile"], ["sync", ".bench", "copy"], ["compact"],
+    ["archive", "old", "--before", "2100-01-01", "--dry-run"], ["archive", "old", "--before", "2100-01-01"], ["rebuild"],
+    ["measure", "command", "--repeat", "2", "--warmup", "0", "--", "true"],
+]  # fmt: skip
+SOME = [line for line in EVERY if line[0] in ("sql", "verify", "ingest", "sync", "compact", "archive")]
+
+Told = tuple[int, str, str]
+
+
+@pytest.fixture(scope="module")
+def tell() -> Iterator[Callable[[list[str]], Told]]:
+    """Run a command line in a process of its own, which ends in any case."""
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/"
+    ) as runner:
+        assert runner.stdin and runner.stdout
+
+        def run(arguments: list[str]) -> Told:
+            assert runner.stdin and runner.stdout
+            runner.stdin.write(json.dumps(arguments) + "\n")
+            runner.stdin.flush()
+            code, out, err = json.loads(runner.stdout.readline())
+            return code, out, err
+
+        yield run
+        runner.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with something of everything but a warehouse, and a profile to load."""
+    folder = tmp_path_factory.mktemp("template")
+    store = Store(folder / ".bench")
+    for config in "ab":
+        with bench.run(config, store=store) as run:
+            for backend in ("eager", "inductor"):
+                case = run.case("c", suite="s", mode="inference", device="cpu", backend=backend)
+                for sample in range(20):
+                    case.timing(1000 + sample)
+                case.memory(100)
+                case.metric("m", 1.0)
+                case.outcome("ok")
+            run.schedule_chunk([1, 2], schedule_ms=1.0, model_run_ms=2.0)
+    (folder / "profile").mkdir()
+    step = {"batch_id": 1, "chunk_sizes": [1], "schedule_ms": 1.0, "model_run_ms": 2.0}
+    (folder / "profile" / "steps.jsonl").write_text((json.dumps(step) + "\n") * 3)
+    ingest(store, [f"C:{folder / 'profile'}"])
+    dead = "import bench, os, sys; bench.run('dead', store=sys.argv[1]).case('c').timing(5); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", dead, store.root], check=False)
+    store.database.unlink()
+    return folder
+
+
+def placed(template: Path, tmp_path: Path, place: str) -> Path:
+    """A copy of the template, and the path there to put something else at, which is empty then."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True, symlinks=True)
+    root = tmp_path / ".bench"
+    if place in LOG:
+        path = min((root / place).glob("*.parquet"))
+    elif "*" in place:
+        (path,) = root.glob(place)
+    else:
+        path = root / place
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def check(told: Told, path: Path, *, matters: bool) -> None:
+    """A command ended by itself, with a sentence where something is wrong, which names what it is."""
+    code, _, err = told
+    assert "internal error" not in err and "Traceback" not in err
+    assert code in (0, 1, 2, 3, 4, 70)
+    if matters and code in (0, 1, 2, 70):
+        assert path.name in err
+    if code in (2, 70):
+        assert "Error: " in err
+    if not matters and not path.is_dir():
+        assert code != 70
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def command_line(line: list[str], tmp_path: Path) -> list[str]:
+    """With paths below the folder of the test, since the runner works elsewhere."""
+    words = [str(tmp_path / word) if word in (".bench", "copy", "old") else word for word in line]
+    words = [word.replace("D:profile", f"D:{tmp_path / 'profile'}") for word in words]
+    if line[0] == "sync":
+        return words
+    return [*words, *(["-o", str(tmp_path / "x.html")] if line[0] == "viz" else []), "--store", str(tmp_path / ".bench")] \
+        if "--" not in words else [*words[:2], "--store", str(tmp_path / ".bench"), *words[2:]]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", sampled(list(ODD), "folder", "zero"))
+@pytest.mark.parametrize("place", sampled(list(PLACES), "events/timings", "journal/*.journal"))
+def test_what_stands_for_a_file_is_named(
+    place: str, odd: str, tell: Callable[[list[str]], Told], template: Path, tmp_path: Path
+) -> None:
+    """By every command that reads or moves events; what is derived, or was left behind, hinders none."""
+    path = placed(template, tmp_path, place)
+    ODD[odd](path)
+    for line in SOME:
+        told = tell(command_line(line, tmp_path))
+        try:
+            check(told, path, matters=PLACES[place])
+        except AssertionError as error:
+            raise AssertionError(f"{line}: {told}") from error
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("odd", ["folder", "zero"])
+@pytest.mark.parametrize("place", ["events/timings", "events/runs", "journal/*.journal", "archiving.json"])
+def test_every_command_names_it(
+    place: str, odd: str, tell: Callable[[list[str]], Told], template: Path, tmp_path: Path
+) -> None:
+    """Not only the first one, which builds the warehouse."""
+    path = placed(template, tmp_path, place)
+    ODD[odd](path)
+    for line in EVERY:
+        told = tell(command_line(line, tmp_path))
+        try:
+            check(told, path, matters=True)
+        except AssertionError as error:
+            raise AssertionError(f"{line}: {told}") from error
+
+
+@pytest.mark.parametrize("name", sampled(["remote.json", "archiving.json", "sources.json"], "remote.json"))
+@pytest.mark.parametrize("state", sampled(list(STATES), "cut", "times"))
+def test_what_a_store_notes_may_lie(
+    name: str, state: str, tell: Callable[[list[str]], Told], template: Path, tmp_path: Path
+) -> None:
+    """Cut, of other types, huge or with numbers that cannot be: a sentence, and no secret in it."""
+    path = placed(template, tmp_path, name)
+    path.write_text(STATES[state])
+    for line in SOME:
+        told = tell(command_line(line, tmp_path))
+        try:
+            check(told, path, matters=False)
+            assert "hush" not in told[2]
+            if name == "remote.json" and state not in ("times", "late"):
+                assert told[0] == 2 and ("remote.json" in told[2] or "store" in told[2])
+        except AssertionError as error:
+            raise AssertionError(f"{line}: {told}") from error

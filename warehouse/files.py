@@ -1,0 +1,119 @@
+"""Files of a store: what stands by their names may be anything, and new ones get the permissions of the folder they are in."""
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterable
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+SMALL_BYTES = 1 << 26  # most of a file that is read as a whole into memory
+
+
+def open_file(path: Path) -> BufferedReader:
+    """Open a file for reading, without waiting for a pipe and without an end of a device.
+
+    Raises:
+        OSError: It cannot be opened, or is a folder, a pipe or a device.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    check_regular(file, path)
+    return os.fdopen(file, "rb")
+
+
+def check_regular(file: int, path: Path) -> None:
+    """Close a descriptor that is of no regular file.
+
+    Raises:
+        OSError: It is of a folder, a pipe or a device.
+    """
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
+def read_text(path: Path) -> str:
+    """The content of a small file.
+
+    Raises:
+        OSError: It cannot be read, or is too large.
+        ValueError: It is no UTF-8.
+    """
+    with open_file(path) as file:
+        content = file.read(SMALL_BYTES + 1)
+    if len(content) > SMALL_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {SMALL_BYTES >> 20} MB", str(path))
+    return content.decode()
+
+
+def read_json(path: Path) -> Any:
+    """The content of a small JSON file.
+
+    Raises:
+        OSError: As `read_text`.
+        ValueError: It is no JSON.
+    """
+    try:
+        return json.loads(read_text(path))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def publish_text(path: Path, text: str) -> None:
+    """Write a small file, durably; it appears whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w") as file:
+            take_after_folder(temporary)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above that are missing, each with the permissions of the one that it is in."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        with contextlib.suppress(FileExistsError):  # made by another process just now
+            folder.mkdir()
+            take_after_folder(folder)
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+
+
+def take_after_folder(path: Path) -> None:
+    """Give a new file or folder the permissions of the folder that it is in, so that whoever shares a store can use all of it.
+
+    The kernel gives it the group where that folder has the setgid bit. Where the file system has no permissions it stays.
+    """
+    with contextlib.suppress(OSError):
+        mine, above = path.stat().st_mode, path.parent.stat().st_mode
+        wanted = stat.S_IMODE(above) if stat.S_ISDIR(mine) else above & 0o666
+        if stat.S_IMODE(mine) != wanted:
+            path.chmod(wanted)
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove what killed processes left, whatever it is; what may not be removed stays."""
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def sync(path: Path) -> None:
+    """Make a file's content, or the renames within a folder, survive power loss."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
