@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 SUITE = "pytest"
 PREVIOUS = "previous"
-MOST_FALSE = 0.05  # share of false alarms among the tests that fail for their time
 
 
 @contextlib.contextmanager
@@ -52,7 +51,7 @@ class Measurements:
         with _told_by_pytest():
             self.store = Store.find(self._options.bench_store)
             self._precision = share(self._options.bench_precision)
-            self._margin = share(self._options.bench_margin)
+            self._floor = share(self._options.bench_floor)
             against = self._options.bench_against
             self._base = self._base_named(against) if against not in (None, PREVIOUS) else None
             self.store.create()
@@ -139,7 +138,6 @@ class Measurements:
 
     def _judge(self, run: "Run") -> None:
         """Compare with the base, case by case; the run is the unit of evidence, not the sample."""
-        from .query.change.history import false_discovery_rates
         from .query.comparison.compare import compare
         from .query.comparison.sides import find_sides
 
@@ -150,20 +148,13 @@ class Measurements:
                 return
             sides = find_sides(warehouse, base, run.run_id)
             where = {"suite": [SUITE], "metric": ["latency"]}
-            rows = compare(warehouse, *sides, margin=self._margin, where=where).rows
+            rows = compare(warehouse, *sides, floor=self._floor, where=where).rows
         measured = {case.case_id for _, case, _ in self._cases.values()}
         rows = [row for row in rows if row["case_id"] in measured and row["ratio"] is not None]
         known = [row for row in rows if row["noise"] is not None]
-        rates = dict(
-            zip((row["case_id"] for row in known), false_discovery_rates([row["p"] for row in known]), strict=True)
-        )
         for row in rows:
             text = f"{row['verdict']}: {ratio(row['ratio'], row['low'], row['high'])}, before {duration(row['base_value'])}"
-            text = f"{text}; {row['reason']}"
-            slower, rate = row["verdict"] == "SLOWER", rates.get(row["case_id"])
-            if slower and rate is not None and rate > MOST_FALSE:
-                text = f"{text}; chance alone does this to one of {len(known)}, q = {rate:.2g}"
-            self._judged[row["case_id"]] = slower and rate is not None and rate <= MOST_FALSE, text
+            self._judged[row["case_id"]] = row["verdict"] == "SLOWER", f"{text}; {row['reason']}"
         if unknown := len(rows) - len(known):
             self._sentences.append(
                 f"of {unknown} of {len(rows)} nothing is known of the noise from run to run: they cannot fail. "

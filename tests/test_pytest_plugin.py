@@ -208,7 +208,7 @@ def test_a_test_that_became_slower_fails(pytester: pytest.Pytester) -> None:
     done = session(pytester, "--bench-against", "previous")
 
     assert done.ret == pytest.ExitCode.TESTS_FAILED
-    done.stdout.fnmatch_lines(["SLOWER: 0.*x (95 % 0.*), before 1?? µs; *noise of a run *"])
+    done.stdout.fnmatch_lines(["SLOWER: 0.*x (95 % *), before 1?? µs; *noise of a run *"])
     done.stdout.fnmatch_lines(["FAILED test_a.py::test_slow - SLOWER: *"])
     assert rows("SELECT count(*) FROM runs") == [(6,)]
 
@@ -220,7 +220,7 @@ def test_samples_alone_fail_nothing(pytester: pytest.Pytester) -> None:
     done = session(pytester, "--bench-against", "previous")
 
     done.assert_outcomes(passed=1)
-    done.stdout.fnmatch_lines(["*SLOWER: *noise from run to run unknown*", "of 1 of 1 nothing is known of the noise *"])
+    done.stdout.fnmatch_lines(["*UNSURE: *noise from run to run unknown*", "of 1 of 1 nothing is known of the noise *"])
 
 
 def test_what_is_faster_or_first_fails_nothing(pytester: pytest.Pytester) -> None:
@@ -230,7 +230,7 @@ def test_what_is_faster_or_first_fails_nothing(pytester: pytest.Pytester) -> Non
     first.assert_outcomes(passed=1)
     first.stdout.fnmatch_lines(["no earlier run to compare with: this is the first of its config"])
 
-    second = session(pytester, "--bench-against", "base", "--bench-margin", "50%")
+    second = session(pytester, "--bench-against", "base", "--bench-floor", "50%")
     second.assert_outcomes(passed=1)
     second.stdout.fnmatch_lines(["test_a.py::test_slow  *: *x (95 % *"])
 
@@ -239,7 +239,7 @@ def test_what_is_faster_or_first_fails_nothing(pytester: pytest.Pytester) -> Non
     ("arguments", "complaint"),
     [
         (["--bench-against", "nobody"], "ERROR: no run 'nobody' in *"),
-        (["--bench", "--bench-margin", "many"], "ERROR: 'many' is no share between 0 and 1. *"),
+        (["--bench", "--bench-floor", "many"], "ERROR: 'many' is no share between 0 and 1. *"),
         (
             ["--bench", "--bench-store", "/proc/none"],
             "ERROR: cannot create the store *. Choose another with --bench-store.",

@@ -93,7 +93,8 @@ def study(world: World, step: float, nights: int = NIGHTS) -> float:
 
 def simulate(rng: np.random.Generator, world: World) -> tuple[Array, Array, Array]:
     """Logs of medians before and now, runs × series, and which series had a bad machine now."""
-    noise = np.exp(rng.uniform(*np.log(world.noise), world.series))
+    least, most = np.log(world.noise).tolist()
+    noise = np.exp(rng.uniform(least, most, world.series))
     history = rng.normal(0, 1, (world.before, world.series)) * noise
     shared = rng.normal(0, 1, world.series) * np.sqrt(world.correlation)
     now = (shared + rng.normal(0, 1, (world.now, world.series)) * np.sqrt(1 - world.correlation)) * noise + world.night
