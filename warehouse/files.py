@@ -64,15 +64,22 @@ def read_json(path: Path) -> Any:
 
 
 def publish_text(path: Path, text: str) -> None:
-    """Write a small file, durably; it appears whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write a small file, durably; it appears whole or not at all.
+
+    Its temporary name is always the same, so that the next write takes away what a killed one left.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
     try:
         with temporary.open("w") as file:
             take_after_folder(temporary)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        try:
+            os.replace(temporary, path)
+        except FileNotFoundError:
+            if not path.exists():  # else another process has written it just now
+                raise
         sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)

@@ -101,7 +101,7 @@ def simulate(rng: np.random.Generator, world: World) -> tuple[Array, Array, Arra
     for runs in (history, now):
         bad = rng.random(runs.shape) < world.bad
         runs += np.where(bad, np.log1p(rng.uniform(0.1, 0.5, runs.shape)), 0)
-    return history, now, bad.any(axis=0)
+    return history, now, np.asarray(bad.any(axis=0))
 
 
 class Judgement(NamedTuple):
