@@ -22,12 +22,16 @@ install: .venv/installed
 
 demo: install
 	rm -rf $(DEMO)
-	$(BIN)/python tests/generate_profiles.py $(DEMO)/profiles/A --steps 20000 --token-budget 2048 --seed 1
-	$(BIN)/python tests/generate_profiles.py $(DEMO)/profiles/B --steps 20000 --token-budget 1024 --floor-ms 6.4 --per-token-us 24 --seed 2
+	for day in 1 2 3; do \
+	  $(BIN)/python tests/generate_profiles.py $(DEMO)/profiles/A/day-$$day --steps 7000 --token-budget 2048 --seed 1$$day; \
+	  $(BIN)/python tests/generate_profiles.py $(DEMO)/profiles/B/day-$$day --steps 7000 --token-budget 1024 --floor-ms 6.4 \
+	    --per-token-us 24 --seed 2$$day; \
+	done
 	$(BENCH) measure models --models mlp attention --backends eager inductor --quick --config demo
-	$(BENCH) ingest A:$(DEMO)/profiles/A B:$(DEMO)/profiles/B
+	$(BENCH) ingest --config A $(DEMO)/profiles/A/*
+	$(BENCH) ingest --config B $(DEMO)/profiles/B/*
 	$(BENCH) speedups
-	$(BENCH) compare A B --metrics model_run
+	$(BENCH) compare A B --all-runs --metrics model_run
 	$(BENCH) sql "SELECT config, count(*) AS steps, round(median(model_run_ms), 2) AS median_ms FROM runtime_vs_tokens() GROUP BY config ORDER BY config"
 	$(BENCH) viz runtime-vs-tokens --configs A B -o $(DEMO)/runtime-vs-tokens.png -o $(DEMO)/runtime-vs-tokens.html
 	$(BENCH) viz runtime-vs-tokens --configs A B

@@ -73,7 +73,7 @@ def test_quantiles_are_those_of_the_normal_and_of_t(p: float) -> None:
     ((z, t, below),) = BUILT.rows("SELECT _normal_quantile($1), _t_quantile($1, 12), _t_quantile($1, 1.9)", [p])
 
     assert z == pytest.approx(stats.norm.isf(p), abs=2e-6)
-    assert t == pytest.approx(stats.t.isf(p, 12), rel=1e-3, abs=1e-9)
+    assert t == pytest.approx(stats.t.isf(p, 12), rel=1e-3, abs=1e-7)
     assert below is None
     assert BUILT.rows("SELECT _normal_quantile(0), _normal_quantile(1), _normal_quantile(NULL)") == [(None, None, None)]
 
@@ -102,27 +102,27 @@ def test_the_runs_that_are_asked_for_show_the_change_as_often_as_promised() -> N
 
 
 def test_a_plan_is_kept_by_compare() -> None:
-    """Three runs a side, a change of the size promised: four of five cases are called slower, and hardly any that is not."""
+    """Three runs a side, a case in ten changed: compare, which judges all at once, finds 1.3 times what is promised."""
     rng = np.random.default_rng(3)
-    cases = 60
+    cases, changed = 200, 20
 
     def runs(config: str, count: int, change: float = 0.0) -> list[Event]:
-        logs = rng.normal(change, 0.02, (cases, count))
+        logs = rng.normal(0, 0.02, (cases, count))
+        logs[:changed] += change
         return history({f"m{i:02}": [round(1e9 * math.exp(x)) for x in row] for i, row in enumerate(logs)}, config)
 
     warehouse: Any = Builder().add(*runs("main", 10))
-    promised = float(np.median([row["detectable"] for row in effects(warehouse, DetectionGoal(runs=3))]))
-    warehouse.add(*runs("base", 3), *runs("same", 3), *runs("slower", 3, math.log1p(promised)))
+    promised = float(
+        np.median([row["detectable"] for row in effects(warehouse, DetectionGoal(runs=3, correction="bh"))])
+    )
+    warehouse.add(*runs("base", 3), *runs("same", 3), *runs("slower", 3, 1.3 * math.log1p(promised)))
 
     sides = "['base-0', 'base-1', 'base-2'], ['{0}-0', '{0}-1', '{0}-2']"
-    query = (
-        "SELECT count(*) FILTER (verdict = 'SLOWER'), median(detectable) FROM comparisons({}) WHERE metric = 'latency'"
-    )
-    ((slower, detectable),) = warehouse.rows(query.format(sides.format("slower")))
-    ((false_alarms, _),) = warehouse.rows(query.format(sides.format("same")))
-    assert 0.65 < slower / cases < 0.95
-    assert false_alarms / cases < 0.05
-    assert detectable == pytest.approx(promised, rel=0.2)
+    query = "SELECT count(*) FILTER (verdict = 'SLOWER') FROM comparisons({}) WHERE metric = 'latency'"
+    ((slower,),) = warehouse.rows(query.format(sides.format("slower")))
+    ((false_alarms,),) = warehouse.rows(query.format(sides.format("same")))
+    assert 0.65 < slower / changed < 1.1
+    assert false_alarms / cases < 0.01
 
 
 @pytest.mark.parametrize("effect", [0.3, 0.1, 0.05, 0.02])

@@ -15,9 +15,10 @@ VIEWS = [view for view in sql.views().values() if not view.scalar]
 DERIVED = list(sql.tables().values())
 ARGUMENTS = {
     "regression_findings": "['main-8', 'main-7']", "regressions": "['main-8', 'main-7']", "run_repeats": "'main-8'",
-    "_regression_runs": "['main-8', 'main-7'], 20, 5", "_steps": "NULL, 1, 300, 200", "_step_margins": "NULL, 1",
+    "_steps": "NULL, 1, 300, 200", "_step_margins": "NULL, 1",
 }  # fmt: skip
 SIDES = "['main-6', 'main-5'], ['fuse-6', 'fuse-7']"  # of what compares
+FURTHER = {"last": "20", "floor": "0.03", "fdr": "0.05"}  # arguments of its steps
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +139,8 @@ def extreme(request: pytest.FixtureRequest) -> Builder:
 def test_no_value_closes_a_view(view: sql.View, extreme: Builder) -> None:
     """All rows come, and where a number is claimed there is one, or NULL."""
     needed = [argument for argument in view.arguments or () if argument.default is None]
-    arguments = "" if view.arguments is None else f"({ARGUMENTS.get(view.name, SIDES if needed else '')})"
+    sides = ", ".join([SIDES, *(FURTHER[argument.name] for argument in needed if argument.name in FURTHER)])
+    arguments = "" if view.arguments is None else f"({ARGUMENTS.get(view.name, sides if needed else '')})"
     extreme.rows(f"CREATE OR REPLACE TEMP TABLE found AS FROM {view.name}{arguments}")
 
     numbers = [name for name, column in view.columns.items() if column.type == "DOUBLE"]

@@ -104,13 +104,14 @@ def test_step_cells_do_not_depend_on_threads_or_order() -> None:
 
 def test_two_profiles_compare_bin_by_bin(warehouse: Builder) -> None:
     """10 % slower steps of as many tokens are SLOWER; series and noise read them like any other cell."""
-    steps(warehouse, 640, "a")
-    steps(warehouse, 640, "b", seed=2, slower=1.1)
+    for day in range(3):
+        steps(warehouse, 640, f"a{day}", seed=day)
+        steps(warehouse, 640, f"b{day}", seed=day + 3, slower=1.1)
 
-    query = "SELECT metric, verdict FROM comparisons(['a'], ['b']) WHERE metric NOT LIKE 'schedule%' ORDER BY ALL"
-    assert warehouse.rows(query) == [
+    compared = "comparisons(['a0', 'a1', 'a2'], ['b0', 'b1', 'b2']) WHERE metric NOT LIKE 'schedule%'"
+    assert warehouse.rows(f"SELECT metric, verdict FROM {compared} ORDER BY ALL") == [
         ("model_run", "SLOWER"), ("model_run_mean", "SLOWER"), ("step", "SLOWER"), ("step_mean", "SLOWER"),
         ("tokens_per_second", "SLOWER"),
     ]  # fmt: skip
-    assert warehouse.rows("SELECT count(*) FROM series WHERE suite = 'scheduler' AND metric = 'model_run'") == [(2,)]
-    assert warehouse.rows("SELECT count(*) FROM run_noise WHERE metric = 'model_run'") == [(2,)]
+    assert warehouse.rows("SELECT count(*) FROM series WHERE suite = 'scheduler' AND metric = 'model_run'") == [(6,)]
+    assert warehouse.rows("SELECT count(*) FROM run_noise WHERE metric = 'model_run'") == [(6,)]

@@ -37,7 +37,7 @@ run_shifts AS (
 ),
 run_variances AS (
     SELECT
-        pair, metric, phase, unit, sum(shift * shift) / (count(*) - count(DISTINCT side)) AS run_variance,
+        pair, metric, phase, unit, sum(shift * shift) / nullif(count(*) - count(DISTINCT side), 0) AS run_variance,
         (count(*) - count(DISTINCT side))::DOUBLE AS run_degrees
     FROM run_shifts
     GROUP BY pair, metric, phase, unit

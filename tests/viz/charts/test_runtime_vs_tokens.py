@@ -70,7 +70,7 @@ def test_what_was_cut_stands_in_the_picture() -> None:
     """In the subtitle or the caption, by reason, and as a line at the limit, on paper and in a terminal."""
     warehouse = opened(few("A", [(tokens, 10 + 0.09 * tokens) for tokens in range(4, 4004, 4)]))
 
-    told = "A · 1,020 lines read · 20 trimmed · 472 over the limit of 200 ms · 528 steps drawn"
+    told = "A · 1,020 lines read · 20 trimmed · 473 over the limit of 200 ms · 527 steps drawn"
     figure = draw(warehouse)
     assert figure.spec(False)["title"]["subtitle"] == [told]
     assert told in draw(warehouse, title="").notes[0]
@@ -86,7 +86,7 @@ def test_a_limit_far_above_what_is_drawn_is_only_told() -> None:
     none = draw(opened(few("A", [(1, 10.0), (2, 199.0)])))
 
     assert far.spec(False)["title"]["subtitle"] == [
-        "A · 22 lines read · 20 trimmed · 1 over the limit of 200 ms · 1 step drawn"
+        "A · 22 lines read · 20 trimmed · 1 over the limit of 200 ms · the only step drawn"
     ]
     assert [figure.spec(False)["mark"]["type"] for figure in (far, none)] == ["point", "point"]
 
