@@ -6,6 +6,7 @@ anything else that would lower the hurdle for them (Benjamini and Hochberg) is r
 step by one run: alarms of a single run are counted without those.
 """
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,7 +171,8 @@ def _own_variances(deviations: Array, degrees: Array, floor: float) -> tuple[Arr
     if not degrees.any():
         return np.full(len(degrees), np.nan), degrees
     distances = np.where(degrees > 0, np.abs(deviations), np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a series without runs has no median
         usual = (1.4826 * np.nanmedian(distances, axis=0)) ** 2 * (~np.isnan(distances)).sum(axis=0) / degrees
         usual = np.maximum(usual, (0.37 * degrees * usual + 4 * np.nanmedian(usual)) / (0.37 * degrees + 4))
         most = np.where(usual > 0, 6.25 * usual, np.inf)
