@@ -261,6 +261,7 @@ class EventLog:
                 self.store.root / SPILL,
                 *self.store.events.glob(f".{IMPORT}*"),
                 *self.store.events.glob(f"*/.{MERGED}*.tmp"),
+                *self.store.events.glob(f"{ArchivedRun.TABLE}/.*.tmp"),
                 *self.store.root.glob(f"{STAGING}*"),
             ]
         )

@@ -100,10 +100,10 @@ combined AS (
         list(pow(error, 4) / degrees ORDER BY process) FILTER (error > 0) AS weights,
         any_value(error) AS own_error, any_value(degrees) AS own_degrees
     FROM (
-        SELECT *
+        SELECT *, count(*) FILTER (calm) OVER (PARTITION BY run_id, case_id, baseline_id) AS calm_processes
         FROM process_estimates
-        QUALIFY calm OR count(*) FILTER (calm) OVER (PARTITION BY run_id, case_id, baseline_id) < 3
     )
+    WHERE calm OR calm_processes < 3
     GROUP BY run_id, case_id, baseline_id
 ),
 errors AS (

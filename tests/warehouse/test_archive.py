@@ -252,7 +252,7 @@ def killed_at(count: int, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 STEPS: list[tuple[Any, str, int]] = [
-    (room, "_split", 1), (room, "copy_events", 1), (room, "_check", 0), (EventLog, "write", 0), (room, "sync", 0),
+    (room, "_split", 1), (room, "copy_events", 1), (room, "_check", 0), (EventLog, "write", 0), (room, "publish_text", 0),
     (Path, "unlink", 3), (loading, "_publish", 0),
 ]  # fmt: skip
 
