@@ -364,7 +364,7 @@ def _filtered(node: exp.Filter) -> exp.Expr:
 def _printf(form: str, values: Sequence[exp.Expr]) -> exp.Expr:
     """C's format; Spark's %g keeps trailing zeros."""
     arguments: list[exp.Expr] = []
-    for spec, value in zip(re.findall(r"%[-0-9.]*[a-z]", form.replace("%%", "")), values, strict=True):
+    for spec, value in zip(re.findall(r"%[-+0-9.]*[a-z]", form.replace("%%", "")), values, strict=True):
         number = exp.cast(value.copy(), "DOUBLE") if spec[-1] in "fg" else value.copy()
         if spec[-1] == "g":
             text = _call("printf", exp.Literal.string(spec), number)

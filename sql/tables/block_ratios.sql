@@ -118,7 +118,7 @@ errors AS (
         END AS within_error,
         CASE
             WHEN processes = 1 THEN greatest(2, (own_degrees + 1) * (1 - r) / (1 + r) - 1)::DOUBLE
-            ELSE greatest(2, pow(list_sum(variances), 2) / list_sum(weights))::DOUBLE
+            ELSE greatest(2, pow(list_avg(variances), 2) / list_avg(weights) * len(variances))::DOUBLE
         END AS within_degrees
     FROM combined
 ),

@@ -49,7 +49,7 @@ own_variances AS (
     SELECT
         own.* EXCLUDE (own_degrees, deviations), own_degrees + coalesce(history_degrees, 0) AS all_degrees,
         CASE WHEN own_degrees + coalesce(history_degrees, 0) > 0 THEN greatest(pow(least(floor, 0.03::DOUBLE) / 10, 2), (
-            coalesce(list_sum(list_transform(deviations, lambda x: least(x * x, 6.25::DOUBLE * usual_variance))), 0)
+            coalesce(list_avg(list_transform(deviations, lambda x: least(x * x, 6.25::DOUBLE * usual_variance))) * len(deviations), 0)
                 / 0.9776::DOUBLE
             + coalesce(history_degrees * history, 0)
         ) / (own_degrees + coalesce(history_degrees, 0))) END AS own_variance
@@ -91,8 +91,8 @@ priors AS (
             WHEN effects >= 5 THEN least((1 + sqrt(1.6::DOUBLE)) / 0.3::DOUBLE, 0.8::DOUBLE * (effects - 1)) END AS prior_degrees,
         CASE WHEN n = 0 AND effects >= 5 THEN greatest(
             pow(least(floor, 0.03::DOUBLE) / 10, 2),
-            list_sum(list_transform(zs, lambda x: least(pow(x - z_level, 2), 6.25::DOUBLE * nullif(z_usual * z_usual, 0))))
-                / (effects - 1) / 0.9776::DOUBLE
+            list_avg(list_transform(zs, lambda x: least(pow(x - z_level, 2), 6.25::DOUBLE * nullif(z_usual * z_usual, 0))))
+                * effects / (effects - 1) / 0.9776::DOUBLE
         ) END AS effects_variance
     FROM moderated_moments
 ),

@@ -16,16 +16,21 @@
 -- sampling       DOUBLE   Variance of x as the samples tell it: from the 95 % interval of their median or, for fewer than 6,
 --                         from their standard deviation (the median of normal samples varies π / 2 times as much as their
 --                         mean); NULL for one sample.
-SELECT
-    pair, side, run.run_id, place, cell.case_id, metric, phase, unit, better, is_session, cell.n, median AS value,
-    CASE WHEN unit = 'count' AND median >= 0 THEN ln(1 + median) WHEN median > 0 THEN ln(median) END AS x,
-    CASE
-        WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
-        WHEN median > 0 THEN pi() / 2 * pow(stdev / median, 2) / cell.n
-    END AS sampling
-FROM _all_cells AS cell
-JOIN _comparison_sides(base, candidate, last) AS run ON cell.run_id = run.run_id
-ANTI JOIN _failures AS failure ON cell.run_id = failure.run_id AND cell.case_id = failure.case_id AND void
-QUALIFY pair = 0 OR side = 'candidate' OR row_number() OVER (
-    PARTITION BY pair, side, cell.case_id, metric, phase, unit ORDER BY place DESC
-) <= last
+WITH
+run_medians AS (
+    SELECT
+        pair, side, run.run_id, place, cell.case_id, metric, phase, unit, better, is_session, cell.n, median AS value,
+        CASE WHEN unit = 'count' AND median >= 0 THEN ln(1 + median) WHEN median > 0 THEN ln(median) END AS x,
+        CASE
+            WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
+            WHEN median > 0 THEN pi() / 2 * pow(stdev / median, 2) / cell.n
+        END AS sampling,
+        row_number() OVER (PARTITION BY pair, side, cell.case_id, metric, phase, unit ORDER BY place DESC) AS recency
+    FROM _all_cells AS cell
+    JOIN _comparison_sides(base, candidate, last) AS run ON cell.run_id = run.run_id
+    ANTI JOIN _failures AS failure ON cell.run_id = failure.run_id AND cell.case_id = failure.case_id AND void
+)
+
+SELECT pair, side, run_id, place, case_id, metric, phase, unit, better, is_session, n, value, x, sampling
+FROM run_medians
+WHERE pair = 0 OR side = 'candidate' OR recency <= last

@@ -57,11 +57,11 @@ case_runs AS (  -- newest first
                     WHEN base_value + plus > 0 AND candidate_value + plus > 0
                         THEN (candidate_value + plus) / (base_value + plus)
                 END)) / 2)
-            ORDER BY place DESC
+            ORDER BY -place
         ) FILTER (side = 'base' AND x IS NOT NULL) AS are_beyond,
-        list(run_id ORDER BY place DESC) FILTER (side = 'base' AND x IS NOT NULL) AS run_ids,
-        list(began_at ORDER BY place DESC) FILTER (side = 'base' AND x IS NOT NULL) AS begins,
-        list(git_commit ORDER BY place DESC) FILTER (side = 'base' AND x IS NOT NULL) AS commits
+        list(run_id ORDER BY -place) FILTER (side = 'base' AND x IS NOT NULL) AS run_ids,
+        list(began_at ORDER BY -place) FILTER (side = 'base' AND x IS NOT NULL) AS begins,
+        list(git_commit ORDER BY -place) FILTER (side = 'base' AND x IS NOT NULL) AS commits
     FROM verdicts
     JOIN run_medians AS run
         ON verdicts.config = run.config AND verdicts.host IS NOT DISTINCT FROM run.host
