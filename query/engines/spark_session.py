@@ -22,6 +22,7 @@ QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.analyzer.maxIterations": "1000",  # views stand on views: 100 are too few for comparisons
 }
 ONE_MACHINE = {"spark.sql.shuffle.partitions": "8", "spark.driver.host": "localhost"}
 
