@@ -54,7 +54,7 @@ NAMES = [
     *(
         view.name
         for view in DERIVED
-        if view.arguments is None or not view.name.startswith("_") and view.name not in TOO_DEEP
+        if view.arguments is None or (not view.name.startswith("_") and view.name not in TOO_DEEP)
     ),
 ]
 
