@@ -127,9 +127,9 @@ SCENARIOS = {
     "recover": Scenario(_to_recover, ("recover", *STORE), problems=1),
     "compact": Scenario(_to_compact, ("compact", *STORE)),
     "archive": Scenario(
-        _to_archive, ("archive", "other", "--before", "2025-11-01", *STORE), ("store", "other"), ("other",)
+        _to_archive, ("archive", "other", "--before", "2025-11-01", *STORE), ("store", "other"), ("other",), 9
     ),
-    "sync": Scenario(_to_sync, ("sync", "store", "other"), ("store", "other"), ("other",), 3),
+    "sync": Scenario(_to_sync, ("sync", "store", "other"), ("store", "other"), ("other",), 9),
     "rebuild": Scenario(_to_rebuild, ("rebuild", *STORE)),
 }
 
