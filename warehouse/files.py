@@ -18,9 +18,14 @@ def open_file(path: Path) -> BufferedReader:
     """Open a file for reading, without waiting for a pipe and without an end of a device.
 
     Raises:
-        OSError: It cannot be opened, or is a folder, a pipe or a device.
+        OSError: It cannot be opened, or is a folder, a pipe, a device or a link that leads nowhere.
     """
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        if path.is_symlink():  # which is not taken for a file that was never written
+            raise OSError(errno.ELOOP, "it is a link that leads nowhere", str(path)) from None
+        raise
     check_regular(file, path)
     return os.fdopen(file, "rb")
 

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -137,10 +136,9 @@ def read(path: Path) -> Contents:
     """
     with open_file(path) as opened:
         file, end = opened.fileno(), os.fstat(opened.fileno()).st_size
-        head = _at(file, 0, HEADER.size)
         try:
-            header, start = _header(path, head + _at(file, HEADER.size, HEADER.unpack(head)[1]))
-        except (BenchError, struct.error):  # which of them takes all of the file to tell
+            header, start = _header(path, _begin(file, end))
+        except (NeverBegun, Unreadable):  # which of them takes all of the file to tell
             header, start = _header(path, _at(file, 0, end))
         layouts = [Layout(table, version, tuple(map(tuple, fields))) for table, version, fields in header.pop("tables")]
         size = header.pop("window")
@@ -168,15 +166,22 @@ def read(path: Path) -> Contents:
 
 def header_of(path: Path) -> dict[str, Any]:
     """The header of a journal; empty if it is sealed already, or its header cannot be read."""
-    with contextlib.suppress(OSError, BenchError), open_file(path) as file:
-        head = file.read(HEADER.size)
-        return _header(path, head + file.read(HEADER.unpack(head)[1] if len(head) == HEADER.size else 0))[0]
+    with contextlib.suppress(OSError, BenchError), open_file(path) as opened:
+        file = opened.fileno()
+        return _header(path, _begin(file, os.fstat(file).st_size))[0]
     return {}
 
 
 def run_of(path: Path) -> str | None:
     """The run of a journal; None if it is sealed already, or its header cannot be read."""
     return header_of(path).get("run_id")
+
+
+def _begin(file: int, end: int) -> bytes:
+    """The bytes of the header, whose length may be damaged."""
+    head = _at(file, 0, HEADER.size)
+    length = HEADER.unpack(head)[1] if len(head) == HEADER.size else 0
+    return head + _at(file, HEADER.size, min(length, end))
 
 
 def _header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:

@@ -14,6 +14,7 @@ This file is long because it has all ways in which files get into the log: seali
 
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import hashlib
 import itertools
@@ -492,7 +493,7 @@ def copy(connection: "duckdb.DuckDBPyConnection", select: str, path: Path, metad
             f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 30720, KV_METADATA {{{file_metadata}}})"
         )
     except duckdb.IOException as error:
-        raise _full(path.parent, str(error).splitlines()[0]) from error
+        raise _unwritable(path.parent, str(error).splitlines()[0]) from error
 
 
 def path_list(files: Sequence[LogFile]) -> str:
@@ -580,7 +581,7 @@ def as_bench_error(table: str, folder: Path) -> Iterator[None]:
     except ValueError as error:  # pa.ArrowInvalid among them
         raise BenchError(f"cannot write table {table}: {error}") from error
     except OSError as error:
-        raise _full(folder, error.strerror or str(error)) from error
+        raise _unwritable(error.filename or folder, error.strerror or str(error)) from error
 
 
 @contextlib.contextmanager
@@ -596,7 +597,9 @@ def log_is_read(store: Store) -> Iterator[None]:
         ) from error
 
 
-def _full(folder: Path, reason: str) -> BenchError:
-    error = BenchError(f"cannot write to {folder}: {reason}. Free some space and try again.")
+def _unwritable(place: Path | str, reason: str) -> BenchError:
+    full = any(os.strerror(code) in reason for code in (errno.ENOSPC, errno.EDQUOT))
+    cure = "Free some space" if full else "Look at what is there, and who may write it,"
+    error = BenchError(f"cannot write to {place}: {reason}. {cure} and try again.")
     error.exit_code = Exit.INTERNAL
     return error

@@ -102,7 +102,7 @@ class Store:
                 publish_text(self.root / STATE, json.dumps({"url": self.remote}))
         except OSError as error:
             raise BenchError(
-                f"cannot create the store {self.root}: {error.strerror}. Choose another with --store."
+                f"cannot create the store {self.root}: {error.filename}: {error.strerror}. Choose another with --store."
             ) from error
         return self
 
