@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..warehouse.console.options import Command, Values, format_option, store_option
-from ..warehouse.console.tables import escape, write_rows
+from ..warehouse.console.options import Command, Values, format_option, notify, store_option
+from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import BenchError, NothingToShow
 from ..warehouse.store import Store
 
@@ -31,12 +31,6 @@ suites_option: Callable[[Any], Any] = click.option("--suites", cls=Values, help=
 backends_option: Callable[[Any], Any] = click.option("--backends", cls=Values, help="Only these backends.")
 models_option: Callable[[Any], Any] = click.option("--models", cls=Values, help="Only these models.")
 limit_option: Callable[[Any], Any] = click.option("--limit", type=click.IntRange(0), help="At most so many rows.")
-
-
-def notify(sentence: str) -> None:
-    """Write a sentence to stderr with its control characters escaped; stdout is for data."""
-    sys.stdout.flush()
-    click.echo(escape(sentence), err=True)
 
 
 def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ..warehouse.console.options import Command, Values, store_option
+from ..warehouse.console.options import Command, Values, notify, store_option
 from ..warehouse.store import Store
 from .output.files import FORMATS
 from .style.theme import THEMES
@@ -129,7 +129,7 @@ def _ingest_paths(store: Store, named: Sequence[str]) -> None:
     from ..ingest.command import ingest_path
     from ..query.comparison.sides import ingest_folders
 
-    ingest_folders(store, named, lambda sentence: click.echo(sentence, err=True), ingest_path)
+    ingest_folders(store, named, notify, ingest_path)
 
 
 def _parameter(parameter: inspect.Parameter) -> click.Parameter:

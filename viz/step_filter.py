@@ -1,7 +1,7 @@
 """Scheduler steps: which of them a chart draws, and how many were left out for which reason."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -81,17 +81,20 @@ def choose_steps(
     )
 
 
-def count_lines(warehouse: "Warehouse", steps: StepFilter) -> Counts:
+def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int]:
     """Count the lines of each config: read = trimmed + rejected + filtered + kept; `drawn` and `incomplete` are still 0.
+
+    Returns:
+        The counts; and how many of all those filtered `max_model_run_ms` leaves out.
 
     Raises:
         UnknownName: The warehouse holds no such config.
         NothingToShow: The warehouse holds none at all.
     """
     rows = warehouse.rows(
-        f"SELECT config, read, trimmed, rejected, filtered, kept FROM runtime_vs_tokens_counts({steps.arguments()})"
+        f"SELECT config, read, trimmed, rejected, filtered, kept, slow FROM runtime_vs_tokens_counts({steps.arguments()})"
     )
-    found = {row[0]: row[1:] for row in rows}
+    found = {config: numbers for config, *numbers in rows}
     if missing := [config for config in steps.configs if config not in found]:
         names = [str(config) for (config,) in warehouse.rows("SELECT DISTINCT config FROM runs ORDER BY config")]
         if not names:
@@ -99,24 +102,20 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> Counts:
         for config in missing:
             if config not in names:
                 raise UnknownName("config", printable(config), names, cure="List them with: bench configs")
-    counts = {}
+    counts, all_slow = {}, 0
     for config in steps.configs:
-        read, trimmed, rejected, filtered, kept = (int(n or 0) for n in found.get(config, (0,) * 5))
+        read, trimmed, rejected, filtered, kept, slow = (int(n or 0) for n in found.get(config, (0,) * 6))
+        all_slow += slow
         counts[config] = {
             "read": read, "trimmed": trimmed, "rejected": rejected, "filtered": filtered,
             "incomplete": 0, "kept": kept, "drawn": 0,
         }  # fmt: skip
-    return counts
+    return counts, all_slow
 
 
-def left_out(warehouse: "Warehouse", steps: StepFilter, counts: Counts) -> tuple[list[str], bool]:
-    """What the subtitle says of lines that are not drawn: how many were read and left out, by reason.
-
-    Returns:
-        The facts, none where every line is drawn; and whether `max_model_run_ms` cut.
-    """
+def left_out(steps: StepFilter, counts: Counts, slow: int) -> list[str]:
+    """What the subtitle says of lines that are not drawn: how many were read and left out, by reason."""
     total = {key: sum(count[key] for count in counts.values()) for key in next(iter(counts.values()))}
-    slow = _over_model_run(warehouse, steps) if total["filtered"] else 0
     reasons = [
         (total["trimmed"], "trimmed"),
         (slow, f"over the limit of {steps.max_model_run_ms:g} ms"),
@@ -125,15 +124,7 @@ def left_out(warehouse: "Warehouse", steps: StepFilter, counts: Counts) -> tuple
         (total["incomplete"], "without tokens or time"),
     ]
     facts = [f"{count:,} {reason}" for count, reason in reasons if count]
-    return [f"{counted(total['read'], 'line')} read", *facts] if facts else [], slow > 0
-
-
-def _over_model_run(warehouse: "Warehouse", steps: StepFilter) -> int:
-    """How many steps `max_model_run_ms` leaves out."""
-    unlimited = replace(steps, max_schedule_ms=float("inf"), max_model_run_ms=float("inf"))
-    query = f"SELECT count(*) FROM runtime_vs_tokens({unlimited.arguments()}) WHERE model_run_ms >= ?"
-    ((count,),) = warehouse.rows(query, [steps.max_model_run_ms])
-    return int(count)
+    return [f"{counted(total['read'], 'line')} read", *facts] if facts else []
 
 
 def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:

@@ -1,6 +1,5 @@
 """The warehouse as a reader sees it: a read-only snapshot of the newest version."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -79,10 +78,10 @@ def _note(sentences: Iterable[str]) -> None:
     """Write to stderr what an answer leaves out, once in a process."""
     for sentence in sentences:
         if sentence not in _noted:
-            from .console.tables import escape
+            from .console.options import notify
 
             _noted.add(sentence)
-            sys.stderr.write(f"note: {escape(sentence)}\n")
+            notify(f"note: {sentence}")
 
 
 def _stale(store: Store, known: set[str] | None) -> bool:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from ...warehouse.console.numbers import counted
-from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
+from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import obeys, write_rows
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
-from ..command import backends_option, configs_option, models_option, notify, output_option, suites_option, write
+from ..command import backends_option, configs_option, models_option, output_option, suites_option, write
 
 if TYPE_CHECKING:
     from ..ask import Answer

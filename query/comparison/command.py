@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
+from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
-from ..command import backends_option, models_option, notify, output_option, suites_option
+from ..command import backends_option, models_option, output_option, suites_option
 
 
 @click.command(cls=Command)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...warehouse import recorder
-from ...warehouse.console.options import Command, format_option, store_option
+from ...warehouse.console.options import Command, format_option, notify, store_option
 from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.errors import Exit
 from ...warehouse.store import Store
-from ..command import configs_option, notify, output_option
+from ..command import configs_option, output_option
 from .model import CostModel, FittedParameter, as_json, fit
 
 if TYPE_CHECKING:

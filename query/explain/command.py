@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
+from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import escape, write_rows
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
-from ..command import backends_option, configs_option, models_option, notify, output_option, suites_option
+from ..command import backends_option, configs_option, models_option, output_option, suites_option
 
 if TYPE_CHECKING:
     from ..document import TableColumn

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...warehouse.console.options import Command, store_option
+from ...warehouse.console.options import Command, notify, store_option
 from ...warehouse.console.tables import write_rows
 from ...warehouse.errors import BenchError, NothingToShow
 from ...warehouse.store import Store
-from ..command import notify, output_option
+from ..command import output_option
 from ..resolve import resolve_runs
 from .runs import Left, read_run
 from .targets import TARGETS, text

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...warehouse.console.numbers import amount, counted
-from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
+from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import write_rows
 from ...warehouse.store import Store
-from ..command import backends_option, models_option, notify, output_option, suites_option
+from ..command import backends_option, models_option, output_option, suites_option
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.render import metric, why
 from ..higher_rooms import higher_rooms

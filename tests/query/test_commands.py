@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.query.command import notify
 from bench.query.comparison.speedups import render
 from bench.query.resolve import resolve_run
+from bench.warehouse.console.options import notify
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.events import RunRecord

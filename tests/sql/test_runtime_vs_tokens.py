@@ -104,7 +104,7 @@ def test_every_line_read_is_accounted_for(warehouse: Builder) -> None:
 
     row = warehouse.dicts("SELECT * FROM runtime_vs_tokens_counts()")
     assert row == [
-        {"config": "run", "files": 3, "read": 77, "trimmed": 60, "rejected": 2, "filtered": 5, "kept": 10}
+        {"config": "run", "files": 3, "read": 77, "trimmed": 60, "rejected": 2, "filtered": 5, "slow": 0, "kept": 10}
     ]  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def draw(
     steps = step_filter.choose_steps(
         warehouse, configs, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms
     )
-    counts = step_filter.count_lines(warehouse, steps)
+    counts, slow = step_filter.count_lines(warehouse, steps)
     wanted = sorted(set(targets or TARGETS))
     groups_of = f"targets := {wanted}, tolerance := {number_literal(float(tolerance))}, least := {LEAST}"
     sql = select(
@@ -114,7 +114,7 @@ def draw(
         default_title=TITLE,
         facts=[
             *common_values(rows, ("config",)),
-            *step_filter.left_out(warehouse, steps, counts)[0],
+            *step_filter.left_out(steps, counts, slow),
             f"mean ± standard deviation of {counted(sum(row['n'] for row in rows), 'step')}",
             f"within {tolerance:.0%} of the tokens",
         ],

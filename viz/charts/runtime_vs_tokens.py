@@ -66,7 +66,7 @@ def draw(
     steps = step_filter.choose_steps(
         warehouse, configs, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms
     )
-    counts = step_filter.count_lines(warehouse, steps)
+    counts, slow = step_filter.count_lines(warehouse, steps)
     grid = (
         None
         if sum(count["kept"] for count in counts.values()) <= downsample.DRAW_ALL_BELOW
@@ -80,11 +80,11 @@ def draw(
         own = [row["n"] for row in rows if row["config"] == config]
         count |= {"incomplete": count["kept"] - sum(own), "kept": sum(own), "drawn": len(own)}
     drawn = [config for config, count in counts.items() if count["drawn"]]
-    facts, cut = step_filter.left_out(warehouse, steps, counts)
+    facts = step_filter.left_out(steps, counts, slow)
     form = Steps(
         rows=rows, notes={config: counted(counts[config]["kept"], "step") for config in drawn}, color_by=color_by,
         budget=step_filter.token_budget(warehouse, steps), models={config: models[config] for config in drawn if fit},
-        limit_ms=max_model_run_ms if cut else None, all_configs=all_configs(warehouse), wanted_size=size,
+        limit_ms=max_model_run_ms if slow else None, all_configs=all_configs(warehouse), wanted_size=size,
     )  # fmt: skip
     total = sum(row["n"] for row in rows)
     return compose(

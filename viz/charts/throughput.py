@@ -51,7 +51,7 @@ def draw(
     steps = step_filter.choose_steps(
         warehouse, configs, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms
     )
-    counts = step_filter.count_lines(warehouse, steps)
+    counts, slow = step_filter.count_lines(warehouse, steps)
     sql = f"""SELECT config, median(tokens)::DOUBLE AS tokens, count(*) AS steps,
   median(tokens / model_run_ms * 1000) AS tokens_per_second,
   quantile_cont(tokens / model_run_ms * 1000, 0.05) AS low, quantile_cont(tokens / model_run_ms * 1000, 0.95) AS high,
@@ -92,7 +92,7 @@ ORDER BY config, tokens"""
         default_title=TITLE,
         facts=[
             *common_values(rows, ("config",)),
-            *step_filter.left_out(warehouse, steps, counts)[0],
+            *step_filter.left_out(steps, counts, slow),
             f"median and middle 90 % of {counted(sum(row['steps'] for row in rows), 'step')}",
             *_describe_roofs(models, rows),
         ],

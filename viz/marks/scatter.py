@@ -76,8 +76,7 @@ class Steps:
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Points, or points with models in layers over them."""
-        x_end = max(row["x"] for row in self.rows) or 1
-        y_end = self._y_end
+        x_end, y_end = self._ends
         ticks = {"tickCount": 10, "tickMinStep": 1} if interactive else {"values": token_ticks(x_end, self.budget)}
         area = PlotArea.of(size, head, below=self.legend.inches, beside=self.legend.beside)
         apart = {"labelOverlap": "greedy", "labelSeparation": 3}
@@ -119,38 +118,26 @@ class Steps:
             **({"params": params("c0", views=["steps"])} if interactive else {}),
         }
 
-    @property
-    def _y_end(self) -> float:
-        """Where the axis of time ends: at the slowest step, or at the limit over which there are more."""
-        slowest = float(max(row["y"] for row in self.rows) or 1)
-        return max(slowest, self._limit_ms or 0)
-
-    @property
-    def _limit_ms(self) -> float | None:
-        """The limit, where some steps were left out and the others reach half of it: else it would press them to the ground."""
-        slowest = max(row["y"] for row in self.rows)
-        return self.limit_ms if self.limit_ms is not None and slowest >= self.limit_ms / 2 else None
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """Where the axes end: at the most tokens; and at the slowest step, or at the limit over which there are more."""
+        most, slowest = (max(row[axis] for row in self.rows) or 1 for axis in "xy")
+        return most, self.limit_ms if self.limit_ms is not None and slowest >= self.limit_ms / 2 else slowest
 
     def _limit(self, axes: dict[str, Any]) -> list[dict[str, Any]]:
-        """A line at the limit over which steps were left out, and its name, where some were."""
-        if self._limit_ms is None:
+        """A line at the limit over which steps were left out, and its name.
+
+        There is none where the steps do not reach half of it: the line would press them to the ground.
+        """
+        if self.limit_ms is None or self._ends[1] < self.limit_ms:
             return []
-        at = {"y": {**axes["y"], "datum": self._limit_ms}}
-        del at["y"]["field"]
+        at = {name: value for name, value in axes["y"].items() if name != "field"} | {"datum": self.limit_ms}
+        said = f"limit {self.limit_ms:g} ms: slower steps are not drawn"
+        text = {"type": "text", "align": "right", "baseline": "bottom", "dx": -2, "dy": -2, "text": said}
         once: dict[str, Any] = {"data": {"values": [{}]}}
-        said = f"limit {self._limit_ms:g} ms: slower steps are not drawn"
-        text = {
-            "type": "text",
-            "align": "right",
-            "baseline": "bottom",
-            "dy": -2,
-            "dx": -2,
-            "text": said,
-            "color": LIMIT_COLOUR,
-        }
         return [
-            {**once, "mark": {"type": "rule", "strokeDash": [5, 3], "color": LIMIT_COLOUR}, "encoding": at},
-            {**once, "mark": text, "encoding": {**at, "x": {"value": "width"}}},
+            {**once, "mark": {"type": "rule", "strokeDash": [5, 3], "color": LIMIT_COLOUR}, "encoding": {"y": at}},
+            {**once, "mark": {**text, "color": LIMIT_COLOUR}, "encoding": {"y": at, "x": {"value": "width"}}},
         ]
 
     def _batch_colour(self) -> dict[str, Any]:
@@ -182,8 +169,8 @@ class Steps:
                 terminal.TextSeries(label, [row["x"] for row in own], [row["y"] for row in own], self.notes[config])
             )
         series += cost_curves.series(self.models)
-        x_end = max(row["x"] for row in self.rows) or 1
-        axes = terminal.Axis(X_TITLE, 0, x_end), terminal.Axis(Y_TITLE, 0, self._y_end)
+        x_end, y_end = self._ends
+        axes = terminal.Axis(X_TITLE, 0, x_end), terminal.Axis(Y_TITLE, 0, y_end)
         drawn = terminal.plot(series, *axes, columns=columns, rows=rows, colour=colour)
         return [*drawn, "", *terminal.legend(series, columns, colour)]
 

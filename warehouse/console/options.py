@@ -1,5 +1,6 @@
-"""What every command shares: options that take several values, the store, the format of rows."""
+"""What every command shares: options that take several values, the store, the format of rows, sentences to stderr."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import click
 
 from ..errors import BenchError
 from ..store import Store
+from .tables import escape
 
 FORMATS = ("table", "csv", "json", "jsonl", "markdown", "parquet")
 
@@ -71,6 +73,12 @@ def _is_number(text: str) -> bool:
 
 def _open_store(ctx: click.Context, param: click.Parameter, value: str | None) -> Store:
     return Store.find(value)
+
+
+def notify(sentence: str) -> None:
+    """Write a sentence to stderr with its control characters escaped; stdout is for data."""
+    sys.stdout.flush()
+    click.echo(escape(sentence), err=True)
 
 
 def share(text: str, most: float = 1) -> float:

@@ -5,9 +5,9 @@ import sys
 import click
 
 from ..console.numbers import counted
-from ..console.options import Command, format_option
+from ..console.options import Command, format_option, notify
 from ..store import Store
-from ..upkeep.command import complain, no_wait_option, notify
+from ..upkeep.command import complain, no_wait_option
 from .places import Entry
 
 

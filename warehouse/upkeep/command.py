@@ -6,18 +6,13 @@ from datetime import datetime
 import click
 
 from ..console.numbers import counted
-from ..console.options import Command, store_option
+from ..console.options import Command, notify, store_option
 from ..errors import Exit
 from ..store import Store
 
 no_wait_option = click.option(
     "--no-wait", is_flag=True, help="Give up with exit code 75 if another process is loading."
 )
-
-
-def notify(sentence: str) -> None:
-    """Tell the person at the terminal; stdout is for data."""
-    click.echo(sentence, err=True)
 
 
 @click.command(cls=Command)

@@ -14,7 +14,8 @@
 -- schedule_ms   DOUBLE    Time the scheduler took.
 -- model_run_ms  DOUBLE    Time the model took.
 -- trimmed       BOOLEAN   Whether it stands among the first or last `margin` lines of its file.
--- filtered      BOOLEAN   Whether it is as slow as a threshold, or slower.
+-- slow          BOOLEAN   Whether its model run took max_model_run_ms or longer.
+-- filtered      BOOLEAN   Whether that or its scheduling is as slow as a threshold, or slower.
 WITH
 steps AS (
     SELECT config, step.run_id, files.source_id, path, lines, before, batch_id, line, chunk_sizes, total_tokens, schedule_ms, model_run_ms
@@ -31,5 +32,6 @@ SELECT
     config, run_id, source_id, path, line, TRY_CAST(coalesce(batch_id, line::HUGEINT - 1) + coalesce(before, 0) AS BIGINT) AS batch_id,
     chunk_sizes, total_tokens, _finite(schedule_ms) AS schedule_ms, _finite(model_run_ms) AS model_run_ms,
     coalesce(line <= margin OR line > lines - margin, false) AS trimmed,
+    NOT coalesce(steps.model_run_ms, 0) < max_model_run_ms AS slow,
     NOT (coalesce(steps.schedule_ms, 0) < max_schedule_ms AND coalesce(steps.model_run_ms, 0) < max_model_run_ms) AS filtered
 FROM steps

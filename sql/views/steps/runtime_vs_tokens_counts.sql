@@ -9,6 +9,7 @@
 -- trimmed   BIGINT   Lines among the first or last `trim` of their file.
 -- rejected  BIGINT   Other lines that are no scheduler step.
 -- filtered  BIGINT   Other steps as slow as a threshold or slower.
+-- slow      BIGINT   Those of the filtered whose model run took max_model_run_ms or longer.
 -- kept      BIGINT   Steps in `runtime_vs_tokens`.
 WITH
 files AS (
@@ -20,7 +21,8 @@ files AS (
     GROUP BY config
 ),
 steps AS (
-    SELECT config, count(*) FILTER (filtered) AS filtered, count(*) FILTER (NOT filtered) AS kept
+    SELECT
+        config, count(*) FILTER (filtered) AS filtered, count(*) FILTER (slow) AS slow, count(*) FILTER (NOT filtered) AS kept
     FROM _steps(configs, "trim", max_schedule_ms, max_model_run_ms)
     WHERE NOT trimmed
     GROUP BY config
@@ -29,6 +31,6 @@ steps AS (
 SELECT
     config, files, read, read - inside AS trimmed,
     inside - coalesce(filtered, 0) - coalesce(kept, 0) AS rejected,
-    coalesce(filtered, 0) AS filtered, coalesce(kept, 0) AS kept
+    coalesce(filtered, 0) AS filtered, coalesce(slow, 0) AS slow, coalesce(kept, 0) AS kept
 FROM files
 LEFT JOIN steps USING (config)

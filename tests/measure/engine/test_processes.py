@@ -10,9 +10,10 @@ from bench.measure.engine.runner import WorkloadFindings
 from bench.measure.engine.workload import Workload
 
 from ...benchmarks.processes import CLAIMED, MISSED, WORLDS, measured, simulate
+from ...exhaustive import exhaustive
 
 
-@pytest.mark.exhaustive
+@exhaustive
 @pytest.mark.parametrize("name", WORLDS)
 def test_intervals_over_processes_keep_their_promise(name: str) -> None:
     """At most 7 % of them miss, give or take what 300 pairs leave to chance, and identical sides are hardly told apart."""
