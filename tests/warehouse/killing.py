@@ -6,6 +6,7 @@ it takes a tenth of a second.
 """
 
 import builtins
+import contextlib
 import io
 import json
 import multiprocessing
@@ -141,10 +142,11 @@ class _Points:
         if self._passed == self.kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
         if self.kill_at is None:
-            there = [
-                Path(folder, name) for folder, folders, names in os.walk(self.folder) for name in (*folders, *names)
-            ]
-            state = {(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in there if path.exists()}
+            state = set[tuple[str, int, int]]()
+            for folder, folders, names in os.walk(self.folder):
+                for path in (Path(folder, name) for name in (*folders, *names)):
+                    with contextlib.suppress(FileNotFoundError):  # another thread has moved it just now
+                        state.add((str(path), path.stat().st_size, path.stat().st_mtime_ns))
             if state != self._state:
                 self._state = state
                 self.distinct.append((self._passed, point))

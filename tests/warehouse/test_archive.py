@@ -13,11 +13,12 @@ from bench.ingest.run import ingest
 from bench.query.resolve import archived, check_values, resolve_runs
 from bench.warehouse import load as loading
 from bench.warehouse.database import Warehouse
-from bench.warehouse.errors import BenchError
+from bench.warehouse.errors import BenchError, Missing
 from bench.warehouse.events import Environment, Event, Instant, Outcome, RunRecord, ScheduleChunk, Timing
 from bench.warehouse.load import load, rebuild
 from bench.warehouse.log import EventLog, LogFile, splits
 from bench.warehouse.remote.copying import copy_events
+from bench.warehouse.remote.places import Folder
 from bench.warehouse.remote.sync import sync
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep import archive as room
@@ -346,6 +347,24 @@ def test_compacting_drops_parts_of_what_is_here_whole(either: Store, target: Sto
 
 def _parts(store: Store) -> list[LogFile]:
     return [file for file in EventLog(store).files() if file.stem.startswith("split-")]
+
+
+def test_a_file_that_cannot_be_found_takes_none_along_that_stays(
+    store: Store, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy looks again for what went; only for that."""
+    lost, get = [file.name for file in EventLog(store).files() if file.name.startswith("old-0")][:1], Folder.get
+
+    def get_later(self: Folder, name: str, path: Path) -> None:
+        if name.endswith(tuple(lost)):
+            lost.clear()
+            raise Missing(f"{self.url} holds no {name}")
+        get(self, name, path)
+
+    monkeypatch.setattr(Folder, "get", get_later)
+    archive(store, target, FIRST)
+    assert not lost and {run_id.partition("-")[0] for run_id in runs(target)} == {"old"}
+    assert sound(store, target)
 
 
 def test_a_damaged_file_keeps_everything_here(store: Store, target: Store) -> None:

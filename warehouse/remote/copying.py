@@ -6,7 +6,7 @@ when it is repeated.
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,6 +47,7 @@ def copy_events(
     copied: Copied,
     *,
     has: Holding | None = None,
+    only: Collection[str] | None = None,
     exactly: bool = False,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -61,12 +62,15 @@ def copy_events(
         target: Where to; if that is the folder of a store, the caller holds its lock.
         copied: Where to note what was copied, and what was not, and why.
         has: What the source has, if that is known.
+        only: Names of the files that may be copied; None if all may.
         exactly: As of `missing`.
         dry_run: Only note what would be.
         progress: Called with each file that was copied.
     """
     for _ in range(ATTEMPTS):
         has, have = has or holding(source), holding(target)
+        if only is not None:
+            has = has.without(has.files.keys() - only)
         wanted, clashes = missing(has, have, exactly=exactly)
         copied.problems |= clashes
         if dry_run:

@@ -43,6 +43,11 @@ class Holding:
         """What is here or stood for, without folders."""
         return set(map(base_name, self.files)).union(*self.merged.values())
 
+    def without(self, names: Collection[str]) -> "Holding":
+        """All but these files."""
+        files = {name: entry for name, entry in self.files.items() if name not in names}
+        return Holding(files, {name: stands for name, stands in self.merged.items() if name not in names})
+
 
 def base_name(name: str) -> str:
     """The name of a file without its folders, as merged files note it."""

@@ -173,11 +173,7 @@ def _move(store: Store, target: Store, plan: _Plan, runs: Sequence[tuple[Any, ..
         _clear_parts(store, there, plan.shared)
         copied = Copied()
         files = {_place_of(file): file for file in (*plan.whole, *plan.environments)}
-        has = holding(here)
-        for name in has.files.keys() - files.keys():
-            del has.files[name]
-            has.merged.pop(name, None)
-        copy_events(here, there, copied, has=has)
+        copy_events(here, there, copied, only=files.keys())
         copy_events(Folder(going.root), there, copied)
         going_runs = {run_id for run_id, *_ in runs}
         left_beside = [entry for entry in artefacts(here, store) if entry.name.split("/")[1] in going_runs]
