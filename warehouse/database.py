@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
+from .console.numbers import counted
 from .errors import BenchError, StoreBusy
-from .load import load, must_exist
+from .files import may_not_write
+from .load import load, load_apart, must_exist
 from .log import EventLog
 from .log_files import counting_files
 from .snapshot import connect, open_current
@@ -44,8 +46,10 @@ class Warehouse:
             except StoreBusy:
                 pass
             except BenchError as error:
-                if not store.database.is_file() or not isinstance(error.__cause__, PermissionError):
+                if not may_not_write(error):
                     raise
+                if not store.database.is_file():
+                    return cls(store, _opened_apart(store, config))
                 _note([f"what was recorded last is not in this answer: {error}"])
             connection = connect(store.database, config)
         return cls(store, connection)
@@ -69,6 +73,16 @@ class Warehouse:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _opened_apart(store: Store, config: Mapping[str, Any] | None) -> "duckdb.DuckDBPyConnection":
+    """A warehouse of our own, which DuckDB keeps open though its file is removed, of a store that never was loaded."""
+    with load_apart(store) as (apart, loaded):
+        journals = len(EventLog(store).journals())
+        without = f", without what is in {counted(journals, 'journal')}" if journals else ""
+        _note([f"{store.root} cannot be written: it is loaded anew for each question{without}"])
+        _note(f"{name} {why}" for name, why in loaded.left_out.items())
+        return connect(apart.database, config)
 
 
 _noted: set[str] = set()

@@ -14,6 +14,17 @@ from typing import Any
 SMALL_BYTES = 1 << 26  # most of a file that is read as a whole into memory
 
 
+def may_not_write(error: BaseException) -> bool:
+    """Whether an error comes of a store that this user may not write, or nobody here: a disk that is mounted read-only."""
+    return getattr(error.__cause__, "errno", None) in (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def cure(reason: str) -> str:
+    """What to do about an error of writing, to go on a sentence."""
+    full = any(os.strerror(code) in reason for code in (errno.ENOSPC, errno.EDQUOT))
+    return "free some space" if full else "look at what is there, and who may write it"
+
+
 def open_file(path: Path) -> BufferedReader:
     """Open a file for reading, without waiting for a pipe and without an end of a device.
 

@@ -50,7 +50,7 @@ from typing import Any
 
 from .errors import BenchError, Exit
 from .events import EVENTS, Event, Instant, Json, ScheduleChunk
-from .files import take_after_folder
+from .files import cure, take_after_folder
 
 MAGIC = b"BENCHJ2\n"
 FRAME = b"BENCHFR\n"
@@ -537,5 +537,5 @@ def _disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreFull(
             f"cannot write events to {path.parent}: {error.strerror}. What was recorded before is safe; "
-            "free some space, or choose another store with BENCH_STORE."
+            f"{cure(error.strerror or '')}, or choose another store with BENCH_STORE."
         ) from error

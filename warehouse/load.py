@@ -4,7 +4,8 @@ Deleting the warehouse loses nothing: the next load, or `rebuild`, derives it ag
 """
 
 import contextlib
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,6 +92,25 @@ def rebuild(store: Store, *, wait: bool = True, notify: Notify | None = None) ->
         loaded = load_locked(store, anew=True)
     _must_be_known(store)
     return loaded
+
+
+@contextlib.contextmanager
+def load_apart(store: Store) -> Iterator[tuple[Store, Loaded]]:
+    """The log of a store that this user may not write, loaded in a folder that is removed at the end; journals stay unread.
+
+    Raises:
+        BenchError: There is no store, or no room for its warehouse.
+    """
+    must_exist(store)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        apart = Store(Path(folder)).create()
+        files, unreadable = EventLog(store).listing()
+        for file in files:
+            (apart.events / file.table).mkdir(exist_ok=True)
+            (apart.events / file.table / file.name).symlink_to(file.path)
+        loaded = load(apart)
+        loaded.left_out |= unreadable
+        yield apart, loaded
 
 
 def load_locked(store: Store, *, anew: bool = False, force: bool = False) -> Loaded:

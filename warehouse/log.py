@@ -14,7 +14,6 @@ This file is long because it has all ways in which files get into the log: seali
 
 import contextlib
 import dataclasses
-import errno
 import fcntl
 import hashlib
 import itertools
@@ -34,7 +33,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from . import environment, journal_reader, schema
 from .errors import BenchError, Exit
 from .events import TABLES, ArchivedRun, Event, Source
-from .files import check_regular, make_folder, open_file, read_json, remove, sync, take_after_folder
+from .files import check_regular, cure, make_folder, open_file, read_json, remove, sync, take_after_folder
 from .schema import literal, quote
 from .sealing import seal_journal
 from .secrets import without_secrets
@@ -598,8 +597,6 @@ def log_is_read(store: Store) -> Iterator[None]:
 
 
 def _unwritable(place: Path | str, reason: str) -> BenchError:
-    full = any(os.strerror(code) in reason for code in (errno.ENOSPC, errno.EDQUOT))
-    cure = "Free some space" if full else "Look at what is there, and who may write it,"
-    error = BenchError(f"cannot write to {place}: {reason}. {cure} and try again.")
+    error = BenchError(f"cannot write to {place}: {reason}. {cure(reason).capitalize()}, and try again.")
     error.exit_code = Exit.INTERNAL
     return error

@@ -151,6 +151,26 @@ def test_who_may_only_read_can_ask_everything(store: Path, ask: Callable[..., To
     assert ask(ANNA, store, *COUNT)[1:] == ("n\n2\n", "")
 
 
+def test_who_may_only_read_can_ask_what_nobody_has_loaded(store: Path, ask: Callable[..., Told]) -> None:
+    """From a warehouse of his own, which is gone afterwards; what is said says so."""
+    store.chmod(0o755)
+    ask(ANNA, store, RECORD, "one")
+    ask(ANNA, store, "recover")
+    ask(ANNA, store, RECORD, "two")
+    (store / "warehouse.duckdb").unlink()
+    left = sorted(store.rglob("*"))
+    for line in LINES[:-2]:
+        code, out, err = ask(BERT, store, *line)
+        assert (code, bool(out)) == (0, True), (line, out, err)
+        assert err.startswith(
+            f"note: {store} cannot be written: it is loaded anew for each question, without what is in 1 j"
+        )
+    assert ask(BERT, store, *COUNT)[1] == "n\n1\n"
+    code, out, err = ask(BERT, store, "verify")
+    assert (code, out.splitlines()[-1]) == (0, "all is well") and "note: what was recorded last is not checked" in err
+    assert sorted(store.rglob("*")) == left
+
+
 @pytest.mark.parametrize(
     ("folder", "mode"), [("journal", 0o600), ("journal", 0o644), ("sticky", 0o600), ("sticky", 0o666)]
 )

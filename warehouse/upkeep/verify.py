@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 from ..console.numbers import counted
 from ..database import Warehouse
+from ..errors import BenchError
 from ..events import TABLES, Environment
+from ..files import may_not_write
 from ..load import load_locked, must_exist
 from ..log import IMPORT, EventLog, sha256
 from ..log_files import counting_files
@@ -33,11 +35,15 @@ def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> 
     """
     must_exist(store)
     checked = Checked()
-    with store.lock(wait=wait, notify=notify):
-        pull(store, whole=True)
-        loaded = load_locked(store)
-    for name, reason in loaded.left_out.items():
-        checked.problems[name] = f"{name} {reason}"
+    try:
+        with store.lock(wait=wait, notify=notify):
+            pull(store, whole=True)
+            loaded = load_locked(store)
+        checked.problems |= {name: f"{name} {reason}" for name, reason in loaded.left_out.items()}
+    except BenchError as error:
+        if not may_not_write(error):
+            raise
+        checked.notes.append(f"what was recorded last is not checked: {error}")
     checked.problems |= disagreements(store)
     _check_files(EventLog(store), checked)
     with Warehouse.open(store) as warehouse:
