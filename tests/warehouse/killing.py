@@ -6,7 +6,6 @@ it takes a tenth of a second.
 """
 
 import builtins
-import contextlib
 import io
 import json
 import multiprocessing
@@ -77,8 +76,10 @@ def _run(
     folder: Path, report: Path, function: Callable[..., Any], arguments: Sequence[Any], kill_at: int | None
 ) -> None:
     from bench.warehouse import snapshot
+    from bench.warehouse.remote import inventory
 
     os.chdir(folder)
+    inventory.AT_ONCE = 1  # changes come in the same order each time
     output = folder.with_suffix(".txt").open("w")
     for descriptor in (1, 2):
         os.dup2(output.fileno(), descriptor)
@@ -142,11 +143,10 @@ class _Points:
         if self._passed == self.kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
         if self.kill_at is None:
-            state = set[tuple[str, int, int]]()
-            for folder, folders, names in os.walk(self.folder):
-                for path in (Path(folder, name) for name in (*folders, *names)):
-                    with contextlib.suppress(FileNotFoundError):  # another thread has moved it just now
-                        state.add((str(path), path.stat().st_size, path.stat().st_mtime_ns))
+            there = [
+                Path(folder, name) for folder, folders, names in os.walk(self.folder) for name in (*folders, *names)
+            ]
+            state = {(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in there if path.exists()}
             if state != self._state:
                 self._state = state
                 self.distinct.append((self._passed, point))

@@ -123,13 +123,13 @@ def _to_rebuild(root: Path) -> None:
 
 STORE = ("--store", "store")
 SCENARIOS = {
-    "ingest": Scenario(_to_ingest, ("ingest", "A:steps.jsonl", "B:more.jsonl", *STORE)),
-    "recover": Scenario(_to_recover, ("recover", *STORE), problems=1),
-    "compact": Scenario(_to_compact, ("compact", *STORE)),
+    "ingest": Scenario(_to_ingest, ("ingest", "A:steps.jsonl", "B:more.jsonl", *STORE), every=2),
+    "recover": Scenario(_to_recover, ("recover", *STORE), every=2, problems=1),
+    "compact": Scenario(_to_compact, ("compact", *STORE), every=2),
     "archive": Scenario(
-        _to_archive, ("archive", "other", "--before", "2025-11-01", *STORE), ("store", "other"), ("other",), 9
+        _to_archive, ("archive", "other", "--before", "2025-11-01", *STORE), ("store", "other"), ("other",), 15
     ),
-    "sync": Scenario(_to_sync, ("sync", "store", "other"), ("store", "other"), ("other",), 9),
+    "sync": Scenario(_to_sync, ("sync", "store", "other"), ("store", "other"), ("other",), 15),
     "rebuild": Scenario(_to_rebuild, ("rebuild", *STORE)),
 }
 

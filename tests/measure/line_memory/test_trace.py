@@ -291,7 +291,7 @@ def test_code_that_is_not_traced_is_looked_at_once(tmp_path: Path, monkeypatch: 
     traced = Traced(tmp_path, Scope(("/nowhere/",)))
 
     assert traced.run(lambda: [traced.module.recurses(3) for _ in range(100)]) == {}
-    assert counted.calls <= 20  # one for each code object it met, this test's own included
+    assert counted.calls <= 50  # of 400: one for each code object it met, this test's own included
 
 
 def test_another_tool_has_code_that_is_not_traced_looked_at_again(
@@ -309,7 +309,7 @@ def test_another_tool_has_code_that_is_not_traced_looked_at_again(
                 traced.module.kept()
 
     assert traced.run(program) == {}
-    assert 3 <= counted.calls <= 20
+    assert 3 <= counted.calls <= 100  # of 300; each code object three times, what a garbage collection runs included
 
 
 def test_a_trace_follows_what_one_before_it_did_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
