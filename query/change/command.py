@@ -35,6 +35,7 @@ PEOPLE = ("table", "markdown")
 @share_option("--min-magnitude", default="1%", most=100, help="Smallest change that counts.")
 @share_option("--fdr", default="5%", help="False alarms to accept, of the series said to have changed.")
 @click.option("--all", "show_values", is_flag=True, help="List the values themselves.")
+@click.option("--members", is_flag=True, help="List every case of an incident.")
 @click.option("--summary", is_flag=True, help="Geomean, pass rate, compile time and memory over the last runs.")
 @click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="Runs that --summary shows.")
 @format_option
@@ -43,12 +44,13 @@ PEOPLE = ("table", "markdown")
 def history(
     pattern: str | None, metrics: Sequence[str], configs: Sequence[str], suites: Sequence[str], backends: Sequence[str],
     models: Sequence[str], since: datetime.datetime | None, min_magnitude: float, fdr: float, show_values: bool,
-    summary: bool, k: int, fmt: str, output: Path | None, store: Store,
+    members: bool, summary: bool, k: int, fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
     """What changed over many runs: steps, drifts and excursions of every number of every case, newest first.
 
     PATTERN is part of a model's name, or with * and ? the whole of it. A series is a number of a case in all runs of
     a config; it needs 9 runs or more. One series is drawn, too. An excursion is left again after at most 10 runs.
+    Speedup, pass rate and compile time of suites come first. Three cases or more that moved together are one incident.
 
     Ends with 4 if there are too few runs to judge anything.
 
@@ -79,7 +81,7 @@ def history(
         progress = _Progress(len(series)) if obeys(sys.stderr) else None
         found = past.find(series, fdr=fdr, min_magnitude=min_magnitude, since=since, progress=progress)
     if fmt in PEOPLE:
-        _tell(found, unusual, fmt, output)
+        _tell(found, unusual, members, fmt, output)
     else:
         write_rows(past.COLUMNS, [list(row.values()) for row in found.rows], fmt, output)
     if not found.judged:
@@ -116,16 +118,19 @@ def _list(answer: "Answer", fmt: str, output: Path | None) -> None:
         write(answer, fmt, output)
 
 
-def _tell(found: "History", unusual: Sequence[str], fmt: str, output: Path | None) -> None:
+def _tell(found: "History", unusual: Sequence[str], members: bool, fmt: str, output: Path | None) -> None:
     """The changes for people, one series with its chart."""
+    from .incidents import find_incidents
     from .render import chart, render, sentences
+
+    incidents = [] if members else find_incidents(found.rows)
 
     if len(found.series) == 1 and fmt == "table" and output is None:
         click.echo("\n".join(chart(found.series[0], found.changes[0])))
     if found.rows or output is not None:
-        write_rows(*render(found), fmt, output)
+        write_rows(*render(found, incidents), fmt, output)
     if found.judged:
-        for sentence in sentences(found, unusual):
+        for sentence in sentences(found, unusual, incidents):
             notify(sentence)
 
 

@@ -42,7 +42,7 @@ class SeriesRun:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One number of one case, in the runs of its config that tried anything of its suite, from the first that has it."""
+    """One number of a case or suite, in the runs of its config that tried anything of that suite, from the first with it."""
 
     labels: Row  # LABELS
     runs: Sequence[SeriesRun]
@@ -72,7 +72,7 @@ def choose(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], pattern: 
 
     Args:
         warehouse: Where to look.
-        where: Columns of `series` -> values to keep; an empty list keeps all.
+        where: Columns of `history_series` -> values to keep; an empty list keeps all.
         pattern: Part of a model's name, or a pattern of the whole of it with * and ?; case does not matter.
 
     Returns:
@@ -81,18 +81,18 @@ def choose(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], pattern: 
     Raises:
         UnknownName: A value that no series has, or a pattern that fits none.
     """
-    kept = build_filter(warehouse, "series", where)
+    kept = build_filter(warehouse, "history_series", where)
     condition, parameters = kept.condition, list[object](kept.parameters)
     if pattern is not None:
         fits = "lower(name) GLOB lower(?)" if set(pattern) & set("*?") else "contains(lower(name), lower(?))"
-        if not warehouse.rows(f"SELECT 1 FROM series WHERE {fits} LIMIT 1", [pattern]):
-            known = [name for (name,) in warehouse.rows("SELECT DISTINCT name FROM series ORDER BY 1") if name]
+        if not warehouse.rows(f"SELECT 1 FROM history_series WHERE {fits} LIMIT 1", [pattern]):
+            known = [name for (name,) in warehouse.rows("SELECT DISTINCT name FROM history_series ORDER BY 1") if name]
             raise UnknownName("model", pattern, known, cure="List them with: bench cases")
         condition = f"{condition} AND {fits}"
         parameters.append(pattern)
     usual = "true" if where.get("metric") else USUAL
     warehouse.connection.execute(_CHOSEN.format(condition=condition, usual=usual), parameters)
-    unusual = "SELECT DISTINCT metric || coalesce(' (' || phase || ')', '') FROM series"
+    unusual = "SELECT DISTINCT metric || coalesce(' (' || phase || ')', '') FROM history_series"
     return [name for (name,) in warehouse.rows(f"{unusual} WHERE {condition} AND NOT {usual} ORDER BY 1", parameters)]
 
 
@@ -100,7 +100,7 @@ def choose(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], pattern: 
 _CHOSEN = f"""
     CREATE OR REPLACE TEMP TABLE chosen AS
     WITH
-    wanted AS (SELECT * FROM series WHERE {{condition}} AND {{usual}}),
+    wanted AS (SELECT * FROM history_series WHERE {{condition}} AND {{usual}}),
     named AS (
         SELECT DISTINCT ON ({", ".join(SERIES)}) {", ".join(LABELS)}, row_number() OVER () AS number
         FROM wanted

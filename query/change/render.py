@@ -12,6 +12,7 @@ from ..comparison.compare import WORSE
 from ..comparison.render import AXES, metric
 from .changepoints import LEAST_RUNS, ChangePoint
 from .history import SERIES, History, Row, Series
+from .incidents import without_members
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 NARROW = 24  # characters of a sparkline in a table
@@ -21,6 +22,7 @@ MARKS = {"step": ("▲", "▼"), "drift": ("╱", "╲"), "excursion": ("!", "!"
 NOUNS = {"two levels": "alternation"}
 SPIKE = 2  # runs: an excursion no longer does not set the scale
 DIGITS = 9  # of a commit
+NAMED = 3  # models that an incident names
 PANEL = ("config", "suite", "mode", "dtype", "device", "backend")
 
 
@@ -122,9 +124,15 @@ def _title(series: Series) -> str:
     return escape(f"{metric(labels)} of {' '.join(str(word) for word in (*words, *axes) if word)} ({labels['config']})")
 
 
-def render(history: History) -> tuple[list[str], list[list[Any]]]:
-    """The changes as a table; axes in which they do not differ are for `sentences`."""
+def render(history: History, incidents: Sequence[Row] = ()) -> tuple[list[str], list[list[Any]]]:
+    """The changes as a table: of suites first, then incidents in place of their members, then the rest.
+
+    Axes in which they do not differ are for `sentences`.
+    """
     axes = _varying(history)
+    others = list(without_members(history.rows, incidents))
+    suites = [row for row in others if row["name"] is None]
+    told = [*suites, *incidents, *(row for row in others if row["name"] is not None)]
     lines = {
         _key(one.labels): sparkline(one.values, NARROW, apart=_apart(changes))[0]
         for one, changes in zip(history.series, history.changes, strict=True)
@@ -135,14 +143,28 @@ def render(history: History) -> tuple[list[str], list[list[Any]]]:
     ]  # fmt: skip
     rows = [
         [
-            row["verdict"], *(row[axis] for axis in axes), metric(row), row["kind"], _when(row), commits(row),
-            f"{amount(row['before'], row['unit'])} (n={row['n_before']})",
-            f"{amount(row['after'], row['unit'])} (n={row['n_after']})", _change(row), confidence(row["p"]),
-            row["note"], lines[_key(row)],
+            row["verdict"], *(_axis(row, axis) for axis in axes), metric(row), row["kind"], _when(row), commits(row),
+            _level(row, "before"), _level(row, "after"), _change(row), confidence(row["p"]), row["note"], lines[_key(row)],
         ]
-        for row in history.rows
+        for row in told
     ]  # fmt: skip
     return _filled(columns, rows)
+
+
+def _axis(row: Row, axis: str) -> Any:
+    """The value of an axis; of an incident the number of its models and the first of them, of a suite that it is one."""
+    if axis not in ("name", "batch_size", "sequence_length", "parameters"):
+        return row[axis]
+    if "members" not in row:
+        return row[axis] or ("(suite)" if axis == "name" else None)
+    more = f" and {len(row['names']) - NAMED} more" if len(row["names"]) > NAMED else ""
+    return f"{counted(row['members'], 'case')}: {', '.join(row['names'][:NAMED])}{more}" if axis == "name" else None
+
+
+def _level(row: Row, which: str) -> str:
+    """A level and the number of runs it is taken from; of an incident the geometric mean of its members'."""
+    text = amount(row[which], row["unit"])
+    return text if "members" in row else f"{text} (n={row[f'n_{which}']})"
 
 
 def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
@@ -198,6 +220,8 @@ def _change(row: Row) -> str | None:
     if row["change"] is None:
         return None
     text = f"{100 * row['change']:+.1f} %"
+    if "members" in row:
+        return f"{text} ({100 * row['least_change']:+.1f} to {100 * row['most_change']:+.1f})"
     return text if row["low"] is None else f"{text} (95 % {100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
 
 
@@ -206,7 +230,7 @@ def confidence(p: float) -> str:
     return "> 99.99 %" if p < 1e-4 else f"{100 * (1 - p):.2f} %"
 
 
-def sentences(history: History, unusual: Sequence[str]) -> Iterator[str]:
+def sentences(history: History, unusual: Sequence[str], incidents: Sequence[Row] = ()) -> Iterator[str]:
     """Sentences below the table: what was judged and how, what was left out, what to do next."""
     varying, first = _varying(history), history.series[0].labels
     shared = {AXES.get(axis, axis): first[axis] for axis in ("config", *AXES) if axis not in varying}
@@ -219,6 +243,9 @@ def sentences(history: History, unusual: Sequence[str]) -> Iterator[str]:
         yield f"{found} in {changed} of {history.judged} series judged; a change counts up to p = {history.threshold:.2g}"
     else:
         yield f"no change found in {history.judged} series judged"
+    if incidents:
+        members = sum(row["members"] for row in incidents)
+        yield f"{counted(members, 'change')} in {counted(len(incidents), 'incident')}; list them with: --members"
     if short := len(history.series) - history.judged:
         yield f"{short} series not judged: fewer than the {LEAST_RUNS} runs it takes"
     if new := sum(map(_ends_apart, history.series, history.changes)):

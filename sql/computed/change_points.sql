@@ -1,4 +1,4 @@
--- One row per change of a series, a number of a case in all runs of a config: what `bench history` prints.
+-- One row per change of a series, a number of a case or a suite in all runs of a config: what `bench history` prints.
 -- All series are judged together but those of cold and warm-up phases, with 5 % false alarms among those said to have
 -- changed. Python computes it when a query names it; Spark does not have it. docs/history.md says how.
 --

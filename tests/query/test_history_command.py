@@ -228,7 +228,7 @@ def test_progress_is_told_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> N
         (
             ("--backends", "eager", "--models", "mlp", "--metrics", "latency", "--suites", "z"),
             UnknownName,
-            "no suite 'z' in series. ",
+            "no suite 'z' in history_series. ",
         ),
         (("--summary", "--models", "mlp"), BenchError, "--summary is of all models"),
         (("--fdr", "0"), BenchError, "no share between 0 and 1"),

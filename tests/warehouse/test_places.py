@@ -48,6 +48,23 @@ def test_what_is_put_is_listed_and_comes_out_the_same(
     assert place.read(name, last=3) == b"789" and place.read(name, last=99) == b"0123456789"
 
 
+def test_what_is_touched_is_newer_and_stays_what_it_is(place: Place) -> None:
+    """The heartbeat of a claim; one that is gone does not come back."""
+    place.create("claims/a", b"mine")
+    made = place.stat("claims/a")
+    assert made
+    newer = made
+    while newer.modified_at <= made.modified_at:  # some servers count seconds
+        place.touch("claims/a")
+        newer = place.stat("claims/a") or made
+    assert place.read("claims/a") == b"mine"
+
+    place.delete("claims/a")
+    with pytest.raises(Missing):
+        place.touch("claims/a")
+    assert place.stat("claims/a") is None
+
+
 def test_a_large_file_goes_in_parts(place: Place, tmp_path: Path) -> None:
     """And is as whole, and is not uploaded a second time."""
     content = os.urandom(17 << 20)

@@ -1,0 +1,22 @@
+-- One row per incident: what three or more cases of a config, suite, mode, device, dtype and backend did together. Their changes
+-- of one metric are of one kind, begin with the same run and go the same way. Rows of `change_points`, summed up.
+-- Python computes it when a query names it; Spark does not have it. docs/history.md says how.
+--
+-- config         VARCHAR    Config.
+-- axes: panel, value
+-- kind           VARCHAR    As of the members: step, drift or excursion.
+-- verdict        VARCHAR    That of most members.
+-- since_at       TIMESTAMP  When the first run of the new level began.
+-- since_run_id   VARCHAR    That run.
+-- since_commit   VARCHAR    Commit it measured.
+-- good_run_id    VARCHAR    The last run before it with a value of the member that changed most; NULL where there is none.
+-- good_commit    VARCHAR    Commit it measured.
+-- members        BIGINT     Cases that moved.
+-- names          VARCHAR[]  Their models, in order.
+-- before         DOUBLE     Geometric mean of their levels before; NULL where one is not positive.
+-- after          DOUBLE     Geometric mean of their levels after.
+-- change         DOUBLE     after / before - 1.
+-- least_change   DOUBLE     Change of the member that moved least.
+-- most_change    DOUBLE     Change of the member that moved most.
+-- p              DOUBLE     Largest p of a member.
+query.change.incidents:all_incidents
