@@ -144,7 +144,9 @@ def _summary(warehouse: "Warehouse", run_id: str, before: str | None, limits: Li
     )"""
     query = f"""
         SELECT {", ".join(f"own.{axis}" for axis in PANEL)},
-            own.speedup, own.low, own.high, own.n, earlier.speedup, own.rate, earlier.rate, own.mean_seconds,
+            own.speedup, own.low, own.high, own.n, earlier.speedup, nullif(own.dashboard_speedup, own.speedup),
+            CASE WHEN own.n_elsewhere IS NOT NULL THEN own.matched_speedup END,
+            CASE WHEN own.n_elsewhere IS NOT NULL THEN own.n_matched END, own.rate, earlier.rate, own.mean_seconds,
             earlier.mean_seconds, own.mean_ratio, earlier.mean_ratio, own.flagged, nullif(own.skipped, 0)
         FROM {summary} AS own
         LEFT JOIN {summary} AS earlier
@@ -156,7 +158,8 @@ def _summary(warehouse: "Warehouse", run_id: str, before: str | None, limits: Li
     columns = [
         *map(TableColumn, PANEL), TableColumn("geomean speedup", "ratio"), TableColumn("low", "ratio"),
         TableColumn("high", "ratio"),
-        TableColumn("over", "count"), TableColumn("speedup before", "ratio"), TableColumn("passing"),
+        TableColumn("over", "count"), TableColumn("speedup before", "ratio"), TableColumn("slowdowns as 1", "ratio"),
+        TableColumn("on all backends", "ratio"), TableColumn("over all", "count"), TableColumn("passing"),
         TableColumn("passing before"),
         TableColumn("compile", "seconds"), TableColumn("compile before", "seconds"), TableColumn("memory", "ratio"),
         TableColumn("memory before", "ratio"), TableColumn("flagged", "count"), TableColumn("skipped", "count"),
@@ -165,8 +168,9 @@ def _summary(warehouse: "Warehouse", run_id: str, before: str | None, limits: Li
     if table is None:
         return None
     sentence = (
-        "Speedup over eager as the geometric mean over cases that pass on every backend, slowdowns counted as 1;"
-        " memory as the eager peak over the backend's."
+        "Speedup over eager as the geometric mean over cases that pass on the backend, and where there are several over those"
+        " that pass on all; with slowdowns as 1, as PyTorch's dashboard counts, where that differs. Memory is the eager peak"
+        " over the backend's."
     )
     return _of(table, "summary", "Summary", sentence, weight=9)
 

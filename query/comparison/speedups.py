@@ -36,13 +36,27 @@ def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
 
 def geomeans(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """A sentence for each geometric mean of the runs shown, with its coverage."""
-    columns = ("config", "suite", "mode", "dtype", "device", "backend", "speedup", "n", "n_total", "excluded")
+    columns = (
+        "config",
+        "suite",
+        "mode",
+        "dtype",
+        "device",
+        "backend",
+        "speedup",
+        "dashboard_speedup",
+        "n",
+        "n_total",
+        "excluded",
+    )
     found = select(
         warehouse, "geomean_speedups()", where, columns=columns, order="config, suite, mode, dtype, device, backend"
     )
-    for *axes, speedup, n, total, excluded in found.rows:
-        mean = "no geomean" if speedup is None else f"geomean {times(speedup)} (slowdowns count as 1)"
-        yield f"{' '.join(axis for axis in axes if axis)}: {mean} over {n} of {counted(total, 'case')}{_left_out(excluded)}"
+    for *axes, speedup, dashboard, n, total, excluded in found.rows:
+        mean = "no geomean" if speedup is None else f"geomean {times(speedup)}"
+        as_one = f" ({times(dashboard)} with slowdowns as 1)" if speedup is not None and dashboard != speedup else ""
+        covered = f"over {n} of {counted(total, 'case')}{_left_out(excluded)}"
+        yield f"{' '.join(axis for axis in axes if axis)}: {mean}{as_one} {covered}"
 
 
 def _left_out(excluded: Sequence[str]) -> str:

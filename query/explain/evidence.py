@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COUNTERS = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults", "steal_ns", "gc_collections")
 COLUMN_KIND = {"ns": "duration", "bytes": "bytes", "ratio": "ratio"}  # unit -> kind of column
-RATIOS = ("ratio", "speedup", "counted_as")  # columns whose unit their name does not say
+RATIOS = ("ratio", "speedup", "dashboard_speedup")  # columns whose unit their name does not say
 BEYOND_CHANCE = 2.64  # normal quantile of 5 % in two tails, over six counters
 TAIL = 10  # lines of stderr
 

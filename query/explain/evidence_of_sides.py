@@ -88,10 +88,10 @@ def environments(warehouse: "Warehouse", base: Sequence[str], candidate: Sequenc
 def geomeans(warehouse: "Warehouse", run_id: str, backend: str | None) -> EvidenceStep:
     """The geometric means of a run, of one backend or of all, with what each covers."""
     sql = (
-        "SELECT suite, mode, dtype, device, backend, speedup, n, n_total FROM geomean_speedups()"
+        "SELECT suite, mode, dtype, device, backend, speedup, dashboard_speedup, n, n_total FROM geomean_speedups()"
         f" WHERE {equals('run_id', run_id)}{_only('backend', backend)} ORDER BY ALL"
     )
-    sentence = "slowdowns count as 1; n of n_total cases, those that pass on every backend"
+    sentence = "n of n_total cases, those that pass; dashboard_speedup counts slowdowns as 1"
     return replace(answer(warehouse, "geometric means", sql), sentences=[sentence], figure=True)
 
 
@@ -99,7 +99,7 @@ def geomean_cases(warehouse: "Warehouse", run_id: str, backend: str | None) -> E
     """What the geometric means are taken over, what is left out, and why."""
     columns = (
         "suite, mode, dtype, device, backend, name, batch_size AS batch, sequence_length AS length, parameters, speedup,"
-        " counted_as, left_out"
+        " left_out, matched"
     )
     query = (
         f"SELECT {columns} FROM geomean_cases WHERE {equals('run_id', run_id)}{_only('backend', backend)} ORDER BY ALL"

@@ -60,7 +60,7 @@ SUMMARY = """\
 backend   measure    oldest                    history     latest
 ────────  ─────────  ────────────────────────  ──────────  ────────────────────────
 eager     pass rate  100 %, 2/2                ▅▅▅▅▅▅▅▅▅▅  100 %, 2/2
-inductor  geomean    1.67x (no interval, n=2)  ████▆▆▆▆▆▁  1.15x (no interval, n=2)
+inductor  geomean    1.67x (no interval, n=2)  ████▆▆▆▆▆▁  1.05x (no interval, n=2)
 inductor  pass rate  100 %, 2/2                ▅▅▅▅▅▅▅▅▅▅  100 %, 2/2
 """
 VALUES = """\

@@ -88,6 +88,6 @@ def test_what_is_wrong_or_failed_is_a_row_with_its_reason(warehouse: Builder) ->
         ("right", True, None, 1.0, 1.0),
         ("wrong", False, "fail_accuracy", 1.0, 1.0),
     ]
-    assert warehouse.rows("SELECT backend, excluded FROM geomean_speedups(matched := false) ORDER BY 1") == [
+    assert warehouse.rows("SELECT backend, excluded FROM geomean_speedups() ORDER BY 1") == [
         ("dead", ["m: OOM"]), ("right", []), ("wrong", ["m: fail_accuracy"]),
     ]  # fmt: skip

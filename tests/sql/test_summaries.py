@@ -68,9 +68,8 @@ def test_geometric_means_are_those_of_scipy(runs: list[list[tuple[float | None, 
                 expected[matched].append((*(pytest.approx(mean, rel=1e-12) for mean in means), *told))
 
     for matched, rows in expected.items():
-        query = f"""SELECT raw.speedup, one.speedup, raw.n, raw.n_here, raw.n_total - raw.n = len(raw.excluded)
-                    FROM geomean_speedups(matched := {matched}, include_slowdowns := true) AS raw
-                    JOIN geomean_speedups(matched := {matched}) AS one USING (run_id, backend) ORDER BY run_id, backend"""
+        query = f"""SELECT speedup, dashboard_speedup, n, n_here, n_total - n = len(excluded)
+                    FROM geomean_speedups(matched := {matched}) ORDER BY run_id, backend"""
         assert warehouse.rows(query) == rows
 
 
@@ -81,7 +80,7 @@ def test_a_geometric_mean_says_what_passes_here_and_elsewhere(warehouse: Builder
             warehouse.add(*reported(name, 2.0, backend=backend, status="ok" if name in names else "OOM"))
     warehouse.add(run())
 
-    query = "SELECT backend, n, n_here, n_elsewhere, n_total, excluded FROM geomean_speedups() ORDER BY backend"
+    query = "SELECT backend, n, n_here, n_elsewhere, n_total, excluded FROM geomean_speedups(matched := true) ORDER BY backend"
     elsewhere = "does not pass on every backend"
     assert warehouse.rows(query) == [
         ("a", 1, 3, 1, 4, [f"x: {elsewhere}", f"y: {elsewhere}", "z: OOM"]),
@@ -130,15 +129,16 @@ def test_the_executive_summary_says_all_of_a_backend_in_a_row(warehouse: Builder
     assert [row[-1] for row in warehouse.rows(query.format(limits))] == [0, 1]
 
 
-def test_slowdowns_count_where_asked(warehouse: Builder) -> None:
-    """0.25x and 4x: 2x with slowdowns as 1, 1x with them."""
+def test_slowdowns_count_as_they_are_and_as_one(warehouse: Builder) -> None:
+    """0.25x and 4x: 1x, and 2x with slowdowns as 1."""
     warehouse.add(run(), *reported("slow", 0.25), *reported("fast", 4.0))
 
-    for view in ("executive_summary", "history", "summary_diff"):
-        query = f"SELECT speedup FROM {view}(include_slowdowns := {{}})"
-        assert [warehouse.rows(query.format(how)) for how in ("false", "true")] == [
-            [(pytest.approx(2.0),)], [(pytest.approx(1.0),)],
-        ]  # fmt: skip
+    for view in ("executive_summary", "history"):
+        query = f"SELECT speedup, dashboard_speedup FROM {view}()"
+        assert warehouse.rows(query) == [(pytest.approx(1.0), pytest.approx(2.0))]
+    for as_one, mean in (("false", 1.0), ("true", 2.0)):
+        query = f"SELECT speedup FROM summary_diff(slowdowns_as_one := {as_one})"
+        assert warehouse.rows(query) == [(pytest.approx(mean),)]
 
 
 def test_two_runs_stand_side_by_side(warehouse: Builder) -> None:

@@ -51,8 +51,8 @@ def draw(
             f"How many runs of a config.  [default: {LAST}; with --models all]", type=click.IntRange(1), metavar="K"
         ),
     ] = None,
-    include_slowdowns: Annotated[
-        bool, Option("Let slowdowns count as they are in the geometric mean, not as 1.")
+    slowdowns_as_one: Annotated[
+        bool, Option("Let slowdowns count as 1 in the geometric mean, as PyTorch's dashboard does.")
     ] = False,
     title: Title = None,
     size: Size = None,
@@ -77,10 +77,12 @@ def draw(
     unknown = [metric for metric in metrics if metric not in METRICS]
     if unknown:
         raise UnknownName("metric", unknown[0], METRICS, cure="Metrics of single cases need --models")
-    macro = f"history(k := {last or LAST:d}, include_slowdowns := {str(include_slowdowns).lower()})"
+    macro = f"history(k := {last or LAST:d})"
+    mean = "dashboard_speedup" if slowdowns_as_one else "speedup"
     sql = select(
-        "config, suite, mode, dtype, device, backend, position, run_id, began_at, git_commit, ran, speedup,"
-        " low, high, n, passing, total, 100.0::DOUBLE * passing / total AS pass_percent, mean_seconds, mean_ratio",
+        f"config, suite, mode, dtype, device, backend, position, run_id, began_at, git_commit, ran, {mean} AS speedup,"
+        f" low * {mean} / speedup AS low, high * {mean} / speedup AS high, n, passing, total,"
+        " 100.0::DOUBLE * passing / total AS pass_percent, mean_seconds, mean_ratio",
         macro,
         filter_sql(warehouse, macro, where),
         order="suite, mode, dtype, device, backend, config, position",
@@ -116,7 +118,7 @@ def draw(
         rows=rows,
         parameters={
             "configs": list(configs), "suites": list(suites), "backends": list(backends), "metrics": list(metrics),
-            "last": last or LAST, "include_slowdowns": include_slowdowns,
+            "last": last or LAST, "slowdowns_as_one": slowdowns_as_one,
         },
         counts=_counts(rows),
     )  # fmt: skip

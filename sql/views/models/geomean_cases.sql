@@ -1,10 +1,10 @@
 -- One row per case that has something to compare with, or whose speedup an import reports: how the geometric means of its
--- run count it (see `geomean_speedups` with `matched`). Skipped cases do not count.
+-- run count it (see `geomean_speedups`). Skipped cases do not count.
 --
 -- axes: run, case
 -- speedup     DOUBLE   Baseline / case; NULL where either failed.
--- counted_as  DOUBLE   The speedup, a slowdown as 1; NULL where it is left out.
 -- left_out    VARCHAR  Why it is left out; NULL where it counts.
+-- matched     BOOLEAN  Whether it passes on every backend, and counts for the matched mean as well.
 WITH
 judged_cases AS (
     SELECT *, coalesce(passing AND speedup > 0, false) AS counts
@@ -35,7 +35,7 @@ covered_cases AS (
 
 SELECT
     run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
-    parameters, speedup, CASE WHEN is_covered THEN greatest(speedup, 1) END AS counted_as,
-    CASE WHEN is_covered IS NOT true THEN coalesce(reason, 'does not pass on every backend') END AS left_out
+    parameters, speedup, CASE WHEN NOT counts THEN coalesce(reason, 'no speedup') END AS left_out,
+    coalesce(is_covered, false) AS matched
 FROM covered_cases
 WHERE origin IS NOT NULL

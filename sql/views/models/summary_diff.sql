@@ -1,9 +1,9 @@
 -- One row per config × suite × mode × dtype × device × backend: its newest run beside the one before that ran the same.
 -- Each side is summed up over its own passing cases, as reports are; the matched geometric means over the cases that pass
--- in both runs, so that they differ by speed alone. Slowdowns count as 1 unless `include_slowdowns`. Where there is but one
+-- in both runs, so that they differ by speed alone. Slowdowns count as 1, as on PyTorch's dashboard, with `slowdowns_as_one`. Where there is but one
 -- run, the columns of the run before are NULL.
 --
--- arguments: include_slowdowns := false
+-- arguments: slowdowns_as_one := false
 --
 -- config                  VARCHAR    Config.
 -- axes: panel
@@ -40,7 +40,7 @@ sides AS (
     SELECT
         pair.run_id, pair.previous_run, side.* EXCLUDE (run_id), side_id = pair.run_id AS here,
         side.passing AND coalesce(side.speedup > 0, false) AS counts,
-        ln(CASE WHEN include_slowdowns THEN side.speedup ELSE greatest(side.speedup, 1) END) AS log_speedup
+        ln(CASE WHEN slowdowns_as_one THEN greatest(side.speedup, 1) ELSE side.speedup END) AS log_speedup
     FROM pairs AS pair
     JOIN case_summaries AS side
         ON side_id = side.run_id
@@ -69,7 +69,7 @@ matched_means AS (
     FROM by_case
     GROUP BY run_id, suite, mode, dtype, device, backend
 ),
-summaries AS (SELECT *, CASE WHEN include_slowdowns THEN raw_speedup ELSE speedup END AS mean FROM _summaries)
+summaries AS (SELECT *, CASE WHEN slowdowns_as_one THEN speedup ELSE raw_speedup END AS mean FROM _summaries)
 
 SELECT
     now.config, now.suite, now.mode, now.dtype, now.device, now.backend, now.run_id, previous_run AS run_id_before,

@@ -2,28 +2,29 @@
 -- Runs made to confirm another do not count (see _whole_runs).
 -- A run that did not judge what another of these runs did has a row all the same: there is a gap, and `ran` is false. The
 -- geometric mean is taken over the cases that pass, which may be others in another run: see summary_diff for the same
--- cases of two. Slowdowns count as 1 unless `include_slowdowns`.
+-- cases of two.
 --
--- arguments: k := 10, include_slowdowns := false
+-- arguments: k := 10
 --
--- config        VARCHAR    Config.
+-- config             VARCHAR    Config.
 -- axes: panel
--- position      BIGINT     Place of the run among these runs of its config, from 1, the oldest.
--- run_id        VARCHAR    Run.
--- began_at      TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
--- git_commit    VARCHAR    Commit it measured.
--- ran           BOOLEAN    Whether it judged any case.
--- speedup       DOUBLE     Geometric mean of the speedups; NULL where there is nothing to compare with.
--- low           DOUBLE     Lower end of its 95 % interval, from the intervals of its cases; NULL where a case has none.
--- high          DOUBLE     Upper end.
--- n             BIGINT     Cases it covers.
--- passing       BIGINT     Cases that pass.
--- total         BIGINT     Cases judged for performance.
--- mean_seconds  DOUBLE     Mean compile latency of the passing cases.
--- mean_ratio    DOUBLE     Mean of baseline peak memory / case peak memory of the passing cases.
+-- position           BIGINT     Place of the run among these runs of its config, from 1, the oldest.
+-- run_id             VARCHAR    Run.
+-- began_at           TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
+-- git_commit         VARCHAR    Commit it measured.
+-- ran                BOOLEAN    Whether it judged any case.
+-- speedup            DOUBLE     Geometric mean of the speedups; NULL where there is nothing to compare with.
+-- low                DOUBLE     Lower end of its 95 % interval, from the intervals of its cases; NULL where a case has none.
+-- high               DOUBLE     Upper end.
+-- dashboard_speedup  DOUBLE     The same with slowdowns as 1, as PyTorch's dashboard counts.
+-- n                  BIGINT     Cases it covers.
+-- passing            BIGINT     Cases that pass.
+-- total              BIGINT     Cases judged for performance.
+-- mean_seconds       DOUBLE     Mean compile latency of the passing cases.
+-- mean_ratio         DOUBLE     Mean of baseline peak memory / case peak memory of the passing cases.
 WITH
 panel_summaries AS (
-    SELECT *, CASE WHEN include_slowdowns THEN raw_speedup ELSE speedup END AS mean
+    SELECT *
     FROM _summaries
     WHERE total > 0
 ),
@@ -44,8 +45,8 @@ panels AS (
 SELECT
     panel.config, panel.suite, panel.mode, panel.dtype, panel.device, panel.backend,
     max(age) OVER (PARTITION BY panel.config) - age + 1 AS position,
-    run.run_id, began_at, git_commit, panel_summaries.run_id IS NOT NULL AS ran, mean AS speedup, mean * exp(-width) AS low,
-    mean * exp(width) AS high, n_here AS n, passing, total, mean_compile_ns / 1e9::DOUBLE AS mean_seconds,
+    run.run_id, began_at, git_commit, panel_summaries.run_id IS NOT NULL AS ran, raw_speedup AS speedup,
+    raw_speedup * exp(-width) AS low, raw_speedup * exp(width) AS high, speedup AS dashboard_speedup, n_here AS n, passing, total, mean_compile_ns / 1e9::DOUBLE AS mean_seconds,
     mean_compression AS mean_ratio
 FROM panels AS panel
 JOIN last_runs AS run ON panel.config = run.config

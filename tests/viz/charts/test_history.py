@@ -83,12 +83,12 @@ def test_only_the_last_runs_are_drawn() -> None:
     assert len(line(draw(store, last=3), 0, "a", "x")) == 3
 
 
-def test_slowdowns_count_as_they_are_if_wanted() -> None:
-    """Else as 1, as the dashboard has it."""
+def test_slowdowns_count_as_one_if_wanted() -> None:
+    """As the dashboard has it; else as they are."""
     store = opened(nights({"a": 0.5}, {"a": 2.0}))
 
-    assert line(draw(store), 0, "a", "y") == [(1.0,), (pytest.approx(2.0),)]
-    assert line(draw(store, include_slowdowns=True), 0, "a", "y") == [(pytest.approx(0.5),), (pytest.approx(2.0),)]
+    assert line(draw(store), 0, "a", "y") == [(pytest.approx(0.5),), (pytest.approx(2.0),)]
+    assert line(draw(store, slowdowns_as_one=True), 0, "a", "y") == [(1.0,), (pytest.approx(2.0),)]
 
 
 def test_a_metric_nobody_knows_is_named_with_the_nearest() -> None:
