@@ -9,7 +9,7 @@ from typing import Any
 from ...warehouse.console.numbers import amount, counted, ratio, times
 from ...warehouse.console.tables import escape
 from ..comparison.compare import WORSE
-from ..comparison.render import AXES, metric
+from ..comparison.render import AXES, members, metric
 from .changepoints import LEAST_RUNS, ChangePoint
 from .history import SERIES, History, Row, Series
 from .incidents import without_members
@@ -22,7 +22,6 @@ MARKS = {"step": ("▲", "▼"), "drift": ("╱", "╲"), "excursion": ("!", "!"
 NOUNS = {"two levels": "alternation"}
 SPIKE = 2  # runs: an excursion no longer does not set the scale
 DIGITS = 9  # of a commit
-NAMED = 3  # models that an incident names
 PANEL = ("config", "suite", "mode", "dtype", "device", "backend")
 
 
@@ -157,8 +156,7 @@ def _axis(row: Row, axis: str) -> Any:
         return row[axis]
     if "members" not in row:
         return row[axis] or ("(suite)" if axis == "name" else None)
-    more = f" and {len(row['names']) - NAMED} more" if len(row["names"]) > NAMED else ""
-    return f"{counted(row['members'], 'case')}: {', '.join(row['names'][:NAMED])}{more}" if axis == "name" else None
+    return members(row["members"], row["names"]) if axis == "name" else None
 
 
 def _level(row: Row, which: str) -> str:
@@ -244,8 +242,8 @@ def sentences(history: History, unusual: Sequence[str], incidents: Sequence[Row]
     else:
         yield f"no change found in {history.judged} series judged"
     if incidents:
-        members = sum(row["members"] for row in incidents)
-        yield f"{counted(members, 'change')} in {counted(len(incidents), 'incident')}; list them with: --members"
+        together = sum(row["members"] for row in incidents)
+        yield f"{counted(together, 'change')} in {counted(len(incidents), 'incident')}; list them with: --members"
     if short := len(history.series) - history.judged:
         yield f"{short} series not judged: fewer than the {LEAST_RUNS} runs it takes"
     if new := sum(map(_ends_apart, history.series, history.changes)):

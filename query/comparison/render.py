@@ -57,6 +57,12 @@ def _varying(comparison: Comparison) -> list[str]:
     return [axis for axis in AXES if axis == "name" or len({row[axis] for row in comparison.rows}) > 1]
 
 
+def members(count: int, names: Sequence[str]) -> str:
+    """Cases that one line stands for: `49 cases: alexnet, bert, dcgan and 46 more`."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{counted(count, 'case')}: {', '.join(names[:NAMED])}{more}"
+
+
 def why(row: Mapping[str, Any]) -> list[str]:
     """The parts of the reason for a verdict, the runs behind it second."""
     first, *rest = row["reason"].split("; ")

@@ -1,5 +1,6 @@
 """`bench regressions`: what got worse, for people and for a CI job."""
 
+import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from ...warehouse.console.tables import write_rows
 from ...warehouse.store import Store
 from ..command import backends_option, models_option, output_option, suites_option
 from ..comparison.compare import VERDICTS, WORSE
-from ..comparison.render import metric, why
+from ..comparison.render import members, metric, why
 from ..higher_rooms import higher_rooms
 from .regressions import (
     AXES,
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 USUAL, LIMITS = RegressionRule(), Limits()
 HIDDEN = ("SAME", "UNSURE", "ADDED")  # verdicts that are shown with --all only
 WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the machine is a suspect
+TOGETHER = (  # what cases that moved together have in common
+    "finding", "config", "host", "suite", "mode", "device", "dtype", "backend", "metric", "phase", "verdict", "since_run_id",
+)  # fmt: skip
+TOO_MANY = 6  # cases that moved together are one line
 NAMED = 3  # differences of the environment that a sentence names
 
 
@@ -80,6 +85,7 @@ NAMED = 3  # differences of the environment that a sentence names
 )
 @click.option("--strict", is_flag=True, help="End with 4 if a case moved by 20 % or more and stays UNSURE.")
 @click.option("--all", "show_all", is_flag=True, help="Show every comparison, not only what changed.")
+@click.option("--members", "each", is_flag=True, help="Show every case, not a line for those that moved together.")
 @click.option("--metrics", cls=Values, help="Only these metrics.")
 @click.option("--phases", cls=Values, help="Only these phases: cold, compile, warmup, steady.")
 @suites_option
@@ -90,7 +96,7 @@ NAMED = 3  # differences of the environment that a sentence names
 @store_option
 def regressions(
     runs: Sequence[str], confirm: int | None, last: int, floor: float, fdr: float, min_speedup: float,
-    max_compile_seconds: float, min_compression: float, strict: bool, show_all: bool, metrics: Sequence[str],
+    max_compile_seconds: float, min_compression: float, strict: bool, show_all: bool, each: bool, metrics: Sequence[str],
     phases: Sequence[str],
     suites: Sequence[str], backends: Sequence[str], models: Sequence[str], fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
@@ -130,9 +136,12 @@ def regressions(
         judged, rows = look(warehouse, names)
         shown = [row for row in rows if show_all or row["verdict"] not in HIDDEN]
         if fmt in ("table", "markdown"):
-            write_rows(*render(shown), fmt, output)
+            told = shown if each or show_all else fold(shown)
+            write_rows(*render(told), fmt, output)
             for sentence in sentences(warehouse, rows, judged):
                 notify(sentence)
+            if len(told) < len(shown):
+                notify(f"{counted(len(shown), 'finding')} in {counted(len(told), 'line')}; list each with: --members")
             alone = doubtful(rows)
             if not confirm and can_confirm(warehouse, alone):
                 notify(
@@ -164,6 +173,34 @@ def can_confirm(warehouse: "Warehouse", rows: Iterable[Row]) -> bool:
     return bool(warehouse.rows(query, [runs]))
 
 
+def fold(rows: Sequence[Row]) -> list[Row]:
+    """One row in place of many cases that moved together: of one panel and metric, with one verdict, since one run.
+
+    It has the geometric mean of their changes, and the changes of those that moved least and most in place of the interval.
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        alone = id(row) if row["case_id"] is None else None
+        groups.setdefault((alone, *(row[column] for column in TOGETHER)), []).append(row)
+    return [told for group in groups.values() for told in (group if len(group) < TOO_MANY else [_folded(group)])]
+
+
+def _folded(rows: Sequence[Row]) -> Row:
+    reasons = {row["reason"] for row in rows}
+    changes = sorted((row["change"] for row in rows if row["change"] is not None), key=abs)
+    known = len(changes) == len(rows) and changes[0] > -1 and min(changes) > -1
+    return {
+        **rows[0],
+        **dict.fromkeys(("batch_size", "sequence_length", "parameters", "baseline", "value", "n", "evidence")),
+        "name": members(len(rows), sorted({row["name"] for row in rows if row["name"] is not None})),
+        "change": math.expm1(math.fsum(map(math.log1p, changes)) / len(changes)) if known else None,
+        "low": changes[0] if known else None,
+        "high": changes[-1] if known else None,
+        "reason": reasons.pop() if len(reasons) == 1 else "",
+        "folded": True,
+    }
+
+
 def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Rows as a table for people; axes that nobody set are left out."""
     hosts = ["host"] if len({row["host"] for row in rows if row["finding"] == "statistics"}) > 1 else []
@@ -187,6 +224,8 @@ def _change(row: Row) -> str | None:
     if row["change"] is None:
         return None
     text = f"{100 * row['change']:+.1f} %"
+    if "folded" in row:
+        return f"{text} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
     return text if row["low"] is None else f"{text} (95 % {100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
 
 

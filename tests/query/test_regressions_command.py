@@ -105,6 +105,34 @@ def test_what_got_worse_is_told_worst_first(store: Store, bench: Bench) -> None:
     assert [line.split()[0] for line in bench().stdout.splitlines()[2:]] == ["SLOWER", "SLOWER", "FASTER"]
 
 
+def test_many_cases_that_moved_together_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Bench
+) -> None:
+    """With the mean, least and most of their changes; --members lists each, and data have them all."""
+    store = Store(tmp_path / ".bench").create()
+    monkeypatch.setenv("BENCH_STORE", str(store.root))
+    monkeypatch.setattr(environment, "git", lambda folder=None: GIT)
+    models = [f"m{number:02}" for number in range(24)]
+    for day in range(10):
+        slower = {model: 1.2 + place / 20 for place, model in enumerate(models[:7])} if day > 7 else {}
+        spread = {model: 1 + SPREAD[(day + place) % 8] / 1000 for place, model in enumerate(models)}
+        add(
+            store,
+            f"run-{day}",
+            day if day < 9 else 8.1,
+            {m: slower.get(m, 1) * spread[m] for m in models},
+            commit=f"c{min(day, 8)}",
+        )
+    told = bench("run-8")
+    line = next(line for line in told.stdout.splitlines() if "7 cases" in line)
+
+    assert line.split("  ")[0] == "SLOWER" and "7 cases: m00, m01, m02 and 4 more" in line
+    assert "+34." in line and "(+2" in line and " to +" in line
+    assert "7 findings in 1 line; list each with: --members" in told.stderr
+    assert sum(model in bench("run-8", "--members").stdout for model in models[:7]) == 7
+    assert sum(row["verdict"] == "SLOWER" for row in json.loads(bench("run-8", "--format", "json").stdout)) == 7
+
+
 def test_rows_as_data_are_raw(store: Store, bench: Bench, tmp_path: Path) -> None:
     """Every column of the view, unrounded, and nothing on stderr; of the same rows in every format."""
     add(store, "run-8", 8, {"mlp": 1.2, "lstm": 1.0})
