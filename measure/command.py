@@ -1,9 +1,11 @@
 """`bench measure`: one command for each thing to measure."""
 
 import importlib
+from pathlib import Path
 
 import click
 
+from ..warehouse.console.options import notify
 from ..warehouse.errors import UnknownName
 
 # name -> (folder whose command.py has `command`, short help). Static, so that help imports none.
@@ -44,6 +46,14 @@ class Measures(click.Group):
             formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
 
 
+def hiding(folder: Path) -> Path | None:
+    """What Python takes for the package `bench` in scripts that lie in a folder, if it is not this package."""
+    for path in (folder / "bench.py", folder / "bench" / "__init__.py"):
+        if path.is_file() and not path.parent.samefile(Path(__file__).parents[1]):
+            return path
+    return None
+
+
 @click.group(cls=Measures)
 def measure() -> None:
     """Measure, and record every sample.
@@ -53,3 +63,7 @@ def measure() -> None:
         bench measure attach 4711
         bench measure models --backends eager inductor
     """
+    if path := hiding(Path.cwd()):
+        notify(
+            f"note: {path.relative_to(Path.cwd())} is what scripts in this folder import as bench; rename it to record in them"
+        )

@@ -15,7 +15,6 @@ import queue
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +24,7 @@ from typing import Any
 from ...warehouse.events import Metric
 from ...warehouse.recorder import Case, Run, case_ids
 from ..pytorch.compiler_stats import caches
+from ..system.own_process import own_command
 from ..system.process_sampler import sampled
 from .estimate import ProcessEstimate, combined
 from .messages import TAIL_BYTES, clean, first_line
@@ -227,7 +227,7 @@ class Runner:
         reports, reporting = os.pipe()
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", f"{__package__}.worker", str(reporting)],
+                own_command(f"{__package__}.worker", str(reporting)),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(reporting,),
                 start_new_session=True, env={**os.environ, **caches(cache)},
             )  # fmt: skip

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from ...warehouse.errors import BenchError
+from ..system.own_process import own_command
 from .benchmarks import MARK, Benchmark
 
 
@@ -30,7 +31,7 @@ def find(modules: Sequence[str]) -> list[Group]:
     Raises:
         BenchError: A module cannot be imported or holds none, or one of them cannot be measured.
     """
-    done = subprocess.run([sys.executable, "-m", __name__, *modules], capture_output=True, text=True)
+    done = subprocess.run(own_command(__name__, *modules), capture_output=True, text=True)
     if done.returncode:
         marked = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
         raise BenchError(f"the benchmarks of {', '.join(modules)} cannot be found: {marked[-1]}")

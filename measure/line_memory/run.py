@@ -22,6 +22,7 @@ from ...warehouse.recorder import Case, Run
 from ..engine.messages import TAIL_BYTES, clean
 from ..engine.runner import End
 from ..options import no_file
+from ..system.own_process import own_command
 from .ledger import Reader
 from .trace import Scope
 from .worker import TraceJob
@@ -118,7 +119,7 @@ class _Worker:
 
     def __enter__(self) -> "_Worker":
         reports, reporting = os.pipe()
-        command = [sys.executable, "-m", f"{__package__}.worker", self._job.text(), str(reporting)]
+        command = own_command(f"{__package__}.worker", self._job.text(), str(reporting))
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(reporting,),
         )  # fmt: skip

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..engine.program import Fact
 from ..engine.workload import Settings, Workload
+from ..system.own_process import own_command
 
 REPRO = "minifier_repro"
 BUDGET_S = 300.0
@@ -41,7 +42,7 @@ def repro(workload: Workload, settings: Settings, backend: str, folder: Path, bu
     until = time.monotonic() + budget_s
     late = f"the minifier took longer than {budget_s:g} s"
     try:
-        ended = _run([sys.executable, "-m", f"{__package__}.minifier_process"], folder, until, message, environment)
+        ended = _run(own_command(f"{__package__}.minifier_process"), folder, until, message, environment)
         launcher = next(folder.rglob("minifier_launcher.py"), None)
         if launcher is None:
             return Fact(REPRO, None, text=f"the minifier ended with {ended}" if ended else ALL_RIGHT)

@@ -2,7 +2,8 @@
 
 import contextlib
 import subprocess
-import sys
+
+from ..system.own_process import own_command
 
 PROCESS = f"{__package__}.rank_process"
 CLOSING_S = 10.0  # for a rank to end by itself
@@ -13,9 +14,7 @@ class Rank:
 
     def __init__(self, environment: dict[str, str], message: str) -> None:
         """Start it, and tell it the workload and the settings."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", PROCESS], stdin=subprocess.PIPE, env=environment, text=True
-        )
+        self._process = subprocess.Popen(own_command(PROCESS), stdin=subprocess.PIPE, env=environment, text=True)
         self.send(message)
 
     def send(self, line: str) -> None:

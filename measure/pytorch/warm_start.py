@@ -14,6 +14,7 @@ from typing import Any
 
 from ..engine.program import ModelFailed
 from ..engine.workload import Job
+from ..system.own_process import own_command
 from . import torchrun
 from .compiler_stats import caches
 
@@ -37,7 +38,7 @@ def warm_calls(job: Job, backends: Iterable[str]) -> list[WarmCall]:
     if root := environment.pop("BENCH_COMPILE_CACHE", None):
         environment |= caches(root)
     done = subprocess.run(
-        [sys.executable, "-m", __name__], input=json.dumps(narrowed.to_dict()) + "\n", stdout=subprocess.PIPE, text=True,
+        own_command(__name__), input=json.dumps(narrowed.to_dict()) + "\n", stdout=subprocess.PIPE, text=True,
         env=environment,
     )  # fmt: skip
     found = {record["backend"]: WarmCall(**record) for record in map(json.loads, done.stdout.splitlines())}
