@@ -299,13 +299,21 @@ class EventLog:
     def _listed_names(self, path: Path) -> list[str]:
         """Names of files to remove, from a list that may be damaged or hostile: only of what the log says was archived.
 
+        There are none while the log does not have the file that says so: then archiving was killed just before it.
+
         Raises:
             OSError: It cannot be read.
             ValueError: It is no list of names, or names something else.
         """
-        names, (runs, files) = read_json(path), archived(self.files())
-        if not isinstance(names, list):
-            raise ValueError("it is no list of names")
+        match read_json(path):
+            case {"said_by": str(stem), "remove": list(names)}:
+                pass
+            case _:
+                raise ValueError("it is no list of names")
+        listed = self.files()
+        if not any(file.table == ArchivedRun.TABLE and file.stem == stem for file in listed):
+            return []
+        runs, files = archived(listed)
         for name in names:
             match str(name).split("/"):
                 case [self.store.events.name, table, file] if table in TABLES and file in files:

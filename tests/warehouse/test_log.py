@@ -21,7 +21,7 @@ from bench.warehouse import environment
 from bench.warehouse import log as log_module
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import EVENTS, Event, RunRecord, ScheduleChunk, Source, Timing
+from bench.warehouse.events import EVENTS, ArchivedRun, Event, Instant, RunRecord, ScheduleChunk, Source, Timing
 from bench.warehouse.journal import HEADER
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog, replaced, sha256
@@ -305,6 +305,30 @@ def test_a_link_in_the_place_of_a_journal_is_not_followed(store: Store, tmp_path
     assert victim.read_text() == "mine"
 
 
+def say_archived(store: Store) -> Path:
+    """Note in the log that another store has a run, as archiving does when it has copied it."""
+    now = Instant(1)
+    gone = ArchivedRun(run_id="gone", config="c", archive="/elsewhere", archived_at=now, files=["runs.parquet"])
+    return EventLog(store).write(ArchivedRun, [gone], "said")
+
+
+def test_a_list_of_an_archive_that_was_killed_before_it_said_so_is_dropped(store: Store) -> None:
+    """All is here as it was; once it is said, the same list is followed, and what is gone already is no error."""
+    with bench.run("fine", store=store) as recorder:
+        recorder.case("c").timing(1)
+    mine = {file.path for file in EventLog(store).files()}
+    going = store.root / log_module.ARCHIVING
+    text = '{"said_by": "said", "remove": ["events/runs/runs.parquet"]}'
+    going.write_text(text)
+    assert load(store).left_out == {} and not going.exists()
+    assert {file.path for file in EventLog(store).files()} == mine
+
+    said = say_archived(store)
+    going.write_text(text)
+    assert load(store).left_out == {} and not going.exists()
+    assert {file.path for file in EventLog(store).files()} == {*mine, said}
+
+
 @pytest.mark.parametrize(
     "names",
     ['["../../victim"]', '["events/../../victim"]', '["/victim"]', "[3]", '"victim"', '{"a"', '["a\\u0000"]', "", "[" * 9999,
@@ -317,14 +341,16 @@ def test_what_was_not_archived_is_not_removed(names: str, store: Store, tmp_path
         victim.write_text("mine")
     with bench.run("fine", store=store) as recorder:
         recorder.case("c").timing(1)
-    load(store)
     mine = {file.path for file in EventLog(store).files()}
+    say_archived(store)
+    load(store)
     going = store.root / log_module.ARCHIVING
-    going.write_text(names.replace("MINE", min(mine).relative_to(store.root).as_posix()))
+    names = names.replace("MINE", min(mine).relative_to(store.root).as_posix())
+    going.write_text(f'{{"said_by": "said", "remove": {names}}}')
 
     assert load(store).left_out.keys() == {going.name}
     assert [victim.read_text() for victim in victims] == ["mine", "mine"]
-    assert {file.path for file in EventLog(store).files()} == mine
+    assert {file.path for file in EventLog(store).files()} > mine
     going.unlink()
     assert load(store).left_out == {}
 

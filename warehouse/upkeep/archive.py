@@ -2,8 +2,9 @@
 
 A file whose runs all go is copied as it is. One that is shared with runs that stay is split: a part goes, a part stays, and
 either counts only where the file itself does not (`log.SPLIT`). When the other store holds everything, read back and
-checked, this one says so (`archived_runs`), writes down what to remove, and removes it; from then on a kill is made good by
-the next load. Until then nothing has changed here, and copies that were made are found, or made again, by the next attempt.
+checked, this one writes down what to remove, says so (`archived_runs`), and removes it. Once it has said so, a kill is made
+good by the next load. Until then nothing has changed here, and copies that were made are found, or made again, by the next
+attempt.
 """
 
 import contextlib
@@ -165,7 +166,7 @@ def _plan(warehouse: Warehouse, files: Iterable[LogFile], runs: Sequence[str]) -
 
 
 def _move(store: Store, target: Store, plan: _Plan, runs: Sequence[tuple[Any, ...]]) -> None:
-    """Copy, check, say so, and write down what the next load removes."""
+    """Copy, check, write down what the next load removes, and say so."""
     here, there = Folder(store.root), place(target)
     with tempfile.TemporaryDirectory(prefix=STAGING, dir=store.root) as staging:
         going, staying = (Store(Path(staging, name)) for name in ("going", "staying"))
@@ -201,9 +202,10 @@ def _move(store: Store, target: Store, plan: _Plan, runs: Sequence[tuple[Any, ..
         )
         for run_id, config, source, suite, commit, began_at, imported in runs
     ]  # fmt: skip
-    EventLog(store).write(ArchivedRun, rows, uuid7())
+    stem = uuid7()
     gone = [*map(_place_of, plan.whole), *map(_place_of, plan.shared), *(entry.name for entry in left_beside)]
-    publish_text(store.root / ARCHIVING, json.dumps(gone))
+    publish_text(store.root / ARCHIVING, json.dumps({"said_by": stem, "remove": gone}))
+    EventLog(store).write(ArchivedRun, rows, stem)
 
 
 def _split(file: LogFile, runs: Sequence[str], going: Store, staying: Store) -> str:
