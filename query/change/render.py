@@ -130,8 +130,8 @@ def render(history: History, incidents: Sequence[Row] = ()) -> tuple[list[str], 
     """
     axes = _varying(history)
     others = list(without_members(history.rows, incidents))
-    suites = [row for row in others if row["name"] is None]
-    told = [*suites, *incidents, *(row for row in others if row["name"] is not None)]
+    suites = [row for row in others if _is_of_suite(row)]
+    told = [*suites, *incidents, *(row for row in others if not _is_of_suite(row))]
     lines = {
         _key(one.labels): sparkline(one.values, NARROW, apart=_apart(changes))[0]
         for one, changes in zip(history.series, history.changes, strict=True)
@@ -155,8 +155,13 @@ def _axis(row: Row, axis: str) -> Any:
     if axis not in ("name", "batch_size", "sequence_length", "parameters"):
         return row[axis]
     if "members" not in row:
-        return row[axis] or ("(suite)" if axis == "name" else None)
+        return "(suite)" if axis == "name" and _is_of_suite(row) else row[axis]
     return members(row["members"], row["names"]) if axis == "name" else None
+
+
+def _is_of_suite(row: Row) -> bool:
+    """Whether it is no number of a case, nor of the run as a whole."""
+    return row["name"] is None and row["case_id"] is not None
 
 
 def _level(row: Row, which: str) -> str:

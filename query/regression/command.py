@@ -188,7 +188,7 @@ def fold(rows: Sequence[Row]) -> list[Row]:
 def _folded(rows: Sequence[Row]) -> Row:
     reasons = {row["reason"] for row in rows}
     changes = sorted((row["change"] for row in rows if row["change"] is not None), key=abs)
-    known = len(changes) == len(rows) and changes[0] > -1 and min(changes) > -1
+    known = len(changes) == len(rows) and min(changes) > -1
     return {
         **rows[0],
         **dict.fromkeys(("batch_size", "sequence_length", "parameters", "baseline", "value", "n", "evidence")),
