@@ -1,6 +1,7 @@
 """The warehouse: derived, incremental, equal however it came about, and never in its readers' way."""
 
 import math
+import mmap
 import os
 import random
 import shutil
@@ -402,8 +403,8 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
     case = recorder.case("c")
     ballast = small_disk / "ballast"
     with ballast.open("wb", buffering=0) as file, pytest.raises(OSError):
-        while True:
-            file.write(bytes(1 << 14))
+        while True:  # page by page: what is left of a larger piece has room for a small file
+            file.write(bytes(mmap.PAGESIZE))
     count = 0
     with pytest.raises(BenchError, match="No space left on device"):
         for count in range(100_000):
