@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from ...warehouse.console.numbers import counted, duration, ratio, times
+from ...warehouse.console.numbers import counted, ratio, time_with_doubt, times
 from ...warehouse.console.tables import write_rows
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
@@ -49,13 +49,17 @@ def headings(base: str, candidate: str) -> tuple[str, ...]:
 
 
 def rows(found: Sequence[Row]) -> list[tuple[Any, ...]]:
-    """Rows under `headings` of cases that both sides measured; a speedup is against the same side's baseline backend."""
+    """Rows under `headings` of cases that both sides measured; a speedup is against the same side's baseline backend.
+
+    A time has the number of its samples; its interval is that of the ratio, since the runs are what it varies with.
+    """
     steady = [row for row in found if row["phase"] == "steady"]
     eager = {row["work_hash"]: row for row in steady if row["backend"] == BASELINE}
     return [
         (
             row["name"], row["mode"], row["batch_size"], row["sequence_length"], row["backend"],
-            duration(row["base_value"]), duration(row["candidate_value"]), _ratio(row),
+            time_with_doubt(row["base_value"], None, None, row["base_n"]),
+            time_with_doubt(row["candidate_value"], None, None, row["candidate_n"]), _ratio(row),
             _speedup(eager.get(row["work_hash"]), row, "base_value"),
             _speedup(eager.get(row["work_hash"]), row, "candidate_value"), row["verdict"],
         )
@@ -65,7 +69,7 @@ def rows(found: Sequence[Row]) -> list[tuple[Any, ...]]:
 
 
 def _ratio(row: Row) -> str:
-    return ratio(row["ratio"], row["low"], row["high"], min(row["base_n"], row["candidate_n"]), row["p"]) or "–"
+    return ratio(row["ratio"], row["low"], row["high"], p=row["p"]) or "–"
 
 
 def _speedup(eager: Row | None, row: Row, side: str) -> str:

@@ -1,5 +1,6 @@
 """regressions: each run of a case against the runs before it, and what it takes to call that a change."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ..benchmarks.alarms import judge
+from ..benchmarks.alarms import judge, judge_shift
 from ..builders import Builder, case, metric, outcome, run, timing
 from ..exhaustive import sampled
 
@@ -83,6 +84,13 @@ def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int,
         expected.called, called, ""
     ).tolist()
     assert all(row["n"] == runs for row in found)
+    together = warehouse.dicts("FROM shared_shifts(NULL, ?)", [judged])
+    assert len(together) == (series >= 20)
+    for row in together:
+        shared = judge_shift(values[:runs], values[runs:])
+        assert math.log(1 / row["ratio"]) == pytest.approx(shared.shift, abs=1e-12)
+        assert row["p"] == pytest.approx(shared.p, rel=1e-4)
+        assert (row["verdict"] in ("SLOWER", "FASTER")) == shared.called
     compared = warehouse.rows(
         "SELECT verdict, p, q FROM comparisons(?, ?) ORDER BY split_part(case_id, '-', 2)::BIGINT",
         [[f"r{index:02d}" for index in range(runs)], judged],

@@ -6,7 +6,7 @@
 -- and phase: a comparison of all of them has any false alarm with probability alpha. 'bh' takes alpha as the share of
 -- false alarms among all alarms (Benjamini and Hochberg), where `changed` is the share of cases that change: the level
 -- of one test is then power · changed · alpha / ((1 - changed) (1 - alpha)) (Jung, Bioinformatics 21, 2005), but no less
--- than that of 'bonferroni'.
+-- than that of 'bonferroni'. Of 20 cases or more, those that change then also hide each other (`_detectable_multiple`).
 --
 -- arguments: effect := 0.03, runs := 3, power := 0.8, alpha := 0.05, correction := 'none', changed := 0.1
 --
@@ -65,7 +65,8 @@ test_levels AS (
             WHEN 'bh' THEN greatest(alpha::DOUBLE / greatest(judged, 1), least(
                 alpha::DOUBLE, power * changed * alpha::DOUBLE / ((1 - changed) * (1 - alpha::DOUBLE))
             ))
-        END AS test_alpha
+        END AS test_alpha,
+        CASE WHEN correction = 'bh' AND judged >= 20 THEN least(changed::DOUBLE, 0.4) ELSE 0 END AS hiding
     FROM noises
 ),
 candidates AS (
@@ -74,14 +75,14 @@ candidates AS (
 ),
 ladders AS (
     SELECT
-        weight, test_alpha,
+        weight, test_alpha, hiding,
         list({
-            'runs': candidate, 'multiple': _detectable_multiple(candidate, weight, test_alpha, power::DOUBLE)
+            'runs': candidate, 'multiple': _detectable_multiple(candidate, weight, test_alpha, power::DOUBLE, hiding)
         }) AS rungs
-    FROM (SELECT DISTINCT weight, test_alpha FROM test_levels)
+    FROM (SELECT DISTINCT weight, test_alpha, hiding FROM test_levels)
     CROSS JOIN candidates
     WHERE candidate - 1 + weight >= 3
-    GROUP BY weight, test_alpha
+    GROUP BY weight, test_alpha, hiding
 )
 
 SELECT
@@ -92,10 +93,11 @@ SELECT
         list_filter(rungs, lambda rung: rung.multiple <= ln(1 + effect::DOUBLE) / greatest(spread, 1e-9)),
         lambda rung: rung.runs
     ))::BIGINT AS runs_needed,
-    _finite(exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE)) - 1) AS detectable,
+    _finite(exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE, case_.hiding)) - 1) AS detectable,
     seconds AS workload_seconds
 FROM test_levels AS case_
-LEFT JOIN ladders ON case_.weight = ladders.weight AND case_.test_alpha = ladders.test_alpha
+LEFT JOIN ladders
+    ON case_.weight = ladders.weight AND case_.test_alpha = ladders.test_alpha AND case_.hiding = ladders.hiding
 LEFT JOIN _workload_times AS work
     ON case_.config = work.config AND case_.host IS NOT DISTINCT FROM work.host
     AND case_.work_hash IS NOT DISTINCT FROM work.work_hash

@@ -41,8 +41,8 @@ def test_a_case_has_its_times_its_ratio_and_both_speedups() -> None:
     ])  # fmt: skip
 
     assert [row[4:] for row in found] == [
-        ("eager", "4.00 ms", "4.00 ms", "1.00x (95 % 0.91–1.10, n=20, p=0.046)", "–", "–", "FASTER"),
-        ("inductor", "4.00 ms", "2.00 ms", "2.00x (95 % 1.82–2.20, n=20, p=0.046)", "1.00x", "2.00x", "FASTER"),
+        ("eager", "4.00 ms (n=30)", "4.00 ms (n=20)", "1.00x (95 % 0.91–1.10, p=0.046)", "–", "–", "FASTER"),
+        ("inductor", "4.00 ms (n=30)", "2.00 ms (n=20)", "2.00x (95 % 1.82–2.20, p=0.046)", "1.00x", "2.00x", "FASTER"),
     ]
 
 
