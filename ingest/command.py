@@ -33,6 +33,7 @@ SHOWN_NOTES = 20
 @click.option(
     "--metric", type=click.Choice(["time", "memory"]), help="What the results of a CSV are that does not say so."
 )
+@click.option("--again", is_flag=True, help="Load files of forgotten runs, too, as new runs.")
 @click.option("--dry-run", is_flag=True, help="Say what would be loaded, and write nothing.")
 @click.option("--no-wait", is_flag=True, help="Give up (exit code 75) if another process is loading.")
 @store_option
@@ -44,6 +45,7 @@ def ingest(
     config: str | None,
     tags: tuple[str, ...],
     metric: str | None,
+    again: bool,
     dry_run: bool,
     no_wait: bool,
     store: Store,
@@ -76,7 +78,9 @@ def ingest(
     report = ingest_files(
         store,
         list(paths),
-        sources=SourceOptions(format=format_name, config=config, own=_own(maps, pattern, format_name, paths)),
+        sources=SourceOptions(
+            format=format_name, config=config, own=_own(maps, pattern, format_name, paths), again=again
+        ),
         options=Options(metric=metric),
         tags=dict(_pair(tag) for tag in tags),
         dry_run=dry_run,

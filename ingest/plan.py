@@ -77,6 +77,7 @@ class SourceOptions:
     format: str | None = None
     config: str | None = None
     own: Format | None = None  # made of the user's mapping or pattern; if given, no other format is tried
+    again: bool = False  # load what was forgotten, as new runs
 
 
 @dataclass(slots=True)
@@ -163,7 +164,7 @@ def _plan_set(
     places = find_files(want.path, lambda: [forced] if forced else formats().values(), plan.notes)
     for place, print_of in zip(places, _fingerprints([place.path for place in places], known, tell), strict=True):
         try:
-            file = _look(place, print_of, want.config, forced, known, plan, unknown)
+            file = _look(place, print_of, want.config, forced, known, plan, unknown, options.again)
         except OSError as error:
             unknown[place.name] = f"cannot be read ({error.strerror})"
             continue
@@ -227,6 +228,7 @@ def _look(
     known: KnownSources,
     plan: IngestPlan,
     unknown: dict[str, str],
+    again: bool,
 ) -> _File | None:
     """Find a file among the known ones by its fingerprint, or recognise it; None if it has nothing to load."""
     path = place.path
@@ -240,6 +242,7 @@ def _look(
         for row in known.by_head.get(print_.head_sha256, ())
         if row.end_byte < print_.size_bytes and print_.prefixes.get(row.end_byte) == row.sha256
     ]
+    candidates = [row for row in candidates if not (again and row.forgotten)]
     same = [row for row in candidates if _same_file(row, place, print_, forced)]
     mine = [row for row in same if label is None or row.config == _join(label, _group(row.format, place.name))]
     if mine:
@@ -310,11 +313,11 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
     matched = [file.match for file in files if file.match is not None]
     config = label or (matched[0].config if matched else default)
     joined = _run_of_most(files, config, known)
-    run_id = joined or content_uuid(kind.name, config, *_content(files[0]))
+    run_id = joined or _not_forgotten(content_uuid(kind.name, config, *_content(files[0])), known)
     fresh = [file for file in files if file.match is None]
     changed = [file for file in fresh if _differs(file, known.runs.get(run_id, {}))]
     if changed:
-        run_id = content_uuid(kind.name, config, changed[0].print.sha256)
+        run_id = _not_forgotten(content_uuid(kind.name, config, changed[0].print.sha256), known)
         names = ", ".join(file.name for file in changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
         plan.notes.append(f"{names}: not what was loaded before under that name; it becomes a run of its own")
     whole = bool(changed) and not kind.grows  # another result set: what is the same in both belongs to both
@@ -325,12 +328,20 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
             plan.items.append(_fresh(file, config, run_id, known, plan, whole=whole))
 
 
+def _not_forgotten(run_id: str, known: KnownSources) -> str:
+    """The id of a run that content names; another one if a run of that id was forgotten, for that one stays so."""
+    while run_id in known.forgotten:
+        run_id = content_uuid(run_id)
+    return run_id
+
+
 def _run_of_most(files: list[_File], config: str, known: KnownSources) -> str | None:
     """The run of this config and result set that holds most of these files; of several the one whose id comes first."""
     held: Counter[str] = Counter()
     for file in files:
         rows = [*([file.match] if file.match is not None else []), *known.by_sha256.get(file.print.sha256, ())]
         mine = (config, file.kind, _set(file.kind, file.name))
+        rows = [row for row in rows if not row.forgotten]
         held.update({row.run_id for row in rows if (row.config, row.format, _set(row.format, row.name)) == mine})
     return min(held, key=lambda run_id: (-held[run_id], run_id), default=None)
 
@@ -360,6 +371,12 @@ def _grown(file: _File, row: IndexedSource, plan: IngestPlan) -> Item:
             f"{file.path} was archived to {row.archive} and is not loaded again{more}. Bring it back with bench sync"
         )
         return item
+    if row.forgotten:
+        plan.notes.append(
+            f"{file.path} is of run {row.run_id}, which was forgotten, and is not loaded. Bring that back with `bench remember "
+            f"{row.run_id}`, or load the file as a new run with: bench ingest --again"
+        )
+        return item
     if row.end_byte == file.print.size_bytes:
         return item
     end = _last_line_end(file, row.end_byte, plan)
@@ -382,9 +399,11 @@ def _fresh(
     if end == 0:
         return item
     sha256, identity = _sha256(file, end), file.format.identity(file.name)
-    for row in known.by_sha256.get(sha256, ()):  # met a moment ago: a copy in the same folder
+    rows = known.by_sha256.get(sha256, ())
+    whole = whole or any(row.forgotten for row in rows)
+    for row in rows:  # met a moment ago: a copy in the same folder
         same = row.config == config and row.format == file.format.name and (not whole or row.run_id == run_id)
-        if same and file.format.identity(row.name) == identity:
+        if same and not row.forgotten and file.format.identity(row.name) == identity:
             item.twin = row.source_id
             return item
     if file.also is not None:

@@ -6,12 +6,13 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._version import __version__
+from ..warehouse.console.numbers import counted
 from ..warehouse.store import Notify, Store
 from .format import Options, Part, Tally
 from .plan import IngestPlan, Item, NewPart, SourceOptions, make_plan, parse
@@ -114,7 +115,8 @@ def ingest(
     with store.lock(wait=wait, notify=notify):
         known = read_index(store)
         behind = known is None or not paths or any(store.journals.iterdir())
-        plan = make_plan(wanted, sources, known or read_log(store), progress.hashed)
+        known = known or read_log(store)
+        plan = make_plan(wanted, sources, known, progress.hashed)
         report = IngestReport(plan=plan, notes=plan.notes)
         parts = [item.new for item in plan.items if item.new is not None]
         progress.reading(plan)
@@ -122,12 +124,21 @@ def ingest(
         if behind or parts or plan.stores:
             with _publishing(store, report, progress):
                 report.copied = sum(_copy_store(path, store, report) for path in plan.stores)
-                loader = _Loader(store, options or Options(), tags or {}, progress, tallies)
+                loader = _Loader(store, options or Options(), tags or {}, progress, tallies, known.forgotten)
                 loader.load(parts)
                 report.notes += loader.conflicts
+                if loader.left_forgotten:
+                    report.notes.append(_still_forgotten(len(loader.left_forgotten)))
         report.lines = [_line(item, tallies) for item in plan.items]
         report.notes += _notes(parts, tallies)
         return report
+
+
+def _still_forgotten(runs: int) -> str:
+    was = counted(runs, "run", "was", "were")
+    return (
+        f"{was} forgotten, and not loaded again from these files. List what was forgotten with: bench runs --forgotten"
+    )
 
 
 def _copy_store(path: Path, store: Store, report: IngestReport) -> int:
@@ -184,6 +195,7 @@ class _Loader:
         tags: Mapping[str, str],
         progress: IngestProgress,
         tallies: dict[str, Tally],
+        forgotten: Set[str],
     ) -> None:
         from ..warehouse.log import EventLog
 
@@ -193,6 +205,8 @@ class _Loader:
         self.tags = tags
         self.progress = progress
         self.tallies = tallies
+        self.forgotten = forgotten
+        self.left_forgotten: set[str] = set()  # runs that were met and not loaded
         self.conflicts: list[str] = []
         self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
@@ -274,6 +288,9 @@ class _Loader:
     def _claim(self, run_id: str) -> bool:
         """Claim a run: returns whether it is neither in the store nor claimed yet."""
         with self._lock:
+            if run_id in self.forgotten:
+                self.left_forgotten.add(run_id)
+                return False
             new = run_id not in self._claimed
             self._claimed.add(run_id)
             return new

@@ -5,7 +5,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ class IndexedSource:
     head_sha256: str
     next_line: int
     archive: str | None = None  # the store that it was moved to, and is no longer here
+    forgotten: bool = False  # its run was, and is not loaded again unless asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class KnownSources:
     by_sha256: dict[str, list[IndexedSource]] = field(default_factory=dict)
     by_head: dict[str, list[IndexedSource]] = field(default_factory=dict)  # those that may have grown since
     runs: dict[str, dict[str, str]] = field(default_factory=dict)  # run_id -> file name -> SHA-256 of its first line
+    forgotten: set[str] = field(default_factory=set)  # runs
 
     @classmethod
     def of(cls, rows: Iterable[IndexedSource]) -> "KnownSources":
@@ -66,7 +68,9 @@ class KnownSources:
         self.by_sha256.setdefault(row.sha256, []).append(row)
         if row.head_sha256:
             self.by_head.setdefault(row.head_sha256, []).append(row)
-        if row.archive is None:
+        if row.forgotten:
+            self.forgotten.add(row.run_id)
+        elif row.archive is None:
             self.runs.setdefault(row.run_id, {})[row.name] = row.head_sha256
 
     def rows(self) -> list[IndexedSource]:
@@ -93,6 +97,7 @@ def read_log(store: Store) -> KnownSources:
     """
     import duckdb
 
+    from ..warehouse.changes import RunChanges, changes_of
     from ..warehouse.events import ArchivedRun, Source
     from ..warehouse.log import EventLog
 
@@ -110,6 +115,10 @@ def read_log(store: Store) -> KnownSources:
             for table, query in queries.items():
                 paths = [str(file.path) for file in files if file.table == table]
                 found[table] = connection.execute(query, [paths]).fetchall() if paths else []
+        with changes_of(files) as connection:
+            query = "SELECT imported, NULL FROM forgotten_runs WHERE imported IS NOT NULL"
+            found[ArchivedRun.TABLE] += connection.execute(query).fetchall() if connection else []
+            changes = RunChanges.of(connection) if connection else RunChanges()
     except duckdb.Error as error:
         raise BenchError(
             f"cannot read what {store.root} has imported: {error}. Find the damage with: bench verify"
@@ -122,7 +131,9 @@ def read_log(store: Store) -> KnownSources:
         for source_id, part, run_id, config, name, kind, end, sha256, head, next_line in json.loads(imported)
     }
     parts |= {(row[0], row[1]): IndexedSource(*row) for row in found[Source.TABLE]}  # what came back is here
-    return KnownSources.of(parts.values())
+    rows = [replace(row, forgotten=row.run_id in changes.forgotten) for row in parts.values()]
+    renamed = [replace(row, config=changes.configs[row.run_id]) for row in rows if row.run_id in changes.configs]
+    return KnownSources.of([*rows, *renamed])  # a renamed run's file is known under either name
 
 
 def write_index(store: Store, known: KnownSources) -> None:

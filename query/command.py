@@ -188,15 +188,20 @@ def speedups(
 @click.command(cls=Command)
 @configs_option
 @limit_option
+@click.option("--forgotten", is_flag=True, help="List the runs that were forgotten, the last one first.")
 @format_option
 @store_option
-def runs(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -> None:
+def runs(configs: Sequence[str], limit: int | None, forgotten: bool, fmt: str, store: Store) -> None:
     """List runs, newest first.
 
     \b
         bench runs
         bench runs --configs main --limit 5
     """
+    if forgotten:
+        order = "forgotten_runs.forgotten_at DESC, run_id"
+        _list(store, "forgotten_runs", {"config": configs}, fmt, order=order, limit=limit)
+        return
     order = "run_summaries.began_at DESC NULLS LAST, run_id DESC"  # not the whole seconds that people are shown
     _list(store, "run_summaries", {"config": configs}, fmt, order=order, limit=limit)
 
@@ -303,6 +308,11 @@ _FOR_PEOPLE = {
         "left(run_id, 13) AS run", "config", "source", "suite", "date_trunc('second', began_at) AS began_at",
         "left(git_commit, 9) AS commit", "status", "cases", "failed", "samples", "steps", "files", "rejected",
     ),
+    "forgotten_runs": (
+        "left(run_id, 13) AS run", "config", "source", "suite", "date_trunc('second', began_at) AS began_at",
+        "date_trunc('second', forgotten_at) AS forgotten_at", "reason", "CASE WHEN dropped THEN 'removed' END AS events",
+        "array_to_string(files, ', ') AS files",
+    ),
     "config_summaries": (
         "config", "runs", "date_trunc('second', last_at) AS last_at", "array_to_string(sources, ', ') AS sources",
         "cases", "failed", "samples", "steps", "files", "rejected",
@@ -324,7 +334,7 @@ def _list(
 ) -> None:
     """Write a view, for people the columns that matter and hold anything, else all of them; of runs also say which went."""
     from ..warehouse.database import Warehouse
-    from .resolve import archived
+    from .resolve import gone_runs
     from .tables import select
 
     with Warehouse.open(store) as warehouse:
@@ -333,7 +343,7 @@ def _list(
             write_rows(*_without_empty(answer.columns, list(answer.rows)), fmt)
         else:
             write(select(warehouse, view, where, order=order, limit=limit), fmt)
-        for sentence in archived(warehouse) if view == "run_summaries" else ():
+        for sentence in gone_runs(warehouse) if view == "run_summaries" else ():
             notify(sentence)
 
 

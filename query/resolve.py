@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 _ARCHIVED = "SELECT run_id, config, git_commit, '', archive FROM _archived ORDER BY archived_at DESC, run_id"
+_FORGOTTEN = "SELECT run_id, config, git_commit, source FROM forgotten_runs ORDER BY forgotten_at DESC, run_id"
 COLUMN_LABELS = {"name": "model"}  # what people call a column
 SHORTEST_PREFIX = 4  # characters of a run id or commit that may stand for the whole
 
@@ -38,26 +39,30 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
         BenchError: The beginning of an id fits several runs, there are fewer runs than `~N` asks for, or none at all, or
             those it means were archived.
     """
-    base, _, back = name.partition("~")
-    if back and not back.isdecimal():
-        base, back = name, ""  # a config may hold a tilde
+    base, back = split_back(name)
     rows = warehouse.rows(
         "SELECT run_id, config, git_commit, source FROM run_summaries ORDER BY began_at DESC NULLS LAST, run_id DESC"
     )
-    runs = _meant(base, rows)
+    runs = meant_runs(base, rows)
     if not runs:
-        _check_archive(warehouse, base)
+        _check_gone(warehouse, base)
         if not rows:
-            cure = archived(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
+            cure = gone_runs(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
             raise BenchError(" ".join([f"there are no runs in {warehouse.store}.", *cure]))
         known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
         raise UnknownName("run", name, known, where=str(warehouse.store), cure="List them with: bench runs")
-    if int(back or 0) >= len(runs):
+    if (back or 0) >= len(runs):
         raise BenchError(f"no run {name!r}: {base} has {len(runs)}. List them with: bench runs")
-    return runs[int(back or 0) :]
+    return runs[back or 0 :]
 
 
-def _meant(name: str, rows: Sequence[tuple[str, str, str | None, str]]) -> list[str]:
+def split_back(name: str) -> tuple[str, int | None]:
+    """A name and the number after its `~`; None where there is none."""
+    base, _, back = name.partition("~")
+    return (base, int(back)) if back.isdecimal() else (name, None)  # a config may hold a tilde
+
+
+def meant_runs(name: str, rows: Sequence[tuple[str, str, str | None, str]]) -> list[str]:
     """Runs a name without `~N` means, newest first."""
     if name == "latest":
         return [run_id for run_id, _, _, source in rows if source != "doctor"]
@@ -74,19 +79,30 @@ def _meant(name: str, rows: Sequence[tuple[str, str, str | None, str]]) -> list[
     return [run_id for run_id, _, commit, _ in rows if commit is not None and commit.startswith(name)]
 
 
-def archived(warehouse: "Warehouse") -> list[str]:
-    """How many runs were moved into other stores, a sentence for each store."""
+def gone_runs(warehouse: "Warehouse") -> list[str]:
+    """How many runs were moved into other stores, a sentence for each store, and how many were forgotten."""
     counts = Counter(archive for *_, archive in warehouse.rows(_ARCHIVED))
+    forgotten = len(warehouse.rows(_FORGOTTEN))
     return [
         f"{counted(n, 'run', 'was', 'were')} archived to {archive}: ask there with --store {archive}."
         for archive, n in counts.items()
-    ]
+    ] + (
+        [f"{counted(forgotten, 'run', 'is', 'are')} forgotten: list them with `bench runs --forgotten`."]
+        if forgotten
+        else []
+    )
 
 
-def _check_archive(warehouse: "Warehouse", name: str) -> None:
-    """Raise BenchError where a name means runs that were moved into another store."""
+def _check_gone(warehouse: "Warehouse", name: str) -> None:
+    """Raise BenchError where a name means runs that were moved into another store, or forgotten."""
+    forgotten = {row[0]: row for row in warehouse.rows(_FORGOTTEN)}
+    if name != "latest" and (found := meant_runs(name, list(forgotten.values()))):
+        which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
+        raise BenchError(
+            f"{which} forgotten. `bench runs --forgotten` says when and why; `bench remember` brings runs back."
+        )
     rows = warehouse.rows(_ARCHIVED)
-    if found := _meant(name, [row[:4] for row in rows]) if name != "latest" else []:
+    if found := meant_runs(name, [row[:4] for row in rows]) if name != "latest" else []:
         archive = next(row[4] for row in rows if row[0] == found[0])
         which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
         raise BenchError(
@@ -109,7 +125,7 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
         if value not in known:
             cure = "" if place else f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
             if column == "config":
-                _check_archive(warehouse, value)
+                _check_gone(warehouse, value)
                 cure = "List them with: bench configs"
             where = place or ("" if view.startswith("(") else view)  # other views may well have it
             raise UnknownName(COLUMN_LABELS.get(column, column), value, known, where=where, cure=cure)

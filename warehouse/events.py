@@ -399,8 +399,33 @@ class ArchivedRun(Event):
     ] = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunChange(Event):
+    """One change that a user made to a run afterwards. The newest of a kind counts, but a run that was dropped stays so."""
+
+    TABLE = "run_changes"
+    DOC = "change of a run afterwards: forgotten, remembered, dropped, renamed, tagged"
+
+    run_id: RunId
+    change_id: Annotated[str, Column("Change it is part of: UUIDv7, the same for all runs that one command changed.")]
+    action: Annotated[str, Column("forget, remember, drop (its events are gone for good), rename, tag or untag.")]
+    key: Annotated[str | None, Column("Of tag and untag: the label's name.")] = None
+    value: Annotated[str | None, Column("Of rename: the new config; of tag: the label's value.")] = None
+    changed_at: Annotated[Instant, Column("When it was changed.")]
+    reason: Annotated[str | None, Column("Why, as the user said.")] = None
+    config: Annotated[str | None, Column("Of forget: the config it belonged to.")] = None
+    source: Annotated[str | None, Column("Of forget: what produced it.")] = None
+    suite: Annotated[str | None, Column("Of forget: the set of workloads it was about.")] = None
+    git_commit: Annotated[str | None, Column("Of forget: the commit of the measured code.")] = None
+    began_at: Annotated[Instant | None, Column("Of forget: when the run began.")] = None
+    files: Annotated[list[str] | None, Column("Of forget: paths of the files it was imported from.")] = None
+    imported: Annotated[
+        Json | None, Column("Of forget: its imported files, so that none is loaded again: a JSON list of lists.")
+    ] = None
+
+
 EVENTS: tuple[type[Event], ...] = (
     RunRecord, Environment, CaseRecord, Outcome, Timing, MemorySample, MemoryLine, ScheduleChunk, Metric, Source, Reject,
-    ArchivedRun,
+    ArchivedRun, RunChange,
 )  # fmt: skip
 TABLES: dict[str, type[Event]] = {event.TABLE: event for event in EVENTS}

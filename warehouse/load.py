@@ -5,11 +5,12 @@ Deleting the warehouse loses nothing: the next load, or `rebuild`, derives it ag
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .changes import RunChanges, forgets
 from .errors import BenchError
 from .events import (
     TABLES,
@@ -19,6 +20,7 @@ from .events import (
     MemorySample,
     Metric,
     Outcome,
+    RunChange,
     RunRecord,
     ScheduleChunk,
     Source,
@@ -155,6 +157,9 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
         # archived, or here as a whole again: anew, since only that takes rows away, and makes the warehouse smaller
         known, new = None, [file for file in files if file.name not in superseded]
     noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & covered}
+    if known is not None and any(file.table == RunChange.TABLE and file not in noted for file in new):
+        # what is forgotten goes from all tables, what is remembered comes back: anew, so that every way gives the same
+        known, new, noted = None, [file for file in files if file.name not in superseded], {}
     loaded.rebuilt = known is None
     new = _readable(new, loaded)
     if new or known is None:
@@ -237,22 +242,36 @@ def _known(store: Store) -> set[str] | None:
 
 
 def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: Loaded) -> None:
+    _load_table(connection, RunChange, new, frozenset(), loaded)  # first: they say which rows of the others count
+    changes = RunChanges.of(connection)
     touched: set[str] = set()
-    for table, event in TABLES.items():
-        files = [file for file in new if file.table == table]
-        if not files:
-            continue
-        source = f"read_parquet({path_list(files)}, union_by_name = true)"
-        loaded.rows[table] = _insert(connection, event, source, loaded)
-        loaded.files += len(files)
-        connection.executemany("INSERT INTO _files VALUES (?, ?)", [(table, file.name) for file in files])
-        if event in DERIVING:
-            touched.update(run for (run,) in connection.execute(f"SELECT DISTINCT run_id FROM {source}").fetchall())
+    for event in TABLES.values():
+        if event is not RunChange:
+            touched |= _load_table(connection, event, new, changes.forgotten, loaded)
     if RunRecord.TABLE in loaded.rows:
         _one_row_a_run(connection)
+    changes.apply(connection)
     if touched:
         connection.execute(f"SET memory_limit = '{DERIVING_MEMORY}'")
         compute_derived(connection, sorted(touched))
+
+
+def _load_table(
+    connection: "duckdb.DuckDBPyConnection", event: type[Event], new: list[LogFile], forgotten: Set[str], loaded: Loaded
+) -> set[str]:
+    """Insert the files of one table; returns the runs whose derived rows change."""
+    files = [file for file in new if file.table == event.TABLE]
+    if not files:
+        return set()
+    source = f"read_parquet({path_list(files)}, union_by_name = true)"
+    if forgotten and forgets(event):
+        source = f"(FROM {source} WHERE run_id NOT IN (SELECT run_id FROM forgotten_runs))"
+    loaded.rows[event.TABLE] = _insert(connection, event, source, loaded)
+    loaded.files += len(files)
+    connection.executemany("INSERT INTO _files VALUES (?, ?)", [(event.TABLE, file.name) for file in files])
+    if event not in DERIVING:
+        return set()
+    return {run for (run,) in connection.execute(f"SELECT DISTINCT run_id FROM {source}").fetchall()}
 
 
 def _one_row_a_run(connection: "duckdb.DuckDBPyConnection") -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from .events import CaseRecord, Environment, Event, Metric, Outcome, Reject, RunRecord
+from .events import CaseRecord, Environment, Event, Metric, Outcome, Reject, RunChange, RunRecord
 
 KEEP = (
     "BENCH_KEEP_COMMAND_LINE"  # a variable: set to 1, command lines are stored as they are; so says --keep-command-line
@@ -20,6 +20,7 @@ TEXTS: dict[type[Event], tuple[str, ...]] = {
     Outcome: ("reason", "exception", "message", "stderr_tail"),
     Metric: ("original_value",),
     Reject: ("reason", "text"),
+    RunChange: ("reason", "value"),
     Environment: ("variables", "flags", "extra"),
 }
 COMMANDS: dict[type[Event], tuple[str, ...]] = {

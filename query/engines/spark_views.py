@@ -6,8 +6,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from ... import sql
+from ...warehouse.changes import RunChanges, forgets
 from ...warehouse.errors import MissingExtra
-from ...warehouse.events import TABLES, Environment, Event, Instant, Json, RunRecord
+from ...warehouse.events import TABLES, Environment, Event, Instant, Json, RunRecord, Source
 from ...warehouse.load import readable_files
 from ...warehouse.store import Store
 
@@ -57,6 +58,7 @@ def register(
     translate = translator()
     store = store if isinstance(store, Store) else Store.find(store)
     files, left_out = readable_files(store)
+    changes = RunChanges.read(files)
     wanted = None if only is None else set(only).union(*(translate.reads(f"FROM {name}") for name in only))
     for table, event in TABLES.items():
         if wanted is None or table in wanted:
@@ -65,7 +67,7 @@ def register(
                 for file in files
                 if file.table == table
             ]
-            _events(spark, event, paths).createOrReplaceTempView(table)
+            _changed(spark, event, _events(spark, event, paths, changes), changes).createOrReplaceTempView(table)
     if wanted is None or translate.TOUCHED in wanted:
         spark.sql(translate.translate(TOUCHED)).createOrReplaceTempView(translate.TOUCHED)
     for name in sql.in_order():
@@ -109,16 +111,35 @@ def _path(address: str) -> str:
     return re.sub(r"([\\{}\[\]*?,^])", r"\\\1", address)
 
 
-def _events(spark: "SparkSession", event: type[Event], paths: list[str]) -> "DataFrame":
+def _events(spark: "SparkSession", event: type[Event], paths: list[str], changes: RunChanges) -> "DataFrame":
     """The rows that a load makes of these files: missing columns are NULL, runs and environments occur once."""
     from pyspark.sql import functions
 
     schema = _schema(event)
     frame = spark.read.schema(schema).parquet(*paths) if paths else spark.createDataFrame([], schema)
+    if changes.forgotten and forgets(event):
+        frame = frame.where(~frame.run_id.isin(*changes.forgotten))
     if event is RunRecord:
         parts = [functions.min(field.name).alias(field.name) for field in event.fields() if field.name != "run_id"]
         return frame.groupBy("run_id").agg(*parts)
     return frame.dropDuplicates(["environment_id"]) if event is Environment else frame
+
+
+def _changed(spark: "SparkSession", event: type[Event], frame: "DataFrame", changes: RunChanges) -> "DataFrame":
+    """The rows of a table with the configs and tags that users gave their runs since."""
+    from pyspark.sql import functions
+
+    given: dict[str, list[tuple[str, str | None]]] = {}
+    if event in (RunRecord, Source) and changes.configs:
+        given["config"] = list(changes.configs.items())
+    if event is RunRecord and changes.tags:
+        rows = frame.where(frame.run_id.isin(*changes.tags)).select("run_id", "tags").collect()
+        given["tags"] = [(run_id, changes.retagged(run_id, tags)) for run_id, tags in rows]
+    for column, pairs in given.items():
+        known = spark.createDataFrame(pairs, "run_id STRING, given STRING").withColumn("is_given", functions.lit(True))
+        value = functions.when(functions.col("is_given"), functions.col("given")).otherwise(functions.col(column))
+        frame = frame.join(known, "run_id", "left").withColumn(column, value).drop("given", "is_given")
+    return frame.select(*(field.name for field in event.fields()))
 
 
 def _schema(event: type[Event]) -> "StructType":

@@ -177,6 +177,9 @@ def _traced() -> Iterator[Event]:
 
 def _models() -> Iterator[Event]:
     yield events.ArchivedRun(run_id="gone", config="main", archive="/archive", files=["a.parquet", "b.parquet"])
+    at = dict[str, Any](change_id="1", changed_at=BEGAN)
+    yield events.RunChange(run_id="wrong", action="forget", config="main", files=["a.csv"], **at)
+    yield events.RunChange(run_id="main-0", action="tag", key="gpu", value="h200", **at)
     yield run("doctor", source="doctor", host="one", started_at=BEGAN)
     for name, value in (("noise_floor", 0.02), ("steal", 0.0), ("load", 0.3)):
         yield events.Metric(run_id="doctor", metric=name, value=value, unit="ratio")

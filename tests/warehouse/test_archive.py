@@ -10,7 +10,7 @@ import bench
 import pytest
 from bench.ingest.format import Options
 from bench.ingest.run import ingest
-from bench.query.resolve import archived, check_values, resolve_runs
+from bench.query.resolve import check_values, gone_runs, resolve_runs
 from bench.warehouse import load as loading
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, Missing
@@ -395,7 +395,7 @@ def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store
         sync(target, store) if target.exists() else None
         archive(store, target, FIRST)
     with Warehouse.open(store) as warehouse:
-        assert archived(warehouse) == [f"4 runs were archived to {target}: ask there with --store {target}."]
+        assert gone_runs(warehouse) == [f"4 runs were archived to {target}: ask there with --store {target}."]
         with pytest.raises(BenchError, match=rf"run old-0 was archived to {target}.*bench sync {target} {store.root}"):
             resolve_runs(warehouse, "old-0")
         with pytest.raises(BenchError, match=r"the 4 runs of 'old' were archived to"):
@@ -407,7 +407,7 @@ def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store
     sync(target, store)
     with Warehouse.open(store) as warehouse:
         assert len(resolve_runs(warehouse, "old")) == 4
-        assert archived(warehouse) == []
+        assert gone_runs(warehouse) == []
 
 
 def test_where_all_runs_went_is_said_where_there_are_none(store: Store, target: Store) -> None:

@@ -20,11 +20,12 @@ import json
 import re
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
+from ..changes import forgets, record_changes
 from ..database import Warehouse
 from ..events import TABLES, Environment, Event, Source
 from ..files import make_folder
@@ -47,7 +48,7 @@ from ..log import (
     unmerged,
 )
 from ..remote.mirror import pull, push, sweep
-from ..schema import quote
+from ..schema import literal, quote
 from ..snapshot import LOADING_MEMORY
 from ..store import Notify, Store
 
@@ -92,9 +93,14 @@ def compact(
             _drop_parts(EventLog(store).files())
         push(store, must=True)
         with log_is_read(store):
+            with Warehouse.open(store) as warehouse:  # said first: what is about to go cannot be remembered
+                rows = warehouse.rows("SELECT run_id FROM forgotten_runs WHERE NOT dropped ORDER BY run_id")
+                record_changes(store, warehouse.connection, [{"run_id": run, "action": "drop"} for (run,) in rows])
+            load_locked(store)
             with Warehouse.open(store) as warehouse:
                 months = _months(warehouse, EventLog(store).files())
-            merged = merge(store, months, below_bytes=below_bytes, target_bytes=target_bytes)
+                dropped = [run_id for (run_id,) in warehouse.rows("SELECT run_id FROM forgotten_runs WHERE dropped")]
+            merged = merge(store, months, below_bytes=below_bytes, target_bytes=target_bytes, dropped=dropped)
         load_locked(store)
         sweep(store)
     return merged
@@ -115,7 +121,9 @@ def _drop_parts(files: Sequence[LogFile]) -> None:
             part.path.unlink()
 
 
-def merge(store: Store, months: Mapping[str, str | None], *, below_bytes: int, target_bytes: int) -> int:
+def merge(
+    store: Store, months: Mapping[str, str | None], *, below_bytes: int, target_bytes: int, dropped: Sequence[str] = ()
+) -> int:
     """Merge files of the same table and month; the caller holds the lock, and loads afterwards.
 
     Args:
@@ -123,6 +131,7 @@ def merge(store: Store, months: Mapping[str, str | None], *, below_bytes: int, t
         months: The files that are loaded, by name, and the month of the newest run in each; no others are merged.
         below_bytes: As of `compact`.
         target_bytes: As of `compact`.
+        dropped: Runs whose rows are left out; files that hold some are written again, however large.
 
     Returns:
         How many files were merged.
@@ -130,27 +139,50 @@ def merge(store: Store, months: Mapping[str, str | None], *, below_bytes: int, t
     log = EventLog(store)
     sealing = {path.stem for path in log.journals()}  # sealed again if its sealer dies, unless its files are there
     groups: defaultdict[tuple[str, str | None], list[LogFile]] = defaultdict(list)
-    ready = set()
+    ready, holders = set(), _files_of(log.files(), dropped)
     for file in log.files():
         if file.name in months and file.stem not in sealing and not file.stem.startswith(SPLIT):
-            if _is_sorted(file):
+            if _is_sorted(file) and file not in holders:
                 ready.add(file)
             if file not in ready or file.size_bytes < below_bytes:
                 groups[file.table, months[file.name]].append(file)
     merged = 0
     # `sources` last: its small files commit imports of the other tables, and may go only after those
     for (table, month), files in sorted(groups.items(), key=lambda group: group[0][0] == Source.TABLE):
-        for lot in _lots(files, below_bytes, target_bytes):
+        for lot in _lots(files, below_bytes, target_bytes, holders):
             if not ready.issuperset(lot):
                 whole = [file for file in lot if sha256(file.path)[:16] == file.digest]
                 if len(whole) > 1 or whole == lot:
-                    _merge(store, TABLES[table], month, whole)
+                    _merge(store, TABLES[table], month, whole, dropped)
                     merged += len(whole)
     return merged
 
 
-def _lots(files: Sequence[LogFile], below_bytes: int, target_bytes: int) -> Iterator[list[LogFile]]:
-    """Files in lots of about the target's size, what is left over in the last one; one small file alone is no lot."""
+def _files_of(files: Iterable[LogFile], runs: Sequence[str]) -> set[LogFile]:
+    """The files that hold rows of some runs, which are to be left out."""
+    import duckdb
+
+    found: set[LogFile] = set()
+    tables: defaultdict[str, dict[str, LogFile]] = defaultdict(dict)
+    for file in files if runs else ():
+        if forgets(TABLES[file.table]):
+            tables[file.table][str(file.path)] = file
+    source = "read_parquet(?, filename = true, union_by_name = true)"
+    query = f"SELECT DISTINCT filename FROM {source} WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"
+    with contextlib.closing(duckdb.connect()) as connection:
+        for paths in tables.values():
+            rows = connection.execute(query, [list(paths), list(runs)]).fetchall()
+            found.update(paths[path] for (path,) in rows)
+    return found
+
+
+def _lots(
+    files: Sequence[LogFile], below_bytes: int, target_bytes: int, must: Set[LogFile] = frozenset()
+) -> Iterator[list[LogFile]]:
+    """Files in lots of about the target's size, what is left over in the last one.
+
+    One small file alone is no lot, unless it must be written again.
+    """
     lot: list[LogFile] = []
     have, left = 0, sum(file.size_bytes for file in files)
     for file in files:
@@ -159,7 +191,7 @@ def _lots(files: Sequence[LogFile], below_bytes: int, target_bytes: int) -> Iter
         if have >= target_bytes and left >= below_bytes:
             yield lot
             lot, have = [], 0
-    if len(lot) > 1 or have >= below_bytes:
+    if len(lot) > 1 or have >= below_bytes or must.intersection(lot):
         yield lot
 
 
@@ -191,11 +223,14 @@ def _months(warehouse: Warehouse, files: Iterable[LogFile]) -> dict[str, str | N
     return months
 
 
-def _merge(store: Store, event: type[Event], month: str | None, files: Sequence[LogFile]) -> None:
+def _merge(
+    store: Store, event: type[Event], month: str | None, files: Sequence[LogFile], dropped: Sequence[str]
+) -> None:
     """Publish what stands for some files, all that any of them stood for included: who has those needs it as well."""
     stands_for = sorted({name for file in files for name in (file.name, *replaced(file.path))})
     stem = f"{MERGED}{month}-{secrets.token_hex(8)}" if month else f"{MERGED}{secrets.token_hex(8)}"
-    write_sorted(store, event, files, stem, {"bench.replaces": json.dumps(stands_for)})
+    where = f"run_id NOT IN ({', '.join(map(literal, dropped))})" if dropped and forgets(event) else "true"
+    write_sorted(store, event, files, stem, {"bench.replaces": json.dumps(stands_for)}, where)
 
 
 def write_sorted(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from ..changes import forgets
 from ..console.numbers import counted
 from ..database import Warehouse
 from ..errors import BenchError
@@ -80,6 +81,7 @@ def _check_files(log: EventLog, checked: Checked) -> None:
 def _check_tables(warehouse: Warehouse, checked: Checked) -> None:
     """The warehouse holds as many rows as the files it names, and every one of them is still there."""
     here = {file.name: file for file in EventLog(warehouse.store).files()}
+    forgotten = [run_id for (run_id,) in warehouse.rows("SELECT run_id FROM forgotten_runs")]
     for table, event in TABLES.items():
         loaded = [name for (name,) in warehouse.rows("SELECT name FROM _files WHERE table_name = ?", [table])]
         for name in sorted(set(loaded) - here.keys()):
@@ -88,6 +90,11 @@ def _check_tables(warehouse: Warehouse, checked: Checked) -> None:
         rows = (
             sum(n for (n,) in warehouse.rows("SELECT num_rows FROM parquet_file_metadata(?)", [paths])) if paths else 0
         )
+        if forgotten and paths and forgets(event):
+            query = (
+                "SELECT count(*) FROM read_parquet(?, union_by_name = true) WHERE list_contains(?::VARCHAR[], run_id)"
+            )
+            rows -= warehouse.rows(query, [paths, forgotten])[0][0]
         ((count,),) = warehouse.rows(f"SELECT count(*) FROM {table}")
         checked.events += count
         damaged = len(paths) < len(loaded)

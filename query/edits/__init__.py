@@ -1,0 +1,1 @@
+"""What users change of runs afterwards: forget, remember, rename, tag."""

@@ -1,0 +1,146 @@
+"""Commands that change runs afterwards: forget, remember, rename, tag, untag."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.console.options import Command, notify, store_option
+from ...warehouse.console.tables import write_rows
+from ...warehouse.errors import BenchError
+from ...warehouse.store import Store
+from .edits import check_config, preview
+from .edits import forget as forget_runs
+from .edits import remember as remember_runs
+from .edits import rename as rename_runs
+from .edits import tag as tag_runs
+from .edits import untag as untag_runs
+from .selection import SelectedRun
+
+yes_option = click.option("--yes", is_flag=True, help="Do it. Without, only the runs are listed that it would concern.")
+names_argument: Any = click.argument("names", metavar="RUN…", nargs=-1, required=True)
+
+
+@click.command(cls=Command)
+@names_argument
+@click.option("--reason", metavar="TEXT", help="Why, for: bench runs --forgotten")
+@yes_option
+@store_option
+def forget(names: tuple[str, ...], reason: str | None, yes: bool, store: Store) -> None:
+    """Forget runs: a wrong import, a disturbed night. They are in no view, comparison or chart afterwards.
+
+    RUN is the beginning of a run id or of a commit, a config (all its runs), a day (YYYY-MM-DD, UTC), an imported file or a
+    folder of such, or latest; latest~1 is the one before. Without --yes nothing changes. `bench remember` brings runs back
+    until `bench compact` removes their events. A file of a forgotten run is not loaded again, but by `bench ingest --again`.
+
+    \\b
+        bench forget results/day3.json
+        bench forget main~1 2026-11-20 --reason "fans were off" --yes
+    """
+    if not yes:
+        runs = preview(store, names)
+        _show(runs)
+        notify(f"{counted(len(runs), 'run')} would be forgotten; nothing has changed. {_again('forget', names)}")
+        return
+    runs = forget_runs(store, names, reason=reason, notify=notify)
+    _show(runs)
+    back = f"bench remember {' '.join(run.run_id for run in runs)}" if len(runs) < 4 else "bench remember RUN…"
+    notify(
+        f"{counted(len(runs), 'run', 'is', 'are')} forgotten. Until `bench compact` removes the events, this brings back: {back}"
+    )
+
+
+@click.command(cls=Command)
+@names_argument
+@store_option
+def remember(names: tuple[str, ...], store: Store) -> None:
+    """Bring forgotten runs back, as long as `bench compact` has not removed their events.
+
+    RUN is what `bench forget` takes, among the runs that `bench runs --forgotten` lists.
+
+    \\b
+        bench remember 0199a3
+    """
+    runs = remember_runs(store, names, notify=notify)
+    _show(runs)
+    notify(f"{counted(len(runs), 'run', 'is', 'are')} back.")
+
+
+@click.command(cls=Command)
+@click.argument("run", metavar="OLD")
+@click.argument("config", metavar="NEW")
+@yes_option
+@store_option
+def rename(run: str, config: str, yes: bool, store: Store) -> None:
+    """Rename a config, or give single runs another one.
+
+    OLD is what `bench forget` takes. Runs that are recorded as OLD later keep that name. Without --yes nothing changes.
+
+    \\b
+        bench rename mian main
+        bench rename 0199a3 baseline --yes
+    """
+    check_config(config)
+    runs = rename_runs(store, [run], config, notify=notify) if yes else preview(store, [run])
+    _show(runs)
+    if yes:
+        notify(f"{counted(len(runs), 'run', 'is', 'are')} of {config} now.")
+    else:
+        notify(
+            f"{counted(len(runs), 'run')} would be of {config}, beside any that are already; nothing has changed. "
+            f"{_again('rename', [run, config])}"
+        )
+
+
+@click.command(cls=Command)
+@click.argument("run", metavar="RUN")
+@click.argument("tags", metavar="KEY=VALUE…", nargs=-1, required=True)
+@store_option
+def tag(run: str, tags: tuple[str, ...], store: Store) -> None:
+    """Label runs, as `--tag` does when they are measured or loaded. RUN is what `bench forget` takes.
+
+    \\b
+        bench tag latest machine=lab-3 driver=570
+    """
+    pairs = [text.partition("=") for text in tags]
+    for text, (key, equals, _) in zip(tags, pairs, strict=True):
+        if not (key and equals):
+            raise BenchError(f"{text!r} is no KEY=VALUE, such as gpu=h200")
+    _show(tag_runs(store, [run], {key: value for key, _, value in pairs}, notify=notify))
+    notify(f"tagged; see all tags with: bench show {shlex.quote(run)}")
+
+
+@click.command(cls=Command)
+@click.argument("run", metavar="RUN")
+@click.argument("keys", metavar="KEY…", nargs=-1, required=True)
+@store_option
+def untag(run: str, keys: tuple[str, ...], store: Store) -> None:
+    """Take labels from runs. RUN is what `bench forget` takes.
+
+    \\b
+        bench untag latest machine
+    """
+    _show(untag_runs(store, [run], keys, notify=notify))
+    notify(f"untagged; see what is left with: bench show {shlex.quote(run)}")
+
+
+def _show(runs: Sequence[SelectedRun]) -> None:
+    rows = [
+        (
+            run.run_id[:13], run.config, run.source, run.began_at and run.began_at.replace(microsecond=0), run.samples,
+            _files(run.files or []),
+        )
+        for run in runs
+    ]  # fmt: skip
+    write_rows(["run", "config", "source", "began_at", "samples", "files"], rows, "table")
+
+
+def _files(paths: Sequence[str]) -> str | None:
+    """The files of a run: the first of them, and how many more."""
+    return (paths[0] + (f" and {len(paths) - 1} more" if paths[1:] else "")) if paths else None
+
+
+def _again(command: str, words: Sequence[str]) -> str:
+    return f"Do it with: bench {command} {shlex.join(words)} --yes"
