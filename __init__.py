@@ -6,6 +6,8 @@ with bench.run("my-config") as run:
     case = run.case("matmul", batch_size=8)
     with case.time():
         work()
+
+bench.open().sql("FROM speedups")
 """
 
 from typing import TYPE_CHECKING
@@ -14,10 +16,11 @@ from ._exports import lazy
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .asking import open
     from .measure.functions.benchmarks import benchmark
     from .warehouse.recorder import Case, Run, run
 
-__all__ = ["Case", "Run", "__version__", "benchmark", "run"]
+__all__ = ["Case", "Run", "__version__", "benchmark", "open", "run"]
 
 
 __getattr__ = lazy(
@@ -26,6 +29,7 @@ __getattr__ = lazy(
         "Case": "warehouse.recorder",
         "Run": "warehouse.recorder",
         "benchmark": "measure.functions.benchmarks",
+        "open": "asking",
         "run": "warehouse.recorder",
     },
 )

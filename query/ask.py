@@ -68,6 +68,26 @@ def ask(warehouse: "Warehouse", query: str, parameters: object = None) -> Answer
     import duckdb
 
     connection = warehouse.connection
+    last = last_statement(warehouse, query)
+    try:
+        result = connection.execute(last) if parameters is None else connection.execute(last, parameters)
+    except duckdb.Error as error:
+        raise friendly(warehouse, error) from error
+    if is_silent(last) or result.description is None:
+        return None
+    return Answer([column[0] for column in result.description], _fetch(warehouse, result))
+
+
+def is_silent(statement: "duckdb.Statement") -> bool:
+    """Whether a statement returns no rows of use, such as SET."""
+    return _type(statement) in SILENT
+
+
+def last_statement(warehouse: "Warehouse", query: str) -> "duckdb.Statement":
+    """Run all statements of a query but the last, and return that one; it only reads. Raises as `ask`."""
+    import duckdb
+
+    connection = warehouse.connection
     try:
         statements = connection.extract_statements(query)
         for statement in statements:
@@ -82,13 +102,9 @@ def ask(warehouse: "Warehouse", query: str, parameters: object = None) -> Answer
             raise BenchError('the query is empty. Try: bench sql "SELECT * FROM run_summaries"')
         for statement in statements[:-1]:
             connection.execute(statement)
-        last = statements[-1]
-        result = connection.execute(last) if parameters is None else connection.execute(last, parameters)
     except duckdb.Error as error:
         raise friendly(warehouse, error) from error
-    if _type(last) in SILENT or result.description is None:
-        return None
-    return Answer([column[0] for column in result.description], _fetch(warehouse, result))
+    return statements[-1]
 
 
 def _fetch(warehouse: "Warehouse", result: "duckdb.DuckDBPyConnection") -> Iterator[tuple[Any, ...]]:

@@ -63,7 +63,7 @@ def report(
         found = made(warehouse, runs[-1] if runs else "latest", base, limits=Limits(**limits))
         markdown = found.document.markdown(limit or None)
         for path in output:
-            _write(path, markdown.encode() if FORMATS[path.suffix.lower()] == "markdown" else _page(warehouse, found))
+            _write(path, markdown.encode() if FORMATS[path.suffix.lower()] == "markdown" else page(warehouse, found))
     if post is not None:
         _post(post, markdown)
     elif not output:
@@ -93,8 +93,8 @@ def _post(command: str, markdown: str) -> None:
         raise failed
 
 
-def _page(warehouse: "Warehouse", report: "Report") -> bytes:
-    """The page, with the charts that the run has rows for."""
+def page(warehouse: "Warehouse", report: "Report") -> bytes:
+    """The offline HTML page of a report, with the charts that the run has rows for."""
     from .output import report_page
     from .output.files import bundle
     from .style import fonts

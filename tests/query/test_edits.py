@@ -360,7 +360,7 @@ def test_secrets_in_tags_and_reasons_are_replaced(store: Store) -> None:
 
 
 def test_run_labels_and_forgotten_runs(warehouse: Builder) -> None:
-    """The last change of a kind counts; a dropped run is forgotten for good."""
+    """The last change of a kind counts (`_run_labels`); a dropped run is forgotten for good (`forgotten_runs`)."""
     number = iter(range(100))
 
     def change(run_id: str, action: str, **fields: Any) -> RunChange:

@@ -6,6 +6,7 @@ Only `table` rounds numbers. All text formats are UTF-8 with one line per row; r
 import contextlib
 import datetime
 import decimal
+import html
 import io
 import itertools
 import json
@@ -48,6 +49,25 @@ def write_rows(columns: Sequence[str], rows: Rows, fmt: str, file: str | os.Path
     with _text(file) as out:
         _WRITERS[fmt](columns, rows, out)
     return None
+
+
+def text_table(columns: Sequence[str], rows: Rows) -> str:
+    """The table for people, as on a wide terminal, without a line feed at its end."""
+    out = io.StringIO()
+    _write_table(columns, rows, out)
+    return out.getvalue().removesuffix("\n")
+
+
+def html_table(columns: Sequence[str], rows: Rows) -> str:
+    """The table for people as HTML; names and values are escaped, numbers are aligned right."""
+    head = "".join(f"<th>{html.escape(escape(name))}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _html_cell(value: Any) -> str:
+    style = "right" if _is_number(value) else "left"
+    return f'<td style="text-align: {style}">{html.escape(_for_people(value))}</td>'
 
 
 def write_text(text: str, file: str | os.PathLike[str] | None = None) -> None:

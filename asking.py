@@ -1,0 +1,264 @@
+"""Asking from Python and notebooks: the answers of the commands as values that print themselves.
+
+import bench
+
+store = bench.open(".bench")
+store.sql("FROM speedups").df()
+store.compare("main", "my-branch")
+store.chart("runtime-vs-tokens", configs=["A", "B"])
+"""
+
+import datetime
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .query.relation import Relation
+from .warehouse.console.tables import html_table, text_table
+from .warehouse.database import Warehouse
+from .warehouse.errors import BenchError, UnknownName
+from .warehouse.load import must_exist
+from .warehouse.store import Store
+
+if TYPE_CHECKING:
+    import altair
+
+    from .query.change.history import History
+    from .query.comparison.compare import Comparison
+    from .query.report import Report
+
+Row = dict[str, Any]
+Result = TypeVar("Result")
+
+
+def open(store: str | os.PathLike[str] | None = None) -> "OpenStore":
+    """Open a store to ask it.
+
+    Args:
+        store: Folder or address; else $BENCH_STORE, else the nearest .bench upward.
+
+    Raises:
+        BenchError: There is no store.
+    """
+    found = Store.find(store)
+    must_exist(found)
+    return OpenStore(found)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdicts(Generic[Result]):
+    """The answer of a command: it prints as the command does, and is a table with sentences in a notebook."""
+
+    result: Result  # of the function behind the command
+    rows: list[Row]  # every row with all columns, as `--format json` writes them
+    columns: list[str]  # of the table for people
+    cells: list[list[Any]]
+    sentences: list[str]
+
+    def __repr__(self) -> str:
+        return "\n".join([*([text_table(self.columns, self.cells)] if self.cells else []), *self.sentences])
+
+    def _repr_html_(self) -> str:
+        table = html_table(self.columns, self.cells) if self.cells else ""
+        return table + "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReportOfRun:
+    """A report: Markdown when printed, HTML in a notebook."""
+
+    store: Store
+    result: "Report"
+
+    def markdown(self) -> str:
+        """The report as Markdown of any length."""
+        return self.result.document.markdown(None)
+
+    def page(self) -> bytes:
+        """The report as one offline HTML page, with its charts: what `bench report -o FILE.html` writes."""
+        from .viz.report import page
+
+        with Warehouse.open(self.store) as warehouse:
+            return page(warehouse, self.result)
+
+    def __repr__(self) -> str:
+        return self.markdown()
+
+    def _repr_html_(self) -> str:
+        document = self.result.document
+        parts = [f"<h2>{escape(document.title)}</h2>", f"<p><b>{escape(document.verdict)}</b></p>"]
+        for section in document.sections:
+            parts.append(f"<h3>{escape(section.title)}</h3>")
+            parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
+            for table in section.tables:
+                rows = [[c.shown(value) for c, value in zip(table.columns, row, strict=True)] for row in table.rows]
+                parts.append(html_table([column.name for column in table.columns], rows))
+        return "".join(parts)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OpenStore:
+    """A store to ask. Every question sees what was recorded before it; nothing needs to be closed."""
+
+    store: Store
+
+    def __repr__(self) -> str:
+        ((runs, configs),) = self.sql("SELECT count(*), count(DISTINCT config) FROM run_summaries").rows()
+        return f"<store {self.store}: {runs} runs of {configs} configs>"
+
+    def sql(self, query: str, parameters: object = None) -> Relation:
+        """Ask anything, read-only, as `bench sql` does.
+
+        Args:
+            query: One statement, or several separated by semicolons, of which the rows of the last count.
+            parameters: Values for `?` or `$name`, when there is one statement.
+
+        Returns:
+            The rows, asked when they are wanted: `.rows()`, `.dicts()`, `.arrow()`, `.df()` (pandas), `.pl()` (Polars).
+            These raise BenchError for a wrong query.
+        """
+        return Relation(self.store, query, parameters)
+
+    def compare(
+        self,
+        base: str,
+        candidate: str,
+        *,
+        where: Mapping[str, Sequence[str]] | None = None,
+        floor: float = 0.03,
+        fdr: float = 0.05,
+        all_runs: bool = False,
+    ) -> "Verdicts[Comparison]":
+        """Compare two sides case by case, as `bench compare` does.
+
+        Args:
+            base: The side to compare with: config, run id, commit, latest, latest~1; joined by `+`, they are pooled.
+            candidate: The side under judgement.
+            where: column -> values to keep, such as {"metric": ["latency"]}.
+            floor: Smallest change that counts, as a fraction.
+            fdr: Share of false alarms to accept, of all alarms.
+            all_runs: Every run a name means, rather than its newest with its repeats.
+
+        Raises:
+            UnknownName: No run answers to a name, or a column does not hold a value.
+        """
+        from .query.comparison.compare import compare
+        from .query.comparison.render import render, sentences, shown
+        from .query.comparison.sides import find_sides
+
+        notes: list[str] = []
+        with Warehouse.open(self.store) as warehouse:
+            sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notes.append)
+            found = compare(warehouse, *sides, floor=floor, fdr=fdr, where=where)
+        columns, cells = render(found, shown(found))
+        return Verdicts(found, found.rows + found.unusual, columns, cells, [*notes, *sentences(found)])
+
+    def regressions(
+        self,
+        *runs: str,
+        where: Mapping[str, Sequence[str]] | None = None,
+        last: int = 20,
+        floor: float = 0.03,
+        fdr: float = 0.05,
+    ) -> Verdicts[list[Row]]:
+        """What got worse since the runs before, as `bench regressions` does; `result` has a row per comparison.
+
+        Args:
+            runs: The runs to judge, as `compare` names them; latest if none is given.
+            where: column -> values to keep, such as {"metric": ["latency"]}.
+            last: Runs before to compare with.
+            floor: Smallest change that counts, as a fraction.
+            fdr: Share of false alarms to accept, of all alarms.
+
+        Raises:
+            UnknownName: No run answers to a name, or a column does not hold a value.
+        """
+        from .query.regression.command import HIDDEN, fold, render, sentences
+        from .query.regression.regressions import Limits, RegressionRule, choose, judge, judged_runs
+
+        with Warehouse.open(self.store) as warehouse:
+            names = runs or ("latest",)
+            judged = list(dict.fromkeys(run_id for name in names for run_id in judged_runs(warehouse, name)))
+            rule = RegressionRule(last=last, floor=floor, fdr=fdr)
+            rows = choose(judge(warehouse, judged, rule, Limits()), where or {})
+            shown = [row for row in rows if row["verdict"] not in HIDDEN]
+            columns, cells = render(fold(shown))
+            return Verdicts(rows, shown, columns, cells, list(sentences(warehouse, rows, judged)))
+
+    def history(
+        self,
+        pattern: str | None = None,
+        *,
+        where: Mapping[str, Sequence[str]] | None = None,
+        since: datetime.datetime | None = None,
+        fdr: float = 0.05,
+        min_magnitude: float = 0.01,
+    ) -> "Verdicts[History]":
+        """What changed over many runs, as `bench history` does.
+
+        Args:
+            pattern: Part of a model's name, or a pattern of the whole of it with * and ?.
+            where: column -> values to keep, such as {"config": ["main"], "metric": ["latency"]}.
+            since: Only changes from this time on, UTC.
+            fdr: Share of false alarms to accept, of the series said to have changed.
+            min_magnitude: Smallest change that counts, as a fraction.
+
+        Raises:
+            UnknownName: A value that no series has, or a pattern that fits none.
+            BenchError: Nothing measured fits.
+        """
+        from .query.change import history as past
+        from .query.change.incidents import find_incidents
+        from .query.change.render import render, sentences
+
+        with Warehouse.open(self.store) as warehouse:
+            unusual = past.choose(warehouse, where or {}, pattern)
+            series = past.read(warehouse)
+            if not series:
+                raise BenchError('nothing measured fits. See what there is with: store.sql("FROM history_series")')
+            found = past.find(series, fdr=fdr, min_magnitude=min_magnitude, since=since)
+        incidents = find_incidents(found.rows)
+        columns, cells = render(found, incidents) if found.rows else ([], [])
+        return Verdicts(found, found.rows, columns, cells, list(sentences(found, unusual, incidents)))
+
+    def report(self, run: str = "latest", base: str | None = None) -> ReportOfRun:
+        """Report a run, beside another or the one before it of the same config, as `bench report` does.
+
+        Raises:
+            UnknownName: No run answers to a name.
+        """
+        from .query.report import report
+
+        with Warehouse.open(self.store) as warehouse:
+            return ReportOfRun(self.store, report(warehouse, run, base))
+
+    def chart(self, name: str, **options: Any) -> "altair.Chart":
+        """Draw a chart, as `bench viz NAME` does.
+
+        Args:
+            name: The chart, such as runtime-vs-tokens; `bench viz list` lists them.
+            options: The options of its command: configs=["A", "B"] is --configs A B.
+
+        Returns:
+            The chart with its data, to look at in a notebook, to save, or to build on.
+
+        Raises:
+            UnknownName: There is no such chart, or it has no such option.
+            NothingToShow: There is nothing to draw.
+            MissingExtra: altair is not installed.
+        """
+        from .viz.command import CHARTS, draw_of
+
+        chart = name.replace("_", "-")
+        if chart not in CHARTS:
+            raise UnknownName("chart", name, CHARTS)
+        draw = draw_of(chart)
+        known = [parameter for parameter in inspect.signature(draw).parameters if parameter != "warehouse"]
+        for option in options:
+            if option not in known:
+                raise UnknownName("option", option, known, where=f"the chart {chart}")
+        with Warehouse.open(self.store) as warehouse:
+            return draw(warehouse, **options).altair()
