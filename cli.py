@@ -17,6 +17,8 @@ from .query.higher_rooms import HigherRooms
 from .warehouse.errors import BenchError, Exit, UnknownName
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from .warehouse.store import Store
 
 # name -> (module, attribute, short help). Static, so that `bench --help` imports none of them.
@@ -54,7 +56,18 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "sync": (".warehouse.remote.command", "sync", "Copy what one store has and another lacks, disk or bucket."),
     "compact": (".warehouse.upkeep.command", "compact", "Merge small event files without changing any result."),
     "archive": (".warehouse.upkeep.command", "archive", "Move old runs into another store."),
+    "completion": (".shell_completion", "completion", "Print what makes a shell complete bench's commands."),
 }
+
+# Names that other tools have for a command -> what it is called here.
+OTHER_NAMES = {
+    "delete": "forget", "remove": "forget", "rm": "forget", "undo": "forget", "restore": "remember", "undelete": "remember",
+    "mv": "rename", "label": "tag", "plot": "viz", "chart": "viz", "draw": "viz", "graph": "viz", "import": "ingest",
+    "load": "ingest", "add": "ingest", "query": "sql", "select": "sql", "ask": "sql", "ls": "runs", "list": "runs",
+    "log": "runs", "diff": "compare", "cmp": "compare", "run": "measure", "bench": "measure", "time": "measure",
+    "check": "verify", "fsck": "verify", "gc": "compact", "vacuum": "compact", "copy": "sync", "push": "sync", "pull": "sync",
+    "tables": "views", "schema": "views", "trend": "history", "why": "explain",
+}  # fmt: skip
 
 
 GARBAGE = 50_000  # objects between collections, not 700: imports make many objects and hardly any garbage
@@ -82,7 +95,15 @@ class Lazy(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; for an unknown name, the error suggests the nearest."""
+        """Find a command, or its help; for an unknown name, the error suggests the nearest, or what it is called here."""
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+            if args == ["--help"]:
+                click.echo(ctx.get_help())
+                ctx.exit()
+        if args and args[0] in OTHER_NAMES:
+            name = OTHER_NAMES[args[0]]
+            raise BenchError(f"no command {args[0]!r}. It is called {name} here: bench {name} --help")
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise UnknownName("command", args[0], COMMANDS, cure="List them with: bench --help")
         return super().resolve_command(ctx, args)
@@ -94,6 +115,14 @@ class Lazy(click.Group):
         except BrokenPipeError as error:
             raise _ReaderLeft from error
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """The commands that begin so, with their help; importing all of them would take seconds."""
+        from click.shell_completion import CompletionItem
+
+        names = (name for name in COMMANDS if name.startswith(incomplete))
+        own = [CompletionItem(name, help=COMMANDS[name][2]) for name in names]
+        return own or click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the static one-line helps; importing the commands would cost seconds."""
         with formatter.section("Commands"):
@@ -102,8 +131,9 @@ class Lazy(click.Group):
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="bench")
+@click.option("--store", metavar="STORE", help="Store to use; each command takes it, too.")
 @click.pass_context
-def cli(context: click.Context) -> None:
+def cli(context: click.Context, store: str | None) -> None:
     """Measure, keep, question and draw the performance of ML systems.
 
     \b
@@ -114,6 +144,23 @@ def cli(context: click.Context) -> None:
         bench sql "SELECT config, count(*) FROM schedule_chunks JOIN runs USING (run_id) GROUP BY 1"
     """
     context.obj = HigherRooms(_ingest_path, _measure_again)
+    if store is not None:
+        _use(context, store)
+
+
+def _use(context: click.Context, store: str) -> None:
+    """Have the command use this store unless it is given one itself, and the processes that it starts as well."""
+    from .warehouse.store import Store
+
+    Store.find(store)  # an error of this option is said before any other
+    before = os.environ.get("BENCH_STORE")
+    os.environ["BENCH_STORE"] = store
+
+    @context.call_on_close
+    def restore() -> None:
+        os.environ.pop("BENCH_STORE")
+        if before is not None:
+            os.environ["BENCH_STORE"] = before
 
 
 def _ingest_path(store: "Store", path: str) -> None:

@@ -14,21 +14,34 @@ from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import BenchError
 from .ask import ask, readable
 from .computed import compute
+from .tables import catalog
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 HISTORY_LINES = 2000
+HELP = (
+    "End a statement with ; and Ctrl-C cancels it. `show tables` lists what there is, `describe NAME;` its columns. "
+    "Tab completes names. Ctrl-D leaves."
+)
+LEAVE_WORDS = {"exit", "quit", ".exit", ".quit", "\\q"}
+HELP_WORDS = {"help", ".help", "?", "\\?", "\\h"}
+LIST_WORDS = {"show tables", "show views", "show all tables", ".tables", "\\d", "\\dt"}
 
 
 def converse(warehouse: "Warehouse", fmt: str) -> None:
     """Read statements and print their results until the end of input."""
-    click.echo(
-        "End a statement with ; and Ctrl-C cancels it. `bench views` lists what there is. Ctrl-D leaves.", err=True
-    )
-    with _line_editing(list(readable(warehouse).values())):
+    click.echo(HELP, err=True)
+    with _line_editing(_names(warehouse)):
         for statement in _statements():
             try:
+                if _word(statement) in HELP_WORDS:
+                    click.echo(HELP, err=True)
+                    continue
+                if _word(statement) in LIST_WORDS:
+                    listed = catalog(warehouse)
+                    write_rows(listed.columns, listed.rows, fmt)
+                    continue
                 compute(warehouse, statement)
                 answer = ask(warehouse, statement)
                 if answer is not None:
@@ -52,14 +65,25 @@ def _statements() -> Iterator[str]:
         except EOFError:
             click.echo(err=True)
             return
-        if not lines and line.strip().rstrip(";").lower() in ("", "exit", "quit", ".exit", ".quit"):
-            if line.strip():
-                return
+        if not lines and not _word(line):
             continue
+        if not lines and _word(line) in LEAVE_WORDS:
+            return
         lines.append(line)
-        if line.rstrip().endswith(";"):
+        if line.rstrip().endswith(";") or (len(lines) == 1 and _word(line) in HELP_WORDS | LIST_WORDS):
             yield "\n".join(lines)
             lines = []
+
+
+def _word(statement: str) -> str:
+    """A statement of few words, as the words above are written."""
+    return " ".join(statement.strip().rstrip(";").lower().split())
+
+
+def _names(warehouse: "Warehouse") -> list[str]:
+    """What Tab completes: views and tables as they are read, and all columns."""
+    columns = warehouse.rows("SELECT DISTINCT column_name FROM duckdb_columns() WHERE NOT internal ORDER BY 1")
+    return sorted({*readable(warehouse).values(), *(name for (name,) in columns)})
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ from typing import Any, Self
 
 from .._version import __version__
 from . import environment, events
-from .errors import BenchError
+from .errors import BenchError, UnknownName
 from .events import Event, Instant, as_json
 from .journal import (
     ABSENT_FLOAT,
@@ -156,6 +156,7 @@ class Run:
         self._writer = uuid7()
         self._lines = itertools.count(1)  # of scheduler steps
         self._announced: set[str] = set()
+        self._raised: dict[str, str] = {}  # cases of which no block was timed yet, and what the last one raised
         self._turning = threading.RLock()
         self._closed = False
         self._rotated: list[Journal] = []
@@ -315,6 +316,9 @@ class Run:
             )
         )
 
+    def __repr__(self) -> str:
+        return f"<run {self.run_id} in {self.store}{', closed: ' + str(self.status) if self._closed else ''}>"
+
     def flush(self) -> None:
         """Return when everything recorded so far would survive power loss."""
         for journal in (*self._rotated, self._journal):
@@ -330,6 +334,8 @@ class Run:
             if self._closed:
                 return
             try:
+                for case_id, raised in list(self._raised.items()):  # an outcome takes its case out
+                    Case(self, case_id).outcome("fail_to_run", reason=raised)
                 if self._owner == os.getpid():
                     now = Instant(_now() // 1000)
                     self.emit(events.Outcome(run_id=self.run_id, status=status, reason=reason, recorded_at=now))
@@ -388,8 +394,14 @@ class Case:
         # that threads which share the case see values that belong together.
         self._last: tuple[str, str, int, Journal, bytes] = ("", "", 0, run._journal, b"")
 
+    def __repr__(self) -> str:
+        return f"<case {self.case_id} of run {self._run.run_id}>"
+
     def time(self, metric: str = "latency", *, loops: int = 1, phase: str = "steady") -> "_Span":
-        """Time a `with` block as one sample of `loops` calls. A block that raises is not recorded."""
+        """Time a `with` block as one sample of `loops` calls. A block that raises is not recorded.
+
+        If none of a case's blocks ends well, the case has failed, unless it is given an outcome.
+        """
         return _Span(self, metric, loops, phase)
 
     def timing(
@@ -507,7 +519,13 @@ class Case:
             status: ok, pass, fail_to_run, fail_accuracy, OOM, timeout, skipped …
             kind: "performance" or "accuracy".
             details: Any other column of `outcomes`: reason, phase, exit_code, signal, exception, message, stderr_tail.
+
+        Raises:
+            UnknownName: There is no such kind.
         """
+        if kind not in ("performance", "accuracy"):
+            raise UnknownName("kind of outcome", kind, ("performance", "accuracy"))
+        self._run._raised.pop(self.case_id, None)
         now = Instant(_now() // 1000)
         self._run.emit(
             events.Outcome(
@@ -531,8 +549,13 @@ class _Span:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         duration = _clock() - self._start
+        case = self._case
         if kind is None:
-            self._case.timing(duration, metric=self._metric, phase=self._phase, loops=self._loops)
+            case.timing(duration, metric=self._metric, phase=self._phase, loops=self._loops)
+            if case._run._raised:
+                case._run._raised.pop(case.case_id, None)
+        elif issubclass(kind, Exception) and case._last[0] == "":  # no sample of it was recorded yet
+            case._run._raised[case.case_id] = f"{kind.__name__}: {error}" if str(error) else kind.__name__
 
 
 def _bits(kind: int) -> dict[str, int]:

@@ -23,6 +23,9 @@ _SCAN = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:\.\.({_NUMBER}))?")
 Parameters = Mapping[str, int | float | str]
 
 
+OPERATORS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1", "|&", "&>"}  # words that a shell obeys
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """A command with placeholders for parameters: a text to split or to pass to a shell, or words."""
@@ -44,6 +47,10 @@ class Template:
             words = self.words or shlex.split(self.text)
         except ValueError as error:
             raise BenchError(f"{self.text!r} cannot be split into words: {error}") from None
+        if self.words is None and (special := next((word for word in words if word in OPERATORS), None)):
+            raise BenchError(
+                f"{self.text!r} has a {special}, which only a shell understands. Add --shell, or give the words after --"
+            )
         if not words:
             raise BenchError("an empty command cannot be run. Write it as: bench measure command -- CMD ARG…")
         return tuple(_filled(word, parameters) for word in words)

@@ -192,6 +192,8 @@ def _only(name: str, found: Sequence[tuple[str, str | None, str]]) -> tuple[str 
         BenchError: There are several.
     """
     labels = {case_id: label for _, case_id, label in found}
+    if name == "step":  # of the bins of tokens, all of them together
+        labels = {case_id: label for case_id, label in labels.items() if '"tokens":"all"' in label} or labels
     if len(labels) == 1:
         return next(iter(labels.items()))
     named = "".join(f"\n  {case_id or '':16}  {escape(label)}" for case_id, label in list(labels.items())[:LISTED])

@@ -1,6 +1,7 @@
 """Recording: every event that a call returned from is there, whichever thread, process or signal handler made the call."""
 
 import collections
+import contextlib
 import gc
 import json
 import math
@@ -18,7 +19,7 @@ import bench
 import pytest
 from bench.warehouse import events, recorder
 from bench.warehouse.database import Warehouse
-from bench.warehouse.errors import BenchError
+from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.events import Event, Metric, RunRecord
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
@@ -128,6 +129,37 @@ def test_a_run_that_raises_says_why(store: Store) -> None:
         ("failed", "ZeroDivisionError: division by zero"),
         ("interrupted", "KeyboardInterrupt"),
     ]
+
+
+def test_a_case_whose_blocks_all_raised_has_failed(store: Store) -> None:
+    """Also where the script caught what they raised; one block that ended well is enough, and an outcome given says more."""
+    with bench.run("raises", store=store) as run:
+        for name in ("never", "retried", "told"):
+            case = run.case(name)
+            with contextlib.suppress(ZeroDivisionError), case.time():
+                1 / 0  # noqa: B018
+            if name == "retried":
+                with case.time():
+                    pass
+            if name == "told":
+                case.outcome("skipped", reason="not here")
+
+    assert rows(store, "SELECT name, status, reason FROM case_outcomes ORDER BY name") == [
+        ("never", "fail_to_run", "ZeroDivisionError: division by zero"),
+        ("retried", "ok", None),
+        ("told", "skipped", "not here"),
+    ]
+
+
+def test_a_run_and_a_case_say_what_they_are(store: Store) -> None:
+    """In a prompt and in messages."""
+    with bench.run("shown", store=store, run_id="shown-1") as run:
+        case = run.case("m")
+        assert repr(run) == f"<run shown-1 in {store.root}>"
+        assert repr(case) == f"<case {case.case_id} of run shown-1>"
+        with pytest.raises(UnknownName, match="no kind of outcome 'banana'"):
+            case.outcome("ok", kind="banana")
+    assert repr(run) == f"<run shown-1 in {store.root}, closed: ok>"
 
 
 def test_a_case_is_announced_once(store: Store) -> None:
@@ -477,7 +509,7 @@ def test_names_that_are_no_unicode_are_kept_readable(store: Store) -> None:
 
 def test_every_declared_event_can_be_emitted(store: Store) -> None:
     """No table is forgotten by the journal: each declared kind has a way in and out."""
-    fill: dict[Any, Any] = {str: "x", int: 1, float: 1.0}
+    fill: dict[Any, Any] = {str: "x", int: 1, float: 1.0, events.Instant: 1}
     kinds: list[type[Event]] = [kind for kind in events.EVENTS if kind not in (events.RunRecord, events.Environment)]
     with bench.run("a", store=store) as run:
         for kind in kinds:

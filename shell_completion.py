@@ -1,0 +1,26 @@
+"""`bench completion`: the script that makes a shell complete commands, options and their values."""
+
+import click
+
+from .warehouse.console.options import Command
+
+FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/bench.fish"}
+
+
+@click.command(cls=Command)
+@click.argument("shell", type=click.Choice(tuple(FILES)))
+def completion(shell: str) -> None:
+    """Print what makes a shell complete bench's commands, options and choices when you press Tab.
+
+    \b
+        bench completion bash >> ~/.bashrc
+        bench completion zsh >> ~/.zshrc
+        bench completion fish > ~/.config/fish/completions/bench.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from .cli import cli
+
+    found = get_completion_class(shell)
+    assert found is not None, "click has all three"
+    click.echo(found(cli, {}, "bench", "_BENCH_COMPLETE").source())

@@ -1,0 +1,137 @@
+"""Names that are found: commands under the names of other tools, help, the store, and what a shell completes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import bench
+import pytest
+from bench.cli import COMMANDS, OTHER_NAMES, cli
+from bench.measure.commands.plan import Template
+from bench.query import prompt
+from bench.query.explain.explain import explain_case
+from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import BenchError
+from bench.warehouse.store import Store
+from click.testing import CliRunner, Result
+
+
+def run(*arguments: str, **settings: Any) -> Result:
+    """A command line."""
+    return CliRunner().invoke(cli, arguments, **settings)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A run of forty scheduler steps."""
+    folder = tmp_path_factory.mktemp("names") / ".bench"
+    with bench.run("main", store=folder) as recorded:
+        for step in range(40):
+            recorded.schedule_chunk([step + 1], schedule_ms=0.1, model_run_ms=5.0)
+    return Store(folder)
+
+
+def test_names_of_other_tools_lead_to_commands_that_exist() -> None:
+    """None of them hides a command."""
+    assert set(OTHER_NAMES.values()) <= COMMANDS.keys()
+    assert not OTHER_NAMES.keys() & COMMANDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "here"),
+    [
+        ("delete", "forget"),
+        ("remove", "forget"),
+        ("plot", "viz"),
+        ("import", "ingest"),
+        ("query", "sql"),
+        ("diff", "compare"),
+    ],
+)
+def test_a_name_of_another_tool_is_answered_with_ours(name: str, here: str) -> None:
+    """It is not carried out."""
+    found = run(name, "anything")
+
+    assert f"no command '{name}'. It is called {here} here: bench {here} --help" in str(found.exception)
+
+
+def test_help_is_a_command() -> None:
+    """Of all, or of one."""
+    assert run("help").output == run("--help").output
+    assert run("help", "forget").output == run("forget", "--help").output
+    assert "no command 'frget'. Nearest: 'forget'" in str(run("help", "frget").exception)
+
+
+def test_the_store_may_stand_before_the_command(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command's own option counts more, and nothing is left behind."""
+    monkeypatch.setenv("BENCH_STORE", "/elsewhere")
+    query = ("sql", "SELECT count(*) AS n FROM runs", "--format", "csv")
+
+    assert run("--store", str(store.root), *query).output.split() == ["n", "1"]
+    assert run("--store", "/nowhere", *query, "--store", str(store.root)).output.split() == ["n", "1"]
+    assert "there is no store at /nowhere" in str(run("--store", "/nowhere", *query).exception)
+    assert "the path of the store is empty" in str(run("--store", "", *query).exception)
+    assert os.environ["BENCH_STORE"] == "/elsewhere"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_has_its_completion(shell: str) -> None:
+    """The script asks bench itself."""
+    assert f"_BENCH_COMPLETE={shell}_complete" in run("completion", shell).output
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [("bench comp", {"compare", "compact", "completion"}), ("bench runs --form", {"--format"})]
+)
+def test_commands_and_options_are_completed(words: str, expected: set[str], tmp_path: Path) -> None:
+    """As the script asks for them."""
+    code = "import sys; sys.argv = ['bench']; from bench.cli import main; main()"
+    number = str(len(words.split()) - 1)
+    environment = {**os.environ, "_BENCH_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": number}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
+
+    assert {line.partition(",")[2] for line in done.stdout.splitlines()} == expected
+
+
+def test_the_prompt_helps_and_lists_without_a_semicolon(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where one is written, and in any case."""
+    lines = iter(["help", "SHOW  tables;", "?", "SELECT 40 + 2", "AS x;", "exit"])
+    monkeypatch.setattr("builtins.input", lambda _: next(lines))
+    monkeypatch.setenv("XDG_STATE_HOME", str(store.root))
+    with Warehouse.open(store) as warehouse:
+        prompt.converse(warehouse, "csv")
+    said = capsys.readouterr()
+
+    assert said.err.count(prompt.HELP) == 3
+    assert "run_summaries" in said.out
+    assert "42" in said.out
+
+
+def test_the_prompt_completes_views_and_columns(store: Store) -> None:
+    """Macros with their arguments."""
+    with Warehouse.open(store) as warehouse:
+        names = prompt._names(warehouse)
+
+    assert {"speedups", "median_low", "run_id"} <= set(names)
+    assert any(name.startswith("comparisons(") for name in names)
+
+
+def test_step_means_all_scheduler_steps_together(store: Store) -> None:
+    """Its bins are cases as well."""
+    with Warehouse.open(store) as warehouse:
+        assert explain_case(warehouse, "step").title.startswith('step {"tokens":"all"}')
+
+
+@pytest.mark.parametrize("text", ["a | b > c", "make && ./run", "sort < in"])
+def test_a_command_with_what_only_a_shell_understands_names_the_option(text: str) -> None:
+    """Words after -- are taken as they are, and with --shell the text is."""
+    with pytest.raises(BenchError, match="which only a shell understands"):
+        Template(text).fill({}, shell=False)
+
+    assert Template(text).fill({}, shell=True)[-1] == text
+    assert Template("a | b", ("a", "|", "b")).fill({}, shell=False) == ("a", "|", "b")
+    assert Template("grep 'a|b' x").fill({}, shell=False) == ("grep", "a|b", "x")
