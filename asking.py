@@ -186,7 +186,8 @@ class OpenStore:
             rows = choose(judge(warehouse, judged, rule, Limits()), where or {})
             shown = [row for row in rows if row["verdict"] not in HIDDEN]
             columns, cells = render(fold(shown))
-            return Verdicts(rows, shown, columns, cells, list(sentences(warehouse, rows, judged)))
+            said = list(sentences(warehouse, rows, judged))
+            return Verdicts([*map(dict, rows)], [*map(dict, shown)], columns, cells, said)
 
     def history(
         self,
@@ -222,7 +223,7 @@ class OpenStore:
             found = past.find(series, fdr=fdr, min_magnitude=min_magnitude, since=since)
         incidents = find_incidents(found.rows)
         columns, cells = render(found, incidents) if found.rows else ([], [])
-        return Verdicts(found, found.rows, columns, cells, list(sentences(found, unusual, incidents)))
+        return Verdicts(found, list(found.rows), columns, cells, list(sentences(found, unusual, incidents)))
 
     def report(self, run: str = "latest", base: str | None = None) -> ReportOfRun:
         """Report a run, beside another or the one before it of the same config, as `bench report` does.

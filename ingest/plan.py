@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head, find_format, formats
-from .readers.files import FileLocation, describe, find_files, read_head
+from .readers.files import FileLocation, describe, find_files, left_below, read_head
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
@@ -158,7 +159,8 @@ def _plan_set(
     """Plan the files of one PATH: one result set, one run for each format in it."""
     forced = options.own or (find_format(options.format) if options.format else None)
     folder = (want.path if want.path.is_dir() else want.path.absolute().parent).resolve()
-    before = len(plan.notes)
+    before, known_before = len(plan.notes), known.rows()
+    items_before = len(plan.items)
     unknown: dict[str, str] = {}
     found: dict[tuple[str, str, str], list[_File]] = {}
     places = find_files(want.path, lambda: [forced] if forced else formats().values(), plan.notes)
@@ -182,10 +184,32 @@ def _plan_set(
             " describing its lines with --pattern: see bench ingest --help"
         )
     plan.notes += [f"{want.path.name}/{name} {look}; left out" for name, look in unknown.items()]
+    if want.path.is_dir() and (left := left_below(want.path, places)):
+        plan.notes.append(left)
     for (_, group, _), files in found.items():
         label = _join(want.config, group) if want.config else None
         default = _join(folder.name or folder.anchor, group)
         _plan_run(files, label, default, known, plan)
+    if want.config is None:
+        plan.notes += _same_configs(want, plan.items[items_before:], known_before)
+
+
+def _same_configs(want: RequestedPath, items: Iterable[Item], known: Iterable[IndexedSource]) -> Iterator[str]:
+    """Notes about configs that nobody named and that have runs already, of this very ingest or before."""
+    earlier: dict[str, set[str]] = {}
+    planned = set()
+    for row in known:
+        if not row.forgotten:
+            earlier.setdefault(row.config, set()).add(row.run_id)
+            planned |= {row.config} if row.next_line == PLANNED else set()
+    new = {
+        item.config
+        for item in items
+        if item.new and item.new.new_run and item.new.run_id not in earlier.get(item.config, ())
+    }
+    for config in sorted(new & earlier.keys()):
+        why = "another PATH here" if config in planned else counted(len(earlier[config]), "earlier run")
+        yield f"{want.path}: config {config!r} is that of {why}, too. Give it another one with: bench ingest NAME:{want.path}"
 
 
 def _group(kind: str, name: str) -> str:

@@ -78,9 +78,7 @@ class Relation:
         with _needs("polars"):
             import polars
 
-            frame = polars.from_arrow(table)
-            assert isinstance(frame, polars.DataFrame), "a table gives a frame"
-            return frame
+            return polars.from_arrow(table)
 
     def __repr__(self) -> str:
         columns, rows, more = self._first()

@@ -19,6 +19,7 @@ from ..readers.document import instant, labels
 HEADER = ["model", "batch_size", "sequence_length", "result"]
 VALUE = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ]*)")
 TIME, MEMORY = "time", "memory"
+NO_RESULT = {"n/a", "na", "none", "null", "nan"}  # what stands where a model failed, for lack of memory most often
 UNITS = {  # unit -> what it measures, and how many ns or bytes it is; MB means 2^20 here, as in the scripts that write it
     "s": (TIME, 1e9), "ms": (TIME, 1e6), "us": (TIME, 1e3), "µs": (TIME, 1e3), "ns": (TIME, 1.0),
     "B": (MEMORY, 1.0), "KB": (MEMORY, 2.0**10), "MB": (MEMORY, 2.0**20), "GB": (MEMORY, 2.0**30),
@@ -76,19 +77,21 @@ class ModelCsv(Format):
                 f"{part.path} does not say whether its results are times or sizes. Say it with --metric time or --metric memory"
             )
         mode = _mode(part.path.name)
-        announced: set[str] = set()
+        ended: dict[str, str] = {}  # cases that were announced, and how they ended last
         for row in records:
             tally.lines += 1
             try:
-                case, ended, measured = _events(row, metric, mode, part)
+                case, outcome, measured = _events(row, metric, mode, part)
             except BadRow as error:
                 reject(part, batch, tally, row, str(error))
                 continue
-            if case.case_id not in announced:
-                announced.add(case.case_id)
+            if case.case_id not in ended:
                 batch.add(case)
-                batch.add(ended)
-            batch.add(measured)
+            if measured is None or ended.get(case.case_id) != outcome.status:
+                batch.add(outcome)
+            ended[case.case_id] = outcome.status
+            if measured is not None:
+                batch.add(measured)
             tally.loaded += 1
         return tally
 
@@ -164,7 +167,8 @@ def _unit(text: str) -> str | None:
     return next((unit for unit in (text, text.upper(), text.lower()) if unit in UNITS), None)
 
 
-def _events(row: CsvRow, metric: str, mode: str | None, part: Part) -> tuple[CaseRecord, Outcome, Metric]:
+def _events(row: CsvRow, metric: str, mode: str | None, part: Part) -> tuple[CaseRecord, Outcome, Metric | None]:
+    """The case of a row, how it ended, and what was measured if anything was."""
     if row.problem is not None:
         raise BadRow(row.problem)
     if row.is_blank():
@@ -178,14 +182,18 @@ def _events(row: CsvRow, metric: str, mode: str | None, part: Part) -> tuple[Cas
         "name": name, "mode": mode, "batch_size": whole("batch_size", batch_size),
         "sequence_length": whole("sequence_length", sequence_length),
     }  # fmt: skip
-    value, original_unit = _value(result, metric)
     case_id, work_hash = case_ids(**axes)
     place: dict[str, Any] = {"run_id": part.run_id, "case_id": case_id, "source_id": part.source_id, "line": row.line}
+    case = CaseRecord(work_hash=work_hash, **axes, **place)
+    if result.lower() in NO_RESULT:
+        reason = f"the file has {result!r} for its {metric}"
+        return case, Outcome(status="fail_to_run", reason=reason, **place), None
+    value, original_unit = _value(result, metric)
     measured = Metric(
         metric="latency" if metric == TIME else "memory", value=value, unit="ns" if metric == TIME else "bytes",
         better="lower", original_value=result, original_unit=original_unit, **place,
     )  # fmt: skip
-    return CaseRecord(work_hash=work_hash, **axes, **place), Outcome(status="ok", **place), measured
+    return case, Outcome(status="ok", **place), measured
 
 
 def _value(text: str, metric: str) -> tuple[float, str]:

@@ -5,14 +5,17 @@ import os
 import shlex
 import stat
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError
 from ..format import GZIP, MAX_LINE_BYTES, Format, Head, encoding
 
 HEAD_BYTES = 1 << 16
+FOLDERS_NAMED = 3  # subfolders that a note names, rather than a pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ def find_files(path: Path, kinds: Callable[[], Iterable[Format]], notes: list[st
             found.append(FileLocation(target, entry.name))
         elif entry.is_dir():
             folders.append(entry.name)
+        elif not target.exists():
+            notes.append(f"{target} leads nowhere; left out")
         else:
             notes.append(f"{target} is a special file ({stat.filemode(entry.stat().st_mode)[0]}); left out")
     if folders:
@@ -66,6 +71,32 @@ def _below(path: Path, inside: Path, kinds: Iterable[Format], notes: list[str]) 
                     notes.append(note)
             elif target.is_file() and _is(kind, target):
                 yield FileLocation(target, target.relative_to(path).as_posix(), kind)
+
+
+def left_below(path: Path, found: Iterable[FileLocation]) -> str | None:
+    """A sentence that counts the files in subfolders which were not found, with the command that loads them.
+
+    Hidden folders and stores are passed over; None where nothing is left.
+    """
+    taken = {place.path for place in found if place.below is not None}
+    folders: Counter[Path] = Counter()
+    for at, inner, names in os.walk(path):
+        inner[:] = sorted(name for name in inner if not (name.startswith(".") or Path(at, name, "events").is_dir()))
+        if Path(at) != path and (count := sum(Path(at, name) not in taken for name in names)):
+            folders[Path(at)] = count
+    if not folders:
+        return None
+    left = f"{counted(folders.total(), 'file')} in subfolders of {path} {'is' if folders.total() == 1 else 'are'} not loaded"
+    if taken:  # the layout of a tool, which knows what it wants of it
+        return left
+    if len(folders) <= FOLDERS_NAMED:
+        each = " ".join(shlex.quote(os.fspath(folder)) for folder in folders)
+        return f"{left}. Load each folder as a result set with: bench ingest {each}"
+    place = shlex.quote(os.fspath(path))
+    if all(folder.parent == path for folder in folders):
+        return f"{left}. Load each folder as a result set with: bench ingest {place}/*/"
+    find = f"find {place} -mindepth 2 -type f -printf '%h\\n' | sort -u | xargs -d '\\n' bench ingest"
+    return f"{left}. Load each folder as a result set with: {find}"
 
 
 def _astray(path: Path, inside: Path, *, deep: bool) -> str | None:

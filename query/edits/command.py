@@ -19,7 +19,9 @@ from .edits import tag as tag_runs
 from .edits import untag as untag_runs
 from .selection import SelectedRun
 
-yes_option = click.option("--yes", is_flag=True, help="Do it. Without, only the runs are listed that it would concern.")
+yes_option: Any = click.option(
+    "--yes", is_flag=True, help="Do it. Without, only the runs are listed that it would concern."
+)
 names_argument: Any = click.argument("names", metavar="RUN…", nargs=-1, required=True)
 
 

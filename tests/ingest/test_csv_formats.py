@@ -8,6 +8,8 @@ import pytest
 from bench.ingest.format import Options
 from bench.ingest.run import IngestReport
 from bench.warehouse.errors import BenchError
+from bench.warehouse.store import Store
+from bench.warehouse.upkeep.verify import verify
 
 from .conftest import Load, Rows
 
@@ -51,17 +53,29 @@ def test_megabytes_are_two_to_the_twentieth(load: Load, rows: Rows, tmp_path: Pa
     )
     path = write(tmp_path, "k80_memory.csv", text)
 
-    assert accounting(load(path)) == (9, 4, 5)
+    assert accounting(load(path)) == (9, 6, 3)
     assert rows("SELECT value, original_unit FROM metrics WHERE metric = 'memory' ORDER BY line") == [
         (2 * 2**20, "MB"), (5.5 * 2**20, "MB"), (292 * 2**10, "KB"), (2**30, "GB"),
     ]  # fmt: skip
     assert rows("SELECT line, reason FROM rejects ORDER BY 1") == [
-        (6, "result is 'N/A', not a number"),
-        (7, "result is 'None', not a number"),
         (8, "batch_size is 'x', not a finite number"),
         (9, "2 columns, not 4"),
         (10, "blank line"),
     ]
+
+
+def test_a_cell_without_a_result_has_failed(load: Load, rows: Rows, store: Store, tmp_path: Path) -> None:
+    """With the reason; a later row of the same cell that has a result makes it ok, and all lines are accounted for."""
+    text = "model,batch_size,sequence_length,result\nm,1,1,N/A\nm,1,2,None\nm,1,2,3\nm,1,3,N/A\nm,1,3,n/a\n"
+    load(write(tmp_path, "memory.csv", text))
+
+    assert rows("SELECT sequence_length, status, reason, failed FROM case_outcomes ORDER BY 1") == [
+        (1, "fail_to_run", "the file has 'N/A' for its memory", True),
+        (2, "ok", None, False),
+        (3, "fail_to_run", "the file has 'n/a' for its memory", True),
+    ]
+    assert rows("SELECT cases, failed FROM run_summaries") == [(3, 2)]
+    assert verify(store).problems == {}
 
 
 def test_a_model_that_was_measured_is_ok(load: Load, rows: Rows, tmp_path: Path) -> None:
@@ -70,10 +84,11 @@ def test_a_model_that_was_measured_is_ok(load: Load, rows: Rows, tmp_path: Path)
         path = write(tmp_path, f"{name}.csv", "model,batch_size,sequence_length,result\nm,1,1,2\nm,1,2,N/A\n")
     load(path.parent)
 
-    assert rows("SELECT name, sequence_length, kind, status, failed FROM case_outcomes") == [
-        ("m", 1, "performance", "ok", False)
+    assert rows("SELECT name, sequence_length, kind, status, failed FROM case_outcomes ORDER BY 2") == [
+        ("m", 1, "performance", "ok", False),
+        ("m", 2, "performance", "fail_to_run", True),
     ]
-    assert rows("SELECT rate FROM pass_rates") == [("100%, 1/1",)]
+    assert rows("SELECT rate FROM pass_rates") == [("50%, 1/2",)]
 
 
 def test_a_file_that_does_not_say_what_it_measures_is_asked_for(load: Load, rows: Rows, tmp_path: Path) -> None:

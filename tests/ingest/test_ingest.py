@@ -345,3 +345,52 @@ def test_a_store_cannot_be_ingested_into_itself(load: Load, store: Store, profil
 def test_lines_are_loaded_rejected_or_known() -> None:
     """The identity that every ingest prints."""
     assert Line(Path("x"), "c", "f", loaded=3, rejected=2, known=4).lines == 9
+
+
+def notes_of(load: Load, *paths: object) -> list[str]:
+    """What is said of loading some paths."""
+    return load(*paths).notes
+
+
+def test_files_in_subfolders_are_counted_with_the_command_that_loads_them(load: Load, profile: Path) -> None:
+    """Also when something was loaded; hidden folders are passed over."""
+    for folder in ("day1", "day2", ".hidden"):
+        (profile / folder).mkdir()
+        (profile / folder / "p.jsonl").write_text(lines(step(1)))
+
+    command = f"bench ingest {profile}/day1 {profile}/day2"
+    (note,) = notes_of(load, profile)
+    assert (
+        note == f"2 files in subfolders of {profile} are not loaded. Load each folder as a result set with: {command}"
+    )
+    for folder in ("day3", "day4"):
+        (profile / folder).mkdir()
+        (profile / folder / "p.jsonl").write_text(lines(step(1)))
+    assert notes_of(load, profile)[0].endswith(f"bench ingest {profile}/*/")
+    (profile / "day1" / "deep").mkdir()
+    (profile / "day1" / "deep" / "p.jsonl").write_text(lines(step(1)))
+    assert "find" in notes_of(load, profile)[0]
+
+
+def test_a_link_that_leads_nowhere_is_a_note(load: Load, profile: Path) -> None:
+    """The rest of the folder is loaded."""
+    (profile / "gone.jsonl").symlink_to(profile / "never-there")
+
+    report = load(profile)
+
+    assert report.notes == [f"{profile / 'gone.jsonl'} leads nowhere; left out"]
+    assert len(report.lines) == 2
+
+
+def test_two_sources_of_one_name_do_not_share_a_config_in_silence(load: Load, tmp_path: Path) -> None:
+    """Neither in one command nor a day later; a name that was given is meant."""
+    folders = [tmp_path / day / "prof" for day in ("e1", "e2", "e3")]
+    for number, folder in enumerate(folders):
+        folder.mkdir(parents=True)
+        (folder / "p.jsonl").write_text(lines(step(number)))
+
+    note = "{0}: config 'prof' is that of {1}, too. Give it another one with: bench ingest NAME:{0}"
+    assert notes_of(load, folders[0], folders[1]) == [note.format(folders[1], "another PATH here")]
+    assert notes_of(load, folders[0], folders[1]) == []
+    assert notes_of(load, folders[2]) == [note.format(folders[2], "2 earlier runs")]
+    assert notes_of(load, f"prof:{folders[2]}") == []

@@ -191,7 +191,7 @@ def _lots(
         if have >= target_bytes and left >= below_bytes:
             yield lot
             lot, have = [], 0
-    if len(lot) > 1 or have >= below_bytes or must.intersection(lot):
+    if len(lot) > 1 or have >= below_bytes or not must.isdisjoint(lot):
         yield lot
 
 

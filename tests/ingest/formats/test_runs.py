@@ -180,4 +180,5 @@ def test_links_that_lead_round_in_a_circle_are_said(load: Load, tmp_path: Path) 
     report = load(tmp_path / "p")
 
     assert sum(line.loaded for line in report.lines) == 4
-    assert sorted(note.partition(" leads ")[2] for note in report.notes) == ["round in a circle; not followed"] * 2
+    astray = sorted(note.partition(" leads ")[2] for note in report.notes if " leads " in note)
+    assert astray == ["round in a circle; not followed"] * 2
