@@ -9,11 +9,19 @@ TIMES = {
     "microsecond": 1e3, "ms": 1e6, "msec": 1e6, "millisecond": 1e6, "s": 1e9, "sec": 1e9, "second": 1e9, "min": 6e10,
     "minute": 6e10,
 }  # fmt: skip
-SIZES = {"b": 1.0, "byte": 1.0} | {
-    f"{prefix}{binary}b": base**power
-    for power, prefix in enumerate("kmgtp", 1)
-    for binary, base in (("", 1e3), ("i", 1024.0))
-}
+SIZES = (
+    {"b": 1.0, "byte": 1.0}
+    | {
+        f"{prefix}{binary}b": base**power
+        for power, prefix in enumerate("kmgtp", 1)
+        for binary, base in (("", 1e3), ("i", 1024.0))
+    }
+    | {
+        f"{prefix}byte": (1024.0 if prefix.endswith("bi") else 1e3) ** power
+        for power, prefixes in enumerate(("k kilo kibi", "m mega mebi", "g giga gibi", "t tera tebi"), 1)
+        for prefix in prefixes.split()
+    }
+)
 CALLS = re.compile(r"\s*/\s*(op|ops|operation|iter|iteration|call|loop|invocation)s?")
 COUNTS = re.compile(r"(op|operation|iter|iteration|call|loop|invocation)s?")
 LONGEST = 100  # characters

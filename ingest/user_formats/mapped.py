@@ -3,9 +3,11 @@
 import contextlib
 import functools
 import hashlib
+import itertools
 import re
 import shlex
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,10 @@ ENDINGS = {
 STATUSES = {word: status for status, words in ENDINGS.items() for word in words.split()}
 UNIX = re.compile(r"\d{9,19}(\.\d+)?")
 MOST = 2.0**53  # beyond it doubles, which other tools count in, leave numbers out
+DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]|$)")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+EXACT = 4  # digits of a number that was measured
+LOOKED_AT = 1000  # rows that tell what a column holds
 SHOWN = 12  # columns named in a note
 
 
@@ -85,6 +91,8 @@ class Mapped(Format):
 def read_table(table: TableFile, mapping: Mapping, results: Results) -> None:
     """Add the rows of a table by a mapping, and notes about the table."""
     reader = _Reader(with_columns(mapping, table.columns), results)
+    if reader.mapping.rest != "out":
+        reader.sort_out(record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None)
     groups = _runs(table, reader) if mapping.parts_runs else None
     if groups is None and "time" in mapping.fields:
         _began(table, reader)
@@ -148,11 +156,31 @@ class _Reader:
     results: Results
     used: set[str] = field(default_factory=set)
     others: dict[str, None] = field(default_factory=dict)  # columns that the mapping does not name, in order
+    measured: list[Value] = field(default_factory=list)  # those of them that hold measured values
+    times: list[str] = field(
+        default_factory=list
+    )  # and those that hold times, which would part every row from all others
     odd: dict[str, None] = field(default_factory=dict)  # statuses nobody knows
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # samples so far, by run, case and metric
 
     def __post_init__(self) -> None:
         self.used = set(self.mapping.columns)
+
+    def sort_out(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Tell by some rows which columns that the mapping does not name are no axes of a case."""
+        columns: dict[str, list[Any]] = {}
+        for cells in rows:
+            for path, value in spare(cells, self.used):
+                columns.setdefault(path, []).append(value)
+        for path, values in columns.items():
+            texts = [str(value) for value in values if value is not None and str(value).lower() not in NO_VALUE]
+            if not texts:
+                continue
+            if all(DATE.match(text) for text in texts) and len(set(texts)) > 1:
+                self.times.append(path)
+            elif all(map(NUMBER.fullmatch, texts)) and 2 * sum(map(_is_exact, texts)) > len(texts):
+                self.measured.append(Value(path, {}))
+        self.used |= {*self.times, *(value.column for value in self.measured)}
 
     def load(self, record: Record) -> None:
         """One row.
@@ -175,6 +203,9 @@ class _Reader:
         status = self._status(cells)
         for value in self.mapping.values:
             self._value(value, cells, case, moment, failed=status not in (None, "ok"))
+        for value in self.measured:
+            with contextlib.suppress(BadRecord):  # nobody asked for it
+                self._value(value, cells, case, moment, failed=status not in (None, "ok"))
         if status is not None:
             case.outcome(status, _text(_cell(fields.get("reason"), cells)))
 
@@ -212,10 +243,17 @@ class _Reader:
     def notes(self) -> None:
         """Add notes about all rows."""
         if self.others:
-            names = ", ".join(list(self.others)[:SHOWN])
-            more = f" and {len(self.others) - SHOWN} more" if len(self.others) > SHOWN else ""
             became = "are left out" if self.mapping.rest == "out" else "became parameters; rest=out leaves such out"
-            self.results.note(f"columns that the mapping does not name {became}: {names}{more}")
+            self.results.note(f"columns that the mapping does not name {became}: {_listed(list(self.others))}")
+        if self.measured:
+            names = [value.column for value in self.measured]
+            self.results.note(
+                f"columns of measured numbers became metrics: {_listed(names)}; if one is an axis, say --map parameters={names[0]}"
+            )
+        if self.times:
+            self.results.note(
+                f"columns of times are left out: {_listed(self.times)}; say what it is with --map time={self.times[0]}"
+            )
         if self.odd:
             self.results.note(
                 f"statuses that bench does not know count as failures: {', '.join(list(self.odd)[:SHOWN])}"
@@ -268,6 +306,16 @@ class _Reader:
             recorded_at=moment, sample=self.counts[place],
         )  # fmt: skip
         self.counts[place] += len(numbers)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if names[SHOWN:] else "")
+
+
+def _is_exact(text: str) -> bool:
+    """Whether a number has a fraction and four digits that count or more: axes, such as 0.25, are rounder than measurements."""
+    digits = re.sub(r"[eE].*|[^0-9]", "", text).strip("0")
+    return "." in text and len(digits) >= EXACT
 
 
 def _cell(term: Term | None, cells: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from bench.ingest.command import ingest as command
 from bench.ingest.plan import SourceOptions
+from bench.ingest.readers.units import unit_of
 from bench.ingest.run import IngestReport
 from bench.ingest.user_formats.mapped import Mapped
 from bench.ingest.user_formats.mapping import FIELDS, parse_mapping
@@ -474,3 +475,37 @@ def test_a_column_may_have_any_name(tmp_path: Path) -> None:
         if character not in "#":
             found = read(tmp_path, [{name: 1, "m": "x"}], f"name=m,value={column}", name="t.json")
             assert [m.metric for m in found.of(Metric)] == [name]
+
+
+def test_a_column_of_measured_numbers_is_a_metric_and_parts_no_cases(tmp_path: Path) -> None:
+    """Round numbers are axes as before; what was chosen is said, and parameters=COLUMN chooses otherwise."""
+    text = "op,ms,score,dropout\na,1.5,0.91234,0.25\na,1.6,0.93417,0.25\nb,2.5,n/a,0.5\n"
+    found = read(tmp_path, text, "name=op,value=ms,unit=ms")
+
+    assert sorted(axes(found)) == [("a", None, None, {"dropout": 0.25}), ("b", None, None, {"dropout": 0.5})]
+    assert any(
+        note.endswith("became metrics: score; if one is an axis, say --map parameters=score")
+        for note in found.tally.notes
+    )
+    asked = read(tmp_path, text, "name=op,value=ms,unit=ms,parameters=score,rest=out")
+    assert len(axes(asked)) == 3
+
+
+def test_a_column_of_times_is_no_axis(tmp_path: Path) -> None:
+    """Every row would be a case of its own; a constant one harms nothing."""
+    text = "op,ms,when,day\na,1.5,2026-01-01T10:00,2026-01-01\na,1.6,2026-01-01T11:00,2026-01-01\n"
+    found = read(tmp_path, text, "name=op,value=ms,unit=ms")
+
+    assert axes(found) == [("a", None, None, {"day": "2026-01-01"})]
+    assert any(
+        "columns of times are left out: when; say what it is with --map time=when" in note for note in found.tally.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "factor"),
+    [("kbytes", 1e3), ("Megabytes", 1e6), ("kilobyte", 1e3), ("GiB", 2.0**30), ("mebibytes", 2.0**20)],
+)
+def test_sizes_are_understood_in_words(text: str, factor: float) -> None:
+    """As /usr/bin/time and others write them."""
+    assert (unit_of(text).name, unit_of(text).factor) == ("bytes", factor)
