@@ -247,9 +247,8 @@ class _Reader:
             self.results.note(f"columns that the mapping does not name {became}: {_listed(list(self.others))}")
         if self.measured:
             names = [value.column for value in self.measured]
-            self.results.note(
-                f"columns of measured numbers became metrics: {_listed(names)}; if one is an axis, say --map parameters={names[0]}"
-            )
+            cure = f"if one is an axis, say --map parameters={names[0]}"
+            self.results.note(f"columns of measured numbers became metrics: {_listed(names)}; {cure}")
         if self.times:
             self.results.note(
                 f"columns of times are left out: {_listed(self.times)}; say what it is with --map time={self.times[0]}"
@@ -298,6 +297,8 @@ class _Reader:
             for each in numbers:
                 case.metric(metric, each, unit, statistic=statistic, phase=about.get("phase"), better=better)
             return
+        if unit_of(unit).name == "ns" and any(float(each) < 0 for each in numbers):
+            raise BadRecord(f"{value.column} is {show(cell)}, and no duration is negative")
         place = (self.results.run_id, case.case_id, f"{metric} {about.get('phase')}")
         term = value.about.get("loops")
         loops = None if term is None else _whole(term, _cell(term, cells))

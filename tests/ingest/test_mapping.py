@@ -21,7 +21,7 @@ from bench.ingest.user_formats.mapped import Mapped
 from bench.ingest.user_formats.mapping import FIELDS, parse_mapping
 from bench.query.explain.command import explain
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import CaseRecord, Metric, Timing
+from bench.warehouse.events import CaseRecord, Metric, Reject, Timing
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -509,3 +509,11 @@ def test_a_column_of_times_is_no_axis(tmp_path: Path) -> None:
 def test_sizes_are_understood_in_words(text: str, factor: float) -> None:
     """As /usr/bin/time and others write them."""
     assert (unit_of(text).name, unit_of(text).factor) == ("bytes", factor)
+
+
+def test_a_negative_duration_is_a_reject(tmp_path: Path) -> None:
+    """Nothing takes less than no time; other numbers may be negative."""
+    found = read(tmp_path, "op,ms\na,-1.5\na,2\n", "name=op,value=ms,unit=ms")
+
+    assert [reject.reason for reject in found.of(Reject)] == ['ms is "-1.5", and no duration is negative']
+    assert (found.tally.loaded, read(tmp_path, "op,v\na,-1.5\n", "name=op,value=v").tally.loaded) == (1, 1)
