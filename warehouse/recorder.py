@@ -521,8 +521,10 @@ class Case:
             details: Any other column of `outcomes`: reason, phase, exit_code, signal, exception, message, stderr_tail.
 
         Raises:
-            UnknownName: There is no such kind.
+            UnknownName: There is no such status (`events.STATUSES`) or kind.
         """
+        if status not in events.STATUSES:
+            raise UnknownName("status", status, events.STATUSES)
         if kind not in ("performance", "accuracy"):
             raise UnknownName("kind of outcome", kind, ("performance", "accuracy"))
         self._run._raised.pop(self.case_id, None)

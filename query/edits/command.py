@@ -1,7 +1,7 @@
 """Commands that change runs afterwards: forget, remember, rename, tag, untag."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -19,10 +19,10 @@ from .edits import tag as tag_runs
 from .edits import untag as untag_runs
 from .selection import SelectedRun
 
-yes_option: Any = click.option(
+yes_option: Callable[[Any], Any] = click.option(
     "--yes", is_flag=True, help="Do it. Without, only the runs are listed that it would concern."
 )
-names_argument: Any = click.argument("names", metavar="RUN…", nargs=-1, required=True)
+names_argument: Callable[[Any], Any] = click.argument("names", metavar="RUN…", nargs=-1, required=True)
 
 
 @click.command(cls=Command)

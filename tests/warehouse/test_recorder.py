@@ -159,6 +159,8 @@ def test_a_run_and_a_case_say_what_they_are(store: Store) -> None:
         assert repr(case) == f"<case {case.case_id} of run shown-1>"
         with pytest.raises(UnknownName, match="no kind of outcome 'banana'"):
             case.outcome("ok", kind="banana")
+        with pytest.raises(UnknownName, match=r"no status 'time_out'\. Nearest: 'timeout'"):
+            case.outcome("time_out")
     assert repr(run) == f"<run shown-1 in {store.root}, closed: ok>"
 
 
