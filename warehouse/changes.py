@@ -26,6 +26,19 @@ def forgets(event: type[Event]) -> bool:
     return event not in (RunChange, ArchivedRun) and any(f.name == "run_id" for f in event.fields())
 
 
+def needs_rebuild(file: LogFile) -> bool:
+    """Whether a file of the log changes more of loaded runs than their tags, from which nothing is derived."""
+    if file.table != RunChange.TABLE:
+        return False
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return not set(pq.read_table(file.path, columns=["action"])["action"].to_pylist()) <= {"tag", "untag"}
+    except (OSError, pa.ArrowInvalid, KeyError):  # damaged: loading says so
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class RunChanges:
     """What counts of all changes."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .changes import RunChanges, forgets
+from .changes import RunChanges, forgets, needs_rebuild
 from .errors import BenchError
 from .events import (
     TABLES,
@@ -157,7 +157,7 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
         # archived, or here as a whole again: anew, since only that takes rows away, and makes the warehouse smaller
         known, new = None, [file for file in files if file.name not in superseded]
     noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & covered}
-    if known is not None and any(file.table == RunChange.TABLE and file not in noted for file in new):
+    if known is not None and any(file not in noted and needs_rebuild(file) for file in new):
         # what is forgotten goes from all tables, what is remembered comes back: anew, so that every way gives the same
         known, new, noted = None, [file for file in files if file.name not in superseded], {}
     loaded.rebuilt = known is None

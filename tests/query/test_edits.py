@@ -337,6 +337,26 @@ def test_tags_are_set_replaced_and_removed(store: Store) -> None:
         untag(store, ["aaaa-1"], ["gpo"])
 
 
+def test_tags_are_loaded_without_building_anew(store: Store) -> None:
+    """Nothing is derived from them; a rebuild gives the same."""
+    EventLog(store).write(RunChange, [_tagged("aaaa-1", "gpu", None), _tagged("aaaa-2", "a", "1")], "said")
+    assert not loading.load(store).rebuilt
+
+    before = contents(store)
+    loading.rebuild(store)
+    assert contents(store) == before
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.rows("SELECT tags FROM runs WHERE run_id[:4] = 'aaaa' ORDER BY run_id") == [
+            (None,),
+            ('{"a": "1", "gpu": "h100"}',),
+        ]
+
+
+def _tagged(run_id: str, key: str, value: str | None) -> RunChange:
+    action = "untag" if value is None else "tag"
+    return RunChange(run_id=run_id, change_id="1", action=action, key=key, value=value, changed_at=NOVEMBER)
+
+
 def test_what_is_recorded_after_a_change_keeps_it(store: Store) -> None:
     """A further file of a renamed run, with the old name in it, changes nothing; nor does one of a forgotten run."""
     rename(store, ["aaaa-1"], "base")
