@@ -181,7 +181,7 @@ def _draws(rng: np.random.Generator, shape: str, size: tuple[int, int]) -> Array
     """Values of mean 0 and variance 1."""
     match shape:
         case "uniform":
-            return rng.uniform(-1, 1, size) * np.sqrt(3)
+            return np.asarray(rng.uniform(-1, 1, size) * np.sqrt(3))
         case "heavy-tailed":
             return np.asarray(rng.standard_t(4, size) / np.sqrt(2))
     return rng.normal(0, 1, size)
