@@ -1,26 +1,31 @@
 """Downsampling in SQL: of a scatter of any number of rows, keep those that can be seen."""
 
 GRID_PER_INCH = 150  # at 300 DPI a cell is 2 x 2 device pixels; measured 43 dB PSNR against the full drawing
+DENSITY_PER_INCH = 50  # cells that are seen, and shaded by how many rows they hold
 DRAW_ALL_BELOW = 20_000  # rows that are drawn as they are
 DRAW_AT_MOST = 30_000  # rows a reduced scatter keeps, about 1.5 s of rendering
-_DRAWABLE = "isfinite(x) AND isfinite(y) AND x >= 0 AND y >= 0"
+HEIGHT = "y / nullif(y_end, 0)"
+DRAWABLE = "isfinite(x) AND isfinite(y) AND x >= 0 AND y >= 0"
 _HALVINGS = 8  # 900 x 600 halved 7 times is 7 x 4 cells: nothing can need more
 
 
-def grid_of(size: tuple[float, float]) -> tuple[int, int]:
+def grid_of(size: tuple[float, float], per_inch: int = GRID_PER_INCH) -> tuple[int, int]:
     """Cells across and down for a figure of that many inches."""
-    return max(1, round(size[0] * GRID_PER_INCH)), max(1, round(size[1] * GRID_PER_INCH))
+    return max(1, round(size[0] * per_inch)), max(1, round(size[1] * per_inch))
 
 
-def all_rows(points: str) -> str:
-    """Every row, in drawing order, with the columns `reduced` would give."""
+def all_rows(points: str, *, at_most: int | None = None) -> str:
+    """Every row, or so many of each config by chance, in drawing order, with the columns `reduced` would give."""
+    sample = "" if at_most is None else (
+        f"\nQUALIFY row_number() OVER (PARTITION BY config ORDER BY hash(rank), rank, x, y) <= {at_most:d}"
+    )  # fmt: skip
     return f"""WITH points AS MATERIALIZED (
 {points}
 )
-SELECT *, 1::BIGINT AS n, 0::BIGINT AS halvings FROM points WHERE {_DRAWABLE} ORDER BY rank, config, x, y"""
+SELECT *, 1::BIGINT AS n, 0::BIGINT AS halvings FROM points WHERE {DRAWABLE}{sample} ORDER BY rank, config, x, y"""
 
 
-def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) -> str:
+def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST, height: str = HEIGHT) -> str:
     """The last-drawn row of every cell of the pixel grid, for each config.
 
     Real rows are kept, not cell centres: 4-10 dB closer to the full drawing, and tooltips show real values. A cell
@@ -32,23 +37,24 @@ def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) 
             missing, not finite or negative are left out.
         grid: Cells across and down, from 0 to the largest x and y.
         at_most: Rows to keep.
+        height: SQL of where y stands on its axis, from 0 to 1; of y and y_end, the largest.
 
     Returns:
         One SELECT: the columns of `points`, n (rows this one stands for), halvings (of the grid), in drawing order.
     """
-    return f"WITH points AS MATERIALIZED (\n{points}\n),\n{reduction(grid, at_most=at_most).removeprefix('WITH ')}"
+    return f"WITH points AS MATERIALIZED (\n{points}\n),\n{reduction(grid, at_most=at_most, height=height).removeprefix('WITH ')}"
 
 
-def reduction(grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST) -> str:
+def reduction(grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST, height: str = HEIGHT) -> str:
     """The steps of `reduced` after the first, over a table `points`."""
-    return f"""WITH drawable AS NOT MATERIALIZED (SELECT * FROM points WHERE {_DRAWABLE}),
+    return f"""WITH drawable AS NOT MATERIALIZED (SELECT * FROM points WHERE {DRAWABLE}),
 extents AS (
   SELECT config, min(x) AS x_low, max(x) AS x_high, min(y) AS y_low, max(y) AS y_high,
     max(max(x)) OVER () AS x_end, max(max(y)) OVER () AS y_end
   FROM drawable GROUP BY config
 ),
 cells AS (
-  SELECT config, i, j, extreme, max(rank) AS rank, count(*) AS n FROM ({_placed("drawable", grid)}) GROUP BY ALL
+  SELECT config, i, j, extreme, max(rank) AS rank, count(*) AS n FROM ({_placed("drawable", grid, height)}) GROUP BY ALL
 ),
 grids AS (
   SELECT halvings, count(DISTINCT (config, i >> halvings, j >> halvings, extreme)) AS kept
@@ -63,20 +69,20 @@ candidates AS (
   SELECT drawable.* FROM drawable JOIN (SELECT DISTINCT config, rank FROM kept) AS last USING (config, rank)
 )
 SELECT placed.* EXCLUDE (i, j, extreme), kept.n, kept.halvings::BIGINT AS halvings
-FROM ({_placed("candidates", grid)}) AS placed
+FROM ({_placed("candidates", grid, height)}) AS placed
 CROSS JOIN grid JOIN kept ON kept.config = placed.config AND kept.rank = placed.rank AND kept.extreme = placed.extreme
   AND kept.i = placed.i >> grid.halvings AND kept.j = placed.j >> grid.halvings
 QUALIFY row_number() OVER (PARTITION BY kept.config, kept.i, kept.j, kept.extreme ORDER BY x, y) = 1
 ORDER BY placed.rank, placed.config, x, y"""
 
 
-def _placed(table: str, grid: tuple[int, int]) -> str:
+def _placed(table: str, grid: tuple[int, int], height: str) -> str:
     """The rows of a table with their cell, i across and j up, and whether they are extremes of their config."""
     columns, rows = grid
     return f"""
   SELECT {table}.*,
     least(floor(coalesce(x / nullif(x_end, 0), 0) * {columns}), {columns - 1})::INTEGER AS i,
-    least(floor(coalesce(y / nullif(y_end, 0), 0) * {rows}), {rows - 1})::INTEGER AS j,
+    least(floor(coalesce({height}, 0) * {rows}), {rows - 1})::INTEGER AS j,
     (x = x_low)::INTEGER + 2 * (x = x_high)::INTEGER + 4 * (y = y_low)::INTEGER + 8 * (y = y_high)::INTEGER AS extreme
   FROM {table} JOIN extents USING (config)
 """

@@ -152,7 +152,7 @@ def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> No
 def test_a_name_in_the_legend_is_shown_alone(browser: Page, two: Path) -> None:
     """A click on it fades the others."""
     both = browser.open(two).marks()
-    browser.click(1108, 78)
+    browser.click(1108, 92)
     browser.ask("new Promise(done => setTimeout(done, 200))")
 
     assert browser.marks() < both * 0.8

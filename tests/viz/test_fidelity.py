@@ -17,11 +17,11 @@ pytest.importorskip("vl_convert")
 
 @exhaustive
 def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """100,000 steps reduced against all of them drawn: 40 dB or better, at 300 dots per inch."""
+    """100,000 steps coloured by batch, reduced, against all of them drawn: 40 dB or better, at 300 dots per inch."""
     builder = many(100_000)
-    reduced = pixels(draw(opened(builder)))
+    reduced = pixels(draw(opened(builder), color_by="batch"))
     monkeypatch.setattr(downsample, "DRAW_ALL_BELOW", 10**9)
-    whole = draw(opened(builder))
+    whole = draw(opened(builder), color_by="batch")
     monkeypatch.setattr("bench.viz.marks.scatter._area", lambda rows: 7)
 
     assert len(whole.rows) > 99_000

@@ -1,5 +1,7 @@
 """Runtime against tokens: how long the model ran in each scheduler step, over the tokens the step scheduled."""
 
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -7,9 +9,10 @@ import click
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import shorten
 from .. import downsample, step_filter
+from ..bands import Bands
 from ..data import Row, all_configs, read_rows
 from ..marks import cost_curves
-from ..marks.scatter import Steps
+from ..marks.scatter import Y_TITLE, Steps
 from ..options import Option, Size, Title
 from ..output.figure import SIZE, Figure, compose
 from ..step_filter import (
@@ -23,6 +26,7 @@ from ..step_filter import (
     Trim,
 )
 from ..style.labels import printable
+from ..style.value_axis import SCALES, ValueAxis
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -32,6 +36,7 @@ _TABLE = {  # columns of a table of what is drawn, and what the query calls them
     "config": "config", "tokens": "x", "model_run_ms": "y", "batch_size": "batch_size", "schedule_ms": "schedule_ms",
     "step": "rank", "path": "path", "line": "line", "steps": "n", "fitted_ms": "fitted_ms",
 }  # fmt: skip
+DENSE_FROM = 2_000  # steps of which more would cover each other
 _TOLD = 3  # fits that the subtitle has room for
 
 
@@ -46,6 +51,31 @@ def draw(
     fit: Annotated[
         bool, Option("Draw the cost model of each config over its steps, as bench cost-model fits it.")
     ] = False,
+    y_scale: Annotated[
+        str,
+        Option(
+            "The axis of time. robust: with a break, beyond which outliers stand closer.", type=click.Choice(SCALES)
+        ),
+    ] = "robust",
+    sample_points: Annotated[
+        int | None,
+        Option(
+            "Draw so many steps of each config as points, chosen by chance, not how many are where.",
+            type=click.IntRange(1),
+            metavar="STEPS",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None, Option("Opacity of points, from 0 to 1.  [default: 1]", type=click.FloatRange(0, 1))
+    ] = None,
+    point_size: Annotated[
+        float | None,
+        Option(
+            "Diameter of points, in points of print.  [default: by how many there are]",
+            type=click.FloatRange(0.1, 50),
+            metavar="POINTS",
+        ),
+    ] = None,
     title: Title = None,
     size: Size = None,
 ) -> Figure:
@@ -67,43 +97,57 @@ def draw(
         warehouse, configs, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms
     )
     counts, slow = step_filter.count_lines(warehouse, steps)
-    grid = (
-        None
-        if sum(count["kept"] for count in counts.values()) <= downsample.DRAW_ALL_BELOW
-        else downsample.grid_of(size or SIZE)
-    )
     models = cost_curves.models(warehouse, steps) if fit else {}
-    rows = _rows(warehouse, steps, grid, models)
-    if not rows:
-        raise step_filter.nothing_left(steps, counts)
+    with _points_table(warehouse, _points(steps, positive=y_scale == "log")):
+        bands = Bands.read(warehouse, steps.configs)
+        total = sum(map(bands.points, steps.configs))
+        if not total:
+            raise step_filter.nothing_left(steps, counts)
+        limit_ms = max_model_run_ms if slow and bands.highest >= max_model_run_ms / 2 else None
+        axis = ValueAxis.of(Y_TITLE, y_scale, low=bands.lowest, high=limit_ms or bands.highest, bulk=bands.bulk)
+        dense = color_by == "config" and sample_points is None and total > DENSE_FROM
+        reduced = dense or (sample_points is None and total > downsample.DRAW_ALL_BELOW)
+        per_inch = downsample.DENSITY_PER_INCH if dense else downsample.GRID_PER_INCH
+        grid = downsample.grid_of(size or SIZE, per_inch) if reduced else None
+        sql, rows = _rows(warehouse, steps, axis, grid, sample_points, models)
     for config, count in counts.items():
-        own = [row["n"] for row in rows if row["config"] == config]
-        count |= {"incomplete": count["kept"] - sum(own), "kept": sum(own), "drawn": len(own)}
-    drawn = [config for config, count in counts.items() if count["drawn"]]
+        drawable = bands.points(config)
+        drawn = sum(row["config"] == config for row in rows)
+        count |= {"incomplete": count["kept"] - drawable, "kept": drawable, "drawn": drawn}
+    drawn_configs = [config for config, count in counts.items() if count["drawn"]]
+    outliers = bands.outliers((row["config"], row["x"], row["y"]) for row in rows) if dense else []
+    for row, outlier in zip(rows, outliers, strict=dense):
+        row["outlier"] = outlier
     facts = step_filter.left_out(steps, counts, slow)
     form = Steps(
-        rows=rows, notes={config: counted(counts[config]["kept"], "step") for config in drawn}, color_by=color_by,
-        budget=step_filter.token_budget(warehouse, steps), models={config: models[config] for config in drawn if fit},
-        limit_ms=max_model_run_ms if slow else None, all_configs=all_configs(warehouse), wanted_size=size,
+        rows=rows, axis=axis, grid=_halved(grid, rows) if grid and dense else None,
+        medians={config: bands.line(config) for config in drawn_configs if dense and not fit},
+        alpha=alpha, point_size=point_size, color_by=color_by,
+        notes={config: counted(counts[config]["kept"], "step") for config in drawn_configs},
+        budget=step_filter.token_budget(warehouse, steps), models={config: models[config] for config in drawn_configs if fit},
+        limit_ms=limit_ms, all_configs=all_configs(warehouse), wanted_size=size,
     )  # fmt: skip
-    total = sum(row["n"] for row in rows)
     return compose(
         "runtime-vs-tokens",
         title=title,
         default_title=TITLE,
         facts=[
-            *([drawn[0]] if len(drawn) == 1 else []), *facts, _drawn(len(rows), total, all_read=not facts), *_fits(form.models),
+            *drawn_configs[: len(drawn_configs) == 1], *facts, *_drawn(rows, total, all_read=not facts, dense=dense),
+            *(["line: median, band: middle 90 %"] if form.medians else []), *_fits(form.models),
         ],
         form=form,
-        sql=_sql(steps, grid, models),
+        sql=sql,
         rows=[{column: row[name] for column, name in _TABLE.items() if name in row} for row in rows],
-        parameters={**steps.parameters(), "color_by": color_by, "fit": fit, "grid": grid},
+        parameters={
+            **steps.parameters(), "color_by": color_by, "fit": fit, "y_scale": y_scale, "sample_points": sample_points,
+            "grid": grid,
+        },
         counts=[
             {"config": config, **count, **({"fit": cost_curves.brief(models[config])} if fit else {})}
             for config, count in counts.items()
         ],
         total=total,
-        notes=[f"no step to draw in {printable(name)!r}" for name in counts if name not in drawn],
+        notes=[f"no step to draw in {printable(name)!r}" for name in counts if name not in drawn_configs],
     )  # fmt: skip
 
 
@@ -111,21 +155,35 @@ _WHOLE = """,
     line, batch_size::INTEGER AS batch_size, schedule_ms, hash(coalesce(source_id, run_id)) AS origin"""
 
 
-def _points(steps: StepFilter, more: str = "") -> str:
+def _points(steps: StepFilter, more: str = "", *, positive: bool = False) -> str:
     """One narrow row per step for `downsample`; config is given by its index.
 
-    No condition here: DuckDB would add the tokens up once more to check it.
+    No condition here: DuckDB would add the tokens up once more to check it. A time of 0 has no place on a logarithmic axis.
     """
+    y = "CASE WHEN model_run_ms > 0 THEN model_run_ms END" if positive else "model_run_ms"
     return f"""  SELECT list_position({steps.config_list()}, config)::SMALLINT AS config, coalesce(batch_id, line, 0) AS rank,
-    tokens::DOUBLE AS x, model_run_ms AS y{more}
+    tokens::DOUBLE AS x, {y} AS y{more}
   FROM runtime_vs_tokens({steps.arguments()})"""
 
 
-def _looked_up(steps: StepFilter, reduction: str) -> str:
-    """The rows that the downsampling keeps, with all columns for tooltips."""
+@contextlib.contextmanager
+def _points_table(warehouse: "Warehouse", points: str) -> Iterator[None]:
+    """The points as a temporary table, which is 3 times faster at 10M than one statement for what is asked of them."""
+    warehouse.connection.execute(f"CREATE OR REPLACE TEMP TABLE points AS {points}")
+    try:
+        yield
+    finally:
+        warehouse.connection.execute("DROP TABLE points")
+
+
+def _looked_up(whole: str, reduction: str) -> str:
+    """The rows that the downsampling keeps, with all columns for tooltips.
+
+    They are looked up for the kept rows only, which takes half the memory.
+    """
     return f"""SELECT whole.*, kept.n, kept.halvings
 FROM (
-{_points(steps, _WHOLE)}
+{whole}
 ) AS whole
 JOIN (
 {reduction}
@@ -148,35 +206,42 @@ LEFT JOIN (
 ORDER BY rank, drawn.config, line, x, y"""
 
 
-def _sql(steps: StepFilter, grid: tuple[int, int] | None, models: cost_curves.Models) -> str:
-    """The whole query as one statement."""
-    if grid is None:
-        return _named(steps, downsample.all_rows(_points(steps, _WHOLE)), models)
-    return _named(steps, _looked_up(steps, downsample.reduced(_points(steps), grid)), models)
-
-
 def _rows(
-    warehouse: "Warehouse", steps: StepFilter, grid: tuple[int, int] | None, models: cost_curves.Models
-) -> list[Row]:
-    """The rows to draw, in drawing order.
-
-    The points to downsample are put into a temporary table first, which is 3 times faster at 10M than one statement. Further
-    columns are looked up for the kept rows only, which takes half the memory.
-    """
+    warehouse: "Warehouse", steps: StepFilter, axis: ValueAxis, grid: tuple[int, int] | None, sample: int | None,
+    models: cost_curves.Models,
+) -> tuple[str, list[Row]]:  # fmt: skip
+    """The rows to draw, in drawing order, from the table `points`; and the statement that gives them without that table."""
+    whole = _points(steps, _WHOLE, positive=axis.log)
     if grid is None:
-        return read_rows(warehouse, _sql(steps, grid, models))
-    warehouse.connection.execute(f"CREATE OR REPLACE TEMP TABLE points AS {_points(steps)}")
-    try:
-        return read_rows(warehouse, _named(steps, _looked_up(steps, downsample.reduction(grid)), models))
-    finally:
-        warehouse.connection.execute("DROP TABLE points")
+        sql = _named(steps, downsample.all_rows(whole, at_most=sample), models)
+        return sql, read_rows(warehouse, sql)
+    height = axis.height_sql()
+    sql = _looked_up(whole, downsample.reduced(_points(steps, positive=axis.log), grid, height=height))
+    held = _looked_up(whole, downsample.reduction(grid, height=height))
+    return _named(steps, sql, models), read_rows(warehouse, _named(steps, held, models))
 
 
-def _drawn(points: int, total: int, *, all_read: bool) -> str:
-    """The sentence on how many steps are drawn."""
-    if points < total:
-        return f"{total:,} steps drawn as {points:,} points"
-    return f"{'the only step' if total == 1 else f'all {total:,} steps' if all_read else counted(total, 'step')} drawn"
+def _halved(grid: tuple[int, int], rows: Sequence[Row]) -> tuple[int, int]:
+    """The cells that the rows stand for."""
+    across, down = (-(-cells // 2 ** rows[0]["halvings"]) for cells in grid)
+    return across, down
+
+
+def _drawn(rows: Sequence[Row], total: int, *, all_read: bool, dense: bool) -> list[str]:
+    """What the subtitle says on how many steps are drawn, and as what."""
+    if dense:
+        apart = sum(row["n"] for row in rows if row["outlier"])
+        return [
+            f"{total:,} steps drawn, darker where more are",
+            *([f"{counted(apart, 'outlier')} as points"] if apart else []),
+        ]
+    if sum(row["n"] for row in rows) < total:
+        return [f"{len(rows):,} of {total:,} steps drawn, chosen by chance"]
+    if len(rows) < total:
+        return [f"{total:,} steps drawn as {len(rows):,} points"]
+    return [
+        f"{'the only step' if total == 1 else f'all {total:,} steps' if all_read else counted(total, 'step')} drawn"
+    ]
 
 
 def _fits(models: cost_curves.Models) -> list[str]:

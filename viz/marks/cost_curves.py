@@ -11,13 +11,14 @@ from ..style.interaction import fade_others, tooltip
 from ..style.labels import printable
 from ..style.terminal import TextSeries
 from .legend import Legend
+from .overlays import HALO, band_layers
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
     from ..step_filter import StepFilter
 
 Models = Mapping[str, CostModel]  # by config
-_HALO, _INK = "white", "#1f2328"  # a line in a config's colour would be lost among its points
+_INK = "#1f2328"
 
 
 def models(warehouse: "Warehouse", steps: "StepFilter") -> dict[str, CostModel]:
@@ -73,20 +74,14 @@ def layers(
     larger = 1.6 if interactive else 1.0
     x, y = ({**axes[axis], "field": axis} for axis in "xy")
     alone = {"opacity": fade_others("of", 0.05)} if interactive else {}
-    curve = {"data": {"values": _curves(models, legend)}}
-    knee = {"data": {"values": _knees(models, legend)}}
-    by_config = {"x": x, "y": y, "detail": {"field": "of", "type": "nominal"}, **alone}
-    line = {"type": "line", "clip": True, "interpolate": "monotone"}
     tips = tooltip([("of", "config", None), ("said", "cost model", None)])
     tooltips = {"tooltip": tips} if interactive else {}
+    knee = {"data": {"values": _knees(models, legend)}}
     return [
-        {**curve, "mark": {"type": "area", "clip": True, "opacity": 0.25},
-         "encoding": {**by_config, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "fill": of_config}},
-        {**curve, "mark": {**line, "strokeWidth": 2.6 * larger, "stroke": _HALO}, "encoding": by_config},
-        {**curve, "mark": {**line, "strokeWidth": 1.2 * larger}, "encoding": {**by_config, "stroke": of_config, **tooltips}},
+        *band_layers(_curves(models, legend), axes, of_config, larger=larger, alone=alone, tips=tooltips),
         {**knee, "mark": {"type": "rule", "clip": True, "strokeWidth": 3 * larger},
          "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "stroke": of_config, **alone}},
-        {**knee, "mark": {"type": "point", "filled": False, "fill": _HALO, "clip": True, "strokeWidth": 1.6 * larger,
+        {**knee, "mark": {"type": "point", "filled": False, "fill": HALO, "clip": True, "strokeWidth": 1.6 * larger,
          "size": 40 * larger**2, "opacity": 1, "shape": "circle"},
          "encoding": {"x": x, "y": y, "stroke": of_config, **alone, **tooltips}},
     ]  # fmt: skip

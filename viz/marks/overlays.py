@@ -7,6 +7,9 @@ from typing import Any
 from ..style.units import DisplayUnit
 from .legend import Legend
 
+_FEW = 4  # bands that leave each other to be seen
+HALO = "white"  # around a line, which would be lost among points of its colour
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
@@ -27,6 +30,38 @@ class FittedCurve:
     series: str
     points: tuple[tuple[float, float], ...]  # x and y
     roof: bool = False  # dashed: what bounds the others
+
+
+def band_layers(
+    values: Sequence[dict[str, Any]],
+    axes: dict[str, Any],
+    colour: dict[str, Any],
+    *,
+    larger: float,
+    alone: dict[str, Any],
+    tips: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """Lines that stand off the points below them, each on its band.
+
+    Args:
+        values: Points of the lines: `of`, the label of whose it is, x, y, and low and high of the band.
+        axes: Encodings of x and y, whose titles and scales are shared.
+        colour: Encoding of the colour of lines and bands.
+        larger: On a page.
+        alone: Encoding of the opacity of lines that are not looked at.
+        tips: Encoding of the tooltip.
+    """
+    x, y = ({**axes[axis], "field": axis} for axis in "xy")
+    data = {"data": {"values": values}}
+    few = len({value["of"] for value in values}) <= _FEW
+    encoding = {"x": x, "y": y, "detail": {"field": "of", "type": "nominal"}, **alone}
+    line = {"type": "line", "clip": True, "interpolate": "monotone"}
+    return [
+        {**data, "mark": {"type": "area", "clip": True, "fillOpacity": 0.25 if few else 0.12},
+         "encoding": {**encoding, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "fill": colour}},
+        {**data, "mark": {**line, "strokeWidth": 3 * larger, "stroke": HALO}, "encoding": encoding},
+        {**data, "mark": {**line, "strokeWidth": 1.4 * larger}, "encoding": {**encoding, "stroke": colour, **tips}},
+    ]  # fmt: skip
 
 
 def level_layers(

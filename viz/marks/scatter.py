@@ -1,30 +1,38 @@
-"""A scatter of scheduler steps, over their tokens, with the cost models fitted to them."""
+"""A scatter of scheduler steps, over their tokens: points, or how many are where, with medians or cost models over them."""
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..bands import Band
 from ..data import Row
 from ..output.figure import SIZE
-from ..style import terminal
+from ..style import terminal, theme
 from ..style.interaction import Tip, fade_others, params, tooltip
 from ..style.labels import printable
 from ..style.plot_area import PlotArea
+from ..style.value_axis import ValueAxis
 from . import cost_curves
 from .legend import Legend
+from .overlays import band_layers
 
-LIMIT_COLOUR = "#6e7781"  # of the line at the limit, and its name
+_FAINT, _DARK = 0.35, 0.9  # shades of the cells with one step and with the most
 X_TITLE, Y_TITLE = "scheduled tokens per step", "model run [ms]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """The form: a point for each step, and the curves of the models."""
+    """The form: a point for each step, or a shade for each cell and points for outliers; and lines over them."""
 
-    rows: Sequence[Row]
+    rows: Sequence[Row]  # with `outlier` where cells are shaded
+    axis: ValueAxis
+    grid: tuple[int, int] | None  # cells that are shaded, across and down
+    medians: Mapping[str, Sequence[Band]]  # by config
+    alpha: float | None  # of points, where the user wants one
+    point_size: float | None  # their diameter in points, likewise
     notes: dict[str, str]  # by config, what the legend in characters says of it
     color_by: str
     budget: int | None
@@ -55,11 +63,12 @@ class Steps:
     @property
     def drawn_fields(self) -> tuple[str, ...]:
         """The columns that a still image needs."""
-        return ("c0", "c1", "c2", "c4") if self.color_by == "batch" else ("c0", "c1", "c2")
+        batch = ("c4",) if self.color_by == "batch" else ()
+        return ("c0", "c1", "c2", *batch, *(("x", "y", "shade") if self.grid else ()))
 
     @cached_property
     def fields(self) -> dict[str, list[Any]]:
-        """Columns under names without special characters; c0 to c4 are drawn, all appear in tooltips."""
+        """Columns under names without special characters; all of c0 to c10 appear in tooltips, x and y are middles of cells."""
         return {
             "c0": [self.legend.labels[row["config"]] for row in self.rows],
             "c1": [row["x"] for row in self.rows],
@@ -72,72 +81,171 @@ class Steps:
             "c8": [row["line"] for row in self.rows],
             "c9": [_origin(row) for row in self.rows],
             **({"c10": [row["fitted_ms"] for row in self.rows]} if self.models else {}),
+            **(self._cells(*self.grid) if self.grid else {}),
         }
 
+    def _cells(self, across: int, down: int) -> dict[str, list[Any]]:
+        """Where cells are drawn, and how dark: by the logarithm of their steps; outliers have no shade and stay in place."""
+        most: dict[str, int] = {}
+        for row in self.rows:
+            most[row["config"]] = max(row["n"], most.get(row["config"], 1))
+        cells: dict[str, list[Any]] = {"x": [], "y": [], "shade": []}
+        for row in self.rows:
+            if row["outlier"]:
+                values = row["x"], row["y"], None
+            else:
+                place = self.axis.place(row["y"])
+                dark = math.log(row["n"]) / (math.log(most[row["config"]]) or 1)
+                values = (
+                    _middle(row["x"] / self._x_end, across) * self._x_end,
+                    self.axis.value(_middle(place, down)),
+                    round(_FAINT + (_DARK - _FAINT) * dark, 2),
+                )
+            for column, value in zip(cells.values(), values, strict=True):
+                column.append(value)
+        return cells
+
+    @cached_property
+    def _x_end(self) -> float:
+        return max(row["x"] for row in self.rows) or 1
+
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
-        """Points, or points with models in layers over them."""
-        x_end, y_end = self._ends
-        ticks = {"tickCount": 10, "tickMinStep": 1} if interactive else {"values": token_ticks(x_end, self.budget)}
+        """Points, or shaded cells with the outliers as points; over them medians or models."""
+        ticks = (
+            {"tickCount": 10, "tickMinStep": 1} if interactive else {"values": token_ticks(self._x_end, self.budget)}
+        )
         area = PlotArea.of(size, head, below=self.legend.inches, beside=self.legend.beside)
         apart = {"labelOverlap": "greedy", "labelSeparation": 3}
-        mark = {
-            "type": "point",
-            "filled": True,
-            "size": _area(len(self.rows)) * (2 if interactive else 1),
-            "opacity": 1,
-            "strokeWidth": 0,
-        }
         axes: dict[str, Any] = {
             "x": {
                 "field": "c1", "type": "quantitative", "title": area.title(X_TITLE, across=True),
-                "scale": {"domain": [0, x_end * 1.02], "nice": False}, "axis": {"format": ",d", **apart, **ticks},
+                "scale": {"domain": [0, self._x_end * 1.02], "nice": False}, "axis": {"format": ",d", **apart, **ticks},
             },
             "y": {
                 "field": "c2", "type": "quantitative", "title": area.title(Y_TITLE, across=False),
-                "scale": {"domain": [0, y_end * 1.02], "nice": not interactive},
+                "scale": self.axis.scale(), "axis": {"format": ",~r", **self._y_ticks(interactive)},
             },
         }  # fmt: skip
+        steps = {"name": "steps", **self._points(axes, interactive)}
+        cells = [self._shades(axes, area, interactive)] if self.grid else []
+        larger = 1.6 if interactive else 1.0
+        colour = {**self.legend.encodings("of")["color"], "legend": None}
+        over = [
+            *self._limit(axes), *self.axis.break_layers(axes["y"]),
+            *(band_layers(self._medians(), axes, colour, larger=larger, alone=self._alone(interactive, "of"), tips={})
+              if self.medians else []),
+            *(cost_curves.layers(
+                self.models, self.legend, axes, interactive=interactive, coloured=self.color_by == "config"
+            ) if self.models else []),
+        ]  # fmt: skip
+        if not cells and not over:
+            return steps | ({"params": params("c0")} if interactive else {})
+        zoom = self.axis.bulk is None  # a break stays where it is
+        return {
+            "layer": [*cells, steps, *over],
+            "resolve": {"legend": {"stroke": "independent", "fill": "independent"}},
+            **({"params": params("c0", zoom=zoom, views=["steps"])} if interactive else {}),
+        }
+
+    def _y_ticks(self, interactive: bool) -> dict[str, Any]:
+        """Those of the axis; where one zooms into it, those that are there then."""
+        zooms = interactive and self.axis.bulk is None
+        return {"tickCount": 6} if zooms else {"values": self.axis.ticks()}
+
+    def _points(self, axes: dict[str, Any], interactive: bool) -> dict[str, Any]:
+        """A point for each row; of shaded cells those of outliers alone."""
+        area = _area(len(self.rows)) if self.point_size is None else self.point_size**2
+        mark = {
+            "type": "point",
+            "filled": True,
+            "size": area * (2 if interactive else 1),
+            "opacity": 1,
+            "strokeWidth": 0,
+        }
         points: dict[str, Any] = {
-            "mark": {**mark, "clip": True} if interactive else {**mark, "aria": False},
+            "mark": {
+                **mark, **({"clip": True} if interactive else {"aria": False}),
+                **({} if self.alpha is None else {"fillOpacity": self.alpha}),
+            },
             "encoding": {
                 **axes,
                 **self.legend.encodings("c0", colour=self.color_by == "config"),
                 **({"color": self._batch_colour()} if self.color_by == "batch" else {}),
+                **self._alone(interactive, "c0"),
+            },
+        }  # fmt: skip
+        points = self._told(points) if interactive else points
+        if self.grid:
+            points["transform"] = [{"filter": "datum.shade === null"}, *points.get("transform", [])]
+        return points
+
+    def _shades(self, axes: dict[str, Any], area: PlotArea, interactive: bool) -> dict[str, Any]:
+        """A square for each cell, the darker the more steps are there."""
+        assert self.grid is not None
+        across, down = self.grid
+        side = max(area.width / across, area.height / down) * (1.6 if interactive else 1.0)
+        cells = {
+            "name": "cells",
+            "transform": [{"filter": "datum.shade !== null"}],
+            "mark": {"type": "point", "shape": "square", "strokeWidth": 0, "size": round(side**2, 2), "aria": False},
+            "encoding": {
+                "x": {**axes["x"], "field": "x"},
+                "y": {**axes["y"], "field": "y"},
+                "fill": {**self.legend.encodings("c0")["color"], "legend": None},
+                "fillOpacity": {"field": "shade", "type": "quantitative", "scale": None},
+                **self._alone(interactive, "c0"),
             },
         }
-        if interactive:
-            points = _interactive(points, fit=bool(self.models))
-        over = [*self._limit(axes), *(cost_curves.layers(
-            self.models, self.legend, axes, interactive=interactive, coloured=self.color_by == "config"
-        ) if self.models else [])]  # fmt: skip
-        if not over:
-            return points | ({"params": params("c0")} if interactive else {})
+        return self._told(cells) if interactive else cells
+
+    def _told(self, marks: dict[str, Any]) -> dict[str, Any]:
+        """Marks with tooltips: file and line of each step, and the command that looks it up."""
+        tips: list[Tip] = [
+            ("c3", "config", None),
+            ("c1", "tokens", ",d"),
+            ("c2", "model run [ms]", ",.3f"),
+            *([("c10", "fitted [ms]", ",.3f")] if self.models else []),
+            ("c5", "schedule [ms]", ",.3f"),
+            ("c4", "requests", ",d"),
+            ("c6", "steps in this cell", ",d"),
+            ("t0", "from", None),
+            ("t1", "look it up", None),
+        ]
+        looked_up = "'bench sql \"FROM schedule_chunks WHERE ' + datum.c9 + datum.c8 + '\"'"
         return {
-            "layer": [{"name": "steps", **points}, *over],
-            "resolve": {"legend": {"stroke": "independent", "fill": "independent"}},
-            **({"params": params("c0", views=["steps"])} if interactive else {}),
+            **marks,
+            "transform": [
+                *marks.get("transform", []),
+                {"calculate": "datum.c8 === null ? datum.c7 : datum.c7 + ':' + datum.c8", "as": "t0"},
+                {"calculate": f"datum.c9 === '' ? '' : {looked_up}", "as": "t1"},
+            ],
+            "encoding": {**marks["encoding"], "tooltip": tooltip(tips)},
         }
 
-    @cached_property
-    def _ends(self) -> tuple[float, float]:
-        """Where the axes end: at the most tokens; and at the slowest step, or at the limit over which there are more."""
-        most, slowest = (max(row[axis] for row in self.rows) or 1 for axis in "xy")
-        return most, self.limit_ms if self.limit_ms is not None and slowest >= self.limit_ms / 2 else slowest
+    def _alone(self, interactive: bool, series: str) -> dict[str, Any]:
+        return {"opacity": fade_others(series)} if interactive else {}
+
+    def _medians(self) -> list[dict[str, Any]]:
+        return [
+            {"of": self.legend.labels[config], "x": band.x, "y": band.median, "low": band.low, "high": band.high}
+            for config, bands in self.medians.items()
+            for band in bands
+        ]
 
     def _limit(self, axes: dict[str, Any]) -> list[dict[str, Any]]:
         """A line at the limit over which steps were left out, and its name.
 
         There is none where the steps do not reach half of it: the line would press them to the ground.
         """
-        if self.limit_ms is None or self._ends[1] < self.limit_ms:
+        if self.limit_ms is None or self.axis.high < self.limit_ms:
             return []
         at = {name: value for name, value in axes["y"].items() if name != "field"} | {"datum": self.limit_ms}
         said = f"limit {self.limit_ms:g} ms: slower steps are not drawn"
         text = {"type": "text", "align": "right", "baseline": "bottom", "dx": -2, "dy": -2, "text": said}
         once: dict[str, Any] = {"data": {"values": [{}]}}
         return [
-            {**once, "mark": {"type": "rule", "strokeDash": [5, 3], "color": LIMIT_COLOUR}, "encoding": {"y": at}},
-            {**once, "mark": {**text, "color": LIMIT_COLOUR}, "encoding": {"y": at, "x": {"value": "width"}}},
+            {**once, "mark": {"type": "rule", "strokeDash": [5, 3], "color": theme.ON_AXIS}, "encoding": {"y": at}},
+            {**once, "mark": {**text, "color": theme.ON_AXIS}, "encoding": {"y": at, "x": {"value": "width"}}},
         ]
 
     def _batch_colour(self) -> dict[str, Any]:
@@ -169,9 +277,8 @@ class Steps:
                 terminal.TextSeries(label, [row["x"] for row in own], [row["y"] for row in own], self.notes[config])
             )
         series += cost_curves.series(self.models)
-        x_end, y_end = self._ends
-        axes = terminal.Axis(X_TITLE, 0, x_end), terminal.Axis(Y_TITLE, 0, y_end)
-        drawn = terminal.plot(series, *axes, columns=columns, rows=rows, colour=colour)
+        x = terminal.Axis(X_TITLE, 0, self._x_end)
+        drawn = terminal.plot(series, x, self.axis, columns=columns, rows=rows, colour=colour)
         return [*drawn, "", *terminal.legend(series, columns, colour)]
 
 
@@ -210,27 +317,6 @@ def _origin(row: Row) -> str:
     return f"{column} = '{row[column]}' AND line = "
 
 
-def _interactive(points: dict[str, Any], *, fit: bool) -> dict[str, Any]:
-    """Points with tooltips: file and line of each step, and the command that looks it up."""
-    tips: list[Tip] = [
-        ("c3", "config", None),
-        ("c1", "tokens", ",d"),
-        ("c2", "model run [ms]", ",.3f"),
-        *([("c10", "fitted [ms]", ",.3f")] if fit else []),
-        ("c5", "schedule [ms]", ",.3f"),
-        ("c4", "requests", ",d"),
-        ("c6", "steps in this cell", ",d"),
-        ("t0", "from", None),
-        ("t1", "look it up", None),
-    ]
-    return {
-        **points,
-        "transform": [
-            {"calculate": "datum.c8 === null ? datum.c7 : datum.c7 + ':' + datum.c8", "as": "t0"},
-            {
-                "calculate": "datum.c9 === '' ? '' : 'bench sql \"FROM schedule_chunks WHERE ' + datum.c9 + datum.c8 + '\"'",
-                "as": "t1",
-            },
-        ],
-        "encoding": {**points["encoding"], "opacity": fade_others("c0"), "tooltip": tooltip(tips)},
-    }
+def _middle(place: float, cells: int) -> float:
+    """The middle of the cell that a place from 0 to 1 is in."""
+    return (min(math.floor(place * cells), cells - 1) + 0.5) / cells

@@ -13,6 +13,7 @@ _INKS = (34, 31, 32, 35, 33, 36, 94, 91, 92, 95, 93, 96)
 _LETTERS = "ox+*#@%&=~^"
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # braille bits by row and column of a 4 x 2 cell
 _LEVELS = "▁▂▃▄▅▆▇█"
+BELOW_BREAK = 0.78  # of a broken axis is for what lies below the break
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,24 @@ class Axis:
     log: bool = False
     names: tuple[str, ...] = ()  # of the places 0, 1, 2 … where they are no numbers
     time: bool = False  # whether it counts milliseconds since 1970, UTC
+    bulk: float | None = None  # where a break is: what lies below has the larger part of the axis
 
     def place(self, value: float) -> float:
         """Where a value stands, 0 to 1."""
+        if self.bulk is not None:
+            low, high, start, share = _parts(self, value > self.bulk)
+            return start + share * (value - low) / (high - low)
         value, low, high = (math.log(v) if self.log else v for v in (value, self.low, self.high))
         return (value - low) / ((high - low) or 1)
+
+    def value(self, at: float) -> float:
+        """What stands at 0 to 1."""
+        if self.bulk is not None:
+            low, high, start, share = _parts(self, at > BELOW_BREAK)
+            return low + (high - low) * (at - start) / share
+        low, high = (math.log(end) if self.log else end for end in (self.low, self.high))
+        value = low + at * (high - low)
+        return math.exp(value) if self.log else value
 
     def tick(self, at: float) -> str:
         """The number, or name, that stands at 0 to 1."""
@@ -48,9 +62,15 @@ class Axis:
             return self.names[round(at * (len(self.names) - 1))]
         if self.time:
             return format_instant(self.low + at * (self.high - self.low))[:16]
-        if self.log:
-            return format_number(math.exp(math.log(self.low) + at * (math.log(self.high) - math.log(self.low))))
-        return format_number(self.low + at * (self.high - self.low))
+        return format_number(self.value(at))
+
+
+def _parts(axis: Axis, beyond: bool) -> tuple[float, float, float, float]:
+    """Of the part of a broken axis below or beyond the break: its ends, where it starts on the axis, and its share of it."""
+    assert axis.bulk is not None
+    if beyond:
+        return axis.bulk, axis.high, BELOW_BREAK, 1 - BELOW_BREAK
+    return axis.low, axis.bulk, 0.0, BELOW_BREAK
 
 
 def format_instant(ms: float) -> str:

@@ -15,6 +15,7 @@ _LOOKS = {
     "dark": {"ink": "#e6edf3", "soft": "#9198a1", "grid": "#2a3038", "ground": "#0d1117"},
 }
 FAILED = "#d1553f"  # on white and on black
+ON_AXIS = "#6e7781"  # marks on an axis, on white and on black
 
 
 THEMES = ("paper", "screen", "dark")

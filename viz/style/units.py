@@ -84,7 +84,7 @@ def extent(
 def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
     """So many ticks of a logarithmic axis or fewer: of a narrow one at even distances, of a wide one 1, 2, 5, 10 and the like."""
     if high / low <= _NARROW:
-        return _even_ticks(low, high, most)
+        return even_ticks(low, high, most)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for ladder in _LADDERS:
         ticks = [float(f"{m}e{decade}") for decade in decades for m in ladder]
@@ -94,7 +94,8 @@ def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
     return ticks[:: -(-len(ticks) // most)]
 
 
-def _even_ticks(low: float, high: float, most: int) -> list[float]:
+def even_ticks(low: float, high: float, most: int) -> list[float]:
+    """So many ticks or fewer, at even distances that a person would choose."""
     decade = math.floor(math.log10((high - low) / most))
     step, places = next(
         (float(f"{m}e{d}"), max(0, -d))

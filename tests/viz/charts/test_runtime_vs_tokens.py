@@ -55,8 +55,103 @@ def test_many_steps_are_reduced_and_the_subtitle_says_so() -> None:
     assert figure.provenance.total == total
     assert len(figure.rows) < total
     subtitle = figure.spec(False)["title"]["subtitle"]
-    assert subtitle == [f"30,000 lines read · 40 trimmed · {total:,} steps drawn as {len(figure.rows):,} points"]
+    assert subtitle[0].startswith(f"30,000 lines read · 40 trimmed · {total:,} steps drawn, darker where more are")
     assert sum(n for (n,) in rows(figure, "steps")) == total
+
+
+def slow_and_fast(outliers: int = 5, ms: float = 150.0) -> Builder:
+    """Twice 3,000 steps of 10 to 20 ms, B 10 % above A, and a few far above both."""
+    builder = Builder()
+    for factor, config in enumerate("AB", start=10):
+        bulk = [
+            (1 + 8 * (step % 128), (10 + step % 128 / 12.8 + 0.01 * (step % 7)) * factor / 10) for step in range(3000)
+        ]
+        add_few(builder, config, [*bulk, *((500 + step, ms) for step in range(outliers))])
+    return builder
+
+
+def layers(figure: Figure, **spec: Any) -> dict[str, Any]:
+    """The layers of a still by their names, or by their marks."""
+    found = figure.spec(False)["layer"]
+    return {layer.get("name", layer["mark"]["type"]): layer for layer in found}
+
+
+def test_many_steps_are_shaded_by_how_many_are_where() -> None:
+    """A cell is the darker the more steps it stands for; outliers are points, and counted."""
+    figure = draw(opened(slow_and_fast()))
+    shades = {
+        n: shade for n, shade in zip(figure.fields["c6"], figure.fields["shade"], strict=True) if shade is not None
+    }
+    ordered = [shades[n] for n in sorted(shades)]
+
+    assert {"cells", "steps", "area", "line"} <= layers(figure).keys()
+    assert ordered == sorted(ordered) and ordered[0] < ordered[-1]
+    apart = [y for y, shade in zip(figure.fields["c2"], figure.fields["shade"], strict=True) if shade is None]
+    assert set(apart) == {150}
+    assert "10 outliers as points · line: median, band: middle 90 %" in " · ".join(
+        figure.spec(False)["title"]["subtitle"]
+    )
+
+
+def test_medians_say_which_config_is_above() -> None:
+    """A line for each, within its band, through steps of about the same tokens."""
+    line = layers(draw(opened(slow_and_fast())))["line"]["data"]["values"]
+    pairs = [
+        ([row["median"] for row in mine])
+        for mine in ([r | {"median": r["y"]} for r in line if r["of"] == c] for c in "AB")
+    ]
+
+    assert len(pairs[0]) == len(pairs[1]) > 30
+    assert all(above == pytest.approx(1.1 * below, rel=0.01) for below, above in zip(*pairs, strict=True))
+    assert all(row["low"] <= row["y"] <= row["high"] for row in line)
+
+
+def test_a_line_of_medians_ends_where_steps_are_few() -> None:
+    """Ten steps at ten times the tokens have no median of about so many tokens."""
+    builder = few(
+        "A", [(1 + step % 100, 10.0 + step % 3) for step in range(3000)] + [(1000 + 100 * i, 50.0) for i in range(10)]
+    )
+
+    line = layers(draw(opened(builder)))["line"]["data"]["values"]
+
+    assert max(row["x"] for row in line) <= 130
+
+
+def test_outliers_leave_the_bulk_its_room() -> None:
+    """Beyond a marked break the axis is compressed; where nothing is far off there is none, nor where it is not wanted."""
+    broken = draw(opened(slow_and_fast())).spec(False)["layer"]
+    domain = broken[0]["encoding"]["y"]["scale"]["domain"]
+
+    assert domain[0] == 0 and 20 < domain[1] < 30 and domain[2] == 150
+    assert any(layer["encoding"].get("y", {}).get("datum") == domain[1] for layer in broken)
+    for figure in (draw(opened(slow_and_fast(0))), draw(opened(slow_and_fast()), y_scale="linear")):
+        assert len(figure.spec(False)["layer"][0]["encoding"]["y"]["scale"]["domain"]) == 2
+        assert "150" in figure.text(90, 20, False) or max(rows(figure, "model_run_ms")) < (30,)
+
+
+def test_the_text_has_the_break_too() -> None:
+    """What is below it has four fifths of the lines: half of the height is two thirds of the way to the break."""
+    figure = draw(opened(slow_and_fast(1)), configs=["A"])
+
+    assert re.findall(r"^ *([0-9.]+) ┤", figure.text(90, 20, False), re.MULTILINE) == ["150", "12.7", "0"]
+
+
+def test_a_logarithmic_axis_has_no_place_for_zero() -> None:
+    """Such a step is counted among those without a time."""
+    figure = draw(opened(few("A", [(1, 0.0), (2, 1.0), (3, 1000.0)])), y_scale="log", max_model_run_ms=1e9)
+
+    assert rows(figure, "model_run_ms") == [(1,), (1000,)]
+    assert figure.provenance.counts[0]["incomplete"] == 1
+
+
+def test_a_sample_is_drawn_as_points_of_the_look_asked_for() -> None:
+    """So many of each config, the same every time, and the subtitle says that it is a sample."""
+    first, second = (draw(opened(slow_and_fast()), sample_points=100, alpha=0.3, point_size=4) for _ in range(2))
+
+    mark = layers(first)["steps"]["mark"]
+    assert (len(first.rows), mark["fillOpacity"], mark["size"]) == (200, 0.3, 16)
+    assert first.rows == second.rows
+    assert "200 of 6,010 steps drawn, chosen by chance" in " ".join(first.spec(False)["title"]["subtitle"])
 
 
 def test_few_steps_are_drawn_as_they_are() -> None:

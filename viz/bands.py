@@ -1,0 +1,114 @@
+"""Bands of a scatter: median, quantiles and fences of its points along the x axis, from a histogram that one pass makes."""
+
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from .downsample import DRAWABLE
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+_COLUMNS = 64  # of the x axis; neighbours with few points are one band
+_LEAST = 30  # points of a band, where its config has as many
+_FINE = 400  # steps of the histogram to a factor of e: a quantile is off by 0.13 % at most
+_FENCE = 3.0  # distances between the quartiles, beyond which a point is an outlier: Tukey's "far out"
+_DOUBT = 0.02  # of the median, at least, is no outlier: times that are all alike have quartiles at no distance
+_WIDEST = 1 / 16  # of the x axis: a wider band would take the slope for scatter
+_FEW = 8  # points from which on quartiles say what an outlier is
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The points of a config of about one x."""
+
+    start: float  # the smallest x
+    end: float  # the largest
+    x: float  # the mean
+    points: int
+    low: float  # 5 % of the points are lower
+    first: float  # quartiles
+    median: float
+    third: float
+    high: float  # 5 % are higher
+    most: float  # 1 % are higher
+
+    @property
+    def fences(self) -> tuple[float, float]:
+        """Beyond which points are outliers."""
+        if self.points < _FEW:
+            return 0.0, float("inf")
+        reach = _FENCE * (self.third - self.first) + _DOUBT * self.median
+        return self.first - reach, self.third + reach
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """Those of all configs, each from the lowest x on; and the range of all drawable points."""
+
+    of_config: Mapping[str, Sequence[Band]]
+    lowest: float  # y above 0
+    highest: float
+    x_end: float
+
+    @classmethod
+    def read(cls, warehouse: "Warehouse", configs: Sequence[str]) -> Self:
+        """Those of the table `points`, whose configs are given by their places from 1."""
+        found: dict[str, list[Band]] = {config: [] for config in configs}
+        for place, *numbers in warehouse.rows(_SQL):
+            found[configs[place - 1]].append(Band(*numbers))
+        ((lowest, highest, x_end),) = warehouse.rows(
+            f"SELECT min(y) FILTER (y > 0), max(y), max(x) FROM points WHERE {DRAWABLE}"
+        )
+        return cls(found, lowest or 1.0, highest or 0.0, x_end or 1.0)
+
+    def points(self, config: str) -> int:
+        """How many points of a config can be drawn."""
+        return sum(band.points for band in self.of_config[config])
+
+    @property
+    def bulk(self) -> float:
+        """The y below which nearly all points lie that are no outliers."""
+        tops = (min(band.fences[1], band.most) for bands in self.of_config.values() for band in bands)
+        return max(tops, default=0.0) * 1.05
+
+    def line(self, config: str) -> list[Band]:
+        """Those that a line of medians goes through: points enough, of about one x."""
+        return [band for band in self.of_config[config] if self._told(band)]
+
+    def _told(self, band: Band) -> bool:
+        return band.points >= _LEAST * 2 / 3 and band.end - band.start <= _WIDEST * self.x_end
+
+    def outliers(self, points: Iterable[tuple[str, float, float]]) -> list[bool]:
+        """Whether each point, a config with x and y, is one."""
+        ends = {config: [band.end for band in bands] for config, bands in self.of_config.items()}
+        fences = {config: [band.fences for band in bands] for config, bands in self.of_config.items()}
+        found = []
+        for config, x, y in points:
+            low, high = fences[config][bisect.bisect_left(ends[config], x)]
+            found.append(not low <= y <= high)
+        return found
+
+
+_QUANTILES = ", ".join(
+    f"exp(min(j) FILTER (upto >= {q} * points) / {_FINE})" for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+)
+_SQL = f"""WITH drawable AS (SELECT * FROM points WHERE {DRAWABLE}),
+extent AS (SELECT max(x) AS x_end FROM drawable),
+histogram AS (
+  SELECT config, floor(coalesce(x / nullif(x_end, 0), 0) * {_COLUMNS})::INTEGER AS i,
+    round(ln(greatest(y, 1e-6)) * {_FINE})::INTEGER AS j, count(*) AS n, min(x) AS x_first, max(x) AS x_last, sum(x) AS sum_x
+  FROM drawable, extent GROUP BY ALL
+),
+columns AS (
+  SELECT config, i, sum(sum(n)) OVER (PARTITION BY config ORDER BY i DESC) - sum(n) AS beyond
+  FROM histogram GROUP BY config, i
+),
+bands AS (SELECT config, i, floor(beyond / {_LEAST}) AS band FROM columns),
+cumulated AS (
+  SELECT *, sum(n) OVER (PARTITION BY config, band ORDER BY j, i) AS upto, sum(n) OVER (PARTITION BY config, band) AS points
+  FROM histogram JOIN bands USING (config, i)
+)
+SELECT config, min(x_first), max(x_last), sum(sum_x) / sum(n), sum(n)::BIGINT, {_QUANTILES}
+FROM cumulated GROUP BY config, band ORDER BY config, band DESC"""
