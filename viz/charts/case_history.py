@@ -69,15 +69,16 @@ def draw(
     rows = read_rows(warehouse, sql)
     axis = RunAxis.of(_runs(warehouse, rows))
     titles = distinguish(rows, (*CASE, "metric"), always="name")
-    kept = list(dict.fromkeys(titles))[:MOST_PANELS]
-    left_out = len(set(titles)) - len(kept)
     names = distinguish(rows, ("backend", "config"))
     lines = {
         (title, name): [row for row, a, b in zip(rows, titles, names, strict=True) if (a, b) == (title, name)]
-        for title in kept for name in dict.fromkeys(names)
+        for title in dict.fromkeys(titles) for name in dict.fromkeys(names)
     }  # fmt: skip
-    lines = {key: line for key, line in lines.items() if line}
-    changes = {key: change_points([row["value"] for row in line]) for key, line in lines.items()}
+    changes = {key: change_points([row["value"] for row in line]) for key, line in lines.items() if line}
+    kept = _most_changed(changes)
+    left_out = len(set(titles)) - len(kept)
+    changes = {key: found for key, found in changes.items() if key[0] in kept}
+    lines = {key: lines[key] for key in changes}
     points = [point for (title, name), line in lines.items() for point in _points(line, kept.index(title), name, axis)]
     form = Lines(
         points=points,
@@ -116,10 +117,21 @@ def draw(
         counts=[
             {"case": f"{a} · {b}", "runs": len(line), "changes": len(changes[a, b])} for (a, b), line in lines.items()
         ],
-        notes=[f"{counted(left_out, 'case')} left out: choose fewer with --models, --suites or --metrics"]
+        notes=[
+            f"{counted(left_out, 'case')} left out, which changed least: choose fewer with --models, --suites or --metrics"
+        ]
         if left_out
         else (),
     )
+
+
+def _most_changed(changes: Mapping[tuple[str, str], Sequence[ChangePoint]]) -> list[str]:
+    """The cases that changed most, as many as there are panels for, in the order of all."""
+    largest: dict[str, float] = {}
+    for (case, _), found in changes.items():
+        largest[case] = max([largest.get(case, 0.0), *(abs(change.magnitude or 0) for change in found)])
+    kept = sorted(largest, key=lambda case: -largest[case])[:MOST_PANELS]
+    return [case for case in largest if case in kept]
 
 
 def _runs(warehouse: "Warehouse", rows: Sequence[Row]) -> list[Row]:

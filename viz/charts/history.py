@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TITLE = "History of the last runs"
 LAST = 10  # runs
+_FLAT = 0.001  # relative: less is no change that a panel would show
 METRICS = {  # what is asked for -> its column, and the axis
     "geomean": ("speedup", Panel(y_title="geomean", unit=DisplayUnit("x"), zero=False)),
     "pass-rate": ("pass_percent", Panel(y_title="passing", unit=DisplayUnit("%"))),
@@ -59,6 +60,8 @@ def draw(
 ) -> Figure:
     """Geometric mean, pass rate, compile time and memory over the last runs, a panel for each suite.
 
+    What never changed is told rather than drawn, unless --metrics asks for it.
+
     With --models the numbers of these cases in every run, with intervals and the change points that were found. A dotted
     line bridges runs that did not measure.
 
@@ -89,7 +92,7 @@ def draw(
     )
     rows = read_rows(warehouse, sql)
     axis = RunAxis.of(rows)
-    points, panels = _points(rows, axis, metrics or tuple(METRICS))
+    points, panels, flat = _points(rows, axis, metrics or tuple(METRICS), all_drawn=bool(metrics))
     if not points:
         raise NothingToShow("no run judged any case. Measure some with: bench measure models")
     judged = sum(row["ran"] for row in rows)
@@ -111,6 +114,7 @@ def draw(
         facts=[
             *common_values(rows, ("config", *PANEL)),
             days_of(len(axis.names), rows),
+            *([f"unchanged: {', '.join(flat)}"] if flat else []),
             *([f"dotted: {counted(len(rows) - judged, 'gap')}"] if judged < len(rows) else []),
         ],
         form=form,
@@ -124,12 +128,18 @@ def draw(
     )  # fmt: skip
 
 
-def _points(rows: Sequence[Row], axis: RunAxis, metrics: Sequence[str]) -> tuple[list[Point], list[Panel]]:
-    """A panel for each metric and suite that any run has a value for, and the points in them."""
+def _points(
+    rows: Sequence[Row], axis: RunAxis, metrics: Sequence[str], *, all_drawn: bool
+) -> tuple[list[Point], list[Panel], list[str]]:
+    """The points of a panel for each metric and suite that any run has a value for; the panels; and which are left out.
+
+    Those are panels whose lines are all flat, unless all are.
+    """
     titles, series = distinguish(rows, PANEL), distinguish(rows, ("backend", "config"))
     several = len(set(titles)) > 1
     points: list[Point] = []
     panels: list[Panel] = []
+    flat: list[str] = []
     for metric in metrics:
         column, panel = METRICS[metric]
         for title in dict.fromkeys(titles):
@@ -137,10 +147,20 @@ def _points(rows: Sequence[Row], axis: RunAxis, metrics: Sequence[str]) -> tuple
             for name in dict.fromkeys(series):
                 line = [row for row, a, b in zip(rows, titles, series, strict=True) if (a, b) == (title, name)]
                 found += _line(line, len(panels), name, column, axis)
-            if found:
+            if found and not all_drawn and _is_flat(found):
+                flat.append(f"{title} {panel.y_title}" if several else panel.y_title)
+            elif found:
                 points += found
                 panels.append(replace(panel, title=title if several else ""))
-    return points, panels
+    return (points, panels, flat) if points or not flat else _points(rows, axis, metrics, all_drawn=True)
+
+
+def _is_flat(points: Sequence[Point]) -> bool:
+    """Whether no line of a panel ever changes."""
+    values: dict[str, list[float]] = {}
+    for point in points:
+        values.setdefault(point.series, []).append(point.y)
+    return all(max(line) - min(line) <= _FLAT * abs(max(line)) for line in values.values())
 
 
 def _line(rows: Sequence[Row], panel: int, series: str, column: str, axis: RunAxis) -> list[Point]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TITLE = "Model run time against batch size"
 TARGETS = (128, 256, 512, 1024, 2048, 4096)
 TOLERANCE = 0.15
-LEAST = 3  # steps a mean is taken over
+LEAST = 3  # steps a median is taken over
 
 
 def draw(
@@ -50,7 +50,7 @@ def draw(
 ) -> Figure:
     """Model run time of steps of about so many tokens, over the requests in them.
 
-    Mean and standard deviation of groups of 3 steps or more. One config has a line for each number of tokens; several
+    Median and middle 90 % of groups of 3 steps or more. One config has a line for each number of tokens; several
     have a panel for each.
 
     \b
@@ -68,7 +68,7 @@ def draw(
     wanted = sorted(set(targets or TARGETS))
     groups_of = f"targets := {wanted}, tolerance := {number_literal(float(tolerance))}, least := {LEAST}"
     sql = select(
-        "config, target_tokens, batch_size, n, mean_ms, sd_ms, mean_tokens",
+        "config, target_tokens, batch_size, n, median_ms, low_ms, high_ms, mean_tokens",
         f"latency_vs_batch({groups_of}, {steps.arguments()})",
         order="config, target_tokens, batch_size",
     )
@@ -89,9 +89,9 @@ def draw(
                 panel=groups.index(row["target_tokens"]) if several else 0,
                 series=row["config"] if several else _about(row["target_tokens"]),
                 x=row["batch_size"],
-                y=row["mean_ms"],
-                low=None if row["sd_ms"] is None else max(0.0, row["mean_ms"] - row["sd_ms"]),  # no time is negative
-                high=None if row["sd_ms"] is None else row["mean_ms"] + row["sd_ms"],
+                y=row["median_ms"],
+                low=row["low_ms"],
+                high=row["high_ms"],
                 tips=(row["n"], row["mean_tokens"]),
             )
             for row in rows
@@ -115,7 +115,7 @@ def draw(
         facts=[
             *common_values(rows, ("config",)),
             *step_filter.left_out(steps, counts, slow),
-            f"mean ± standard deviation of {counted(sum(row['n'] for row in rows), 'step')}",
+            f"median and middle 90 % of {counted(sum(row['n'] for row in rows), 'step')}",
             f"within {tolerance:.0%} of the tokens",
         ],
         form=form,

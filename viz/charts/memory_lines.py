@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 TITLE = "Memory by source line"
 TOP = 40
-PARTS = {"before": "#B3BAC2", "kept": "#0072B2", "transient": "#E69F00"}  # of a line's peak, and their tints
+PARTS = {
+    "before": "#B3BAC2",
+    "kept": "#0072B2",
+    "freed": "#009E73",
+    "transient": "#E69F00",
+}  # of a line's peak, and their tints
 MOVED_BYTES = "greatest(abs(coalesce(growth_bytes, 0)), coalesce(transient_bytes, 0), peak_bytes - start_bytes)"
 ONE = ("run_id", "case_id", "source", "device_index")  # what one trace is told from another by
 
@@ -40,9 +45,10 @@ def draw(
     title: Title = None,
     size: Size = None,
 ) -> Figure:
-    """Memory of each source line of a program traced by bench measure memory: before it, kept, and transient.
+    """Memory of each source line of a program traced by bench measure memory: before it, kept, freed, and transient.
 
-    Lines stand in the order of the source, with how often they ran. Of several traces the newest is drawn.
+    Kept and freed are of all times the line ran, whatever it called left out. Lines stand in the order of the
+    source, with how often they ran. Of several traces the newest is drawn.
 
     \b
         bench viz memory-lines
@@ -61,7 +67,7 @@ def draw(
     condition = filter_sql(warehouse, "line_memory", where)
     key = ", ".join(ONE)
     traces = warehouse.rows(
-        f"SELECT {key}, any_value(name), min(start_bytes), count(*) FROM line_memory"
+        f"SELECT {key}, any_value(name), least(min(start_bytes), min(end_bytes)), count(*) FROM line_memory"
         " LEFT JOIN (SELECT run_id, began_at FROM run_summaries) USING (run_id)"
         f" WHERE {condition} GROUP BY {key}"
         f" ORDER BY max(began_at) DESC NULLS LAST, run_id DESC, source <> 'rss', {key}"
@@ -86,7 +92,7 @@ def draw(
         stacks=[_stack(row, label, base, unit) for row, label in zip(rows, _labels(rows), strict=True)],
         parts=tuple(PARTS),
         tints=tuple(PARTS.values()),
-        title=unit.title(f"memory above the {_size(base)} at the start"),
+        title=unit.title(f"memory above its lowest, {_size(base)}"),
         unit=unit,
         what="line",
         tips=(("times run", ",d"), ("before", None), ("at most", None), ("after", None), ("transient", None),
@@ -150,15 +156,16 @@ def _labels(rows: Sequence[Row]) -> list[str]:
 
 
 def _stack(row: Row, label: str, base: int, unit: DisplayUnit) -> Stack:
-    """Memory before the line, memory that the line kept, and memory that it gave back."""
-    start, peak, end = (row[f"{when}_bytes"] - base for when in ("start", "peak", "end"))
-    kept = max(0, end - start)
+    """Memory before the line, what it kept or freed in all, and what a run of it took and gave back, up to the peak."""
     grown, transient = row["growth_bytes"], row["transient_bytes"]
+    end = max(0, row["end_bytes"] - base)
+    kept, freed = min(end, max(0, grown or 0)), max(0, -(grown or 0))
+    above = max(0, row["peak_bytes"] - base - end - freed)
     parts = [f"{format_number(grown / unit.size)} {unit.name}".replace("-", "−")] if grown else []
     parts += [f"{format_number(transient / unit.size)} {unit.name} transient"] if transient else []
     return Stack(
         row=label,
-        parts=(max(0, start), kept, max(0, peak - max(0, start) - kept)),
+        parts=(end - kept, kept, freed, above),
         text=", ".join(parts),
         tips=(
             row["hits"], _size(row["start_bytes"]), _size(row["peak_bytes"]), _size(row["end_bytes"]),

@@ -101,6 +101,7 @@ ORDER BY config, run_id, source, name, backend, case_id, slot"""
         x_title=clock.title("time since the first"),
         x_zero=True,
         joined=statistic == "reading",
+        stepped=True,
         marked=statistic == "peak" or len(rows) <= 60,
         tips=(("case", None), (f"{statistic}s", ",d")),
         all_configs=all_configs(warehouse),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST = 20  # from either end
 WARM = "coalesce(phase, 'steady') NOT IN ('cold', 'warmup')"
+STILL = ("SAME", "UNSURE")  # verdicts of cases that did not move beyond doubt
 SURE = ("FASTER", "SLOWER", "BETTER", "WORSE")
 
 
@@ -37,13 +38,15 @@ def draw(
     backends: Backends = (),
     models: Models = (),
     floor: Annotated[float, Option("Smallest change that counts.", type=click.FloatRange(0))] = 0.03,
+    all_cases: Annotated[bool, Option("Cases that did not move beyond doubt, too.", "--all")] = False,
     title: Title = None,
     size: Size = None,
 ) -> Figure:
     """What changed between two sides: the cases that lost and gained most, with 95 % intervals.
 
     A side is a config, the beginning of a run id or of a commit, latest or latest~1, as for `bench compare`. By ratio, above
-    1 is better. A bar is hollow where the verdict is UNSURE or SAME; what only one side has stands below.
+    1 is better. Cases whose verdict is UNSURE or SAME are counted, and drawn with --all or where nothing else is: as hollow
+    bars. What only one side has stands below.
 
     \b
         bench viz movers main my-branch
@@ -71,18 +74,20 @@ def draw(
         WARM,
         where,
     )
+    verdicts = f"SELECT coalesce(verdict, 'no direction'), count(*) FROM ({cases}) GROUP BY 1 ORDER BY 1"
+    totals = dict(warehouse.rows(verdicts))
+    moved = sum(count for verdict, count in totals.items() if verdict not in STILL)
+    only_moved = moved > 0 and not all_cases
     columns = f"{', '.join(CASE)}, backend, metric, phase, unit, better, base_value, candidate_value, difference"
     ranking = "min(ratio)" if by == "ratio" else "min(gain)"
     sql = ends_of(
-        cases,
+        f"{cases}\n  AND coalesce(verdict, '') NOT IN {STILL}" if only_moved else cases,
         ranking,
         f"{columns}, ratio, low, high, verdict, reason, base_status, candidate_status, case_id",
         lowest=worst,
         highest=best,
     )
     rows = read_rows(warehouse, sql)
-    verdicts = f"SELECT coalesce(verdict, 'no direction'), count(*) FROM ({cases}) GROUP BY 1 ORDER BY 1"
-    totals = dict(warehouse.rows(verdicts))
     if not rows:
         raise NothingToShow("no case is left to draw. Try a larger --worst or --best")
     unit = DisplayUnit("x") if by == "ratio" else choose_unit((row["difference"] for row in rows), rows[0]["unit"])
@@ -104,13 +109,14 @@ def draw(
         "movers",
         title=title,
         default_title=f"What changed from {names[0]} to {names[1]}",
-        facts=_facts(rows, bars, totals, form.cut, sides),
+        facts=_facts(rows, bars, totals, moved if only_moved else None, form.cut, sides),
         form=form,
         sql=sql,
         rows=rows,
         parameters={
             "base": list(sides[0].runs), "candidate": list(sides[1].runs), "metric": metric, "by": by, "worst": worst,
             "best": best, "suites": list(suites), "backends": list(backends), "models": list(models), "floor": floor,
+            "all": all_cases,
         },
         counts=[{"verdict": verdict, "cases": count, "drawn": _drawn(rows, verdict)} for verdict, count in totals.items()],
         total=sum(totals.values()),
@@ -163,15 +169,19 @@ def _drawn(rows: Sequence[Row], verdict: str) -> int:
 
 
 def _facts(
-    rows: Sequence[Row], bars: Sequence[Bar], totals: dict[str, int], cut: int, sides: Sequence[Side]
+    rows: Sequence[Row], bars: Sequence[Bar], totals: dict[str, int], moved: int | None, cut: int, sides: Sequence[Side]
 ) -> list[str]:
-    """The subtitle: the verdicts of all cases, and what is drawn of them."""
+    """The subtitle: the verdicts of all cases, and what is drawn of them: those that moved, or all where that is None."""
     total = sum(totals.values())
     hollow = sum(not bar.sure for bar in bars if bar.value is not None)
+    of_moved = "" if moved is None else f", {'all' if moved == len(rows) else 'of'} {moved:,} that moved"
     runs = " against ".join(counted(len(side.runs), "run") for side in sides)
     return [
         *common_values(rows, ("suite", "mode", "dtype", "device", "backend")),
-        f"{len(rows):,} of {counted(total, 'case')}" if len(rows) < total else f"all {counted(total, 'case')}",
+        f"{len(rows):,} of {counted(total, 'case')}{of_moved}"
+        if len(rows) < total
+        else f"all {counted(total, 'case')}",
+        *(["nothing moved beyond doubt"] if totals.keys() <= set(STILL) else []),
         ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(totals.items(), key=lambda item: -item[1])),
         *([f"hollow: no change beyond doubt ({hollow:,})"] if hollow else []),
         runs,

@@ -49,7 +49,8 @@ def draw(
 ) -> Figure:
     """How every case ended in each of the last runs, by colour and by letter.
 
-    The cases that pass least come first. An empty place is a run that did not measure the case.
+    The cases that pass least come first; those that always pass share one row, unless --all. An empty place is a run that
+    did not measure the case.
 
     \b
         bench viz pass-rate --suites torchbench
@@ -70,7 +71,10 @@ def draw(
 recent AS (
   SELECT *, avg(passing::INTEGER) OVER (PARTITION BY config, case_id) AS share FROM cases WHERE age <= {last:d}
 )"""
-    limit = "" if all_cases else f"\nWHERE place <= {bottom:d}"
+    whole = f"{cases}\nSELECT count(DISTINCT (config, case_id)) FILTER (share = 1), count(DISTINCT (config, case_id)) FROM recent"
+    ((steady, total),) = warehouse.rows(whole)
+    rest = 0 if all_cases or steady in (1, total) else steady  # one of them, or nothing else, is drawn as it is
+    limit = "" if all_cases else f"\nWHERE place <= {bottom:d}{' AND share < 1' if rest else ''}"
     sql = f"""{cases},
 placed AS (SELECT *, dense_rank() OVER (ORDER BY share, name, backend, config, case_id) AS place FROM recent)
 SELECT config, {", ".join(CASE)}, backend, run_id, began_at, git_commit, passing, status, accuracy, reason, age, case_id
@@ -79,10 +83,16 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
     rows = read_rows(warehouse, sql)
     if not rows:
         raise NothingToShow("no run judged any case. Measure some with: bench measure models")
-    axis = RunAxis.of(rows) if len({row["config"] for row in rows}) == 1 else RunAxis.back(rows)
+    ran = read_rows(
+        warehouse, f"{cases}\nSELECT DISTINCT run_id, config, began_at, git_commit, age FROM recent ORDER BY ALL"
+    )
+    axis = RunAxis.of(ran) if len({row["config"] for row in ran}) == 1 else RunAxis.back(ran)
     counts = _counts(warehouse, cases, rows)
-    results, passing, total = (sum(count[key] for count in counts) for key in ("results", "passing", "cases"))
-    called = distinguish(rows, (*CASE, "backend", "config"), always="name")
+    results, passing = (sum(count[key] for count in counts) for key in ("results", "passing"))
+    everything = read_rows(
+        warehouse, f"{cases}\nSELECT DISTINCT config, {', '.join(CASE)}, backend FROM recent ORDER BY ALL"
+    )
+    called = distinguish([*rows, *everything], (*CASE, "backend", "config"), always="name")[: len(rows)]
     form = HeatMap(
         cells=[
             HeatCell(
@@ -98,6 +108,10 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
                 ),
             )
             for row, case in zip(rows, called, strict=True)
+        ]
+        + [
+            HeatCell(row=f"{counted(rest, 'case')} that always pass", column=column, state=PASSES, tips=(None,) * 5)
+            for column in range(len(axis.names) if rest else 0)
         ],
         columns=axis.names,
         title=axis.title,
@@ -110,10 +124,10 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
         title=title,
         default_title=TITLE,
         facts=[
-            *common_values(rows, ("config", "suite", "mode", "dtype", "device", "backend")),
-            f"{drawn:,} of {counted(total, 'case')}, those that pass least" if drawn < total else f"all {counted(total, 'case')}",
+            *common_values(everything, ("config", "suite", "mode", "dtype", "device", "backend")),
+            _describe(drawn, rest, total),
             f"{passing / results:.0%} of {'all ' if drawn < total else ''}results pass ({passing:,} of {results:,})",
-            days_of(len(axis.places), rows),
+            days_of(len(axis.places), ran),
         ],
         form=form,
         sql=sql,
@@ -125,6 +139,13 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
         counts=counts,
         total=results,
     )  # fmt: skip
+
+
+def _describe(drawn: int, rest: int, total: int) -> str:
+    """How many cases are drawn, those that always pass as one."""
+    if drawn + rest == total:
+        return f"all {counted(total, 'case')}, {rest:,} of them in one row" if rest else f"all {counted(total, 'case')}"
+    return f"{drawn:,} of {counted(total, 'case')}, those that pass least"
 
 
 def _counts(warehouse: "Warehouse", cases: str, rows: Sequence[Row]) -> list[dict[str, Any]]:

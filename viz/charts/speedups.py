@@ -39,7 +39,7 @@ def draw(
 ) -> Figure:
     """Every case against its baseline: bars hung from 1 on a logarithmic axis, with 95 % intervals.
 
-    A bar is hollow where its interval holds 1, or where there is none. A case that failed stands below with its status.
+    A bar is hollow where its interval holds 1. A case that failed stands below with its status.
     Of each config the newest run is drawn.
 
     \b
@@ -124,7 +124,7 @@ def _bars(rows: Sequence[Row]) -> list[Bar]:
             value=row["speedup"],
             low=row["low"],
             high=row["high"],
-            sure=row["low"] is not None and (row["low"] > 1 or row["high"] < 1),
+            sure=row["low"] is None or row["low"] > 1 or row["high"] < 1,
             note=_note(row),
             text=ratio(row["speedup"], row["low"], row["high"], row["n"]) or "",
             tips=(
@@ -150,7 +150,7 @@ def _facts(
 ) -> list[str]:
     """The subtitle: what is drawn of what, what failed, and what hollow means."""
     measured = [bar for bar in bars if bar.value is not None]
-    crossing = sum(not bar.sure for bar in measured if bar.low is not None)
+    crossing = sum(not bar.sure for bar in measured)
     unknown = sum(bar.low is None for bar in measured)
     total = sum(count["cases"] - count["skipped"] for count in counts)
     ends = [
@@ -167,6 +167,6 @@ def _facts(
         *([f"{failed:,} failed"] if failed else []),
         *([f"{skipped:,} skipped"] if skipped else []),
         *([f"hollow: the 95 % interval holds 1 ({crossing:,})"] if crossing else []),
-        *([f"{'hollow: ' if not crossing else ''}no interval is known ({unknown:,})"] if unknown else []),
+        *([f"without whiskers: no interval is known ({unknown:,})"] if unknown else []),
         *([f"{counted(cut, 'interval')} cut off by the axis"] if cut else []),
     ]

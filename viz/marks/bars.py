@@ -17,6 +17,7 @@ from .legend import Legend
 
 WIDTH = 6.0  # inches
 _ROW, _SERIES = 0.17, 0.1  # inches of a row, and of every further series in it
+_PAGE, _DENSEST = 7.5, 0.6  # inches of rows on a page; what they may shrink to, to fit there
 _FRAME = 1.15  # inches of title and axis
 _BESIDE_ROWS = 0.62  # of the width
 _ABREAST = 6  # series that colour tells apart in one row
@@ -53,8 +54,9 @@ class Bars:
     @cached_property
     def size(self) -> tuple[float, float]:
         """Inches: what the rows need."""
-        needed = _FRAME + self._below + len(self.rows) * (_ROW + _SERIES * (self._abreast - 1))
-        return WIDTH, round(max(1.5, needed), 2)
+        rows = len(self.rows) * (_ROW + _SERIES * (self._abreast - 1))
+        rows = max(rows * _DENSEST, min(rows, _PAGE))
+        return WIDTH, round(max(1.5, _FRAME + self._below + rows), 2)
 
     @property
     def _below(self) -> float:

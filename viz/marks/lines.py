@@ -62,6 +62,7 @@ class Lines:
     log_y: bool = False
     columns: int = 1  # of panels
     dashed: bool = False
+    stepped: bool = False  # whether a value holds until the next, rather than changing on the way to it
     marked: bool = True  # whether points are, rather than lines alone
     joined: bool = True  # whether lines are drawn at all
     levels: Sequence[Level] = ()
@@ -150,7 +151,8 @@ class Lines:
         looks = self.legend.encodings("series")
         colour = {**looks["color"], "legend": None}
         alone = {"opacity": fade_others("series", 0.06)} if interactive else {}
-        line = {"type": "line", "strokeWidth": round(1.1 * larger, 2), "clip": interactive}
+        line: dict[str, Any] = {"type": "line", "strokeWidth": round(1.1 * larger, 2), "clip": interactive}
+        line |= {"interpolate": "step-after"} if self.stepped else {}
         joined = {**axes, "stroke": colour, **alone}
         marks: list[dict[str, Any]] = [
             {"mark": {**line, "strokeDash": [1, 2.5]}, "encoding": joined},

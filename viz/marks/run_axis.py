@@ -42,13 +42,16 @@ class RunAxis:
 
 
 def _named(runs: Sequence[Row]) -> tuple[str, list[str]]:
-    """By day where they differ in it, else by commit, else by minute, else by number."""
+    """By day where they differ in it, else by minute, else by day and a number, else by commit, else by number."""
     years = {str(run["began_at"])[:4] for run in runs}
     since = 2 if len(years) > 1 else 5
+    days = [run["began_at"] and run["began_at"][since:10] for run in runs]
+    nth = {run["run_id"]: days[: place + 1].count(days[place]) for place, run in enumerate(runs)}
     ways: dict[str, Callable[[Row], Any]] = {
         "run [day]": lambda run: run["began_at"] and run["began_at"][since:10],
-        "run [commit]": lambda run: run["git_commit"] and run["git_commit"][:7],
         "run [time]": lambda run: run["began_at"] and run["began_at"][since:16],
+        "run [day #]": lambda run: run["began_at"] and f"{run['began_at'][since:10]} #{nth[run['run_id']]}",
+        "run [commit]": lambda run: run["git_commit"] and run["git_commit"][:7],
     }
     for title, way in ways.items():
         names = [way(run) for run in runs]

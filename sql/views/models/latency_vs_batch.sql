@@ -10,10 +10,14 @@
 -- n              BIGINT   Steps.
 -- mean_ms        DOUBLE   Mean time the model ran.
 -- sd_ms          DOUBLE   Standard deviation of that, n - 1 below the line.
+-- median_ms      DOUBLE   Median of that time.
+-- low_ms         DOUBLE   5 % of the steps are faster.
+-- high_ms        DOUBLE   5 % of them are slower.
 -- mean_tokens    DOUBLE   Mean number of tokens, to see how far from the target they are.
 SELECT
     steps.config, target.tokens::BIGINT AS target_tokens, steps.batch_size, count(*) AS n, avg(_fixed_point(steps.model_run_ms, 1e6)) / 1e6 AS mean_ms,
-    stddev_samp(_fixed_point(steps.model_run_ms, 1e6)) / 1e6 AS sd_ms, avg(steps.tokens) AS mean_tokens
+    stddev_samp(_fixed_point(steps.model_run_ms, 1e6)) / 1e6 AS sd_ms, median(steps.model_run_ms) AS median_ms,
+    quantile_cont(steps.model_run_ms, 0.05) AS low_ms, quantile_cont(steps.model_run_ms, 0.95) AS high_ms, avg(steps.tokens) AS mean_tokens
 FROM runtime_vs_tokens(
     configs := configs, "trim" := "trim", max_schedule_ms := max_schedule_ms, max_model_run_ms := max_model_run_ms
 ) AS steps

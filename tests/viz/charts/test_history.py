@@ -45,7 +45,8 @@ def titles(figure: Figure) -> list[str]:
 
 def test_there_is_a_panel_for_each_metric_and_suite_with_data() -> None:
     """Geometric mean, pass rate and compile time; nobody measured memory."""
-    figure = draw(opened(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b"))))
+    every = ["geomean", "pass-rate", "compile-time", "memory"]
+    figure = draw(opened(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b"))), metrics=every)
 
     assert titles(figure) == ["geomean [x]", "geomean [x]", "passing [%]", "passing [%]", "compile [s]", "compile [s]"]
     assert [view["title"]["text"] for view in figure.spec(False)["concat"]] == ["a", "b"] * 3
@@ -54,6 +55,16 @@ def test_there_is_a_panel_for_each_metric_and_suite_with_data() -> None:
         titles(draw(opened(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b"))), metrics=["pass-rate"]))
         == ["passing [%]"] * 2
     )
+
+
+def test_what_never_changed_is_told_and_not_drawn() -> None:
+    """Unless nothing ever did: a blank chart says less than flat lines."""
+    figure = draw(opened(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b"))))
+    still = draw(opened(nights({"inductor": 1.5}, {"inductor": 1.5})))
+
+    assert titles(figure) == ["geomean [x]"] * 2
+    assert "unchanged: a passing, b passing, a compile, b compile" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert titles(still) == ["geomean [x]", "passing [%]", "compile [s]"]
 
 
 def test_a_run_without_the_backend_is_a_gap() -> None:

@@ -45,12 +45,19 @@ def test_a_line_is_what_was_there_what_it_kept_and_what_it_gave_back() -> None:
     figure = draw(opened(traced((100, 100, 100), (100, 150, 120), (120, 120, 90))))
 
     assert parts(figure) == {
-        "1 ×2  f(1)": [],
-        "2 ×2  f(2)": [("kept", 0, 20), ("transient", 20, 50)],
-        "3 ×2  f(3)": [("before", 0, 20)],
+        "1 ×2  f(1)": [("before", 0, 10)],
+        "2 ×2  f(2)": [("before", 0, 10), ("kept", 10, 30), ("transient", 30, 60)],
+        "3 ×2  f(3)": [("freed", 0, 30)],
     }
-    assert figure.spec(False)["encoding"]["x"]["title"] == "memory above the 100 MiB at the start [MiB]"
+    assert figure.spec(False)["encoding"]["x"]["title"] == "memory above its lowest, 90 MiB [MiB]"
     assert "20 MiB, 30 MiB transient" in figure.text(100, 10, False)
+
+
+def test_a_loop_shows_what_it_grew_by_in_all() -> None:
+    """400 passes of a little each are much, though at its peak the line kept next to nothing."""
+    figure = draw(opened(traced((100, 100, 100), (137, 138, 138), increase_bytes=38 * MIB, decrease_bytes=0)))
+
+    assert parts(figure)["2 ×2  f(2)"] == [("kept", 0, 38)]
 
 
 def test_the_lines_that_moved_memory_most_are_drawn() -> None:

@@ -26,6 +26,7 @@ def test_readings_are_lines_from_the_first_on() -> None:
 
     assert (figure.fields["series"], figure.fields["x"], figure.fields["y"]) == (["rss", "rss"], [0.0, 1.0], [1.0, 3.0])
     assert [layer["mark"]["type"] for layer in figure.spec(False)["layer"]] == ["line", "point"]
+    assert figure.spec(False)["layer"][0]["mark"]["interpolate"] == "step-after"
 
 
 def test_peaks_alone_are_points() -> None:

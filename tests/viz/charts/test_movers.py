@@ -36,11 +36,22 @@ def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
 
 def test_what_lost_most_comes_first() -> None:
     """Above 1 is better; a bar is full where the verdict is beyond doubt."""
-    figure = draw(opened(sides(a=1.0, b=1.5, c=0.5)), "A", "B")
+    figure = draw(opened(sides(a=1.0, b=1.5, c=0.5)), "A", "B", all_cases=True)
 
     assert fields(figure, "row", "sure") == [("b", True), ("a", False), ("c", True)]
     assert figure.fields["value"] == pytest.approx([1 / 1.5, 1, 2], rel=0.01)
     assert all(low < value < high for low, value, high in fields(figure, "low", "value", "high"))
+
+
+def test_what_did_not_move_is_counted_and_not_drawn() -> None:
+    """Unless nothing moved: then that is what there is to see."""
+    figure = draw(opened(sides(a=1.0, b=1.5, c=0.5)), "A", "B")
+    still = draw(opened(sides(a=1.0, b=1.0)), "A", "B")
+
+    assert figure.fields["row"] == ["b", "c"]
+    assert "2 of 3 cases, all 2 that moved" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert set(still.fields["row"]) == {"a", "b"} and not any(still.fields["sure"])
+    assert "nothing moved beyond doubt" in " ".join(still.spec(False)["title"]["subtitle"])
 
 
 def test_by_difference_the_largest_in_the_unit_comes_first() -> None:

@@ -62,11 +62,27 @@ def test_a_run_that_did_not_measure_a_case_leaves_the_place_empty() -> None:
 
 def test_the_rate_counts_all_cases_though_few_are_drawn() -> None:
     """Drawing the worst does not make the store look worse."""
-    figure = draw(opened(days({"a": "pass", "b": "OOM", "c": "pass"})), bottom=1)
+    figure = draw(
+        opened(days({"a": "pass", "b": "OOM", "c": "timeout"}, {"a": "pass", "b": "OOM", "c": "pass"})), bottom=1
+    )
 
-    assert [row for row, _, _ in cells(figure)] == ["b"]
+    assert {row for row, _, _ in cells(figure)} == {"b"}
     assert "1 of 3 cases" in figure.spec(False)["title"]["subtitle"][0]
-    assert "67% of all results pass (2 of 3)" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert "50% of all results pass (3 of 6)" in " ".join(figure.spec(False)["title"]["subtitle"])
+
+
+def test_cases_that_always_pass_share_a_row() -> None:
+    """They say one thing; a run in which nothing else ran has its column all the same."""
+    builder = days({"a": "pass", "b": "OOM", "c": "pass"}, {"a": "pass", "c": "pass"})
+
+    figure, whole = draw(opened(builder)), draw(opened(builder), all_cases=True)
+
+    assert cells(figure) == [
+        ("b", "01-02", "M"),
+        *(("2 cases that always pass", day, "P") for day in ("01-02", "01-03")),
+    ]
+    assert "all 3 cases, 2 of them in one row" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert {row for row, *_ in cells(whole)} == {"a", "b", "c"}
 
 
 def test_only_the_last_runs_are_drawn() -> None:

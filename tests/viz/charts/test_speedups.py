@@ -43,11 +43,11 @@ def test_the_slowest_stand_first() -> None:
 
 
 def test_one_sample_has_no_interval_and_says_so() -> None:
-    """A bar without whiskers is hollow, and the subtitle says why."""
+    """A bar without whiskers is no doubtful one: an import of medians would be hollow throughout. The subtitle says why."""
     figure = draw(opened(models(("a", [2.0]))))
 
-    assert fields(figure, "low", "high", "sure") == [(None, None, False)]
-    assert "no interval is known (1)" in figure.spec(False)["title"]["subtitle"][-1]
+    assert fields(figure, "low", "high", "sure") == [(None, None, True)]
+    assert "without whiskers: no interval is known (1)" in figure.spec(False)["title"]["subtitle"][-1]
 
 
 def test_a_failed_case_stands_at_the_axis_with_its_status() -> None:
