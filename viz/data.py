@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..query.filters import build_filter
+from ..query.pasteable_sql import list_literal
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -20,6 +21,11 @@ def select(columns: str, source: str, *conditions: str, order: str = "", qualify
     kept = " AND ".join(condition for condition in conditions if condition != "true") or "true"
     clauses = {"SELECT": columns, "FROM": source, "WHERE": kept, "QUALIFY": qualify, "ORDER BY": order}
     return "\n".join(f"{keyword} {text}" for keyword, text in clauses.items() if text)
+
+
+def in_order(column: str, asked: Sequence[str]) -> str:
+    """What to sort by, for values to stand in the order in which they were asked for; else by name."""
+    return f"list_position({list_literal(asked)}, {column})" if asked else column
 
 
 def filter_sql(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]]) -> str:

@@ -8,6 +8,8 @@ from bench.viz.marks.legend import Legend
 from bench.viz.style import fonts, labels, palette, terminal, theme
 from bench.viz.style.terminal import TextSeries
 from bench.warehouse.console.tables import width
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ..builders import Builder, run, source
 from .colours import CONES, ciede2000, contrast, lab, linear
@@ -119,13 +121,35 @@ def test_labels_are_never_alike() -> None:
     assert all(width(label) <= 12 for label in found.values())
 
 
-def test_long_names_leave_out_what_all_begin_with() -> None:
-    """What tells models of one owner apart stands behind it; short ones stay whole, and so does what begins another."""
+def test_long_names_leave_out_words_that_others_have_too() -> None:
+    """From the left, and never what tells them apart; short ones stay whole, and so does what begins another."""
     models = [f"some-organisation/{model}-base-uncased - bsz: 8" for model in ("bert", "distilbert")]
 
-    assert list(labels.labels(models, 24).values()) == ["…bert-base-u…ed - bsz: 8", "…distilbert-…ed - bsz: 8"]
+    assert list(labels.labels(models, 28).values()) == ["…bert-base-uncased - bsz: 8", "…distilbert…uncased - bsz: 8"]
     assert list(labels.labels(models, 60).values()) == models
-    assert list(labels.labels(["the-model", "the-model-with-more"], 10).values()) == ["…model", "…mode…more"]
+    assert list(labels.labels(["the-model", "the-model-with-more"], 10).values()) == ["the-model", "…with-more"]
+    numbered = [f"torchbench-inductor-batch-256-run-{number}" for number in range(30)]
+    assert list(labels.labels(numbered, 9).values()) == [f"…run-{number}" for number in range(10)] + [
+        f"…-{number}" if number > 99 else f"…run-{number}" for number in range(10, 30)
+    ]
+
+
+def test_what_all_names_share_is_told_where_labels_leave_it_out() -> None:
+    """In the subtitle, once; short names need no such words."""
+    names = [f"meta-llama/model-{number}-int4" for number in range(3)]
+
+    assert labels.shared_part(names, list(labels.labels(names, 12).values())) == "meta-llama/model-…-int4"
+    assert labels.shared_part(names, names) == ""
+    assert labels.shared_part(["meta/a", "b"], ["…a", "b"]) == ""
+
+
+@given(st.lists(st.text("ab-/ ·中", min_size=1, max_size=30), min_size=1, max_size=8, unique=True), st.integers(8, 30))
+def test_labels_differ_and_fit_whatever_the_names(names: list[str], columns: int) -> None:
+    """Even where nothing but a number can tell them apart."""
+    found = list(labels.labels(names, columns).values())
+
+    assert len(set(found)) == len(names)
+    assert max(map(width, found)) <= columns
 
 
 def test_a_name_in_parts_keeps_a_bit_of_each() -> None:
@@ -134,7 +158,7 @@ def test_a_name_in_parts_keeps_a_bit_of_each() -> None:
 
     found = list(labels.labels(names, 36).values())
 
-    assert found == ["long-m…model · eager · long-c…onfig", "long-…model · inductor · long-…onfig"]
+    assert found == ["… · eager · …configlong-config", "… · inductor · …configlong-config"]
 
 
 def test_a_label_is_as_wide_as_it_may_be_and_no_wider() -> None:

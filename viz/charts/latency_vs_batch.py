@@ -9,7 +9,7 @@ from ...query.pasteable_sql import number_literal
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from .. import step_filter
-from ..data import all_configs, read_rows, select
+from ..data import all_configs, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..options import Option, Size, Title
 from ..output.figure import Figure, compose
@@ -70,7 +70,7 @@ def draw(
     sql = select(
         "config, target_tokens, batch_size, n, median_ms, low_ms, high_ms, mean_tokens",
         f"latency_vs_batch({groups_of}, {steps.arguments()})",
-        order="config, target_tokens, batch_size",
+        order=f"{in_order('config', steps.configs)}, target_tokens, batch_size",
     )
     rows = read_rows(warehouse, sql)
     if not rows:

@@ -7,7 +7,7 @@ from ...query.pasteable_sql import number_literal
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import all_configs, filter_sql, read_rows
+from ..data import all_configs, filter_sql, in_order, read_rows
 from ..marks.lines import Lines, Panel, Point
 from ..options import Backends, Configs, Models, Option, Runs, Size, Title
 from ..output.figure import Figure, compose
@@ -80,7 +80,7 @@ SELECT config, run_id, case_id, name, backend, source, slot * {interval} AS seco
   count(*) AS readings
 FROM timed
 GROUP BY config, run_id, case_id, name, backend, source, slot
-ORDER BY config, run_id, source, name, backend, case_id, slot"""
+ORDER BY {in_order("config", configs)}, run_id, source, name, backend, case_id, slot"""
     rows = read_rows(warehouse, sql)
     clock, unit = (
         choose_unit((row["seconds"] for row in rows), "s"),

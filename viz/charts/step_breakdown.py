@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, filter_sql, read_rows, select
+from ..data import Row, filter_sql, in_order, read_rows, select
 from ..marks.stacked_bars import Stack, Stacks
 from ..options import Configs, Size, Title
 from ..output.figure import Figure, compose
@@ -42,7 +42,7 @@ def draw(
         " mean_tokens, mean_batch_size, prefill_share, mean_waiting, mean_running, mean_kv_cache_usage, mean_budget_use",
         "step_breakdown",
         filter_sql(warehouse, "step_breakdown", {"config": configs}),
-        order="config",
+        order=in_order("config", configs),
     )
     rows = read_rows(warehouse, sql)
     if not rows:

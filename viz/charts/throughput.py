@@ -7,7 +7,7 @@ from ...query.cost.model import CostModel
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import shorten
 from .. import step_filter
-from ..data import Row, all_configs, read_rows
+from ..data import Row, all_configs, in_order, read_rows
 from ..marks import cost_curves
 from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import FittedCurve
@@ -59,7 +59,7 @@ def draw(
 FROM runtime_vs_tokens({steps.arguments()})
 WHERE tokens > 0 AND model_run_ms > 0 AND isfinite(model_run_ms)
 GROUP BY config, floor(log2(tokens) * {PER_OCTAVE})
-ORDER BY config, tokens"""
+ORDER BY {in_order("config", steps.configs)}, tokens"""
     rows = read_rows(warehouse, sql)
     if not rows:
         raise step_filter.nothing_left(steps, counts)

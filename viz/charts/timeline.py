@@ -7,7 +7,7 @@ from ...query.pasteable_sql import number_literal
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, all_configs, filter_sql, read_rows
+from ..data import Row, all_configs, filter_sql, in_order, read_rows
 from ..marks.lines import Lines, Panel, Point
 from ..options import Configs, Runs, Size, Title
 from ..output.figure import Figure, compose
@@ -79,7 +79,7 @@ SELECT config, run_id, place, place * {number_literal(interval)} AS seconds, cou
   1000 * sum(tokens) FILTER (step_ms > 0) / sum(step_ms) FILTER (step_ms > 0 AND tokens IS NOT NULL) AS tokens_per_second
 FROM timed
 GROUP BY config, run_id, place
-ORDER BY config, run_id, place"""
+ORDER BY {in_order("config", configs)}, run_id, place"""
     rows = read_rows(warehouse, sql)
     unit = choose_unit((row["seconds"] for row in rows), "s")
     points, panels = _points(rows, unit)

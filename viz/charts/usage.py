@@ -8,7 +8,7 @@ import click
 from ...query.pasteable_sql import text_literal
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
-from ..data import Row, all_configs, filter_sql, lookup_command, read_rows
+from ..data import Row, all_configs, filter_sql, in_order, lookup_command, read_rows
 from ..marks.lines import Lines, Panel, Point
 from ..options import Backends, Configs, Models, Option, Size, Title
 from ..output.figure import Figure, compose
@@ -73,7 +73,8 @@ def draw(
     column, x_title, other, called = AXES[x]
     wanted = [metric] if metric else list(METRICS)
     for metric in wanted:
-        sql = _sql(warehouse, metric, where, column, relative_to)
+        order = f"{in_order('name', models)}, {in_order('config', configs)}, {in_order('backend', backends)}"
+        sql = _sql(warehouse, metric, where, column, relative_to, order)
         if rows := read_rows(warehouse, sql):
             break
     else:
@@ -101,6 +102,7 @@ def draw(
         log_x=not no_log,
         log_y=not no_log,
         dashed=True,
+        families={name: row["name"] for row, name in shown},
         tips=(("samples", ",d"), ("measured as", None), ("look it up", None)),
         all_configs=all_configs(warehouse),
         wanted_size=size,
@@ -130,7 +132,7 @@ def draw(
     )  # fmt: skip
 
 
-def _sql(warehouse: "Warehouse", metric: str, where: str, column: str, relative_to: str | None) -> str:
+def _sql(warehouse: "Warehouse", metric: str, where: str, column: str, relative_to: str | None, order: str) -> str:
     """The newest value of each case; relative to another, divided by what that has at the same place."""
     condition, preference = METRICS[metric]
     kept = f"{where} AND {column} IS NOT NULL"
@@ -141,7 +143,7 @@ def _sql(warehouse: "Warehouse", metric: str, where: str, column: str, relative_
   WHERE {condition}
   QUALIFY row_number() OVER (PARTITION BY config, case_id ORDER BY {preference}, position DESC, value DESC) = 1
 )"""
-    order = "ORDER BY name, config, backend, dtype, mode, device, parameters, batch_size, sequence_length, case_id"
+    order = f"ORDER BY {order}, dtype, mode, device, parameters, batch_size, sequence_length, case_id"
     if relative_to is None:
         return f"{newest}\nSELECT * FROM newest\nWHERE {kept}\n{order}"
     axis = _axis_of(warehouse, relative_to)

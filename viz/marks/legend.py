@@ -1,7 +1,8 @@
 """The place of a legend, where it hides no point, and the labels that fit there."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...warehouse.console.numbers import counted
@@ -32,6 +33,9 @@ class Legend:
     labels: dict[str, str]  # by config, in drawing order
     all_configs: Sequence[str] = ()  # configs of the store from the oldest on, whose looks are settled
     scale: float = 1.0  # of its letters
+    families: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by config, of which it has the colour; its own otherwise
     limit: int = 0  # places, where there are fewer than entries; the last then says how many more there are
 
     @classmethod
@@ -43,6 +47,7 @@ class Legend:
         share: float = 1.0,
         below: bool = False,
         all_configs: Sequence[str] = (),
+        families: Mapping[str, str] | None = None,
     ) -> "Legend":
         """The legend for these configs.
 
@@ -52,7 +57,9 @@ class Legend:
             share: Of the width of the figure that the plot has.
             below: Whether it stands in no case beside the plot.
             all_configs: Configs of the store from the oldest on, whose looks are settled.
+            families: By config, of which family it has the colour, such as a model; its own otherwise.
         """
+        families = families or {}
         inches, high = wanted_size or (SIZE[0], _ENDLESS)
         scale = theme.scale_of(inches)
         row = _ROW_INCHES * scale
@@ -63,7 +70,7 @@ class Legend:
         longest = max((width(printable(config)) for config in configs), default=0)
         beside = min(18, high * _BESIDE / row)
         if longest <= across * 0.25 and len(configs) <= beside and not below:
-            return cls("right", 1, labels(configs, max(8, int(across * 0.25))), all_configs, scale)
+            return cls("right", 1, labels(configs, max(8, int(across * 0.25))), all_configs, scale, families)
         across -= _AXIS
         columns = int(max(1, min(8 if below else 4, len(configs), across // (longest + 5))))
         if len(configs) > _MOST_ROWS * columns:
@@ -80,6 +87,7 @@ class Legend:
             labels(configs, max(7, int(across / columns) - (6 if wide else 4))),
             all_configs,
             scale,
+            families,
             limit,
         )
 
@@ -131,4 +139,12 @@ class Legend:
 
     @property
     def _looks(self) -> dict[str, tuple[str, str]]:
-        return styles(list(self.labels), self.all_configs)
+        if not self.families:
+            return styles(list(self.labels), self.all_configs)
+        looks, used = styles(list(self.families.values()), self.all_configs), Counter[str]()
+        found = {}
+        for config in self.labels:
+            family = self.families[config]
+            found[config] = looks[family][0], MARKERS[used[family] % len(MARKERS)]
+            used[family] += 1
+        return found

@@ -1,6 +1,6 @@
 """Lines with points, intervals and gaps, in one panel or in several."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -69,6 +69,7 @@ class Lines:
     curves: Sequence[FittedCurve] = ()  # of the first panel
     sparklines: bool = False  # in characters: a row for each line rather than a plot for each panel
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a point's `tips`
+    families: Mapping[str, str] = field(default_factory=dict)  # by series, of which it has the colour
     all_configs: Sequence[str] = ()  # configs of the store, whose looks are settled
     wanted_size: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("panel", "series", "x", "y", "low", "high", "stretch"), init=False)
@@ -83,7 +84,13 @@ class Lines:
     def legend(self) -> Legend:
         """One entry for each series."""
         names = list(dict.fromkeys(point.series for point in self.points))
-        return Legend.fitting(names, self.wanted_size, below=len(self.panels) > 1, all_configs=self.all_configs)
+        return Legend.fitting(
+            names,
+            self.wanted_size,
+            below=len(self.panels) > 1,
+            all_configs=self.all_configs,
+            families=self.families,
+        )
 
     @cached_property
     def size(self) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from ...warehouse.errors import MissingExtra
 from ..data import Row
 from ..style import theme
 from ..style.heading import Heading
-from ..style.labels import printable, wrap
+from ..style.labels import printable, shared_part, wrap
 from . import html
 from . import provenance as embedding
 from .provenance import Provenance, sha256_of
@@ -202,6 +202,8 @@ def compose(
 def _figure(
     form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str], *, headed: bool
 ) -> Figure:
+    named, shown = zip(*form.names, strict=True) if form.names else ((), ())
+    facts = [*facts, *([f"names: {shared}"] if (shared := shared_part(named, shown)) else [])]
     title, facts_text = provenance.title, " · ".join(facts)
     texts = {text for name in form.drawn_fields for text in form.fields[name] if type(text) is str}
     letters = "".join((title, facts_text, *sorted(texts)))

@@ -2,8 +2,10 @@
 
 import bisect
 import functools
+import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...warehouse.console.numbers import JSON_MARKS
@@ -55,15 +57,17 @@ def shorten_to_fit(text: str, room: float, measure: Callable[[str], float]) -> s
 
 
 def labels(names: Iterable[str], columns: int) -> dict[str, str]:
-    """A short printable label for each name, no two alike. Where one is too long, what all begin with is left out."""
+    """A short printable label for each name: a pattern that it alone matches, where the columns allow one.
+
+    Of a name that is too long words are left out that it shares with most others, never those that tell it apart.
+    """
     whole = {name: printable(name) or "(empty)" for name in names}
-    lead = _lead(whole.values()) if any(width(text) > columns for text in whole.values()) else 0
+    shared = Counter(word for text in whole.values() for word in set(_WORDS.findall(text)))
     chosen: dict[str, str] = {}
     taken: set[str] = set()
     for name, text in whole.items():
-        shown = f"…{text[lead:]}" if lead else text
-        label = _shortened(shown, columns)
-        copy = 2
+        label = text if width(text) <= columns else _telling(text, list(whole.values()), shared, columns)
+        shown, copy = label, 2
         while label in taken:
             label = f"{_shortened(shown, columns - 3)}·{copy}"
             copy += 1
@@ -72,16 +76,85 @@ def labels(names: Iterable[str], columns: int) -> dict[str, str]:
     return chosen
 
 
-def _lead(names: Iterable[str]) -> int:
-    """How many characters names that differ in their first part all begin with, up to a mark between words."""
-    firsts = {re.split(" [·-] ", name, maxsplit=1)[0] for name in names}
-    if len(firsts) < 2:
-        return 0
-    low, high = min(firsts), max(firsts)  # what they share all between them share
-    lead = low[: next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))]
-    while lead and (lead[-1].isalnum() or lead in firsts):
-        lead = lead[:-1]
-    return len(lead) if len(lead) > 2 else 0
+def shared_part(names: Sequence[str], labels: Sequence[str]) -> str:
+    """What all names begin and end with, as far as a label leaves it out: `meta-llama/…-int4`; empty if there is nothing."""
+    if len(names) < 2 or not any("…" in label and "…" not in name for name, label in zip(names, labels, strict=True)):
+        return ""
+    words = [_WORDS.findall(name) for name in names]
+    lead = _common(words)
+    tail = _common([part[len(lead) :][::-1] for part in words])[::-1]
+    begin, end = "".join(lead), "".join(tail)
+    return f"{begin}…{end}" if len(begin) > 2 or len(end) > 2 else ""
+
+
+def _common(words: Sequence[Sequence[str]]) -> list[str]:
+    """The words that all begin with, less the last of the shortest."""
+    firsts = zip(*words, strict=False)
+    found = [first[0] for first in itertools.takewhile(lambda first: len(set(first)) == 1, firsts)]
+    return found[: min(map(len, words)) - 1]
+
+
+_WORDS = re.compile(r" · |[^\W_]+|[\W_]")  # a mark between the parts of a name, a word, a mark between words
+
+
+def _telling(text: str, names: Sequence[str], shared: Mapping[str, int], columns: int) -> str:
+    """The text without words that others have, too, as long as no other name could be meant."""
+    words = _WORDS.findall(text)
+    kept = [True] * len(words)
+    for place in sorted(range(len(words)), key=lambda place: -shared[words[place]]):
+        if width(_without(words, kept)) <= columns:
+            break
+        if words[place][0].isalnum():
+            kept[place] = False
+            kept[place] = not _tells(_without(words, kept), names, gap=_WORDS_LEFT_OUT)
+    label = _without(words, kept)
+    if width(label) <= columns:
+        return label
+    pieces = itertools.chain((_shortened(label, columns), _ending(label, columns)), _around(text, names, columns))
+    return next((piece for piece in pieces if _tells(piece, names)), _shortened(label, columns))
+
+
+def _without(words: Sequence[str], kept: Sequence[bool]) -> str:
+    """The words that are kept, and the marks between two of them; an ellipsis for the others. Marks between parts stay."""
+    parts: list[str] = []
+    for place, word in enumerate(words):
+        beside = [kept[near] or words[near] == _BETWEEN for near in (place - 1, place + 1) if 0 <= near < len(words)]
+        if word == _BETWEEN or (kept[place] and (word[0].isalnum() or all(beside))):
+            parts.append(word)
+        elif parts[-1:] != ["…"]:
+            parts.append("…")
+    return "".join(parts)
+
+
+_WORDS_LEFT_OUT = r"(?:(?<![^\W_])|(?![^\W_])).*(?:(?<![^\W_])|(?![^\W_]))"  # which begin and end where words do
+
+
+def _tells(label: str, names: Sequence[str], *, gap: str = ".*") -> bool:
+    """Whether the label, an ellipsis being any `gap`, can stand for one of the names only."""
+    pieces = label.split("…")
+    pattern = re.compile(gap.join(map(re.escape, pieces)), re.DOTALL)
+    alike = (name for name in names if all(piece in name for piece in pieces) and pattern.fullmatch(name))
+    return len(list(itertools.islice(alike, 2))) == 1
+
+
+def _ending(text: str, columns: int) -> str:
+    """The end of a text."""
+    while width(text) > columns - 1:
+        text = text[1:]
+    return f"…{text.removeprefix('…')}"
+
+
+def _around(text: str, names: Sequence[str], columns: int) -> Iterator[str]:
+    """Pieces of a text around the places where it begins to differ from others, the last first."""
+    alike = {
+        next((at for at, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), 0)
+        for other in names if other != text
+    }  # fmt: skip
+    for at in sorted(alike, reverse=True):
+        piece = text[max(0, at - columns // 2) :]
+        while width(piece) > columns - 2:
+            piece = piece[:-1]
+        yield f"…{piece}…"
 
 
 def _shortened(name: str, columns: int) -> str:

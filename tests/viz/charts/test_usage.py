@@ -40,6 +40,16 @@ def test_a_line_is_a_model_at_one_value_of_the_other_axis() -> None:
     ]  # fmt: skip
 
 
+def test_a_model_has_one_colour_and_stands_where_it_was_asked_for() -> None:
+    """Its sizes differ in their markers; another chart of it has the same colour."""
+    figure = draw(opened(imported()), models=["gpt2", "bert"])
+    looks = figure.spec(False)["layer"][-1]["encoding"]
+    colours, markers = looks["color"]["scale"]["range"], looks["shape"]["scale"]["range"]
+
+    assert looks["color"]["scale"]["domain"] == ["gpt2 - bsz: 8", "gpt2 - bsz: 16", "bert - bsz: 8"]
+    assert colours[0] == colours[1] != colours[2] and markers[0] != markers[1]
+
+
 def test_title_axes_and_dashes_are_those_of_the_scripts() -> None:
     """`Time usage for inference A vs. B`, log-log unless told otherwise, dashed lines."""
     figure = draw(opened(imported()))
