@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..warehouse.errors import NothingToShow
 from .ask import ask
-from .comparison import environments
-from .comparison.compare import VERDICTS
+from .comparison import environments, render
+from .comparison.compare import VERDICTS, compare
 from .comparison.render import metric, why
+from .comparison.sides import Side, find_sides
 from .document import Document, Section, Table, TableColumn
 from .regression import regressions
 from .regression.regressions import Limits, RegressionRule
@@ -34,8 +35,9 @@ class Report:
     """A document, and what it is about."""
 
     run_id: str
-    config: str
+    configs: tuple[str, ...]  # of the base, where there is one, and of the run
     document: Document
+    sides: tuple[Side, Side] | None = None  # where two were asked for
 
 
 def report(
@@ -51,7 +53,8 @@ def report(
     Args:
         warehouse: Where to look.
         name: The run: id prefix, config, commit, latest, latest~1. Its repeats are judged with it.
-        against: The run to compare it with; by default the one before it of the same config.
+        against: The side to compare it with, as `bench compare` takes both: the report then opens with that comparison. By
+            default the run before it of the same config, and the regressions since.
         rule: When a difference counts as a regression.
         limits: What no case may fall below or exceed.
 
@@ -63,17 +66,28 @@ def report(
         NothingToShow: The run recorded nothing to report.
     """
     limits = limits or Limits()
-    runs = regressions.judged_runs(warehouse, name)
     run_id = resolve_run(warehouse, name)
-    before = resolve_run(warehouse, against) if against is not None else _run_before(warehouse, run_id)
-    (details,) = _rows(warehouse, "SELECT * FROM run_details WHERE run_id = ?", [run_id])
-    found = regressions.judge(warehouse, runs, rule or RegressionRule(), limits)
+    (details,) = warehouse.dicts("SELECT * FROM run_details WHERE run_id = ?", [run_id])
+    configs = [str(details["config"])]
+    sides = find_sides(warehouse, against, name) if against is not None else None
+    if sides is not None:
+        before, runs = sides[0].runs[0], list(sides[1].runs)
+        configs[:0] = warehouse.rows("SELECT config FROM run_details WHERE run_id = ?", [before])[0]
+        compared = render.document(compare(warehouse, *sides))
+        title, verdict, good = compared.title, compared.verdict, compared.good
+        judged = [
+            section for section in compared.sections if section.key != "environment"
+        ]  # of which there is one below
+    else:
+        before, runs = _run_before(warehouse, run_id), regressions.judged_runs(warehouse, name)
+        found = regressions.judge(warehouse, runs, rule or RegressionRule(), limits)
+        title, (verdict, good) = f"{configs[0]}: run {run_id[:13]}", _verdict(found)
+        judged = [_findings(found), _changes(warehouse, before, runs) if before is not None else None]
+    summary = _summary(warehouse, run_id, before, limits)
     parts = (
-        _summary(warehouse, run_id, before, limits),
-        _findings(found),
-        _changes(warehouse, before, runs) if before is not None else None,
+        *([summary, *judged] if sides is None else [*judged, summary]),
         _flags(warehouse, run_id, limits),
-        _scheduler(warehouse, str(details["config"])),
+        _scheduler(warehouse, configs),
         _history(warehouse, run_id),
         *_suites(warehouse, run_id),
         _left_out(warehouse, run_id),
@@ -82,15 +96,14 @@ def report(
     sections = [part for part in parts if part is not None]
     if len(sections) < 3 and not details["steps"] and not details["samples"]:
         raise NothingToShow(f"run {run_id} recorded nothing to report. See it with: bench show {run_id[:13]}")
-    verdict, good = _verdict(found)
     document = Document(
-        title=f"{details['config']}: run {run_id[:13]}",
+        title=title,
         verdict=verdict,
         good=good,
         facts=[(key, value) for key, value in _facts(details, before) if value],
         sections=sections,
     )
-    return Report(run_id, str(details["config"]), document)
+    return Report(run_id, tuple(configs), document, sides)
 
 
 def _run_before(warehouse: "Warehouse", run_id: str) -> str | None:
@@ -214,7 +227,7 @@ def _changes(warehouse: "Warehouse", before: str, runs: Sequence[str]) -> Sectio
         ORDER BY list_position(?::VARCHAR[], verdict), abs(ln(ratio)) DESC NULLS FIRST, suite, name, backend, mode, device,
             dtype, batch_size, sequence_length, metric, phase
     """
-    found = _rows(warehouse, query, [[before], list(runs), [verdict for verdict in VERDICTS if verdict]])
+    found = warehouse.dicts(query, [[before], list(runs), [verdict for verdict in VERDICTS if verdict]])
     if not found:
         return None
     columns = [
@@ -259,11 +272,11 @@ def _flags(warehouse: "Warehouse", run_id: str, limits: Limits) -> Section | Non
     return _of(table, "warnings", "Warnings", sentence, folded=True, weight=4)
 
 
-def _scheduler(warehouse: "Warehouse", config: str) -> Section | None:
+def _scheduler(warehouse: "Warehouse", configs: Sequence[str]) -> Section | None:
     query = """
         SELECT config, steps, tokens_per_second, mean_step_ms, mean_model_run_ms, schedule_share, mean_tokens,
             mean_batch_size, prefill_share, mean_waiting, max_kv_cache_usage
-        FROM step_breakdown WHERE config = ?
+        FROM step_breakdown WHERE list_contains($configs::VARCHAR[], config) ORDER BY list_position($configs::VARCHAR[], config)
     """
     columns = [
         TableColumn("config"), TableColumn("steps", "count"), TableColumn("tokens/s", "number"),
@@ -273,7 +286,7 @@ def _scheduler(warehouse: "Warehouse", config: str) -> Section | None:
         TableColumn("batch, mean", "number"), TableColumn("prefill share", "share"), TableColumn("waiting, mean", "number"),
         TableColumn("KV cache, most", "share"),
     ]  # fmt: skip
-    table = _table(warehouse, columns, query, [config])
+    table = _table(warehouse, columns, query, {"configs": list(configs)})
     if table is None:
         return None
     return _of(table, "scheduler", "Scheduler steps", weight=7)
@@ -385,9 +398,3 @@ def _table(warehouse: "Warehouse", columns: Sequence[TableColumn], query: str, p
     assert answer is not None, "a SELECT gives rows"
     rows = list(answer.rows)
     return Table(columns, rows) if rows else None
-
-
-def _rows(warehouse: "Warehouse", query: str, parameters: object) -> list[dict[str, Any]]:
-    answer = ask(warehouse, query, parameters)
-    assert answer is not None, "a SELECT gives rows"
-    return list(answer.dicts())

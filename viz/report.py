@@ -10,7 +10,7 @@ import click
 
 from ..query.document import COMMENT_LIMIT
 from ..warehouse.console.options import Command, store_option
-from ..warehouse.errors import BenchError, Exit, NothingToShow
+from ..warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from ..warehouse.store import Store
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def report(
     """Report a run: verdict, summary, regressions, changes, warnings, history, every case, environment.
 
     RUN is the beginning of an id, a config, the beginning of a commit, or latest, as it is if left out; latest~1 is the
-    one before. It is set beside BASE, else beside the run before it of the same config. The exit code is 0 whatever the
+    one before. With BASE the report opens with what bench compare says of both; else RUN is judged by the runs before it
+    of the same config. The exit code is 0 whatever the
     verdict: `bench regressions` is the one to fail a CI job.
 
     \b
@@ -106,15 +107,16 @@ def page(warehouse: "Warehouse", report: "Report") -> bytes:
 
 
 def _with_pictures(document: "Document") -> "Document":
-    """The document with a section that has only a chart: the slowest cases, after the summary."""
+    """The document with a section that has only a chart: the slowest cases, after the summary and the regressions."""
     import dataclasses
 
     from ..query.document import Section
 
     sections = list(document.sections)
-    if sections and sections[0].key == "summary":
+    places = [place for place, section in enumerate(sections) if section.key in ("summary", "regressions")]
+    if any(section.key == "summary" for section in sections):
         sentence = "The slowest cases; all of them stand in the tables of their suites."
-        sections.insert(2, Section(key="speedups", title="Slowest cases", sentences=[sentence]))
+        sections.insert(places[-1] + 1, Section(key="speedups", title="Slowest cases", sentences=[sentence]))
     return dataclasses.replace(document, sections=sections)
 
 
@@ -122,16 +124,21 @@ def _figures(
     warehouse: "Warehouse", report: "Report", document: "Document"
 ) -> Iterator[tuple[str, Sequence["Figure"]]]:
     """By section, the charts of it; one that has nothing to draw is left out."""
-    from .charts import history, runtime_vs_tokens, speedups
+    from .charts import history, movers, runtime_vs_tokens, speedups
 
+    sides = report.sides
+    runs = [side.runs[0] for side in sides] if sides else [report.run_id]
+    configs = list(dict.fromkeys(report.configs))
     charts: dict[str, Callable[[], Figure]] = {
-        "speedups": lambda: speedups.draw(warehouse, runs=[report.run_id]),
-        "history": lambda: history.draw(warehouse, configs=[report.config]),
-        "scheduler": lambda: runtime_vs_tokens.draw(warehouse, configs=[report.config]),
+        "speedups": lambda: speedups.draw(warehouse, runs=runs),
+        "history": lambda: history.draw(warehouse, configs=configs),
+        "scheduler": lambda: runtime_vs_tokens.draw(warehouse, configs=configs),
     }
+    if sides:
+        charts["changed"] = lambda: movers.draw(warehouse, sides[0].name, sides[1].name)
     for section in document.sections:
         if section.key in charts:
             try:
                 yield section.key, [charts[section.key]()]
-            except NothingToShow:
+            except (NothingToShow, UnknownName):  # such as runs without latency
                 continue

@@ -175,8 +175,8 @@ def document(comparison: Comparison) -> Document:
     code = exit_code(comparison)
     sides = {"base": comparison.base, "candidate": comparison.candidate}
     sections = [
-        _section(comparison, "changed", "What changed", changed, sentences=[*shifts(comparison), *_shared(comparison)], weight=3),
-        Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=2) if comparison.means else None,
+        _section(comparison, "changed", "What changed", changed, sentences=[*shifts(comparison), *_shared(comparison)], weight=9),
+        Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=8) if comparison.means else None,
         _section(comparison, "unsure", f"Unsure: {len(unsure)}", unsure, folded=True),
         _section(comparison, "same", f"The same within {100 * comparison.floor:g} %: {len(same)}", same, folded=True),
         _environment(comparison),

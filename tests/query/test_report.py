@@ -5,6 +5,9 @@ import random
 from pathlib import Path
 
 import pytest
+from bench.query.comparison import render
+from bench.query.comparison.compare import compare
+from bench.query.comparison.sides import find_sides
 from bench.query.document import Section
 from bench.query.report import Report, report
 from bench.warehouse.database import Warehouse
@@ -118,6 +121,22 @@ def test_any_two_runs_can_be_set_beside_each_other() -> None:
 
     assert dict(asked(*events).document.facts)["beside"] == "day-07"
     assert dict(asked(*events, against="day-02").document.facts)["beside"] == "day-02"
+
+
+def test_a_report_of_two_sides_opens_with_their_comparison() -> None:
+    """Its verdict and what changed, as `bench compare` gives them; then summary and suites, and environments last."""
+    builder = Builder().add(*day(2), *day(8, models=("bert", "gpt")))
+    builder.rows("SELECT 1")
+    warehouse = Warehouse(Store(Path("nowhere")), builder.connection)
+
+    found = report(warehouse, "day-08", "day-02")
+    compared = render.document(compare(warehouse, *find_sides(warehouse, "day-02", "day-08")))
+
+    assert (found.document.title, found.document.verdict) == ("day-02 → day-08", compared.verdict)
+    assert found.document.good is False and "no longer measured" in compared.verdict
+    keys = [each.key for each in found.document.sections]
+    assert keys[0] == "changed" and keys[-1] == "environment" and not {"regressions", "changes"} & {*keys}
+    assert {*column(found, "changed", "verdict")} == {"REMOVED"} and not section(found, "changed").folded
 
 
 def test_every_suite_has_its_cases() -> None:

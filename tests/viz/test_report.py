@@ -40,10 +40,10 @@ def test_without_a_file_it_is_markdown_on_standard_output(store: Path) -> None:
 
 
 def test_two_runs_stand_side_by_side(store: Path) -> None:
-    """The second is reported, beside the first; a third has no place."""
+    """The second against the first, as `bench compare` says it; a third has no place."""
     found = report(store, "aaaa-2", "aaaa-1")
 
-    assert found.stdout.startswith("## main: run aaaa-1\n")
+    assert found.stdout.startswith("## aaaa-2 → aaaa-1\n\n⚪ **no change found; 0 the same, 9 unsure**\n")
     assert "beside `aaaa-2`" in found.stdout
     assert "want a run, or two" in str(report(store, "a", "b", "c").exception)
 
