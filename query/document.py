@@ -5,6 +5,7 @@
 
 import bisect
 import datetime
+import itertools
 import math
 import re
 from collections.abc import Callable, Container, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 from ..warehouse.console.numbers import amount, number, times
 from ..warehouse.console.tables import escape
 
+_QUOTA = 10  # rows of each table that stay while any has more
 COMMENT_LIMIT = 65_536  # characters of an issue comment on GitHub; other forges allow more
 
 
@@ -98,7 +100,10 @@ class Document:
     sections: Sequence[Section] = field(default_factory=tuple)
 
     def markdown(self, limit: int | None = COMMENT_LIMIT) -> str:
-        """The document as Markdown that fits into a comment: the tables of the lightest sections are cut first, with a note.
+        """The document as Markdown that fits into a comment.
+
+        The tables of the lightest sections are cut first, with a note; to their first rows, and only where all of them are
+        still too long to nothing.
 
         Args:
             limit: Most characters; None for any number.
@@ -106,14 +111,16 @@ class Document:
         kept = [len(table.rows) for section in self.sections for table in section.tables]
         weights = [section.weight for section in self.sections for _ in section.tables]
         text = self._markdown(kept)
-        for index in sorted(range(len(kept)), key=lambda i: (weights[i], -i)):
+        lightest = sorted(range(len(kept)), key=lambda i: (weights[i], -i))
+        for quota, index in itertools.product((_QUOTA, 0), lightest):
             if limit is None or len(text) <= limit:
                 break
-            full, kept[index] = kept[index], 0
+            full, kept[index] = kept[index], min(kept[index], quota)
             text = self._markdown(kept)
             if len(text) <= limit:  # as many of its rows as there is room for
-                kept[index] = bisect.bisect_right(
-                    range(1, full), limit, key=lambda n: len(self._markdown(_with(kept, index, n)))
+                more = range(kept[index] + 1, full)
+                kept[index] += bisect.bisect_right(
+                    more, limit, key=lambda n: len(self._markdown(_with(kept, index, n)))
                 )
                 text = self._markdown(kept)
         return text if limit is None or len(text) <= limit else text[: limit - 3] + "\n…\n"

@@ -71,6 +71,16 @@ def test_a_comment_keeps_what_weighs_most() -> None:
     assert "| case 499 | 499 |" in found.partition("### light")[0]
 
 
+def test_a_full_comment_keeps_the_first_rows_of_every_table() -> None:
+    """One table of thousands of rows does not cut the others to nothing."""
+    found = document(listing(9000, "heavy", weight=2), listing(400, "light", weight=1)).markdown(20_000)
+    heavy, light = found.split("### light")
+
+    assert len(found) <= 20_000
+    assert "| case 9 | 9 |" in light and "| case 10 | 10 |" not in light
+    assert "| case 500 | 500 |" in heavy and "rows are left out here" in heavy
+
+
 @given(st.integers(0, 400), st.integers(0, 400), st.integers(20, 20_000))
 def test_no_comment_is_longer_than_its_limit(first: int, second: int, limit: int) -> None:
     """However little room there is."""
