@@ -70,16 +70,16 @@ def report(
     (details,) = warehouse.dicts("SELECT * FROM run_details WHERE run_id = ?", [run_id])
     configs = [str(details["config"])]
     sides = find_sides(warehouse, against, name) if against is not None else None
+    before = sides[0].runs[0] if sides is not None else _run_before(warehouse, run_id)
+    judged: list[Section | None]
     if sides is not None:
-        before, runs = sides[0].runs[0], list(sides[1].runs)
+        runs = list(sides[1].runs)
         configs[:0] = warehouse.rows("SELECT config FROM run_details WHERE run_id = ?", [before])[0]
         compared = render.document(compare(warehouse, *sides))
         title, verdict, good = compared.title, compared.verdict, compared.good
-        judged = [
-            section for section in compared.sections if section.key != "environment"
-        ]  # of which there is one below
+        judged = [part for part in compared.sections if part.key != "environment"]  # one stands below
     else:
-        before, runs = _run_before(warehouse, run_id), regressions.judged_runs(warehouse, name)
+        runs = regressions.judged_runs(warehouse, name)
         found = regressions.judge(warehouse, runs, rule or RegressionRule(), limits)
         title, (verdict, good) = f"{configs[0]}: run {run_id[:13]}", _verdict(found)
         judged = [_findings(found), _changes(warehouse, before, runs) if before is not None else None]

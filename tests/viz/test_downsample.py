@@ -23,7 +23,7 @@ def sql(value: float | None) -> str:
     return "NULL::DOUBLE" if value is None else f"'{value!r}'::DOUBLE"
 
 
-def reduced(points: Sequence[Point], grid: tuple[int, int] = GRID, **options: int) -> list[dict[str, Any]]:
+def reduced(points: Sequence[Point], grid: tuple[int, int] = GRID, **options: Any) -> list[dict[str, Any]]:
     cursor = duckdb.connect().execute(downsample.reduced(relation(points), grid, **options))
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

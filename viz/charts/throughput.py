@@ -139,7 +139,7 @@ def _describe_roofs(models: cost_curves.Models, rows: Sequence[Row]) -> list[str
             1e6 / value for value in (model.per_token_us.value, model.per_token_us.high, model.per_token_us.low)
         )
         sentences.append(
-            f"{name}{achieved:,.0f} tokens/s, {achieved / most:.0%} of its most, {most:,.0f} (95 % {low:,.0f}–{high:,.0f})"
+            f"{name}{achieved:,.0f} tokens/s, {achieved / most:.0%} of the bound of {most:,.0f} (95 % {low:,.0f}–{high:,.0f})"
         )
     dashed = ["dashed: roofs of the cost model"] if any(m.floor_ms or m.per_token_us for m in models.values()) else []
     return [*(sentences if len(sentences) <= _TOLD else []), *dashed]

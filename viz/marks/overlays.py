@@ -59,8 +59,8 @@ def band_layers(
     return [
         {**data, "mark": {"type": "area", "clip": True, "fillOpacity": 0.25 if few else 0.12},
          "encoding": {**encoding, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "fill": colour}},
-        {**data, "mark": {**line, "strokeWidth": 3 * larger, "stroke": HALO}, "encoding": encoding},
-        {**data, "mark": {**line, "strokeWidth": 1.4 * larger}, "encoding": {**encoding, "stroke": colour, **tips}},
+        {**data, "mark": {**line, "strokeWidth": 2.4 * larger, "stroke": HALO}, "encoding": encoding},
+        {**data, "mark": {**line, "strokeWidth": 1.2 * larger}, "encoding": {**encoding, "stroke": colour, **tips}},
     ]  # fmt: skip
 
 

@@ -91,6 +91,7 @@ class Steps:
             most[row["config"]] = max(row["n"], most.get(row["config"], 1))
         cells: dict[str, list[Any]] = {"x": [], "y": [], "shade": []}
         for row in self.rows:
+            values: tuple[float, float, float | None]
             if row["outlier"]:
                 values = row["x"], row["y"], None
             else:

@@ -38,7 +38,7 @@ def test_reading_the_weights_and_computing_are_the_roofs() -> None:
     assert start[1] / start[0] == pytest.approx(100, rel=0.01)  # tokens a second for each token, at 10 ms
     assert list(knee) == pytest.approx([500, 50_000], rel=0.05)
     assert end[1] == knee[1]
-    assert "% of its most, 50,0" in said or "% of its most, 49,9" in said
+    assert "% of the bound of 50,0" in said or "% of the bound of 49,9" in said
     assert "dashed: roofs of the cost model" in said
 
 
