@@ -115,13 +115,15 @@ def read_run(warehouse: "Warehouse", run_id: str, left: Left, *, places: Collect
         left.add("judgements of accuracy", not judged)
         if judged or row["case_id"] not in cases:
             cases[row["case_id"]] = _case(row if judged else row | NOT_JUDGED)
-    order = "case_id, metric, statistic, phase, process, sample, value"
+    order = "case_id, metric, statistic, phase, unit = 'ns' DESC NULLS LAST, unit, process, sample, value"
     for row in _rows(warehouse, "samples", run_id, order=order):
         case = cases.get(row["case_id"])
         if case is None or row["value"] is None or not abs(row["value"]) < LARGEST:
             left.add("values of no case" if case is None else "texts and values that are no number", name=row["metric"])
             continue
         key = (row["metric"], row["statistic"], row["phase"])
+        if key in case.series and case.series[key].unit != row["unit"]:  # no series holds values of two units
+            key = (f"{row['metric']} ({row['unit']})", *key[1:])
         series = case.series.setdefault(key, ExportedSeries(row["unit"], row["better"]))
         series.values.append(row["value"])
         series.loops.append(row["loops"] or 1)

@@ -1,7 +1,8 @@
 -- One row per case of a run judged for performance: how it ended, what it gained, whether it passes.
 -- It is measured against the eager case of the same run and the same work, or its speedup is reported by an import. Pairs
 -- measured block by block give the speedup an interval (see block_ratios); elsewhere it is the ratio of the medians,
--- without one. A case that failed, or whose baseline did, has a status and no speedup. A case passes if it is ok, its
+-- without one. Results of torch.compile report a speedup of every case that worked; other imports report one where a case has a
+-- positive metric `speedup`. What a program records under that name is a metric like any other. A case that failed, or whose baseline did, has a status and no speedup. A case passes if it is ok, its
 -- accuracy is pass or pass_due_to_skip where the run judged that of any case of the same suite, mode and backend, and, where
 -- speedups were measured or reported for it, it has one. The baseline passes when it is ok and accurate.
 --
@@ -70,18 +71,24 @@ numbers AS (  -- the medians of a case that its summary takes
         run_id, case_id,
         min(median) FILTER (metric = 'latency' AND phase = 'steady' AND unit = 'ns') AS latency_ns,
         min(median) FILTER (metric = 'compile_latency' AND unit = 'ns') AS compile_ns,
-        min(median) FILTER (metric = 'compression_ratio' AND median > 0) AS compression_ratio,
-        min(median) FILTER (metric = 'speedup' AND median > 0) AS speedup,
+        min(median) FILTER (metric = 'compression_ratio' AND coalesce(unit, 'ratio') = 'ratio' AND median > 0) AS compression_ratio,
+        min(median) FILTER (metric = 'speedup' AND coalesce(unit, 'ratio') = 'ratio' AND median > 0) AS reported_speedup,
         min(median) FILTER (metric = 'absolute_latency' AND unit = 'ns' AND median > 0) AS absolute_latency_ns
     FROM cells
     WHERE run_id IN (SELECT run_id FROM _touched)
         AND metric IN ('latency', 'compile_latency', 'compression_ratio', 'speedup', 'absolute_latency')
     GROUP BY run_id, case_id
 ),
-reporting_backends AS (  -- these import speedups
+reporting_backends AS (  -- of these every case has a speedup, or did not work
     SELECT DISTINCT run_id, suite, backend
     FROM cells
     WHERE run_id IN (SELECT run_id FROM _touched) AND metric = 'speedup'
+        AND run_id IN (SELECT run_id FROM runs WHERE source = 'torch-compile')
+),
+imported_cases AS (
+    SELECT DISTINCT run_id, case_id
+    FROM cases
+    WHERE run_id IN (SELECT run_id FROM _touched) AND source_id IS NOT NULL
 ),
 peaks AS (
     SELECT
@@ -105,10 +112,10 @@ sides AS (
         -- the allocator of the GPU is exact; else what the call added says more than the whole process
         coalesce(own.compression_ratio, base.allocated / own.allocated, base.growth / own.growth, base.resident / own.resident)
             AS compression,
+        reporting_backends.run_id IS NOT NULL OR imported.run_id IS NOT NULL AND own.reported_speedup > 0 AS is_reported,
         CASE
-            WHEN base.case_id IS NOT NULL
-                AND (reporting_backends.run_id IS NULL OR own.latency_ns > 0 AND base.latency_ns > 0) THEN 'measured'
-            WHEN reporting_backends.run_id IS NOT NULL THEN 'reported'
+            WHEN base.case_id IS NOT NULL AND (NOT is_reported OR own.latency_ns > 0 AND base.latency_ns > 0) THEN 'measured'
+            WHEN is_reported THEN 'reported'
         END AS origin
     FROM own
     LEFT JOIN own AS base
@@ -116,6 +123,7 @@ sides AS (
     LEFT JOIN reporting_backends
         ON own.run_id = reporting_backends.run_id AND own.suite IS NOT DISTINCT FROM reporting_backends.suite
         AND own.backend IS NOT DISTINCT FROM reporting_backends.backend
+    LEFT JOIN imported_cases AS imported ON own.run_id = imported.run_id AND own.case_id = imported.case_id
 ),
 pairs AS (
     SELECT run_id, case_id, n, log_ratio, _t975(degrees) * error AS width, p, p_unpaired
@@ -129,7 +137,7 @@ gains AS (
             AS ended,
         CASE
             WHEN ended <> 'ok' THEN NULL
-            WHEN origin = 'reported' THEN speedup
+            WHEN origin = 'reported' THEN reported_speedup
             WHEN n > 0 THEN exp(log_ratio)
             WHEN base_ns > 0 AND latency_ns > 0 THEN base_ns / latency_ns
         END AS gain

@@ -265,7 +265,7 @@ def test_a_geometric_mean_is_that_of_its_cases() -> None:
     names = {"fast": 4.0, "slow": 0.5, "failed": None, "elsewhere": 3.0}
     sides = {name: case(name, backend="inductor", mode="inference") for name in names}
     other = [case(name, backend="other", mode="inference") for name in names]
-    warehouse: Any = Builder().add(run(), *sides.values(), *other)
+    warehouse: Any = Builder().add(run(source="torch-compile"), *sides.values(), *other)
     warehouse.add(*(outcome(it, "OOM" if names[name] is None else "ok") for name, it in sides.items()))
     warehouse.add(*(metric(sides[name], "speedup", value) for name, value in names.items() if value))
     warehouse.add(*(outcome(it, "timeout" if it.name == "elsewhere" else "ok") for it in other))

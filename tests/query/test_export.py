@@ -414,6 +414,17 @@ def test_metrics_that_differ_in_their_phase_only() -> None:
         assert record.get("extra_info", record)["loss"] in (1.0, 2.0)
 
 
+def test_values_of_two_units_are_two_series() -> None:
+    """Those in ns have the metric's name, whatever order they were recorded in; the others are named by theirs."""
+    a = case("a")
+    two = [metric(a, "wait", 5.0, unit="ms", better="lower"), metric(a, "wait", 7e6, unit="ns", better="lower")]
+    document, *_ = written("google-benchmark", warehouse(a, *latencies(a, 1000), *two))
+
+    (record,) = document["benchmarks"]
+    assert record["wait"] == 7e6
+    assert record["wait (ms)"] == 5.0
+
+
 def test_parquet_has_types(bench: Bench, tmp_path: Path) -> None:
     """A moment is a moment, a number a number."""
     bench("export", "fuse", "--as", "parquet", "-o", str(tmp_path / "x.parquet"))

@@ -107,7 +107,7 @@ def _measured(
 
 
 def _imported() -> Iterator[Event]:
-    yield run("imported", "dashboard", "dashboard")
+    yield run("imported", "dashboard", "torch-compile")
     yield source("f1.csv", 5, "imported", config="dashboard", rejected=1, recorded_at=BEGAN, notes=_json(["a note"]))
     yield events.Reject(source_id="f1.csv", run_id="imported", line=3, reason="no number", text="x,y")
     for line, name in enumerate(("m1", "m2"), 1):
@@ -126,7 +126,7 @@ def _imported() -> Iterator[Event]:
         yield metric(of, "compression_ratio", 0.8, unit="ratio", better="higher", source_id="f1.csv")
         if line == 2:
             yield outcome(of, "fail_accuracy", kind="accuracy", source_id="f1.csv", line=2)
-    yield run("imported-2", "dashboard", "dashboard")  # a model fails, and its batch size is unknown
+    yield run("imported-2", "dashboard", "torch-compile")  # a model fails, and its batch size is unknown
     axes: dict[str, Any] = {
         "suite": "hf",
         "mode": "inference",

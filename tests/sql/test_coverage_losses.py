@@ -50,7 +50,13 @@ def test_a_wrong_answer_and_a_missing_speedup_are_losses(warehouse: Builder) -> 
         run_id = f"r{index}"
         wrong, without = (case(name, run=run_id, **{**AXES, "backend": "inductor"}) for name in ("wrong", "without"))
         accuracy = "pass" if index == 0 else "fail_accuracy"
-        warehouse.add(run(run_id, "main", started_at=index * DAY), wrong, without, outcome(wrong), outcome(without))
+        warehouse.add(
+            run(run_id, "main", "torch-compile", started_at=index * DAY),
+            wrong,
+            without,
+            outcome(wrong),
+            outcome(without),
+        )
         warehouse.add(
             outcome(wrong, accuracy, kind="accuracy", reason="off by 1"), outcome(without, "pass", kind="accuracy")
         )

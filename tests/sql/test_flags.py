@@ -91,7 +91,7 @@ def test_a_speedup_that_ought_to_be_there_is_flagged(warehouse: Builder) -> None
     """The baseline failed, or the report left it out: no case that does not pass goes without a flag."""
     eager, inductor = (case("m", **{**AXES, "backend": backend}) for backend in ("eager", "inductor"))
     warehouse.add(run(), eager, inductor, outcome(eager, "OOM"), outcome(inductor))
-    warehouse.add(run("import"), *result("a", "import", speedup=2.0), *result("b", "import"))
+    warehouse.add(run("import", source="torch-compile"), *result("a", "import", speedup=2.0), *result("b", "import"))
 
     query = "SELECT name, backend, metric, value, why FROM flags() ORDER BY ALL"
     assert warehouse.rows(query) == [

@@ -137,7 +137,7 @@ def test_accuracy_may_be_judged_at_another_batch_size(warehouse: Builder) -> Non
 def test_a_reported_failure_has_no_speedup(warehouse: Builder) -> None:
     """A speedup of 0 in a report is a failure, not a number."""
     good, bad = pair("good")[1], pair("bad")[1]
-    warehouse.add(run(), good, bad, outcome(good), outcome(bad, "fail_to_run"))
+    warehouse.add(run(source="torch-compile"), good, bad, outcome(good), outcome(bad, "fail_to_run"))
     warehouse.add(metric(good, "speedup", 1.5), metric(bad, "speedup", 0.0))
 
     query = "SELECT name, speedup, status FROM speedups ORDER BY name"

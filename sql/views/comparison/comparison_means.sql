@@ -1,4 +1,4 @@
--- One row per metric × phase × suite × backend of a comparison: the geometric mean of the ratios.
+-- One row per metric × phase × unit × suite × backend of a comparison: the geometric mean of the ratios.
 -- The interval is the geometric mean of the intervals' ends: right if the errors of all cases are the same, as where a whole
 -- run was disturbed; too wide if they are independent. Left out are cold and warm-up phases, metrics without a direction,
 -- extremes and spreads; `bench compare` keeps those that its options name.
@@ -23,7 +23,7 @@ headline_rows AS (
 )
 
 SELECT
-    metric, phase, min(unit) AS unit, min(better) AS better, suite, backend,
+    metric, phase, unit, min(better) AS better, suite, backend,
     exp(avg(ln(CASE WHEN ratio > 0 THEN ratio END))) AS ratio,
     CASE WHEN count(low) = count(ratio) THEN exp(avg(ln(CASE WHEN low > 0 THEN low END))) END AS low,
     CASE WHEN count(high) = count(ratio) THEN exp(avg(ln(CASE WHEN high < 'inf' THEN high END))) END AS high,
@@ -34,5 +34,5 @@ SELECT
         AS removed
 FROM headline_rows
 WHERE better IS NOT NULL
-GROUP BY metric, phase, suite, backend
+GROUP BY metric, phase, unit, suite, backend
 HAVING count(ratio) > 0

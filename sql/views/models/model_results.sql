@@ -27,7 +27,7 @@ SELECT
     announced.parameters, outcome.status, outcome.reason, outcome.phase, accuracy.status AS accuracy,
     accuracy.reason AS accuracy_reason, latency.median AS median_ns,
     latency.median_low AS median_low_ns, latency.median_high AS median_high_ns, coalesce(latency.n, 0) AS samples, speedup, low, high,
-    comparison.n AS blocks, p, p_unpaired, compiling.median AS compile_ns, memory.peak_bytes, revision,
+    comparison.n AS blocks, p, p_unpaired, comparison.compile_ns, memory.peak_bytes, revision,
     announced.recorded_at AS announced_at, announced.line
 FROM (
     SELECT cases.*, config, revision
@@ -42,14 +42,11 @@ LEFT JOIN case_outcomes AS accuracy
     ON announced.run_id = accuracy.run_id AND announced.case_id = accuracy.case_id AND accuracy.kind = 'accuracy'
 LEFT JOIN cells AS latency
     ON announced.run_id = latency.run_id AND announced.case_id = latency.case_id
-    AND latency.metric = 'latency' AND latency.phase = 'steady'
-LEFT JOIN cells AS compiling
-    ON announced.run_id = compiling.run_id AND announced.case_id = compiling.case_id
-    AND compiling.metric = 'compile_latency'
+    AND latency.metric = 'latency' AND latency.phase = 'steady' AND latency.unit = 'ns'
 LEFT JOIN (
     SELECT run_id, case_id, arg_min(peak_bytes, source) AS peak_bytes  -- cuda_allocated before rss_growth
     FROM peak_memory
     WHERE source IN ('cuda_allocated', 'rss_growth', 'rss_growth_sampled')
     GROUP BY run_id, case_id
 ) AS memory ON announced.run_id = memory.run_id AND announced.case_id = memory.case_id
-LEFT JOIN speedups AS comparison ON announced.run_id = comparison.run_id AND announced.case_id = comparison.case_id
+LEFT JOIN case_summaries AS comparison ON announced.run_id = comparison.run_id AND announced.case_id = comparison.case_id
