@@ -1,6 +1,6 @@
 """`bench measure models`: every backend of every model against eager."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -68,8 +68,8 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
     from .run import RunRequest, measure, measure_revisions
 
     wanted = RunRequest(
-        store=store, config=found.values["config"], tags=found.values["tags"], lock=options["lock"], fmt=fmt,
-        baseline=options["baseline"], fleet=options["fleet"],
+        store=store, config=found.values["config"], tags={**found.values["tags"], **_scope(options)}, lock=options["lock"],
+        fmt=fmt, baseline=options["baseline"], fleet=options["fleet"],
     )  # fmt: skip
     if wanted.fleet and (options["part"] or options["revisions"]):
         raise BenchError("--fleet shares a plan out by itself: leave out --partition and --revisions.")
@@ -85,6 +85,12 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
     if any(workload.batch_size == AUTO for workload in plan):
         raise BenchError("revisions are measured at the same sizes. Find one first, without --revisions, and name it.")
     return measure_revisions(plan, found.settings, wanted, revisions, options["rounds"])
+
+
+def _scope(options: Mapping[str, Any]) -> dict[str, str]:
+    """The tags of a run that measures a part of its plan, by which views know what to compare it with."""
+    scope = {"partition": str(options["part"] or ""), "only": " ".join(sorted(options["only"]))}
+    return {tag: text for tag, text in scope.items() if text}
 
 
 def _print(plan: Sequence[Workload], known: "KnownOutcomes | None", fmt: str) -> None:

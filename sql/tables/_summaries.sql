@@ -80,9 +80,7 @@ SELECT
     run_id, config, suite, mode, dtype, device, backend,
     count(*) FILTER (passing) AS passing,
     count(*) FILTER (counted) AS total,
-    CASE WHEN total > 0
-        THEN format('{}%, {}/{}', round_even(100.0::DOUBLE * count(*) FILTER (passing) / total, 0)::BIGINT, count(*) FILTER (passing), total)
-    END AS rate,
+    _pass_rate(count(*) FILTER (passing), count(*) FILTER (counted)) AS rate,
     count(*) FILTER (NOT counted) AS skipped,
     count(compile_ns) FILTER (passing) AS n_compiled,
     _ordered_mean(list(compile_ns) FILTER (passing AND compile_ns IS NOT NULL)) AS mean_compile_ns,

@@ -154,3 +154,22 @@ def test_scheduler_steps_have_their_axes_in_detectable_effects(warehouse: Builde
 
     query = "SELECT DISTINCT suite, name, parameters IS NULL FROM detectable_effects() WHERE metric = 'model_run'"
     assert warehouse.rows(query) == [("scheduler", "step", False)]
+
+
+def test_two_units_of_one_metric_stay_apart(warehouse: Builder) -> None:
+    """5 ms are no 5 ns: a row each in cells and comparisons, a mean each, and one row of results, with the time in ns."""
+    warehouse.add(run("a"), run("b"))
+    for run_id, ns in (("a", 4e6), ("b", 8e6)):
+        it = case("m", run_id, backend="inductor")
+        warehouse.add(it, outcome(it), metric(it, "compile_latency", ns / 1e6, unit="ms", better="lower"))
+        for name in ("latency", "compile_latency"):
+            warehouse.add(metric(it, name, ns, unit="ns", better="lower", phase="steady"))
+        warehouse.add(metric(it, "latency", ns / 1e6, unit="ms", better="lower", phase="steady"))
+
+    kept = [("compile_latency", "ms"), ("compile_latency", "ns"), ("latency", "ms"), ("latency", "ns")]
+    assert warehouse.rows("SELECT metric, unit FROM cells WHERE run_id = 'a' ORDER BY ALL") == kept
+    assert warehouse.rows("SELECT metric, unit FROM comparisons(['a'], ['b']) ORDER BY ALL") == kept
+    means = "SELECT metric, unit, ratio, n FROM comparison_means(['a'], ['b']) ORDER BY ALL"
+    assert warehouse.rows(means) == [(*it, pytest.approx(0.5), 1) for it in kept]
+    results = "SELECT run_id, median_ns, compile_ns FROM model_results ORDER BY run_id"
+    assert warehouse.rows(results) == [("a", 4e6, 4e6), ("b", 8e6, 8e6)]

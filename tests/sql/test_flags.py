@@ -1,5 +1,6 @@
 """flags and newly_flagged: what is beyond a limit, and since when, with nothing lost on the way."""
 
+import json
 from typing import Any
 
 import pytest
@@ -225,7 +226,7 @@ def test_a_confirming_run_is_not_the_run_before(warehouse: Builder) -> None:
     for run_id in ("1", "2", "4"):
         warehouse.add(*result("a", run_id, speedup=0.5), *result("b", run_id, speedup=0.6))
 
-    assert [run_id for (run_id,) in warehouse.rows("SELECT run_id FROM _whole_runs ORDER BY ALL")] == ["1", "2", "4"]
+    assert [run_id for (run_id,) in warehouse.rows("SELECT run_id FROM _report_runs ORDER BY ALL")] == ["1", "2", "4"]
     assert warehouse.rows(NEW) == []
     assert warehouse.rows("SELECT run_id, run_id_before FROM summary_diff()") == [("4", "2")]
     assert warehouse.rows("SELECT DISTINCT run_id FROM history() ORDER BY ALL") == [("1",), ("2",), ("4",)]
@@ -236,3 +237,62 @@ def test_milliseconds_are_not_read_as_nanoseconds(warehouse: Builder) -> None:
     warehouse.add(run(), *result("m", speedup=2.0), metric(imported("m"), "absolute_latency", 5.0, unit="ms"))
 
     assert warehouse.rows("SELECT speedup, candidate_ns FROM speedups") == [(2.0, None)]
+
+
+def part(run_id: str, number: int, speedups: dict[str, float], hour: int = 0, **tags: str) -> list[Event]:
+    """A run of some hour of a day, with tags, and what it reports of some models."""
+    began = day(number) + hour * 3_600_000_000
+    it = run(
+        run_id, "nightly", started_at=began, git_commit=f"c{number}", tags=Json(json.dumps(tags)) if tags else None
+    )
+    return [it, *(event for name, speedup in speedups.items() for event in result(name, run_id, speedup=speedup))]
+
+
+REPORTS = "SELECT run_id, report_id, part, parts, selection FROM _report_runs ORDER BY run_id"
+DIFF = (
+    "SELECT run_id, run_id_before, n, n_before, rate, round(speedup, 6), round(speedup_before, 6) FROM summary_diff()"
+)
+LOST = "SELECT run_id, name, status, before_run_id FROM coverage_losses"
+
+
+def test_parts_of_one_night_are_one_report(warehouse: Builder) -> None:
+    """Two machines, two nights: nothing is absent from either part, and what is slow is new against the night before."""
+    warehouse.add(*part("1a", 1, {"a": 2.0}, partition="1/2"), *part("1b", 1, {"b": 8.0}, 1, partition="2/2"))
+    warehouse.add(*part("2a", 2, {"a": 0.5}, partition="1/2"))
+    assert warehouse.rows(LOST) == []  # the other part may still come
+
+    warehouse.add(*part("2b", 2, {"b": 0.5, "c": 0.5}, 1, partition="2/2"))
+    assert warehouse.rows(REPORTS) == [
+        ("1a", "1b", 1, 2, None), ("1b", "1b", 2, 2, None), ("2a", "2b", 1, 2, None), ("2b", "2b", 2, 2, None),
+    ]  # fmt: skip
+    assert warehouse.rows(DIFF) == [("2b", "1b", 3, 2, "100%, 3/3", 0.5, 4.0)]
+    assert [(*row[:5], row[-1]) for row in warehouse.rows(NEW)] == [
+        ("2a", "a", "speedup", "fine", 2.0, 1), ("2b", "b", "speedup", "fine", 8.0, 1),
+        ("2b", "c", "speedup", "absent", None, 0),
+    ]  # fmt: skip
+    assert warehouse.rows(LOST) == []
+    assert warehouse.rows("SELECT run_id, n, position FROM history() ORDER BY position") == [("1b", 2, 1), ("2b", 3, 2)]
+
+
+def test_what_resumes_a_run_is_part_of_its_report(warehouse: Builder) -> None:
+    """Even on another day: what was interrupted counts as it was measured then; what is gone is absent from both."""
+    warehouse.add(*part("1", 1, {"a": 2.0, "b": 2.0, "gone": 2.0}), *part("2", 2, {"a": 2.0}))
+    warehouse.add(it := imported("b", "2"), outcome(it, "interrupted"))
+    warehouse.add(*part("3", 3, {"b": 0.5}, resumes="2"))
+
+    assert [row[:4] for row in warehouse.rows(REPORTS)] == [("1", "1", 1, 1), ("2", "3", 1, 2), ("3", "3", 2, 2)]
+    assert warehouse.rows(LOST) == [("3", "gone", "absent", "1")]
+    assert [row[:4] for row in warehouse.rows(NEW)] == [("3", "b", "speedup", "fine")]
+    assert warehouse.rows(DIFF) == [("3", "1", 2, 3, "100%, 2/2", 1.0, 2.0)]
+
+
+def test_a_selection_is_compared_with_the_same_selection(warehouse: Builder) -> None:
+    """A run of --only between two whole ones: nothing is absent from it, and it is not what the next is compared with."""
+    whole = {"a": 2.0, "b": 2.0}
+    warehouse.add(*part("1", 1, whole), *part("2", 2, {"a": 0.5}, only="a"), *part("3", 3, whole))
+    assert (warehouse.rows(LOST), warehouse.rows(NEW)) == ([], [])
+    assert warehouse.rows(DIFF) == [("3", "1", 2, 2, "100%, 2/2", 2.0, 2.0)]
+    assert warehouse.rows("SELECT run_id FROM history() ORDER BY position") == [("1",), ("3",)]
+
+    warehouse.add(*part("4", 4, {"a": 2.0}, only="a"), *part("5", 5, {"a": 0.5}, only="a"))
+    assert [row[:4] for row in warehouse.rows(NEW)] == [("5", "a", "speedup", "fine")]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from bench import sql
-from bench.warehouse.events import ArchivedRun, Instant, Metric, Outcome
+from bench.warehouse.events import ArchivedRun, Instant, Json, Metric, Outcome
 from scipy import special
 
-from ..builders import Builder, case, chunk, outcome, run, source, timing
+from ..builders import Builder, case, chunk, metric, outcome, run, source, timing
 
 HOUR = 3_600_000_000  # in µs
 
@@ -282,4 +282,39 @@ def test_exported(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT metric, value, loops, status, ending FROM _exported ORDER BY ending") == [
         ("latency", 4.0, 2, None, False),
         (None, None, None, "OOM", True),
+    ]
+
+
+def test_pass_rate(warehouse: Builder) -> None:
+    """As text; where nothing was judged there is none."""
+    query = "SELECT _pass_rate(2, 3), _pass_rate(0, 1), _pass_rate(0, 0)"
+    assert warehouse.rows(query) == [("67%, 2/3", "0%, 0/1", None)]
+
+
+def test_superseded_cases(warehouse: Builder) -> None:
+    """Of a resumed run what the second part measured again; unless that was interrupted."""
+    warehouse.add(run("1", "c", started_at=1), run("2", "c", started_at=2, tags=Json('{"resumes": "1"}')))
+    for run_id, statuses in (("1", {"a": "ok", "b": "interrupted", "c": "ok"}), ("2", {"a": "interrupted", "b": "ok"})):
+        for name, status in statuses.items():
+            warehouse.add(it := case(name, run_id), outcome(it, status))
+
+    query = "SELECT run_id, name FROM _superseded_cases JOIN case_axes USING (case_id) ORDER BY ALL"
+    assert warehouse.rows(query) == [("1", "b"), ("2", "a")]
+
+
+def test_report_summaries(warehouse: Builder) -> None:
+    """A night in two parts is summed up over both; alone a run has the numbers of _summaries."""
+    for run_id, speedup, tags in (("1", 2.0, None), ("2", 2.0, "1/2"), ("3", 8.0, "2/2")):
+        it = case(f"m{speedup}", run_id, backend="x", source_id="f")
+        warehouse.add(
+            run(run_id, "c", started_at=int(run_id), tags=Json(f'{{"partition": "{tags}"}}') if tags else None)
+        )
+        warehouse.add(
+            it, outcome(it), metric(it, "speedup", speedup), metric(it, "compile_latency", speedup, unit="ns")
+        )
+
+    query = "SELECT run_id, passing, total, rate, n, speedup, n_compiled, mean_compile_ns FROM _report_summaries ORDER BY run_id"
+    assert warehouse.rows(query) == [
+        ("1", 1, 1, "100%, 1/1", 1, pytest.approx(2.0), 1, 2.0),
+        ("3", 2, 2, "100%, 2/2", 2, pytest.approx(4.0), 2, 5.0),
     ]

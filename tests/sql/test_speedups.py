@@ -230,3 +230,26 @@ def test_mean_median_and_variance_are_over_the_sizes_that_pass(sizes: Builder) -
         (3, 2.0, 2.0, 1.0, "1 x 16", 1.0, "8 x 16", 3.0),
         (1, 5.0, 5.0, None, "1 x 16", 5.0, "1 x 16", 5.0),
     ]
+
+
+def test_a_metric_of_the_user_called_speedup_changes_nobodys_passing(warehouse: Builder) -> None:
+    """A program records it of one case: neither that case nor another of its backend needs a speedup to pass."""
+    recorded, plain = (case(name, backend="inductor") for name in ("recorded", "plain"))
+    warehouse.add(run(), recorded, plain, outcome(recorded), outcome(plain), metric(recorded, "speedup", 0.5))
+
+    query = "SELECT name, passing, speedup, origin FROM case_summaries ORDER BY name"
+    assert warehouse.rows(query) == [("plain", True, None, None), ("recorded", True, None, None)]
+    assert warehouse.rows("SELECT * FROM flags()") == []
+
+
+def test_an_import_reports_a_speedup_of_the_cases_that_have_one(warehouse: Builder) -> None:
+    """Of results of torch.compile a case without one does not pass; of any other file it does."""
+    for run_id, source in (("a", "csv"), ("b", "torch-compile")):
+        fast, plain = (case(name, run_id, backend="inductor", source_id="f") for name in ("fast", "plain"))
+        warehouse.add(run(run_id, source=source), fast, plain, outcome(fast), outcome(plain))
+        warehouse.add(metric(fast, "speedup", 1.5, unit="ratio"), metric(plain, "speedup", 150.0, unit="%"))
+
+    query = "SELECT run_id, name, passing, speedup FROM case_summaries ORDER BY ALL"
+    assert warehouse.rows(query) == [
+        ("a", "fast", True, 1.5), ("a", "plain", True, None), ("b", "fast", True, 1.5), ("b", "plain", False, None),
+    ]  # fmt: skip

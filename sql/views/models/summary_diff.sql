@@ -1,14 +1,15 @@
--- One row per config × suite × mode × dtype × device × backend: its newest run beside the one before that ran the same.
+-- One row per config × suite × mode × dtype × device × backend: its newest report beside the one before that ran the same.
+-- A report is a run, or all parts of one night: runs of a fleet, of `--partition`, and what `--resume` added to them.
 -- Each side is summed up over its own passing cases, as reports are; the matched geometric means over the cases that pass
--- in both runs, so that they differ by speed alone. Slowdowns count as 1, as on PyTorch's dashboard, with `slowdowns_as_one`. Where there is but one
+-- in both, so that they differ by speed alone. Slowdowns count as 1, as on PyTorch's dashboard, with `slowdowns_as_one`. Where there is but one
 -- run, the columns of the run before are NULL.
 --
 -- arguments: slowdowns_as_one := false
 --
 -- config                  VARCHAR    Config.
 -- axes: panel
--- run_id                  VARCHAR    Newest run.
--- run_id_before           VARCHAR    The run before.
+-- run_id                  VARCHAR    Newest report, by its last run.
+-- run_id_before           VARCHAR    The report before.
 -- began_at                TIMESTAMP  When the newest began; for an import that does not say, when it was loaded. UTC.
 -- began_at_before         TIMESTAMP  When the one before did.
 -- speedup                 DOUBLE     Geometric mean of the speedups; NULL where there is nothing to compare with.
@@ -30,23 +31,31 @@
 -- mean_ratio              DOUBLE     Mean of baseline peak memory / case peak memory of the passing cases.
 -- mean_ratio_before       DOUBLE     The same of the run before.
 WITH
+newest_reports AS (
+    SELECT *
+    FROM _reports
+    QUALIFY age = 1 AND row_number() OVER (
+        PARTITION BY config, suite, mode, dtype, device, backend ORDER BY selection IS NOT NULL, began_at DESC NULLS LAST, run_id DESC
+    ) = 1
+),
 pairs AS (
     SELECT
-        config, suite, mode, dtype, device, backend, run_id, previous_run, began_at, unnest([run_id, previous_run]) AS side_id
-    FROM _reports
-    WHERE age = 1
+        config, suite, mode, dtype, device, backend, run_id, previous_run, unnest([run_id, previous_run]) AS side_id
+    FROM newest_reports
 ),
 sides AS (
     SELECT
-        pair.run_id, pair.previous_run, side.* EXCLUDE (run_id), side_id = pair.run_id AS here,
+        pair.run_id, side.* EXCLUDE (run_id), side_id = pair.run_id AS here,
         side.passing AND coalesce(side.speedup > 0, false) AS counts,
         ln(CASE WHEN slowdowns_as_one THEN greatest(side.speedup, 1) ELSE side.speedup END) AS log_speedup
     FROM pairs AS pair
+    JOIN _report_runs AS part ON side_id = report_id
     JOIN case_summaries AS side
-        ON side_id = side.run_id
+        ON part.run_id = side.run_id
         AND pair.suite IS NOT DISTINCT FROM side.suite AND pair.mode IS NOT DISTINCT FROM side.mode
         AND pair.dtype IS NOT DISTINCT FROM side.dtype AND pair.device IS NOT DISTINCT FROM side.device
         AND pair.backend IS NOT DISTINCT FROM side.backend
+    ANTI JOIN _superseded_cases AS again ON side.run_id = again.run_id AND side.case_id = again.case_id
     WHERE origin IS NOT NULL AND status <> 'skipped' AND previous_run IS NOT NULL
 ),
 by_case AS (
@@ -69,18 +78,18 @@ matched_means AS (
     FROM by_case
     GROUP BY run_id, suite, mode, dtype, device, backend
 ),
-summaries AS (SELECT *, CASE WHEN slowdowns_as_one THEN speedup ELSE raw_speedup END AS mean FROM _summaries)
+summaries AS (SELECT *, CASE WHEN slowdowns_as_one THEN dashboard_speedup ELSE speedup END AS mean FROM _report_summaries)
 
 SELECT
     now.config, now.suite, now.mode, now.dtype, now.device, now.backend, now.run_id, previous_run AS run_id_before,
-    report.began_at, run.began_at AS began_at_before, now.mean AS speedup, before.mean AS speedup_before,
-    now.n_here AS n, before.n_here AS n_before, matched_means.matched_speedup,
+    report.began_at, before.began_at AS began_at_before, now.mean AS speedup, before.mean AS speedup_before,
+    now.n, before.n AS n_before, matched_means.matched_speedup,
     matched_means.matched_speedup_before, matched_means.n_matched, matched_means.excluded,
     now.passing, before.passing AS passing_before, now.total, before.total AS total_before,
     now.rate, before.rate AS rate_before,
     now.mean_compile_ns / 1e9::DOUBLE AS mean_seconds, before.mean_compile_ns / 1e9::DOUBLE AS mean_seconds_before,
     now.mean_compression AS mean_ratio, before.mean_compression AS mean_ratio_before
-FROM _reports AS report
+FROM newest_reports AS report
 JOIN summaries AS now
     ON report.run_id = now.run_id
     AND report.suite IS NOT DISTINCT FROM now.suite AND report.mode IS NOT DISTINCT FROM now.mode
@@ -91,10 +100,8 @@ LEFT JOIN summaries AS before
     AND report.suite IS NOT DISTINCT FROM before.suite AND report.mode IS NOT DISTINCT FROM before.mode
     AND report.dtype IS NOT DISTINCT FROM before.dtype AND report.device IS NOT DISTINCT FROM before.device
     AND report.backend IS NOT DISTINCT FROM before.backend
-LEFT JOIN _run_times AS run ON previous_run = run.run_id
 LEFT JOIN matched_means
     ON report.run_id = matched_means.run_id
     AND report.suite IS NOT DISTINCT FROM matched_means.suite AND report.mode IS NOT DISTINCT FROM matched_means.mode
     AND report.dtype IS NOT DISTINCT FROM matched_means.dtype AND report.device IS NOT DISTINCT FROM matched_means.device
     AND report.backend IS NOT DISTINCT FROM matched_means.backend
-WHERE age = 1

@@ -1,6 +1,6 @@
--- One row per run, of the last k that judged any case of their config × suite × mode × dtype × device × backend.
--- Runs made to confirm another do not count (see _whole_runs).
--- A run that did not judge what another of these runs did has a row all the same: there is a gap, and `ran` is false. The
+-- One row per report, of the last k that judged any case of their config × suite × mode × dtype × device × backend.
+-- A report is a run, or all parts of one night (see _report_runs); runs made to confirm another do not count, nor those of `--only`
+-- where there are others. One that did not judge what another of these did has a row all the same: there is a gap, and `ran` is false. The
 -- geometric mean is taken over the cases that pass, which may be others in another run: see summary_diff for the same
 -- cases of two.
 --
@@ -8,8 +8,8 @@
 --
 -- config             VARCHAR    Config.
 -- axes: panel
--- position           BIGINT     Place of the run among these runs of its config, from 1, the oldest.
--- run_id             VARCHAR    Run.
+-- position           BIGINT     Place of the report among these of its config, from 1, the oldest.
+-- run_id             VARCHAR    Report, by its last run.
 -- began_at           TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
 -- git_commit         VARCHAR    Commit it measured.
 -- ran                BOOLEAN    Whether it judged any case.
@@ -25,15 +25,14 @@
 WITH
 panel_summaries AS (
     SELECT *
-    FROM _summaries
-    WHERE total > 0
+    FROM _report_summaries
+    WHERE total > 0 AND is_typical
 ),
 last_runs AS (
     SELECT
         run_id, config, began_at, git_commit,
         row_number() OVER (PARTITION BY config ORDER BY began_at DESC NULLS LAST, run_id DESC) AS age
-    FROM _whole_runs
-    WHERE run_id IN (SELECT run_id FROM panel_summaries)
+    FROM (SELECT DISTINCT run_id, config, began_at, git_commit FROM panel_summaries)
     QUALIFY age <= k
 ),
 panels AS (
@@ -45,8 +44,8 @@ panels AS (
 SELECT
     panel.config, panel.suite, panel.mode, panel.dtype, panel.device, panel.backend,
     max(age) OVER (PARTITION BY panel.config) - age + 1 AS position,
-    run.run_id, began_at, git_commit, panel_summaries.run_id IS NOT NULL AS ran, raw_speedup AS speedup,
-    raw_speedup * exp(-width) AS low, raw_speedup * exp(width) AS high, speedup AS dashboard_speedup, n_here AS n, passing, total, mean_compile_ns / 1e9::DOUBLE AS mean_seconds,
+    run.run_id, run.began_at, run.git_commit, panel_summaries.run_id IS NOT NULL AS ran, speedup,
+    speedup * exp(-width) AS low, speedup * exp(width) AS high, dashboard_speedup, n, passing, total, mean_compile_ns / 1e9::DOUBLE AS mean_seconds,
     mean_compression AS mean_ratio
 FROM panels AS panel
 JOIN last_runs AS run ON panel.config = run.config

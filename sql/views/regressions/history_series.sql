@@ -14,15 +14,14 @@
 -- high            DOUBLE     Upper end.
 WITH
 suites AS (
-    SELECT _summaries.*, concat_ws('/', 'suite', suite, mode, dtype, device, backend) AS panel, began_at
-    FROM _summaries
-    JOIN _whole_runs USING (run_id)
-    WHERE total >= 5
+    SELECT *, concat_ws('/', 'suite', suite, mode, dtype, device, backend) AS panel
+    FROM _report_summaries
+    WHERE total >= 5 AND is_typical
 ),
 suite_values AS (
     SELECT
-        *, 'suite_speedup' AS metric, NULL AS phase, 'ratio' AS unit, 'higher' AS better, n_here AS n, raw_speedup AS value,
-        raw_speedup * exp(-width) AS low, raw_speedup * exp(width) AS high
+        *, 'suite_speedup' AS metric, NULL AS phase, 'ratio' AS unit, 'higher' AS better, n AS cases, speedup AS value, speedup * exp(-width) AS low,
+        speedup * exp(width) AS high
     FROM suites
     UNION ALL
     SELECT
@@ -40,6 +39,6 @@ FROM series
 UNION ALL
 SELECT
     config, panel, suite, NULL, mode, device, dtype, backend, NULL, NULL, NULL, metric, phase, unit, better,
-    row_number() OVER (PARTITION BY config, panel, metric ORDER BY began_at NULLS FIRST, run_id), run_id, n, value, low, high
+    row_number() OVER (PARTITION BY config, panel, metric ORDER BY began_at NULLS FIRST, run_id), run_id, cases, value, low, high
 FROM suite_values
 WHERE value IS NOT NULL

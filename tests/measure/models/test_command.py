@@ -117,8 +117,16 @@ def test_a_plan_that_is_known_is_shown_and_not_measured(bench: Bench, tmp_path: 
     assert [line.split()[0] for line in again.stdout.splitlines()[2:]] == ["fake", "fake"]
     assert [line.split()[0] for line in more.stdout.splitlines()[2:]] == ["fake", "fake", "next", "next"]
     with Warehouse.open(Store(tmp_path / "store")) as warehouse:
-        (first, _), (_, tags) = warehouse.rows("SELECT run_id, tags FROM runs ORDER BY run_id")
-    assert tags == f'{{"resumes": "{first}"}}'
+        (first, scope), (_, tags) = warehouse.rows("SELECT run_id, tags FROM runs ORDER BY run_id")
+    assert (scope, tags) == ('{"only": "fake"}', f'{{"resumes": "{first}"}}')
+
+
+def test_a_part_of_a_plan_says_which(bench: Bench, tmp_path: Path) -> None:
+    """As a tag, by which its night is put together."""
+    bench("--partition", "2/2")
+
+    with Warehouse.open(Store(tmp_path / "store")) as warehouse:
+        assert warehouse.rows("SELECT tags ->> 'partition' FROM runs") == [("2/2",)]
 
 
 def test_an_empty_part_is_no_failure(bench: Bench) -> None:
