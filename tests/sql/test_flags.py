@@ -199,13 +199,21 @@ def test_a_model_that_fails_without_its_batch_size_is_the_same_case(warehouse: B
         *nightly("1", "2", "3"), good := imported("m", "1", batch_size=8), outcome(good), metric(good, "speedup", 2.0)
     )
     for run_id in ("2", "3"):
-        warehouse.add(it := imported("m", run_id), outcome(it, "OOM"))
+        warehouse.add(it := imported("m", run_id), outcome(it, "OOM"), metric(it, "graph_breaks", 3.0, unit="count"))
+    warehouse.add(metric(good, "graph_breaks", 2.0, unit="count"))
 
     assert warehouse.rows("SELECT DISTINCT same_id FROM _same_cases") == [(good.case_id,)]
     query = "SELECT run_id, metric, before, previous_run FROM newly_flagged() ORDER BY ALL"
     assert warehouse.rows(query) == [("2", "status", "fine", "1")]
     assert warehouse.rows("SELECT run_id, status FROM coverage_losses") == [("2", "OOM")]
-    assert warehouse.rows("SELECT metric, candidate_status FROM comparisons(['1'], ['2'])") == [("speedup", "OOM")]
+    query = "SELECT DISTINCT metric, candidate_status, verdict FROM comparisons(['1'], ['2']) ORDER BY ALL"
+    assert warehouse.rows(query) == [("graph_breaks", "OOM", "BROKEN"), ("speedup", "OOM", "BROKEN")]
+    for view in ("series", "history_series"):
+        query = f"SELECT case_id, batch_size, position, run_id, value FROM {view} WHERE metric = 'graph_breaks' ORDER BY position"
+        values = [(1, "1", 2.0), (2, "2", 3.0), (3, "3", 3.0)]
+        assert warehouse.rows(query) == [(good.case_id, 8, *it) for it in values]
+    query = "SELECT finding, run_id, case_id, batch_size, verdict FROM regression_findings(['2'])"
+    assert warehouse.rows(query) == [("coverage", "2", good.case_id, 8, "BROKEN")]
 
 
 def test_a_case_that_may_be_several_is_none_of_them(warehouse: Builder) -> None:

@@ -34,9 +34,11 @@ WITH
 newest_reports AS (
     SELECT *
     FROM _reports
-    QUALIFY age = 1 AND row_number() OVER (
-        PARTITION BY config, suite, mode, dtype, device, backend ORDER BY selection IS NOT NULL, began_at DESC NULLS LAST, run_id DESC
-    ) = 1
+    WHERE age = 1
+    QUALIFY 1 = row_number() OVER (
+        PARTITION BY config, suite, mode, dtype, device, backend
+        ORDER BY selection IS NOT NULL, began_at DESC NULLS LAST, run_id DESC
+    )
 ),
 pairs AS (
     SELECT

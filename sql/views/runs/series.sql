@@ -1,5 +1,6 @@
 -- One row per cell, with the place its run has in time: what a case's metric was in every run of its config.
--- The value of a run is the median of its samples. Warm-up and cold samples are phases of their own, hence other series.
+-- The value of a run is the median of its samples. A model that failed is the same case even where its batch size is unknown then
+-- (see _same_cases). Warm-up and cold samples are phases of their own, hence other series.
 --
 -- config          VARCHAR    Config; together with case_id, metric, phase and unit it names the series.
 -- axes: case, value
@@ -15,11 +16,15 @@
 --                            samples.
 -- high            DOUBLE     Upper end.
 SELECT
-    cell.config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
-    metric, phase, unit, better,
+    cell.config, coalesce(axes.case_id, cell.case_id) AS case_id, coalesce(axes.work_hash, cell.work_hash) AS work_hash,
+    cell.suite, cell.name, cell.mode, cell.device, cell.dtype, cell.backend,
+    coalesce(axes.batch_size, cell.batch_size) AS batch_size, cell.sequence_length, cell.parameters, metric, phase, unit, better,
     row_number() OVER (
-        PARTITION BY cell.config, case_id, metric, phase, unit ORDER BY began_at NULLS FIRST, cell.run_id
+        PARTITION BY cell.config, coalesce(axes.case_id, cell.case_id), metric, phase, unit
+        ORDER BY began_at NULLS FIRST, cell.run_id
     ) AS position,
     cell.run_id, began_at, git_commit, host, environment_id, n, median AS value, median_low AS low, median_high AS high
 FROM _all_cells AS cell
 JOIN _run_times AS run ON cell.run_id = run.run_id
+LEFT JOIN _same_cases AS same ON cell.run_id = same.run_id AND cell.case_id = same.case_id
+LEFT JOIN case_axes AS axes ON same.same_id = axes.case_id
