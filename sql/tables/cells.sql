@@ -48,8 +48,7 @@ rank_positions AS (
         (len(x) - 1) * 0.25::DOUBLE AS r1, (len(x) - 1) * 0.5::DOUBLE AS r2, (len(x) - 1) * 0.75::DOUBLE AS r3,
         CASE WHEN len(x) >= 6 THEN floor((len(x) + 1 - 1.959963984540054 * sqrt(len(x))) / 2)::BIGINT END AS k
     FROM sorted_samples
-),
-run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id)
+)
 
 SELECT
     run_id, run.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
@@ -65,5 +64,5 @@ SELECT
     x[k] AS median_low,
     x[n + 1 - k] AS median_high
 FROM rank_positions
-LEFT JOIN run USING (run_id)
+LEFT JOIN _run_records AS run USING (run_id)
 LEFT JOIN case_axes AS axes USING (case_id)

@@ -17,6 +17,7 @@ MODULES = (
     "formats",
     "warehouse",
     "answers",
+    "views",
     "charts",
     "alarms",
     "changepoints",

@@ -285,6 +285,15 @@ def test_exported(warehouse: Builder) -> None:
     ]
 
 
+def test_run_records(warehouse: Builder) -> None:
+    """A run that was recorded twice has one row: that which began first."""
+    warehouse.add(run("1", "b", started_at=2, host="late"), run("1", "c", started_at=1, host="early"), run("2"))
+
+    assert warehouse.rows("SELECT run_id, config, host FROM _run_records ORDER BY run_id") == [
+        ("1", "c", "early"), ("2", "2", None),
+    ]  # fmt: skip
+
+
 def test_pass_rate(warehouse: Builder) -> None:
     """As text; where nothing was judged there is none."""
     query = "SELECT _pass_rate(2, 3), _pass_rate(0, 1), _pass_rate(0, 0)"

@@ -7,7 +7,6 @@
 -- work_hash  VARCHAR  What was computed, by all backends together.
 -- seconds    DOUBLE   Median over the runs of the config on that host; NULL where no run noted when it ended.
 WITH
-run AS (SELECT DISTINCT ON (run_id) run_id, config, host, started_at FROM runs ORDER BY run_id, started_at, config),
 run_ends AS (SELECT run_id, max(recorded_at) AS ended_at FROM outcomes WHERE case_id IS NULL GROUP BY run_id),
 work AS (
     SELECT run_id, work_hash, max(outcomes.recorded_at) AS ended_at
@@ -27,7 +26,7 @@ spans AS (
                 )
         END AS us
     FROM work
-    JOIN run USING (run_id)
+    JOIN _run_records AS run USING (run_id)
     LEFT JOIN run_ends USING (run_id)
     WINDOW same_run AS (PARTITION BY run_id), in_order AS (PARTITION BY run_id ORDER BY work.ended_at NULLS LAST, work_hash)
 )

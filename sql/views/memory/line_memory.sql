@@ -24,7 +24,6 @@
 -- shrink_rank        BIGINT   1 for the line that grew it least, or gave back most.
 -- transient_rank     BIGINT   1 for the line with the largest transient; NULL where there is none.
 WITH
-run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
 case_names AS (SELECT run_id, case_id, min(name) AS name FROM cases GROUP BY run_id, case_id),
 lines AS (
     SELECT
@@ -49,5 +48,5 @@ SELECT
         ORDER BY transient_bytes DESC NULLS LAST, peak_bytes DESC, file, line
     ) END AS transient_rank
 FROM lines
-LEFT JOIN run ON lines.run_id = run.run_id
+LEFT JOIN _run_records AS run ON lines.run_id = run.run_id
 LEFT JOIN case_names ON lines.run_id = case_names.run_id AND lines.case_id = case_names.case_id

@@ -27,13 +27,12 @@ peaks AS (
     FROM peak_memory
     WHERE starts_with(source, 'rss_growth')
     GROUP BY run_id, case_id
-),
-run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id)
+)
 
 SELECT
     announced.run_id, config, announced.case_id, work_hash, name, backend, parameters, endings.status, endings.reason,
     failed, processes, peak_bytes, announced.recorded_at AS announced_at, announced.line
 FROM cases AS announced
-LEFT JOIN run ON announced.run_id = run.run_id
+LEFT JOIN _run_records AS run ON announced.run_id = run.run_id
 LEFT JOIN endings ON announced.run_id = endings.run_id AND announced.case_id = endings.case_id
 LEFT JOIN peaks ON announced.run_id = peaks.run_id AND announced.case_id = peaks.case_id

@@ -22,20 +22,16 @@
 -- announced_at     TIMESTAMP  When the case was announced. UTC.
 -- line             BIGINT   Its place among the cases of the run.
 SELECT
-    announced.run_id, announced.config, announced.case_id, announced.work_hash, announced.suite, announced.name,
+    announced.run_id, run.config, announced.case_id, announced.work_hash, announced.suite, announced.name,
     announced.mode, announced.device, announced.dtype, announced.backend, announced.batch_size, announced.sequence_length,
     announced.parameters, outcome.status, outcome.reason, outcome.phase, accuracy.status AS accuracy,
     accuracy.reason AS accuracy_reason, latency.median AS median_ns,
     latency.median_low AS median_low_ns, latency.median_high AS median_high_ns, coalesce(latency.n, 0) AS samples, speedup, low, high,
-    comparison.n AS blocks, p, p_unpaired, comparison.compile_ns, memory.peak_bytes, revision,
+    comparison.n AS blocks, p, p_unpaired, comparison.compile_ns, memory.peak_bytes,
+    json_extract_string(tags, '$.revision') AS revision,
     announced.recorded_at AS announced_at, announced.line
-FROM (
-    SELECT cases.*, config, revision
-    FROM cases
-    LEFT JOIN (
-        SELECT run_id, min(config) AS config, min(json_extract_string(tags, '$.revision')) AS revision FROM runs GROUP BY run_id
-    ) AS run ON cases.run_id = run.run_id
-) AS announced
+FROM cases AS announced
+LEFT JOIN _run_records AS run ON announced.run_id = run.run_id
 LEFT JOIN case_outcomes AS outcome
     ON announced.run_id = outcome.run_id AND announced.case_id = outcome.case_id AND outcome.kind = 'performance'
 LEFT JOIN case_outcomes AS accuracy

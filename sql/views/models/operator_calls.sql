@@ -19,13 +19,12 @@ call_counts AS (
     WHERE starts_with(metric, 'operator:') OR starts_with(metric, 'graph_operator:')
     GROUP BY ALL
 ),
-inspected_cases AS (SELECT DISTINCT run_id, case_id, true AS graphs FROM metrics WHERE metric = 'graphs'),
-run AS (SELECT DISTINCT ON (run_id) run_id, config FROM runs ORDER BY run_id, started_at, config)
+inspected_cases AS (SELECT DISTINCT run_id, case_id, true AS graphs FROM metrics WHERE metric = 'graphs')
 
 SELECT
     call_counts.run_id, config, call_counts.case_id, suite, name, mode, device, dtype, batch_size, sequence_length,
     parameters, operator, TRY_CAST(coalesce(calls, 0) AS BIGINT) AS calls, CASE WHEN graphs THEN TRY_CAST(coalesce(captured, 0) AS BIGINT) END AS captured
 FROM call_counts
 JOIN case_axes ON call_counts.case_id = case_axes.case_id
-LEFT JOIN run ON call_counts.run_id = run.run_id
+LEFT JOIN _run_records AS run ON call_counts.run_id = run.run_id
 LEFT JOIN inspected_cases ON call_counts.run_id = inspected_cases.run_id AND call_counts.case_id = inspected_cases.case_id

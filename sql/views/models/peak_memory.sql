@@ -7,7 +7,6 @@
 -- error_bound_bytes  BIGINT   How far below the truth it may lie; NULL unknown.
 -- n                  BIGINT   Peaks and readings it is the highest of.
 WITH
-run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
 peaks AS (
     SELECT
         run_id, case_id, source, max(size_bytes) AS peak_bytes,
@@ -20,5 +19,5 @@ SELECT
     peaks.run_id, run.config, peaks.case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
     axes.backend, axes.batch_size, axes.sequence_length, axes.parameters, source, peak_bytes, error_bound_bytes, n
 FROM peaks
-LEFT JOIN run ON peaks.run_id = run.run_id
+LEFT JOIN _run_records AS run ON peaks.run_id = run.run_id
 LEFT JOIN case_axes AS axes ON peaks.case_id = axes.case_id

@@ -10,11 +10,11 @@
 WITH
 run_places AS (
     SELECT
-        time.run_id, config, time.git_commit, NOT git_dirty AS clean, began_at,
+        time.run_id, time.config, time.git_commit, NOT git_dirty AS clean, began_at,
         json_extract_string(tags, '$.confirms') AS confirms,
-        row_number() OVER (PARTITION BY config ORDER BY began_at NULLS FIRST, time.run_id) AS place
+        row_number() OVER (PARTITION BY time.config ORDER BY began_at NULLS FIRST, time.run_id) AS place
     FROM _run_times AS time
-    JOIN (SELECT DISTINCT ON (run_id) run_id, git_dirty, tags FROM runs ORDER BY run_id, started_at, config) AS own
+    JOIN _run_records AS own
         ON time.run_id = own.run_id
 ),
 run_pairs AS (

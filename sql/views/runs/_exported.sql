@@ -34,8 +34,7 @@ exported_rows AS (
         NULL, NULL, NULL, NULL, NULL, NULL, NULL, status, reason, NULL, NULL
     FROM case_outcomes
     WHERE kind = 'performance' AND status <> 'unknown'
-),
-run AS (SELECT DISTINCT ON (run_id) * FROM runs ORDER BY run_id, started_at, config)
+)
 
 SELECT
     run_id, run.config, run_id AS run, run.git_commit AS "commit", run.git_branch AS branch, run.host,
@@ -43,4 +42,4 @@ SELECT
     exported_rows.suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, statistic,
     phase, unit, better, value, loops, status, reason, case_id, ending, sample
 FROM exported_rows
-JOIN run USING (run_id)
+JOIN _run_records AS run USING (run_id)

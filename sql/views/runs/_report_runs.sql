@@ -23,7 +23,7 @@ tagged_runs AS (
         ) AS plan,
         TRY_CAST(split_part(json_extract_string(tags, '$.partition'), '/', 2) AS BIGINT) AS pieces
     FROM _run_times AS time
-    JOIN (SELECT DISTINCT ON (run_id) run_id, tags FROM runs ORDER BY run_id, started_at, config) AS own
+    JOIN _run_records AS own
         ON time.run_id = own.run_id
     WHERE json_extract_string(tags, '$.confirms') IS NULL
 ),

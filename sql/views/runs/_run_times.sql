@@ -8,10 +8,9 @@
 -- host            VARCHAR    Machine that measured.
 -- environment_id  VARCHAR    Environment it ran in.
 WITH
-run AS (SELECT DISTINCT ON (run_id) * FROM runs ORDER BY run_id, started_at, config),
 imported AS (SELECT run_id, min(recorded_at) AS loaded_at FROM sources GROUP BY run_id)
 
 SELECT
     run_id, config, coalesce(started_at, loaded_at) AS began_at, git_commit, git_branch, host, environment_id
-FROM run
+FROM _run_records
 LEFT JOIN imported USING (run_id)

@@ -33,7 +33,6 @@
 -- flags           JSON       Compiler and dynamo/inductor settings, as a JSON object.
 -- variables       JSON       Environment variables that change speed, as a JSON object.
 WITH
-run AS (SELECT DISTINCT ON (run_id) * FROM runs ORDER BY run_id, started_at, config),
 environment AS (SELECT DISTINCT ON (environment_id) * FROM environments ORDER BY environment_id)
 
 SELECT
@@ -41,5 +40,5 @@ SELECT
     summary.git_branch, git_dirty, summary.host, tags, cases, failed, samples, steps, files, rejected, bench_version,
     run.environment_id, cpu, logical_cores, governor, ram_bytes, gpus, driver, os, python, torch, flags, variables
 FROM run_summaries AS summary
-JOIN run USING (run_id)
+JOIN _run_records AS run USING (run_id)
 LEFT JOIN environment ON run.environment_id = environment.environment_id

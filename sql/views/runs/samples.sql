@@ -24,7 +24,6 @@ events AS (
     SELECT run_id, case_id, source, statistic, phase, 'bytes', 'lower', size_bytes, NULL, NULL, NULL, recorded_at
     FROM memory_samples
 ),
-run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
 axes AS (  -- a case may have been announced twice, by the run and by its worker
     SELECT
         run_id, case_id, min(suite) AS suite, min(name) AS name, min(mode) AS mode, min(device) AS device,
@@ -39,5 +38,5 @@ SELECT
     axes.batch_size, axes.sequence_length, axes.parameters, metric, statistic, phase, unit, better, _finite(value) AS value, loops, sample,
     process, recorded_at
 FROM events
-LEFT JOIN run USING (run_id)
+LEFT JOIN _run_records AS run USING (run_id)
 LEFT JOIN axes USING (run_id, case_id)

@@ -23,13 +23,12 @@ recorded AS (
     WHERE source_id IS NULL
     GROUP BY run_id, writer
 ),
-run AS (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id),
 files AS (
     SELECT * FROM imported
     UNION ALL
     SELECT config, run_id, NULL, writer, NULL, concat_ws('/', run_id, writer), lines
     FROM recorded
-    JOIN run USING (run_id)
+    JOIN _run_records USING (run_id)
 ),
 numbered AS (
     SELECT *, TRY_CAST(regexp_extract(regexp_replace(name, '\.[^.]*$', ''), '_([+-]?[0-9]+)$', 1) AS HUGEINT) AS number

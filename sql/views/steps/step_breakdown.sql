@@ -31,7 +31,7 @@ steps AS (
         waiting, running, _fixed_point(kv_cache_usage, 1e9) AS kv_cache_parts,
         _fixed_point(_step_tokens(chunk_sizes, total_tokens) / nullif(token_budget, 0), 1e9) AS budget_parts
     FROM schedule_chunks
-    JOIN (SELECT run_id, min(config) AS config FROM runs GROUP BY run_id) USING (run_id)
+    JOIN _run_records USING (run_id)
 ),
 totals AS (
     SELECT
