@@ -309,6 +309,12 @@ def test_superseded_cases(warehouse: Builder) -> None:
 
     query = "SELECT run_id, name FROM _superseded_cases JOIN case_axes USING (case_id) ORDER BY ALL"
     assert warehouse.rows(query) == [("1", "b"), ("2", "a")]
+    query = "SELECT report_id, run_id, name, status, same_id = case_id FROM _report_cases ORDER BY name"
+    assert warehouse.rows(query) == [
+        ("2", "1", "a", "ok", True),
+        ("2", "2", "b", "ok", True),
+        ("2", "1", "c", "ok", True),
+    ]
 
 
 def test_report_summaries(warehouse: Builder) -> None:

@@ -48,13 +48,6 @@ missing AS (
     SELECT report_id, config, part.suite, part.mode, part.device, part.dtype, before_id, is_complete
     FROM (SELECT *, unnest(usual) AS part FROM usually WHERE list_has_any(had, usual))
     WHERE NOT list_contains(had, part)
-),
-report_cases AS (
-    SELECT report_id, summary.*, coalesce(same_id, summary.case_id) AS same_id
-    FROM case_summaries AS summary
-    JOIN _report_runs AS run ON summary.run_id = run.run_id
-    ANTI JOIN _superseded_cases AS again ON summary.run_id = again.run_id AND summary.case_id = again.case_id
-    LEFT JOIN _same_cases AS same ON summary.run_id = same.run_id AND summary.case_id = same.case_id
 )
 
 SELECT
@@ -64,11 +57,11 @@ SELECT
     CASE WHEN now.case_id IS NULL THEN 'the run did not announce it' ELSE outcome.reason END AS reason,
     turn.before_id AS before_run_id
 FROM missing AS turn
-JOIN report_cases AS was
+JOIN _report_cases AS was
     ON turn.before_id = was.report_id AND turn.suite IS NOT DISTINCT FROM was.suite
     AND turn.mode IS NOT DISTINCT FROM was.mode AND turn.device IS NOT DISTINCT FROM was.device
     AND turn.dtype IS NOT DISTINCT FROM was.dtype
-LEFT JOIN report_cases AS now ON turn.report_id = now.report_id AND was.same_id = now.same_id
+LEFT JOIN _report_cases AS now ON turn.report_id = now.report_id AND was.same_id = now.same_id
 LEFT JOIN case_outcomes AS outcome
     ON now.run_id = outcome.run_id AND now.case_id = outcome.case_id
     AND outcome.kind = CASE WHEN now.status = 'ok' THEN 'accuracy' ELSE 'performance' END

@@ -51,13 +51,11 @@ sides AS (
         side.passing AND coalesce(side.speedup > 0, false) AS counts,
         ln(CASE WHEN slowdowns_as_one THEN greatest(side.speedup, 1) ELSE side.speedup END) AS log_speedup
     FROM pairs AS pair
-    JOIN _report_runs AS part ON side_id = report_id
-    JOIN case_summaries AS side
-        ON part.run_id = side.run_id
+    JOIN _report_cases AS side
+        ON side_id = report_id
         AND pair.suite IS NOT DISTINCT FROM side.suite AND pair.mode IS NOT DISTINCT FROM side.mode
         AND pair.dtype IS NOT DISTINCT FROM side.dtype AND pair.device IS NOT DISTINCT FROM side.device
         AND pair.backend IS NOT DISTINCT FROM side.backend
-    ANTI JOIN _superseded_cases AS again ON side.run_id = again.run_id AND side.case_id = again.case_id
     WHERE origin IS NOT NULL AND status <> 'skipped' AND previous_run IS NOT NULL
 ),
 by_case AS (
