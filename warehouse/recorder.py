@@ -156,7 +156,8 @@ class Run:
         self._writer = uuid7()
         self._lines = itertools.count(1)  # of scheduler steps
         self._announced: set[str] = set()
-        self._raised: dict[str, str] = {}  # cases of which no block was timed yet, and what the last one raised
+        self._timed: set[str] = set()  # cases of which a block was timed
+        self._raised: dict[str, str] = {}  # cases of which a block was not, and what the last such block raised
         self._turning = threading.RLock()
         self._closed = False
         self._rotated: list[Journal] = []
@@ -335,7 +336,8 @@ class Run:
                 return
             try:
                 for case_id, raised in list(self._raised.items()):  # an outcome takes its case out
-                    Case(self, case_id).outcome("fail_to_run", reason=raised)
+                    if case_id not in self._timed:
+                        Case(self, case_id).outcome("fail_to_run", reason=raised)
                 if self._owner == os.getpid():
                     now = Instant(_now() // 1000)
                     self.emit(events.Outcome(run_id=self.run_id, status=status, reason=reason, recorded_at=now))
@@ -365,6 +367,7 @@ class Run:
         self._lines = itertools.count(1)
         self._turning = threading.RLock()  # another thread of the parent may have held it
         self._rotated = []
+        self._timed, self._raised = set(), {}  # the parent says it of its own
         self._journal.abandon()
 
     def __enter__(self) -> Self:
@@ -554,8 +557,7 @@ class _Span:
         case = self._case
         if kind is None:
             case.timing(duration, metric=self._metric, phase=self._phase, loops=self._loops)
-            if case._run._raised:
-                case._run._raised.pop(case.case_id, None)
+            case._run._timed.add(case.case_id)
         elif issubclass(kind, Exception) and case._last[0] == "":  # no sample of it was recorded yet
             case._run._raised[case.case_id] = f"{kind.__name__}: {error}" if str(error) else kind.__name__
 

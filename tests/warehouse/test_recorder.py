@@ -143,12 +143,22 @@ def test_a_case_whose_blocks_all_raised_has_failed(store: Store) -> None:
                     pass
             if name == "told":
                 case.outcome("skipped", reason="not here")
+        with run.case("at last").time():
+            pass
+        with contextlib.suppress(ZeroDivisionError), run.case("at last").time():
+            1 / 0  # noqa: B018
+        if os.fork() == 0:  # a child ends its part of the run, and says nothing of its parent's cases
+            run.close()
+            os._exit(0)
+        os.wait()
 
     assert rows(store, "SELECT name, status, reason FROM case_outcomes ORDER BY name") == [
+        ("at last", "ok", None),
         ("never", "fail_to_run", "ZeroDivisionError: division by zero"),
         ("retried", "ok", None),
         ("told", "skipped", "not here"),
     ]
+    assert rows(store, "SELECT count(*) FROM outcomes WHERE status = 'fail_to_run'") == [(1,)]
 
 
 def test_a_run_and_a_case_say_what_they_are(store: Store) -> None:
