@@ -297,7 +297,7 @@ class _Reader:
             for each in numbers:
                 case.metric(metric, each, unit, statistic=statistic, phase=about.get("phase"), better=better)
             return
-        if unit_of(unit).name == "ns" and any(float(each) < 0 for each in numbers):
+        if unit_of(unit).name == "ns" and any((number(each) or 0) < 0 for each in numbers):
             raise BadRecord(f"{value.column} is {show(cell)}, and no duration is negative")
         place = (self.results.run_id, case.case_id, f"{metric} {about.get('phase')}")
         term = value.about.get("loops")
