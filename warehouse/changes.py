@@ -71,8 +71,9 @@ class RunChanges:
             return cls.of(connection) if connection is not None else cls()
 
     def retagged(self, run_id: str, tags: str | None) -> Json | None:
-        """A run's tags, a JSON object, as they are now."""
-        changed = {**json.loads(tags or "{}"), **self.tags.get(run_id, {})}
+        """A run's tags, a JSON object, as they are now. JSON of another kind, such as null, names no tags."""
+        known = json.loads(tags or "{}")
+        changed = {**(known if isinstance(known, dict) else {}), **self.tags.get(run_id, {})}
         left = {key: value for key, value in changed.items() if value is not None}
         return as_json(left) if left else None
 

@@ -403,6 +403,7 @@ def test_run_labels_and_forgotten_runs(warehouse: Builder) -> None:
     changes = RunChanges.of(warehouse.connection)
     assert (changes.configs, changes.tags) == ({"d": "new"}, {"d": {"k": None, "j": "w"}})
     assert changes.retagged("d", '{"k": "1", "z": "2"}') == '{"j": "w", "z": "2"}'
+    assert changes.retagged("d", "null") == '{"j": "w"}'
 
 
 @pytest.fixture

@@ -203,8 +203,8 @@ def _figure(
     form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str], *, headed: bool
 ) -> Figure:
     named, shown = zip(*form.names, strict=True) if form.names else ((), ())
-    facts = [*facts, *([f"names: {shared}"] if (shared := shared_part(named, shown)) else [])]
-    title, facts_text = provenance.title, " · ".join(facts)
+    said = [*facts, *([f"names: {shared}"] if (shared := shared_part(named, shown)) else [])]
+    title, facts_text = provenance.title, " · ".join(said)
     texts = {text for name in form.drawn_fields for text in form.fields[name] if type(text) is str}
     letters = "".join((title, facts_text, *sorted(texts)))
 
@@ -233,7 +233,7 @@ def _figure(
         return {"title": heading, "description": f"{title}. {facts_text}.", **drawn}
 
     def text(columns: int, lines: int, colour: bool) -> str:
-        above = [*wrap([title], columns, " "), *wrap(facts, columns, " · "), ""] if headed else []
+        above = [*wrap([title], columns, " "), *wrap(said, columns, " · "), ""] if headed else []
         return "\n".join([*above, *form.text(columns, lines, colour)])
 
     def full_size() -> Figure:

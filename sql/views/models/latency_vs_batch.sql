@@ -17,7 +17,8 @@
 SELECT
     steps.config, target.tokens::BIGINT AS target_tokens, steps.batch_size, count(*) AS n, avg(_fixed_point(steps.model_run_ms, 1e6)) / 1e6 AS mean_ms,
     stddev_samp(_fixed_point(steps.model_run_ms, 1e6)) / 1e6 AS sd_ms, median(steps.model_run_ms) AS median_ms,
-    quantile_cont(steps.model_run_ms, 0.05) AS low_ms, quantile_cont(steps.model_run_ms, 0.95) AS high_ms, avg(steps.tokens) AS mean_tokens
+    list_aggregate(list(steps.model_run_ms), 'quantile_cont', 0.05) AS low_ms,
+    list_aggregate(list(steps.model_run_ms), 'quantile_cont', 0.95) AS high_ms, avg(steps.tokens) AS mean_tokens
 FROM runtime_vs_tokens(
     configs := configs, "trim" := "trim", max_schedule_ms := max_schedule_ms, max_model_run_ms := max_model_run_ms
 ) AS steps
