@@ -12,7 +12,8 @@ from ..warehouse.errors import BenchError
 from ..warehouse.store import Store
 from .format import Format, Options
 from .plan import IngestPlan, NewPart, SourceOptions
-from .run import IngestProgress, IngestReport
+from .progress import IngestProgress
+from .run import IngestReport
 from .run import ingest as ingest_files
 from .user_formats.mapped import Mapped
 from .user_formats.mapping import fields_for_people, parse_mapping
@@ -179,12 +180,17 @@ class _Bar(IngestProgress):
 
     def __init__(self) -> None:
         self._next = 0.0
-        self._hashed = self._files = self._done = self._bytes = self._total = 0
+        self._looked = self._hashed = self._files = self._done = self._bytes = self._total = 0
+
+    def looked(self) -> None:
+        """Show how many files were looked at."""
+        self._looked += 1
+        self._show(f"looking at files: {self._looked:,}, {self._hashed >> 20:,} MiB hashed")
 
     def hashed(self, size_bytes: int) -> None:
-        """Show the bytes hashed."""
+        """Show the bytes hashed, with the files so far."""
         self._hashed += size_bytes
-        self._show(f"looking at files: {self._hashed >> 20} MiB")
+        self._show(f"looking at files: {self._looked:,}, {self._hashed >> 20:,} MiB hashed")
 
     def reading(self, plan: IngestPlan) -> None:
         """Set how much there is to read."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head, find_format, formats
+from .progress import IngestProgress
 from .readers.files import FileLocation, describe, find_files, left_below, read_head
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
@@ -126,7 +127,7 @@ def make_plan(
     wanted: Iterable[RequestedPath],
     options: SourceOptions,
     known: KnownSources,
-    tell: Callable[[int], None] | None = None,
+    progress: IngestProgress,
 ) -> IngestPlan:
     """Fingerprint every file, and decide what to load.
 
@@ -138,7 +139,7 @@ def make_plan(
         if options.own is None and is_store(want.path):
             plan.stores.append(want.path)
         else:
-            _plan_set(want, options, known, plan, tell)
+            _plan_set(want, options, known, plan, progress)
     return plan
 
 
@@ -154,7 +155,7 @@ def _plan_set(
     options: SourceOptions,
     known: KnownSources,
     plan: IngestPlan,
-    tell: Callable[[int], None] | None,
+    progress: IngestProgress,
 ) -> None:
     """Plan the files of one PATH: one result set, one run for each format in it."""
     forced = options.own or (find_format(options.format) if options.format else None)
@@ -164,7 +165,9 @@ def _plan_set(
     unknown: dict[str, str] = {}
     found: dict[tuple[str, str, str], list[_File]] = {}
     places = find_files(want.path, lambda: [forced] if forced else formats().values(), plan.notes)
-    for place, print_of in zip(places, _fingerprints([place.path for place in places], known, tell), strict=True):
+    prints = _fingerprints([place.path for place in places], known, progress.hashed)
+    for place, print_of in zip(places, prints, strict=True):
+        progress.looked()
         try:
             file = _look(place, print_of, want.config, forced, known, plan, unknown, options.again)
         except OSError as error:
@@ -227,7 +230,7 @@ def _join(config: str, group: str) -> str:
 
 
 def _fingerprints(
-    paths: list[Path], known: KnownSources, tell: Callable[[int], None] | None
+    paths: list[Path], known: KnownSources, tell: Callable[[int], None]
 ) -> Iterator[Callable[[], Fingerprint]]:
     """Functions that return each file's fingerprint or raise OSError; large amounts are hashed by two threads."""
     if len(paths) < 2 or sum(path.stat().st_size for path in paths if path.exists()) < SIDE_BY_SIDE_BYTES:

@@ -16,6 +16,7 @@ from ..warehouse.console.numbers import counted
 from ..warehouse.store import Notify, Store
 from .format import Options, Part, Tally
 from .plan import IngestPlan, Item, NewPart, SourceOptions, make_plan, parse
+from .progress import IngestProgress
 from .source_index import read_index, read_log, write_index
 
 if TYPE_CHECKING:
@@ -60,22 +61,6 @@ class IngestReport:
     copied: int = 0  # files of other stores
 
 
-class IngestProgress:
-    """Progress of an ingest, which the command line shows; this one shows nothing."""
-
-    def hashed(self, size_bytes: int) -> None:
-        """So many more bytes were hashed."""
-
-    def reading(self, plan: IngestPlan) -> None:
-        """The plan is made; reading begins."""
-
-    def read(self, part: NewPart) -> None:
-        """One more file is in the log."""
-
-    def publishing(self) -> None:
-        """The log is complete; the warehouse is brought up to date."""
-
-
 def ingest(
     store: Store,
     paths: list[str],
@@ -110,13 +95,13 @@ def ingest(
     sources, progress = sources or SourceOptions(), progress or IngestProgress()
     wanted = [parse(text, sources) for text in paths]
     if dry_run:
-        plan = make_plan(wanted, sources, read_index(store) or read_log(store), progress.hashed)
+        plan = make_plan(wanted, sources, read_index(store) or read_log(store), progress)
         return IngestReport(lines=[_line(item) for item in plan.items], notes=plan.notes, plan=plan)
     with store.lock(wait=wait, notify=notify):
         known = read_index(store)
         behind = known is None or not paths or any(store.journals.iterdir())
         known = known or read_log(store)
-        plan = make_plan(wanted, sources, known, progress.hashed)
+        plan = make_plan(wanted, sources, known, progress)
         report = IngestReport(plan=plan, notes=plan.notes)
         parts = [item.new for item in plan.items if item.new is not None]
         progress.reading(plan)

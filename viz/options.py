@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from ..warehouse.console.options import Command, Values, notify, store_option
+from ..warehouse.errors import BenchError
 from ..warehouse.store import Store
 from .output.files import FORMATS
 from .style.theme import THEMES
@@ -45,20 +46,19 @@ class Confined:
     """Marks SQL of the user: the command denies it access to files, the network and settings."""
 
 
-class Inches(click.ParamType["tuple[float, float]"]):
-    """Width and height in inches, as 6x4."""
+def inches(text: str) -> tuple[float, float]:
+    """Width and height in inches, as 6x4.
 
-    name = "WxH"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
-        """Read both numbers."""
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*[xX×]\s*(\d+(?:\.\d+)?)\s*", str(value))
-        if match is None:
-            self.fail(f"{value!r} is no size. Give width x height in inches, such as 6x4.", param, ctx)
-        width, height = float(match[1]), float(match[2])
-        if not (2 <= width <= 100 and 1.8 <= height <= 100):
-            self.fail(f"{value!r}: a chart is 2 to 100 inches wide, and 1.8 to 100 high.", param, ctx)
-        return width, height
+    Raises:
+        BenchError: It is no size, or none that a chart can have.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*[xX×]\s*(\d+(?:\.\d+)?)\s*", text)
+    if match is None:
+        raise BenchError(f"{text!r} is no size. Give width x height in inches, such as 6x4.")
+    width, height = float(match[1]), float(match[2])
+    if not (2 <= width <= 100 and 1.8 <= height <= 100):
+        raise BenchError(f"{text!r}: a chart is 2 to 100 inches wide, and 1.8 to 100 high.")
+    return width, height
 
 
 Runs = Annotated[Sequence[str], Option("Only these runs: id prefix, config, commit, latest, latest~1.")]
@@ -69,7 +69,11 @@ Models = Annotated[Sequence[str], Option("Only these models.")]
 Title = Annotated[str | None, Option("Title instead of the chart's own; '' draws none, and no subtitle.")]
 Size = Annotated[
     tuple[float, float] | None,
-    Option("Width and height of images, in inches.  [default: 6x4, more where the chart needs it]", type=Inches()),
+    Option(
+        "Width and height of images, in inches.  [default: 6x4, more where the chart needs it]",
+        type=click.types.FuncParamType(inches),
+        metavar="WxH",
+    ),
 ]
 
 

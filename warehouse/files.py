@@ -11,18 +11,32 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from .errors import Exit
+
 SMALL_BYTES = 1 << 26  # most of a file that is read as a whole into memory
+_FULL = errno.ENOSPC, errno.EDQUOT
+_NOT_ALLOWED = errno.EACCES, errno.EPERM, errno.EROFS
 
 
 def may_not_write(error: BaseException) -> bool:
     """Whether an error comes of a store that this user may not write, or nobody here: a disk that is mounted read-only."""
-    return getattr(error.__cause__, "errno", None) in (errno.EACCES, errno.EPERM, errno.EROFS)
+    return getattr(error.__cause__, "errno", None) in _NOT_ALLOWED
 
 
 def cure(reason: str) -> str:
     """What to do about an error of writing, to go on a sentence."""
-    full = any(os.strerror(code) in reason for code in (errno.ENOSPC, errno.EDQUOT))
-    return "free some space" if full else "look at what is there, and who may write it"
+    if _says(reason, _FULL):
+        return "free some space"
+    return "ask who may write there" if _says(reason, _NOT_ALLOWED) else "look at what is there, and who may write it"
+
+
+def exit_code(reason: str) -> Exit:
+    """The exit code of an error of writing: a place that is read-only is the user's choice, a full disk is not."""
+    return Exit.USAGE if _says(reason, _NOT_ALLOWED) else Exit.INTERNAL
+
+
+def _says(reason: str, codes: Iterable[int]) -> bool:
+    return any(os.strerror(code) in reason for code in codes)
 
 
 def open_file(path: Path) -> BufferedReader:

@@ -48,9 +48,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import BenchError, Exit
+from .errors import BenchError
 from .events import EVENTS, Event, Instant, Json, ScheduleChunk
-from .files import cure, take_after_folder
+from .files import cure, exit_code, take_after_folder
 
 MAGIC = b"BENCHJ2\n"
 FRAME = b"BENCHFR\n"
@@ -93,9 +93,7 @@ _ZEROS = memoryview(bytes(WINDOW_BYTES))
 
 
 class StoreFull(BenchError):
-    """The disk has no room for more events; those before are safe."""
-
-    exit_code = Exit.INTERNAL
+    """The disk has no room for more events, or may not be written; those before are safe."""
 
 
 class Closed(BenchError):
@@ -535,7 +533,10 @@ def _disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreFull(
-            f"cannot write events to {path.parent}: {error.strerror}. What was recorded before is safe; "
-            f"{cure(error.strerror or '')}, or choose another store with BENCH_STORE."
-        ) from error
+        reason = error.strerror or str(error)
+        full = StoreFull(
+            f"cannot write events to {path.parent}: {reason}. What was recorded before is safe; "
+            f"{cure(reason)}, or choose another store with BENCH_STORE."
+        )
+        full.exit_code = exit_code(reason)
+        raise full from error

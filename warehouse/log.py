@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import environment, journal_reader, schema
-from .errors import BenchError, Exit
+from .errors import BenchError
 from .events import TABLES, ArchivedRun, Event, Source
-from .files import check_regular, cure, make_folder, open_file, read_json, remove, sync, take_after_folder
+from .files import check_regular, cure, exit_code, make_folder, open_file, read_json, remove, sync, take_after_folder
 from .schema import literal, quote
 from .sealing import seal_journal
 from .secrets import without_secrets
@@ -606,5 +606,5 @@ def log_is_read(store: Store) -> Iterator[None]:
 
 def _unwritable(place: Path | str, reason: str) -> BenchError:
     error = BenchError(f"cannot write to {place}: {reason}. {cure(reason).capitalize()}, and try again.")
-    error.exit_code = Exit.INTERNAL
+    error.exit_code = exit_code(reason)
     return error

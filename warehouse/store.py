@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import BenchError, StoreBusy
-from .files import check_regular, make_folder, publish_text, read_json, take_after_folder
+from .files import check_regular, cure, make_folder, publish_text, read_json, take_after_folder
 
 FOLDER = ".bench"
 STATE = "remote.json"  # in a mirror: of what
@@ -123,7 +123,11 @@ class Store:
             descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             check_regular(descriptor, self.root / "lock")
         except OSError as error:
-            raise BenchError(f"cannot write to the store {self.root}: lock: {error.strerror}.") from error
+            reason = error.strerror or str(error)
+            raise BenchError(
+                f"cannot write to the store {self.root}: lock: {reason}. {cure(reason).capitalize()}, "
+                "or choose another store with BENCH_STORE."
+            ) from error
         try:
             take_after_folder(self.root / "lock")
             _acquire(descriptor, wait, notify, self.root)

@@ -18,19 +18,41 @@ from typing import Any
 
 import click
 
+from ...warehouse.console.numbers import span
 from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Notify
-from ..options import talk
+from ..options import SECONDS, talk
 
 FILE = "/tmp/bench-measure.lock"  # not where TMPDIR says: that may be each user's own
 PLACE = "BENCH_LOCK_FILE"  # another file, such as one that containers share
 HELD = "BENCH_LOCK_HELD"  # set for what the holder starts
 CHOICES = ("wait", "fail", "off")
+LONGEST_WAIT_S = 86_400.0
+_LOOK_S = 0.1  # between two looks at a lock that is held
+
+
+def lock_choice(text: str) -> str:
+    """One of CHOICES, or the seconds to wait at most.
+
+    Raises:
+        BenchError: It is neither.
+    """
+    if text not in CHOICES:
+        try:
+            SECONDS.convert(text, None, None)
+        except click.BadParameter:
+            raise BenchError(
+                f"--lock {text!r} is none of {', '.join(CHOICES)}, and no number of seconds to wait."
+            ) from None
+    return text
+
 
 lock_option: Callable[[Any], Any] = click.option(
-    "--lock", type=click.Choice(CHOICES), default="wait", show_default=True, envvar="BENCH_LOCK", show_envvar=True,
-    help="While another measurement runs on this machine: wait for its end, fail, or measure beside it.",
+    "--lock", type=click.types.FuncParamType(lock_choice), metavar="[wait|fail|off|SECONDS]",
+    default="wait", show_default=True, envvar="BENCH_LOCK", show_envvar=True,
+    help="While another measurement runs on this machine: wait for its end (24 hours at most, or SECONDS), fail, or "
+    "measure beside it.",
 )  # fmt: skip
 
 
@@ -45,11 +67,12 @@ def alone(lock: str = "wait", *, notify: Notify = talk) -> Iterator[None]:
     """Hold the machine's measurement lock within the context.
 
     Args:
-        lock: What to do while another holds it: wait, fail, or off, which takes no lock.
+        lock: What to do while another holds it: wait, for LONGEST_WAIT_S or so many seconds; fail; or off, which takes
+            no lock.
         notify: Called with a sentence that names the holder to wait for, or says why there can be no lock.
 
     Raises:
-        MachineBusy: Another holds it, and `lock` is fail.
+        MachineBusy: Another holds it, and `lock` is fail, or it held it for too long.
     """
     descriptor = None if lock == "off" or HELD in os.environ else _open(notify)
     if descriptor is None:
@@ -94,14 +117,26 @@ def _open(notify: Notify) -> int | None:
 
 
 def _acquire(descriptor: int, lock: str, notify: Notify) -> None:
+    if _taken(descriptor):
+        return
+    advice = "Try again when it is done, or measure beside it with --lock off."
+    if lock == "fail":
+        raise MachineBusy(f"{_holder(descriptor)}. {advice}")
+    longest = LONGEST_WAIT_S if lock == "wait" else float(lock)
+    notify(f"waiting for {span(longest)} at most: {_holder(descriptor)}. Measure beside it with --lock off")
+    end = time.monotonic() + longest
+    while not _taken(descriptor):
+        if time.monotonic() >= end:
+            raise MachineBusy(f"waited for {span(longest)}, and {_holder(descriptor)}. {advice}")
+        time.sleep(_LOOK_S)
+
+
+def _taken(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = _holder(descriptor)
-        if lock == "fail":
-            raise MachineBusy(f"{holder}. Try again when it is done, or measure beside it with --lock off.") from None
-        notify(f"waiting: {holder}. Measure beside it with --lock off")
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return False
+    return True
 
 
 def _myself() -> bytes:

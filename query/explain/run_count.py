@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import counted, span
 from ...warehouse.errors import BenchError, Exit
 from ..filters import build_filter
 
@@ -140,14 +140,6 @@ def percent(share: float | None) -> str | None:
     if share is None:
         return None
     return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
-
-
-def span(seconds: float) -> str:
-    """A duration for people: 41 s, 12 min, 3 h 20 min."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def _runs(count: float) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.query.explain.run_count import DetectionGoal, effects, percent, render, sentences, span
+from bench.query.explain.run_count import DetectionGoal, effects, percent, render, sentences
 from bench.warehouse import events
+from bench.warehouse.console.numbers import span
 from bench.warehouse.errors import BenchError, Exit, UnknownName
 from bench.warehouse.events import Event
 from hypothesis import given, settings

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from bench.viz.command import CHARTS
 from bench.viz.marks.legend import Legend
-from bench.viz.options import Inches
+from bench.viz.options import inches
 from bench.viz.output import render
 from bench.viz.style import labels, theme
 from bench.viz.style.heading import Heading
@@ -107,7 +107,7 @@ def test_a_short_logarithmic_axis_has_few_ticks() -> None:
 @pytest.mark.parametrize("typed", ["3x4", "3X4", "3 x 4", "3.0×4"])
 def test_a_size_is_read_as_people_write_it(typed: str) -> None:
     """Width first, in inches."""
-    assert Inches().convert(typed, None, None) == (3.0, 4.0)
+    assert inches(typed) == (3.0, 4.0)
 
 
 @pytest.mark.parametrize("count", [3, 12, 40])

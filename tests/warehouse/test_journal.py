@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from bench.warehouse import journal
-from bench.warehouse.errors import BenchError
+from bench.warehouse.errors import BenchError, Exit
 from bench.warehouse.events import EVENTS, Event, Metric, Outcome, ScheduleChunk, Timing
 from bench.warehouse.journal import Closed, Journal, StoreFull
 from bench.warehouse.journal_reader import Contents, NeverBegun, Unreadable, read
@@ -260,6 +260,27 @@ def test_a_full_disk_is_an_error_and_what_was_written_stays(
 
     assert list(range(count)) == durations(read(opened.path))
     assert count > 4000
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "cure"),
+    [
+        (errno.EROFS, Exit.USAGE, "ask who may write there"),
+        (errno.EACCES, Exit.USAGE, "ask who may write there"),
+        (errno.ENOSPC, Exit.INTERNAL, "free some space"),
+        (errno.EIO, Exit.INTERNAL, "look at what is there, and who may write it"),
+    ],
+)
+def test_a_store_that_is_read_only_is_no_internal_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int, exit_code: Exit, cure: str
+) -> None:
+    """Its user chose it, unlike a disk that is full or broken."""
+    monkeypatch.setattr(os, "open", lambda *_, **__: _raise(OSError(code, os.strerror(code))))
+
+    with pytest.raises(StoreFull, match=f"{cure}, or choose another store") as error:
+        Journal(tmp_path / "a.journal", HEADER)
+
+    assert error.value.exit_code == exit_code
 
 
 def test_a_disk_with_room_again_takes_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

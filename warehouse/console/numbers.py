@@ -16,6 +16,14 @@ def duration(nanoseconds: float | None) -> str:
     return "–" if nanoseconds is None else _scaled(nanoseconds, "ns", 3)
 
 
+def span(seconds: float) -> str:
+    """A duration for people: 41 s, 12 min, 3 h 20 min."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
 def time_with_doubt(nanoseconds: float | None, low: float | None, high: float | None, n: int) -> str:
     """A time with half its 95 % interval and how many samples it rests on: `1.50 ms ±0.4% (n=83)`.
 

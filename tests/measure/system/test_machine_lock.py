@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench.cli import cli
 from bench.measure.system.machine_lock import HELD, PLACE, MachineBusy, alone
 from bench.warehouse.errors import Exit
+from click.testing import CliRunner
 
 HOLD = """
 import sys
@@ -50,7 +52,7 @@ def test_a_second_measurement_waits_and_says_for_whom(holder: "subprocess.Popen[
         assert holder.wait(120) == 0
 
     (text,) = said
-    assert text.startswith(f"waiting: process {holder.pid} of ")
+    assert text.startswith(f"waiting for 24 h 0 min at most: process {holder.pid} of ")
     assert " measures since 20" in text
 
 
@@ -60,6 +62,26 @@ def test_a_second_measurement_may_fail_instead(holder: "subprocess.Popen[str]") 
         with pytest.raises(MachineBusy, match=rf"process {holder.pid} .* --lock off") as error, alone("fail"):
             pass
         assert error.value.exit_code == Exit.BUSY
+
+
+def test_a_wait_has_an_end(holder: "subprocess.Popen[str]") -> None:
+    """After the seconds that were given it fails as one that does not wait."""
+    said: list[str] = []
+
+    late = pytest.raises(MachineBusy, match=rf"waited for 0 s, and process {holder.pid} .* --lock off")
+    with late, alone("0.3", notify=said.append):
+        pass
+
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("text", ["never", "-1", "0", "nan", ""])
+def test_what_is_no_wait_is_refused(text: str) -> None:
+    """With what can be said instead."""
+    said = CliRunner().invoke(cli, ["measure", "command", "--lock", text, "--", "true"])
+
+    assert said.exit_code == Exit.USAGE
+    assert "none of wait, fail, off, and no number of seconds" in said.output
 
 
 def test_or_measure_beside_it(holder: "subprocess.Popen[str]") -> None:
