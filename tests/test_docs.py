@@ -1,0 +1,67 @@
+"""The docs: every page is found, every link leads somewhere, and the tutorial can be typed."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .exhaustive import exhaustive
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if "decisions" not in page.parts)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_TYPED = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """Of the headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.stem)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    """To a file that is there, and to a heading of it."""
+    for link in _LINK.findall(page.read_text(encoding="utf-8")):
+        if not re.match(r"https?:|mailto:", link):
+            path, _, heading = link.partition("#")
+            target = page.parent / path if path else page
+            assert target.exists(), link
+            assert not heading or heading in anchors(target), link
+
+
+def test_the_index_names_every_page() -> None:
+    """What is not in it is not found."""
+    linked = {(DOCS / link.partition("#")[0]).resolve() for link in _LINK.findall((DOCS / "index.md").read_text())}
+
+    assert {page for page in PAGES if page.name != "index.md"} <= linked
+
+
+@exhaustive
+def test_the_tutorial_can_be_typed(tmp_path: Path) -> None:
+    """Every command of it, in an empty folder, with less time for measuring."""
+    pytest.importorskip("torch")
+    pytest.importorskip("vl_convert")
+    blocks = [block for block in _TYPED.findall((DOCS / "tutorial.md").read_text()) if "pip install" not in block]
+    shim = tmp_path / "bin" / "bench"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m bench "$@"\n')
+    shim.chmod(0o755)
+    folder = tmp_path / "try-bench"
+    folder.mkdir()
+    environment = {key: value for key, value in os.environ.items() if key != "BENCH_STORE"}
+    environment |= {"PATH": f"{shim.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / ".types")}
+
+    script = "\n".join(blocks).replace("--budget 10", "--budget 1").replace("--quick", "--quick --budget 1")
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert len(blocks) == 5
+    assert "SLOWER" in done.stdout
+    assert (folder / "attention.png").stat().st_size > 10_000
