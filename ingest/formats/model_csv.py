@@ -3,6 +3,7 @@
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -78,6 +79,7 @@ class ModelCsv(Format):
             )
         mode = _mode(part.path.name)
         ended: dict[str, str] = {}  # cases that were announced, and how they ended last
+        values: Counter[str] = Counter()  # of each case
         for row in records:
             tally.lines += 1
             try:
@@ -92,7 +94,13 @@ class ModelCsv(Format):
             ended[case.case_id] = outcome.status
             if measured is not None:
                 batch.add(measured)
+                values[case.case_id] += 1
             tally.loaded += 1
+        if several := sum(count > 1 for count in values.values()):
+            whose = "model and size has" if several == 1 else "models and sizes have"
+            tally.notes.append(
+                f"{part.name}: {several:,} {whose} several rows: its samples, of which views give the median"
+            )
         return tally
 
 

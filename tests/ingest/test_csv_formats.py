@@ -78,6 +78,17 @@ def test_a_cell_without_a_result_has_failed(load: Load, rows: Rows, store: Store
     assert verify(store).problems == {}
 
 
+def test_equal_rows_of_a_cell_are_its_samples(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """None of them is taken for the result in silence."""
+    text = "model,batch_size,sequence_length,result\nm,1,1,2\nm,1,1,4\nm,1,2,3\n"
+    report = load(write(tmp_path, "memory.csv", text))
+
+    assert rows("SELECT sequence_length, n, median / 1048576 FROM cells ORDER BY 1") == [(1, 2, 3.0), (2, 1, 3.0)]
+    assert report.notes == [
+        "memory.csv: 1 model and size has several rows: its samples, of which views give the median"
+    ]
+
+
 def test_a_model_that_was_measured_is_ok(load: Load, rows: Rows, tmp_path: Path) -> None:
     """It passes, as what any other tool measured does; once, whatever files it stands in."""
     for name in ("time", "memory"):
