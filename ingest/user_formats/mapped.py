@@ -1,5 +1,6 @@
 """Tables of any kind by a mapping: one row is one record, which says a case, its values and how it ended."""
 
+import bisect
 import contextlib
 import functools
 import hashlib
@@ -40,6 +41,8 @@ MOST = 2.0**53  # beyond it doubles, which other tools count in, leave numbers o
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]|$)")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 EXACT = 4  # digits of a number that was measured
+PAUSE_S = 1800  # a longer one between two rows ends a run: each night is one, though its cases are minutes apart
+_PAUSE = PAUSE_S * 1_000_000
 LOOKED_AT = 1000  # rows that tell what a column holds
 SHOWN = 12  # columns named in a note
 
@@ -54,7 +57,7 @@ class Mapped(Format):
         """A format of its own for each mapping: what was read by another is not known to this one."""
         self.mapping = mapping
         self.name = f"map-{mapping.digest}"
-        self.histories = mapping.parts_runs
+        self.histories = mapping.parts_runs or mapping.may_part_runs
 
     def recognise(self, head: Head) -> bool:
         """Never: the user chooses this format."""
@@ -84,16 +87,22 @@ class Mapped(Format):
             reject_file(results, error)
             return results.close()
         results.note(f"read with --map {shlex.quote(str(self.mapping))}")
-        read_table(table, self.mapping, results)
+        read_table(table, self.mapping, results, by_time=self.mapping.may_part_runs)
         return results.close()
 
 
-def read_table(table: TableFile, mapping: Mapping, results: Results) -> None:
-    """Add the rows of a table by a mapping, and notes about the table."""
+def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time: bool = False) -> None:
+    """Add the rows of a table by a mapping, and notes about the table.
+
+    Args:
+        by_time: Rows more than PAUSE_S apart belong to different runs.
+    """
     reader = _Reader(with_columns(mapping, table.columns), results)
     if reader.mapping.rest != "out":
         reader.sort_out(record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None)
-    groups = _runs(table, reader) if mapping.parts_runs else None
+    if by_time:
+        reader.starts = _starts(table, reader)
+    groups = _runs(table, reader) if mapping.parts_runs or len(reader.starts) > 1 else None
     if groups is None and "time" in mapping.fields:
         _began(table, reader)
     for record in table.rows():
@@ -139,6 +148,19 @@ def _runs(table: TableFile, reader: "_Reader") -> dict[str, _Group]:
     return groups
 
 
+def _starts(table: TableFile, reader: "_Reader") -> list[Instant]:
+    """When the runs began that pauses part from each other, in order."""
+    spans: dict[int, tuple[Instant, Instant]] = {}  # of each stretch of PAUSE_S: the first and the last time in it
+    for record in table.rows():
+        with contextlib.suppress(BadRecord):
+            if (moment := reader.moment(record)) is not None:
+                first, last = spans.get(moment // _PAUSE, (moment, moment))
+                spans[moment // _PAUSE] = min(first, moment), max(last, moment)
+    ordered = sorted(spans.values())
+    later = [first for (_, before), (first, _) in itertools.pairwise(ordered) if first - before > _PAUSE]
+    return [*(first for first, _ in ordered[:1]), *later]
+
+
 def _began(table: TableFile, reader: "_Reader") -> None:
     """The run begins with the first row that says when it was measured."""
     for record in table.rows():
@@ -160,6 +182,7 @@ class _Reader:
     times: list[str] = field(
         default_factory=list
     )  # and those that hold times, which would part every row from all others
+    starts: list[Instant] = field(default_factory=list)  # of the runs, where pauses part them
     odd: dict[str, None] = field(default_factory=dict)  # statuses nobody knows
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # samples so far, by run, case and metric
 
@@ -215,8 +238,10 @@ class _Reader:
         Raises:
             BadRecord: It cannot be read.
         """
-        self.moment(record)
-        return as_json(self.run_facts_of(record))
+        moment, facts = self.moment(record), self.run_facts_of(record)
+        if moment is not None and self.starts:
+            facts["time"] = str(self.starts[bisect.bisect_right(self.starts, moment) - 1])
+        return as_json(facts)
 
     def run_facts_of(self, record: Record) -> dict[str, str]:
         """The fields of a row that describe its run."""
@@ -252,6 +277,11 @@ class _Reader:
         if self.times:
             self.results.note(
                 f"columns of times are left out: {_listed(self.times)}; say what it is with --map time={self.times[0]}"
+            )
+        if len(self.starts) > 1:
+            self.results.note(
+                f"{len(self.starts):,} runs: rows more than {PAUSE_S // 60} minutes apart belong to different ones; "
+                "--map run:=NAME makes them one"
             )
         if self.odd:
             self.results.note(

@@ -34,7 +34,7 @@ FIELDS = {
     "statistic": "mean, median, p99 …: the value is an aggregate, no sample",
     "phase": "cold, compile, warmup or steady",
     "loops": "calls that were timed together, where the value is the time of one",
-    "time": "when the row was measured: ISO 8601 or a unix time",
+    "time": "when the row was measured: ISO 8601 or a unix time; a pause of over 30 minutes ends a run",
     "status": "ok, failed, OOM, timeout, skipped …",
     "reason": "why it failed",
     "run": "rows that differ in it, or in one of the next three, are runs of their own",
@@ -100,6 +100,13 @@ class Mapping:
     def parts_runs(self) -> bool:
         """Whether rows say which run they belong to."""
         return any(name in self.fields and not self.fields[name].fixed for name in OF_RUN)
+
+    @property
+    def may_part_runs(self) -> bool:
+        """Whether the times of rows may say it: there is a column of times, and nothing says which run a row is of."""
+        return (
+            "time" in self.fields and not self.fields["time"].fixed and not any(name in self.fields for name in OF_RUN)
+        )
 
     @property
     def digest(self) -> str:

@@ -1,6 +1,7 @@
 """`bench ingest --map`: the words of a mapping, and what the rows of any table become by them."""
 
 import gzip
+import itertools
 import json
 import math
 import random
@@ -8,16 +9,17 @@ import shlex
 import string
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bench.ingest.command import ingest as command
 from bench.ingest.plan import SourceOptions
+from bench.ingest.readers.tables import Record, TableFile
 from bench.ingest.readers.units import unit_of
 from bench.ingest.run import IngestReport
-from bench.ingest.user_formats.mapped import Mapped
+from bench.ingest.user_formats.mapped import PAUSE_S, Mapped, _Reader, _starts
 from bench.ingest.user_formats.mapping import FIELDS, parse_mapping
 from bench.query.explain.command import explain
 from bench.warehouse.errors import BenchError
@@ -363,6 +365,43 @@ def test_rows_of_a_history_are_runs(load: Any, rows: Rows, tmp_path: Path) -> No
     assert rows("SELECT lines = loaded + rejected + known FROM source_files") == [(True,)] * len(
         rows("FROM source_files")
     )
+
+
+def test_pauses_part_a_table_with_times_into_runs(load: Any, rows: Rows, tmp_path: Path) -> None:
+    """A night is one run, in whatever order its rows stand; of a table that grew only the new night loads."""
+    said = "name=m,value=v,unit=s,time=at"
+    text = "at,m,v\n2026-01-02 01:10,y,2\n2026-01-01 23:50,x,1\n2026-01-02 00:15,z,2\n2026-01-02 00:40,y,2\n2026-01-03,x,1\n"
+    lay(tmp_path, {"x/t.csv": text})
+    report = ingest(load, tmp_path / "x", said)
+    began = rows("SELECT began_at::VARCHAR, cases FROM run_summaries ORDER BY began_at")
+    assert began == [("2026-01-01 23:50:00", 3), ("2026-01-03 00:00:00", 1)]
+    assert any("2 runs: rows more than 30 minutes apart" in note for note in report.notes)
+
+    lay(tmp_path, {"x/t.csv": f"{text}2026-01-04,x,3\n"})
+    (line,) = ingest(load, tmp_path / "x", said).lines
+    assert (line.loaded, line.known) == (1, 5)
+    assert len(rows("FROM runs")) == 3
+
+
+@pytest.mark.parametrize(("said", "runs"), [("", 2), (",run:=all", 1), (",commit:=abc", 1)])
+def test_who_names_the_run_has_one(said: str, runs: int, load: Any, rows: Rows, tmp_path: Path) -> None:
+    """Pauses part only rows of which nothing says where they belong."""
+    lay(tmp_path, {"x/t.csv": "at,m,v\n2026-01-01,x,1\n2026-01-02,x,2\n"})
+    ingest(load, tmp_path / "x", f"name=m,value=v,unit=s,time=at{said}")
+
+    assert len(rows("FROM runs")) == runs
+
+
+@given(st.lists(st.integers(0, 20 * 1800), min_size=1, max_size=30))
+def test_runs_are_those_that_sorted_times_have(seconds: list[int]) -> None:
+    """However rows lie against the stretches that times are counted in."""
+    times = [1_767_225_600 + each for each in seconds]
+    table = TableFile("csv", ["at"], True, lambda: iter([Record(1, {"at": str(each)}, str) for each in times]))
+    reader = _Reader(parse_mapping(["name:=n,value=v,time=at"]), cast("Any", None))
+
+    ordered = sorted(times)
+    expected = [ordered[0], *(b for a, b in itertools.pairwise(ordered) if b - a > PAUSE_S)]
+    assert _starts(table, reader) == [each * 1_000_000 for each in expected]
 
 
 def test_parquet_that_is_no_log_needs_a_mapping(load: Any, rows: Rows, tmp_path: Path) -> None:
