@@ -24,6 +24,7 @@ SIZES = (
 )
 CALLS = re.compile(r"\s*/\s*(op|ops|operation|iter|iteration|call|loop|invocation)s?")
 COUNTS = re.compile(r"(op|operation|iter|iteration|call|loop|invocation)s?")
+PERCENT = ("%", "percent", "pct")
 LONGEST = 100  # characters
 BITS = re.compile(r"[KMGTP]b")
 SPREADS = {"stddev", "stderr", "variance", "cv", "iqr", "mad", "range", "skewness", "kurtosis", "error"}
@@ -49,6 +50,8 @@ def unit_of(text: str | None) -> Unit:
     word = text.strip().lower()
     plain = CALLS.sub("", word)
     singular = plain.removesuffix("s") if len(plain) > 3 else plain
+    if word in PERCENT:
+        return Unit("%")
     for name in (plain, singular):
         if name in TIMES:
             return Unit("ns", TIMES[name], "lower")

@@ -268,11 +268,15 @@ class _Reader:
     def notes(self) -> None:
         """Add notes about all rows."""
         if self.others:
-            became = "are left out" if self.mapping.rest == "out" else "became parameters; rest=out leaves such out"
+            became = (
+                "are left out"
+                if self.mapping.rest == "out"
+                else "became parameters; ignore=COLUMN leaves one out, rest=out all"
+            )
             self.results.note(f"columns that the mapping does not name {became}: {_listed(list(self.others))}")
         if self.measured:
             names = [value.column for value in self.measured]
-            cure = f"if one is an axis, say --map parameters={names[0]}"
+            cure = f"if one is an axis, say --map parameters={names[0]}, and --map ignore={names[0]} leaves it out"
             self.results.note(f"columns of measured numbers became metrics: {_listed(names)}; {cure}")
         if self.times:
             self.results.note(
@@ -315,12 +319,14 @@ class _Reader:
         self, value: Value, cells: dict[str, Any], case: Subject, moment: Instant | None, *, failed: bool
     ) -> None:
         cell = lookup(cells, value.column)
+        about = {key: _text(_cell(term, cells)) for key, term in value.about.items()}
+        unit, statistic = about.get("unit"), about.get("statistic")
+        if isinstance(cell, str) and cell.endswith("%") and unit_of(unit or "%").name == "%":
+            cell, unit = cell[:-1].rstrip(), "%"
         read = [_number(value.column, each, failed=failed) for each in (cell if isinstance(cell, list) else [cell])]
         numbers = [each for each in read if each is not None]
         if not numbers:
             return
-        about = {key: _text(_cell(term, cells)) for key, term in value.about.items()}
-        unit, statistic = about.get("unit"), about.get("statistic")
         metric = about.get("metric") or value.metric or METRICS.get(unit_of(unit).name or "", value.column)
         better = _better(about["better"]) if "better" in about else AS_THE_UNIT_SAYS
         if statistic is not None or ("phase" in about and about["phase"] is None):

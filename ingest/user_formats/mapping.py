@@ -12,7 +12,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +42,10 @@ FIELDS = {
     "branch": "its branch",
     "host": "machine that measured",
     "records": "where the rows are in a JSON document: a path such as results.items",
+    "ignore": "a column to leave out; may be repeated",
     "rest": "what becomes of other columns: parameters (if nothing is said) or out",
 }
-REPEATED = ("value", "parameters")
+REPEATED = ("value", "parameters", "ignore")
 RESTS = ("parameters", "out")
 STATISTIC = re.compile(
     r"min|max|mean|median|sum|mode|q1|q3|std|stddev|stderr|variance|cv|iqr|mad|low|high|p\d+(\.\d+)?"
@@ -84,6 +85,7 @@ class Mapping:
     fields: dict[str, Term] = field(default_factory=dict)
     values: tuple[Value, ...] = ()
     parameters: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     records: str | None = None
     rest: str = RESTS[0]
 
@@ -94,6 +96,7 @@ class Mapping:
         for value in self.values:
             terms += [("value", Term(value.column)), *value.about.items()]
         terms += [("parameters", Term(column)) for column in self.parameters]
+        terms += [("ignore", Term(column)) for column in self.ignored]
         return {term.text: name for name, term in reversed(terms) if not term.fixed}
 
     @property
@@ -116,6 +119,7 @@ class Mapping:
     def __str__(self) -> str:
         parts = [f"{name}{self.fields[name]}" for name in FIELDS if name in self.fields]
         parts += [f"parameters{Term(column)}" for column in sorted(self.parameters)]
+        parts += [f"ignore{Term(column)}" for column in sorted(self.ignored)]
         parts += [f"records={self.records}"] if self.records else []
         parts += [f"rest={self.rest}"] if self.rest != RESTS[0] else []
         return ",".join([*parts, *map(str, self.values)])
@@ -145,7 +149,7 @@ def with_columns(mapping: Mapping, columns: Iterable[str]) -> Mapping:
     """The mapping for a table: a column that has the name of an axis of cases is that axis, unless it is something else."""
     free = set(columns) - set(mapping.columns) - {name for name in AXES if name in mapping.fields}
     found = {name: Term(name) for name in AXES if name in free}
-    return Mapping({**found, **mapping.fields}, mapping.values, mapping.parameters, mapping.records, mapping.rest)
+    return replace(mapping, fields={**found, **mapping.fields})
 
 
 def _of_text(text: str) -> Iterator[Pair]:
@@ -196,7 +200,7 @@ def _of_groups(groups: Sequence[str], pairs: Sequence[Pair]) -> Iterator[Pair]:
 def _build(pairs: Iterable[Pair]) -> Mapping:
     settings: dict[str, str] = {}
     fields: dict[str, Term] = {}
-    parameters: list[str] = []
+    repeated: dict[str, list[str]] = {"parameters": [], "ignore": []}
     values: list[Value] = []
     of_all: dict[str, Term] = {}
     for name, fixed, text in pairs:
@@ -209,8 +213,8 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
             raise BenchError(f"{name} is a column, not a text: {name}={text}")
         if name == "value":
             values.append(Value(text, {}))
-        elif name == "parameters":
-            parameters.append(text)
+        elif name in repeated:
+            repeated[name].append(text)
         elif name in ("records", "rest"):
             settings[name] = text
         else:
@@ -221,7 +225,8 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
         for value in values:
             value.about.setdefault(name, term)
     named = tuple(Value(value.column, value.about, _metric(value, values)) for value in values)
-    return Mapping(fields, named, tuple(parameters), settings.get("records"), settings.get("rest", RESTS[0]))
+    lists = {"parameters": tuple(repeated["parameters"]), "ignored": tuple(repeated["ignore"])}
+    return Mapping(fields, named, **lists, records=settings.get("records"), rest=settings.get("rest", RESTS[0]))
 
 
 def _is_word(name: str, text: str) -> bool:

@@ -196,7 +196,9 @@ def test_other_columns_are_parameters_or_left_out_and_said(tmp_path: Path) -> No
     text = "m,v,seed\na,1,7\n"
     found = read(tmp_path, text, "name=m,value=v")
     assert axes(found) == [("a", None, None, {"seed": 7})]
-    assert any("became parameters; rest=out leaves such out: seed" in note for note in found.tally.notes)
+    assert any(
+        "became parameters; ignore=COLUMN leaves one out, rest=out all: seed" in note for note in found.tally.notes
+    )
 
     found = read(tmp_path, text, "name=m,value=v,rest=out")
     assert axes(found) == [("a", None, None, None)]
@@ -404,6 +406,24 @@ def test_runs_are_those_that_sorted_times_have(seconds: list[int]) -> None:
     assert _starts(table, reader) == [each * 1_000_000 for each in expected]
 
 
+def test_columns_can_be_left_out(tmp_path: Path) -> None:
+    """By name, whatever they hold; the others become what they would."""
+    found = read(tmp_path, "m,v,seed,tp,note\na,1,17,2,x\na,2,18,2,y\n", "name=m,value=v,ignore=seed,ignore=note")
+
+    assert {case.parameters for case in found.of(CaseRecord)} == {'{"tp": 2}'}
+    assert len(found.of(Metric)) == 2
+    with pytest.raises(BenchError, match="ignore is a column, not a text: ignore=seed"):
+        parse_mapping(["name=m,value=v,ignore:=seed"])
+
+
+def test_percent_is_a_unit_however_it_is_written(tmp_path: Path) -> None:
+    """In the unit or behind the number; a percentage of milliseconds is a reject."""
+    found = read(tmp_path, "m,v,u\na,12.5,%\nb,50%,percent\nc,7 %,\nd,50%,ms\n", "name=m,value=v,unit=u")
+
+    assert [(t.value, t.unit) for t in found.of(Metric)] == [(12.5, "%"), (50.0, "%"), (7.0, "%")]
+    assert [reject.reason for reject in found.of(Reject)] == ['v is "50%", not a number']
+
+
 def test_parquet_that_is_no_log_needs_a_mapping(load: Any, rows: Rows, tmp_path: Path) -> None:
     """With one it is a table like any other; moments of Parquet are moments."""
     table = pa.table({
@@ -436,7 +456,7 @@ def test_the_command_shows_what_it_understood(tmp_path: Path) -> None:
     assert result.stdout.splitlines()[2].split() == ["A", "map-c2c466d6", "1", "2", "1", "1", "0"]
     assert result.stderr == (
         "note: r.csv: read with --map name=model,value=result,unit:=ms\n"
-        "note: r.csv: columns that the mapping does not name became parameters; rest=out leaves such out: seed\n"
+        "note: r.csv: columns that the mapping does not name became parameters; ignore=COLUMN leaves one out, rest=out all: seed\n"
         "Rejected records are kept with file, line and reason; see them with: bench rejects\n"
     )
 
@@ -523,7 +543,9 @@ def test_a_column_of_measured_numbers_is_a_metric_and_parts_no_cases(tmp_path: P
 
     assert sorted(axes(found)) == [("a", None, None, {"dropout": 0.25}), ("b", None, None, {"dropout": 0.5})]
     assert any(
-        note.endswith("became metrics: score; if one is an axis, say --map parameters=score")
+        note.endswith(
+            "became metrics: score; if one is an axis, say --map parameters=score, and --map ignore=score leaves it out"
+        )
         for note in found.tally.notes
     )
     asked = read(tmp_path, text, "name=op,value=ms,unit=ms,parameters=score,rest=out")
