@@ -95,6 +95,9 @@ def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time:
     """Add the rows of a table by a mapping, and notes about the table.
 
     Args:
+        table: Its rows are read up to three times.
+        mapping: What its columns are.
+        results: Takes cases, values and notes.
         by_time: Rows more than PAUSE_S apart belong to different runs.
     """
     reader = _Reader(with_columns(mapping, table.columns), results)

@@ -37,7 +37,7 @@ pytestmark = exhaustive
 # Nothing is compiled for plans that run once: a third of the time.
 SMALL = {
     "spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.driver.memory": "1g",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.driver.memory": "2g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }  # fmt: skip
 
