@@ -36,6 +36,7 @@ class Report:
 
     run_id: str
     configs: tuple[str, ...]  # of the base, where there is one, and of the run
+    runs: tuple[str, ...]  # likewise: those of the base, and those that are judged
     document: Document
     sides: tuple[Side, Side] | None = None  # where two were asked for
 
@@ -87,7 +88,7 @@ def report(
     parts = (
         *([summary, *judged] if sides is None else [*judged, summary]),
         _flags(warehouse, run_id, limits),
-        _scheduler(warehouse, configs),
+        _scheduler(warehouse, {side.name: side.runs for side in sides or ()} or {configs[0]: runs}),
         _history(warehouse, run_id),
         *_suites(warehouse, run_id),
         _left_out(warehouse, run_id),
@@ -103,7 +104,7 @@ def report(
         facts=[(key, value) for key, value in _facts(details, before) if value],
         sections=sections,
     )
-    return Report(run_id, tuple(configs), document, sides)
+    return Report(run_id, tuple(configs), (*(sides[0].runs if sides is not None else ()), *runs), document, sides)
 
 
 def _run_before(warehouse: "Warehouse", run_id: str) -> str | None:
@@ -272,11 +273,11 @@ def _flags(warehouse: "Warehouse", run_id: str, limits: Limits) -> Section | Non
     return _of(table, "warnings", "Warnings", sentence, folded=True, weight=4)
 
 
-def _scheduler(warehouse: "Warehouse", configs: Sequence[str]) -> Section | None:
+def _scheduler(warehouse: "Warehouse", runs_of: Mapping[str, Sequence[str]]) -> Section | None:
     query = """
-        SELECT config, steps, tokens_per_second, mean_step_ms, mean_model_run_ms, schedule_share, mean_tokens,
+        SELECT $side, steps, tokens_per_second, mean_step_ms, mean_model_run_ms, schedule_share, mean_tokens,
             mean_batch_size, prefill_share, mean_waiting, max_kv_cache_usage
-        FROM step_breakdown WHERE list_contains($configs::VARCHAR[], config) ORDER BY list_position($configs::VARCHAR[], config)
+        FROM step_breakdown(runs := $runs) ORDER BY config
     """
     columns = [
         TableColumn("config"), TableColumn("steps", "count"), TableColumn("tokens/s", "number"),
@@ -286,10 +287,9 @@ def _scheduler(warehouse: "Warehouse", configs: Sequence[str]) -> Section | None
         TableColumn("batch, mean", "number"), TableColumn("prefill share", "share"), TableColumn("waiting, mean", "number"),
         TableColumn("KV cache, most", "share"),
     ]  # fmt: skip
-    table = _table(warehouse, columns, query, {"configs": list(configs)})
-    if table is None:
-        return None
-    return _of(table, "scheduler", "Scheduler steps", weight=7)
+    found = [_table(warehouse, columns, query, {"side": name, "runs": list(runs)}) for name, runs in runs_of.items()]
+    rows = [row for table in found if table is not None for row in table.rows]
+    return _of(Table(columns, rows), "scheduler", "Scheduler steps", weight=7) if rows else None
 
 
 def _history(warehouse: "Warehouse", run_id: str) -> Section | None:

@@ -128,11 +128,11 @@ def _figures(
 
     sides = report.sides
     runs = [side.runs[0] for side in sides] if sides else [report.run_id]
-    configs = list(dict.fromkeys(report.configs))
+    apart = "run" if len({*report.configs}) < len(report.configs) else None  # else both sides would be one config
     charts: dict[str, Callable[[], Figure]] = {
         "speedups": lambda: speedups.draw(warehouse, runs=runs),
-        "history": lambda: history.draw(warehouse, configs=configs),
-        "scheduler": lambda: runtime_vs_tokens.draw(warehouse, configs=configs),
+        "history": lambda: history.draw(warehouse, configs=list(dict.fromkeys(report.configs))),
+        "scheduler": lambda: runtime_vs_tokens.draw(warehouse, runs=report.runs, split_by=apart),
     }
     if sides:
         charts["changed"] = lambda: movers.draw(warehouse, sides[0].name, sides[1].name)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
+from ...query.comparison.sides import runs_of
 from ...query.pasteable_sql import text_literal
-from ...query.resolve import resolve_run
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import BenchError, NothingToShow
@@ -47,7 +47,7 @@ def draw(
         NothingToShow: No side has samples of that metric.
         BenchError: Two sides are the same run.
     """
-    runs = {resolve_run(warehouse, side): side for side in sides}
+    runs = {runs_of(warehouse, side, repeats=False)[0]: side for side in sides}
     if len(runs) < len(sides):
         raise BenchError("two of the sides are the same run. List runs with: bench runs")
     chosen = ", ".join(f"({text_literal(run)}, {text_literal(side)})" for run, side in runs.items())
