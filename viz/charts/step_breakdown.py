@@ -83,7 +83,7 @@ def draw(
         facts=[
             *common_values(rows, ("config",)),
             *series.facts(),
-            f"mean of {steps}",
+            f"means over {steps}",
         ],
         form=form,
         sql=sql,

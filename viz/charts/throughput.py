@@ -97,7 +97,7 @@ ORDER BY place, tokens"""
             *common_values(rows, ("config",)),
             *series.facts(),
             *step_filter.left_out(steps, counts, slow),
-            f"median and middle 90 % of {counted(sum(row['steps'] for row in rows), 'step')}",
+            f"{counted(sum(row['steps'] for row in rows), 'step')} in groups: median, and the middle 90 % as a bar",
             *_describe_roofs(models, rows),
         ],
         form=form,
@@ -138,13 +138,18 @@ def _describe_roofs(models: cost_curves.Models, rows: Sequence[Row]) -> list[str
         achieved = sum(row["sum_tokens"] for row in own) / sum(row["sum_ms"] for row in own) * 1000
         name = f"{shorten(printable(config), 10)}: " if len(models) > 1 else ""
         if model.per_token_us is None:
-            sentences.append(f"{name}{achieved:,.0f} tokens/s, no roof: {model.reason or model.status}")
+            sentences.append(f"{name}{achieved:,.0f} tokens/s overall, limit unknown: {model.reason or model.status}")
             continue
         most, low, high = (
             1e6 / value for value in (model.per_token_us.value, model.per_token_us.high, model.per_token_us.low)
         )
         sentences.append(
-            f"{name}{achieved:,.0f} tokens/s, {achieved / most:.0%} of the bound of {most:,.0f} (95 % {low:,.0f}–{high:,.0f})"
+            f"{name}{achieved:,.0f} tokens/s overall, {100 * achieved / most:.0f} % of the limit of {most:,.0f}"
+            f" (95 % {low:,.0f}–{high:,.0f})"
         )
-    dashed = ["dashed: roofs of the cost model"] if any(m.floor_ms or m.per_token_us for m in models.values()) else []
+    dashed = (
+        ["dashed: the limits that the cost model sets"]
+        if any(m.floor_ms or m.per_token_us for m in models.values())
+        else []
+    )
     return [*(sentences if len(sentences) <= _TOLD else []), *dashed]

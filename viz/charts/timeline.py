@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 TITLE = "Scheduler over time"
 GAP = 3  # intervals without a step that make a gap
 PANELS = {  # column -> its panel
-    "waiting": Panel(title="waiting requests, most in the interval", y_title="requests", unit=DisplayUnit(None)),
+    "waiting": Panel(title="waiting requests, maximum", y_title="requests", unit=DisplayUnit(None)),
     "running": Panel(title="running requests, mean", y_title="requests", unit=DisplayUnit(None)),
-    "cache_percent": Panel(title="KV cache in use, most in the interval", y_title="in use", unit=DisplayUnit("%")),
-    "tokens_per_second": Panel(title="tokens per second that steps took", y_title="tokens/s", unit=DisplayUnit(None)),
+    "cache_percent": Panel(title="KV cache in use, maximum", y_title="in use", unit=DisplayUnit("%")),
+    "tokens_per_second": Panel(title="tokens per second of step time", y_title="tokens/s", unit=DisplayUnit(None)),
 }
 AT = "coalesce(clock_s, epoch_us(recorded_at) / 1e6::DOUBLE)"
 
@@ -107,9 +107,9 @@ ORDER BY {order}, place"""
         facts=[
             *common_values(rows, ("config",)),
             *series.facts(),
-            f"{counted(sum(row['steps'] for row in rows), 'step')} in intervals of {interval:g} s",
-            *(["dotted: no step for a while"] if any(point.stretch for point in points) else []),
-            *([f"{counted(without, 'step')} without a clock left out"] if without else []),
+            f"{counted(sum(row['steps'] for row in rows), 'step')}, a point for each {interval:g} s",
+            *(["dotted where no step ran"] if any(point.stretch for point in points) else []),
+            *([f"{counted(without, 'step')} without a time left out"] if without else []),
         ],
         form=form,
         sql=sql,
