@@ -319,6 +319,23 @@ def test_superseded_cases(warehouse: Builder) -> None:
     ]
 
 
+def test_runs_before(warehouse: Builder) -> None:
+    """The newest of the same config that measured all a run did, then those that measured part of it; other work never."""
+    modes_of = {"old": "i", "both": "it", "part": "i", "train": "t", "own": "i", "later": "i"}
+    for at, (name, modes) in enumerate(modes_of.items()):
+        warehouse.add(run(name, "main", started_at=Instant(at)))
+        for mode in modes:
+            one = case("m", name, mode=mode, suite="s", backend="inductor")
+            warehouse.add(one, outcome(one))
+    warehouse.add(run("elsewhere", "other", started_at=Instant(3)))
+
+    query = "SELECT run_id FROM _runs_before(?) ORDER BY place"
+    assert [name for (name,) in warehouse.rows(query, ["own"])] == ["part", "both", "old"]
+    assert [name for (name,) in warehouse.rows(query, ["both"])] == ["old"]
+    warehouse.add(run("steps", "main", started_at=Instant(9)))
+    assert next(name for (name,) in warehouse.rows(query, ["steps"])) == "later"
+
+
 def test_report_summaries(warehouse: Builder) -> None:
     """A night in two parts is summed up over both; alone a run has the numbers of _summaries."""
     for run_id, speedup, tags in (("1", 2.0, None), ("2", 2.0, "1/2"), ("3", 8.0, "2/2")):
