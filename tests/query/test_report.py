@@ -153,10 +153,10 @@ def of(name: str, at: int, *, backends: tuple[str, ...] = ("eager", "inductor"),
 def test_a_run_is_set_beside_the_newest_that_measured_the_same() -> None:
     """Not beside the nightly of another suite, mode, dtype or device that ran in between."""
     between = [
-        of(f"other-{i}", i, **axes)
-        for i, axes in enumerate([{"mode": "training"}, {"dtype": "amp"}, {"suite": "t"}], 2)
-    ]
-    events = [event for events in (of("same", 1), *between, of("own", 9)) for event in events]
+        *of("mode", 2, mode="training"), *of("dtype", 3, dtype="amp"), *of("suite", 4, suite="t"),
+        *of("device", 5, device="cuda"),
+    ]  # fmt: skip
+    events = [*of("same", 1), *between, *of("own", 9)]
 
     assert dict(asked(*events).document.facts)["beside"] == "same"
 

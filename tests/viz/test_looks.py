@@ -1,5 +1,6 @@
 import itertools
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -280,7 +281,7 @@ def test_series_of_bars_stand_in_the_order_asked_for() -> None:
     """In the legend, in each row, and where each has a row of its own; else by name, whatever their values are."""
     from bench.viz.charts import compile_time, distribution, movers, speedups
 
-    asked = {"backends": ["tensorrt", "inductor"], "configs": ["pr", "base"]}
+    asked: dict[str, Any] = {"backends": ["tensorrt", "inductor"], "configs": ["pr", "base"]}
     wanted = ["tensorrt · pr", "tensorrt · base", "inductor · pr", "inductor · base"]
     for draw in (speedups.draw, compile_time.draw):
         assert [name for name, _ in draw(state("few"), **asked).names] == wanted

@@ -37,7 +37,7 @@ def draw(chart: str, warehouse: Warehouse, **options: Any) -> Figure:
 
 def steps(figure: Figure) -> dict[str, int]:
     """By series, how many steps it has read."""
-    return {next(iter(count.values())): count.get("read", count.get("steps")) for count in figure.provenance.counts}
+    return {next(iter(count.values())): count.get("read", count.get("steps", 0)) for count in figure.provenance.counts}
 
 
 def subtitle(figure: Figure) -> str:
