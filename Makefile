@@ -33,8 +33,8 @@ demo: install
 	$(BENCH) speedups
 	$(BENCH) compare A B --all-runs --metrics model_run
 	$(BENCH) sql "SELECT config, count(*) AS steps, round(median(model_run_ms), 2) AS median_ms FROM runtime_vs_tokens() GROUP BY config ORDER BY config"
-	$(BENCH) viz runtime-vs-tokens --configs A B -o $(DEMO)/runtime-vs-tokens.png -o $(DEMO)/runtime-vs-tokens.html
-	$(BENCH) viz runtime-vs-tokens --configs A B
+	$(BENCH) viz runtime-vs-tokens A B --all-runs -o $(DEMO)/runtime-vs-tokens.png -o $(DEMO)/runtime-vs-tokens.html
+	$(BENCH) viz runtime-vs-tokens A B --all-runs
 	$(BENCH) report A B -o $(DEMO)/report.html
 	@echo
 	@echo "Look at $(DEMO)/runtime-vs-tokens.png, open $(DEMO)/report.html, or ask: BENCH_STORE=$(DEMO)/.bench $(BIN)/bench sql"

@@ -142,7 +142,7 @@ def views(names: tuple[str, ...], dialect: str | None, fmt: str, store: Store) -
 
 
 @click.command(cls=Command)
-@click.option("--runs", cls=Values, help="These runs: id prefix, config, commit, latest, latest~1.")
+@runs_option
 @click.option("--all", "all_runs", is_flag=True, help="All runs rather than the newest of each config.")
 @configs_option
 @suites_option

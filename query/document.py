@@ -87,6 +87,8 @@ class Section:
     tables: Sequence[Table] = ()
     folded: bool = False
     weight: int = 0  # lighter sections are cut first if a comment is too long
+    command: str = ""  # what lists all of it
+    pictures: Sequence[tuple[str, str]] = ()  # text and path of images, for Markdown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,13 +135,14 @@ class Document:
         rows = iter(kept)
         for section in self.sections:
             body = [markdown_text(sentence) for sentence in section.sentences]
+            body += [f"![{markdown_text(text)}](<{path}>)" for text, path in section.pictures]
             for table in section.tables:
                 count = next(rows)
                 if count:
                     body.append(_table(Table(table.columns, table.rows[:count])))
                 if count < len(table.rows):
-                    left_out = f"{len(table.rows) - count:,} of {len(table.rows):,} rows"
-                    body.append(f"_{left_out} are left out here: a comment has no room for them._")
+                    more = f"_and {len(table.rows) - count:,} more_"
+                    body.append(f"{more}: {_code(section.command)}" if section.command else more)
             parts.append(
                 _folded(section.title, body)
                 if section.folded

@@ -155,7 +155,7 @@ COMPOSES = {
     "query.change.history": "the series that a user chooses",
     "query.explain.evidence": "the cell that a user asks about, as statements that can be run again",
     "query.explain.explain": "the name of a case as a user writes it, and files that it came from",
-    "query.report": "two runs that a user names",
+    "query.report_sections": "two runs that a user names",
     "viz.bands": "the points of a chart",
     "viz.charts.distribution": "the sides and filters of a chart",
     "viz.charts.memory_timeline": "the filters of a chart and its width",

@@ -78,7 +78,10 @@ def lookup_command(row: Row, view: str) -> str:
     return f"bench sql \"FROM {view} WHERE run_id = '{row['run_id']}' AND case_id = '{row['case_id']}'\""
 
 
-def ends_of(cases: str, statistic: str, columns: str, *, lowest: int | None = None, highest: int | None = None) -> str:
+def ends_of(
+    cases: str, statistic: str, columns: str, *, lowest: int | None = None, highest: int | None = None,
+    backends: Sequence[str] = (), configs: Sequence[str] = (),
+) -> str:  # fmt: skip
     """The rows of the cases at either end of a ranking, and of as many that have no value.
 
     Args:
@@ -87,6 +90,8 @@ def ends_of(cases: str, statistic: str, columns: str, *, lowest: int | None = No
         columns: What to select.
         lowest: How many from the low end.
         highest: How many from the high end; without either, all.
+        backends: The order of those of one work_hash, as they were asked for; else by name.
+        configs: Likewise.
 
     Returns:
         One SELECT, from the lowest upwards; from the highest downwards if only those are asked for.
@@ -107,4 +112,4 @@ placed AS (
 SELECT {columns}
 FROM placed
 WHERE {kept or "true"}
-ORDER BY ranking{down} NULLS LAST, work_hash, backend, config, run_id, case_id"""
+ORDER BY ranking{down} NULLS LAST, work_hash, {in_order("backend", backends)}, {in_order("config", configs)}, run_id, case_id"""

@@ -3,7 +3,7 @@
 import inspect
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -106,8 +106,8 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
         output: tuple[str, ...], fmt: str | None, ppi: float, font: str | None, look: str | None, store: Store,
         named: tuple[str, ...] = (), **options: Any,
     ) -> None:  # fmt: skip
-        if named:
-            _ingest_paths(store, named)
+        if sides := _sides(named, options):
+            _ingest_paths(store, sides)
 
         def drawn(warehouse: "Warehouse") -> "Figure":
             if confined:
@@ -115,9 +115,7 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
 
                 shut_in(warehouse)
             if named:
-                from ..query.comparison.sides import configs_of
-
-                options["configs"] = (*configs_of(warehouse, named), *options["configs"])
+                _name(warehouse, named, options)
             return draw(warehouse, **options)
 
         _deliver(drawn, store, output, fmt, ppi, font, look)
@@ -126,6 +124,23 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
     if any(parameter.name == "configs" for parameter in parameters):
         command.params.insert(0, click.Argument(["named"], nargs=-1, metavar="[CONFIG|PATH]..."))
     return command
+
+
+def _sides(named: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """What may be a name or a path: arguments of any chart, sides of one that compares."""
+    return [*named, *options.get("sides", ()), *(options[side] for side in ("base", "candidate") if side in options)]
+
+
+def _name(warehouse: "Warehouse", named: Sequence[str], options: dict[str, Any]) -> None:
+    """Put what is named without an option into `configs`; a path also into `runs`, unless the chart is of many runs."""
+    from ..query.comparison.sides import configs_of, runs_of
+
+    configs, paths = configs_of(warehouse, named)
+    options["configs"] = (*configs, *options["configs"])
+    if paths and "last" not in options:
+        every = options.get("all_runs") or options.get("split_by")
+        runs = (run for text in named for run in runs_of(warehouse, text, bool(every)))
+        options["runs"] = (*options["runs"], *runs)
 
 
 def _ingest_paths(store: Store, named: Sequence[str]) -> None:

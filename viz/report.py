@@ -1,5 +1,6 @@
 """`bench report`: the results of a run as Markdown or as one offline page, or piped into a command that posts them."""
 
+import contextlib
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -8,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..query.command import backends_option, suites_option
 from ..query.document import COMMENT_LIMIT
-from ..warehouse.console.options import Command, store_option
-from ..warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
+from ..warehouse.console.options import Command, notify, store_option
+from ..warehouse.errors import BenchError, Exit, MissingExtra, NothingToShow, UnknownName
 from ..warehouse.store import Store
 
 if TYPE_CHECKING:
@@ -34,11 +36,17 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
 @click.option("--min-speedup", type=click.FloatRange(0), default=0.95, show_default=True, help="Warn below.")
 @click.option("--max-compile-seconds", type=click.FloatRange(0), default=120, show_default=True, help="Warn beyond.")
 @click.option("--min-compression", type=click.FloatRange(0), default=0.9, show_default=True, help="Warn below.")
+@suites_option
+@backends_option
 @store_option
 def report(
-    runs: tuple[str, ...], output: tuple[Path, ...], post: str | None, limit: int, store: Store, **limits: float
-) -> None:
-    """Report a run: verdict, summary, regressions, changes, warnings, history, every case, environment.
+    runs: tuple[str, ...], output: tuple[Path, ...], post: str | None, limit: int, suites: Sequence[str],
+    backends: Sequence[str], store: Store, **limits: float,
+) -> None:  # fmt: skip
+    """Report a run: verdict, summary, every case, regressions, changes, warnings, history, environment.
+
+    Markdown in a file has its charts as PNG files beside it. Warnings leave out eager and aot_eager unless --backends names
+    them.
 
     RUN is the beginning of an id, a config, the beginning of a commit, or latest, as it is if left out; latest~1 is the
     one before. With BASE the report opens with what bench compare says of both; else RUN is judged by the runs before it
@@ -61,10 +69,15 @@ def report(
             raise BenchError(f"cannot tell the format of {str(path)!r}. Name it .md or .html.")
     with Warehouse.open(store) as warehouse:
         base = runs[0] if len(runs) == 2 else None
-        found = made(warehouse, runs[-1] if runs else "latest", base, limits=Limits(**limits))
+        found = made(
+            warehouse, runs[-1] if runs else "latest", base, limits=Limits(**limits), suites=suites, backends=backends
+        )
         markdown = found.document.markdown(limit or None)
         for path in output:
-            _write(path, markdown.encode() if FORMATS[path.suffix.lower()] == "markdown" else page(warehouse, found))
+            if FORMATS[path.suffix.lower()] == "html":
+                _write(path, page(warehouse, found))
+            else:
+                _write(path, _with_images(warehouse, found, path).markdown(limit or None).encode())
     if post is not None:
         _post(post, markdown)
     elif not output:
@@ -77,6 +90,34 @@ def _write(path: Path, content: bytes) -> None:
     with replacing(path) as half:
         half.write_bytes(content)
     click.echo(f"wrote {path} ({len(content) / 1000:,.0f} kB)", err=True)
+
+
+def _with_images(warehouse: "Warehouse", report: "Report", path: Path) -> "Document":
+    """The document with its charts, which are written as PNG files beside the file at this path, named after it."""
+    import dataclasses
+
+    from .output import files
+
+    document = _with_pictures(report.document)
+    try:
+        found = {key: figures[0] for key, figures in _figures(warehouse, report, document)}
+        targets = {key: files.targets([str(path.with_name(f"{path.stem}-{key}.png"))], None) for key in found}
+        renderer = files.renderer_for([target for each in targets.values() for target in each])
+        with renderer or contextlib.nullcontext():
+            for key, figure in found.items():
+                files.write(figure, targets[key], renderer, ppi=144)
+    except MissingExtra as error:
+        notify(f"the report has no charts: {error}")
+        return report.document
+    sections = [
+        dataclasses.replace(section, pictures=[(section.title, targets[section.key][0].path.name)])
+        if section.key in targets
+        else section
+        for section in document.sections
+    ]
+    return dataclasses.replace(
+        document, sections=[part for part in sections if part.pictures or part.key != "speedups"]
+    )
 
 
 def _post(command: str, markdown: str) -> None:
@@ -107,14 +148,14 @@ def page(warehouse: "Warehouse", report: "Report") -> bytes:
 
 
 def _with_pictures(document: "Document") -> "Document":
-    """The document with a section that has only a chart: the slowest cases, after the summary and the regressions."""
+    """The document with a section that has only a chart: the slowest cases, after the summary."""
     import dataclasses
 
     from ..query.document import Section
 
     sections = list(document.sections)
-    places = [place for place, section in enumerate(sections) if section.key in ("summary", "regressions")]
-    if any(section.key == "summary" for section in sections):
+    places = [place for place, section in enumerate(sections) if section.key == "summary"]
+    if places:
         sentence = "The slowest cases; all of them stand in the tables of their suites."
         sections.insert(places[-1] + 1, Section(key="speedups", title="Slowest cases", sentences=[sentence]))
     return dataclasses.replace(document, sections=sections)
@@ -128,14 +169,18 @@ def _figures(
 
     sides = report.sides
     runs = [side.runs[0] for side in sides] if sides else [report.run_id]
-    configs = list(dict.fromkeys(report.configs))
+    apart = "run" if len({*report.configs}) < len(report.configs) else None  # else both sides would be one config
     charts: dict[str, Callable[[], Figure]] = {
-        "speedups": lambda: speedups.draw(warehouse, runs=runs),
-        "history": lambda: history.draw(warehouse, configs=configs),
-        "scheduler": lambda: runtime_vs_tokens.draw(warehouse, configs=configs),
+        "speedups": lambda: speedups.draw(warehouse, runs=runs, suites=report.suites, backends=report.backends),
+        "history": lambda: history.draw(
+            warehouse, configs=list(dict.fromkeys(report.configs)), suites=report.suites, backends=report.backends
+        ),
+        "scheduler": lambda: runtime_vs_tokens.draw(warehouse, runs=report.runs, split_by=apart),
     }
     if sides:
-        charts["changed"] = lambda: movers.draw(warehouse, sides[0].name, sides[1].name)
+        charts["changed"] = lambda: movers.draw(
+            warehouse, sides[0].name, sides[1].name, suites=report.suites, backends=report.backends
+        )
     for section in document.sections:
         if section.key in charts:
             try:

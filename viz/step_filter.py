@@ -1,7 +1,6 @@
 """Scheduler steps: which of them a chart draws, and how many were left out for which reason."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -10,16 +9,16 @@ from ..query.pasteable_sql import list_literal, number_literal
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import NothingToShow, UnknownName
 from .options import Option
+from .step_series import StepSeries
 from .style.labels import printable
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
-Counts = dict[str, dict[str, int]]  # by config: how many of its lines were read, trimmed, rejected, filtered …
+Counts = dict[str, dict[str, int]]  # by series: how many of its lines were read, trimmed, rejected, filtered …
 
 
 TRIM, MAX_SCHEDULE_MS, MAX_MODEL_RUN_MS = 10, 300, 200  # unless the user says otherwise
-StepConfigs = Annotated[Sequence[str], Option("Configs to draw.  [default: all that have steps]")]
 Trim = Annotated[
     int,
     Option("Lines to leave out at the start and at the end of each file.", type=click.IntRange(0), metavar="LINES"),
@@ -36,53 +35,36 @@ MaxModelRunMs = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFilter:
-    """Which scheduler steps a chart draws: of which configs, within which limits."""
+    """Which scheduler steps a chart draws: of which series, within which limits."""
 
-    configs: tuple[str, ...]
+    series: StepSeries
     trim: int
     max_schedule_ms: float
     max_model_run_ms: float
 
-    def config_list(self) -> str:
-        """The configs, as an SQL list."""
-        return list_literal(self.configs)
+    def rows_of(self, macro: str, arguments: str = "") -> str:
+        """What to select from: the rows that a macro has for each config, here for each series."""
+        return self.series.rows_of(macro, f"{arguments}, {self._limits()}" if arguments else self._limits())
 
-    def arguments(self) -> str:
-        """The macros' arguments, as SQL."""
+    def steps(self) -> str:
+        """What to select from to have all steps that are kept."""
+        return f"runtime_vs_tokens(runs := {list_literal(self.series.runs)}, {self._limits()})"
+
+    def _limits(self) -> str:
         return (
-            f'configs := {self.config_list()}, "trim" := {self.trim:d},'
-            f" max_schedule_ms := {number_literal(self.max_schedule_ms)},"
+            f'"trim" := {self.trim:d}, max_schedule_ms := {number_literal(self.max_schedule_ms)},'
             f" max_model_run_ms := {number_literal(self.max_model_run_ms)}"
         )
 
     def parameters(self) -> dict[str, Any]:
         """The parameters as strict JSON, which has no infinity."""
-        return {key: str(value) if value == float("inf") else value for key, value in asdict(self).items()}
-
-
-def choose_steps(
-    warehouse: "Warehouse",
-    configs: Sequence[str],
-    *,
-    trim: int = TRIM,
-    max_schedule_ms: float = MAX_SCHEDULE_MS,
-    max_model_run_ms: float = MAX_MODEL_RUN_MS,
-) -> StepFilter:
-    """The steps to draw. Without configs: of all that have scheduler steps, or files that should have had some."""
-    if not configs:
-        configs = [
-            str(config) for (config,) in warehouse.rows("SELECT config FROM runtime_vs_tokens_counts() ORDER BY 1")
-        ]
-    return StepFilter(
-        configs=tuple(dict.fromkeys(configs)),
-        trim=trim,
-        max_schedule_ms=float(max_schedule_ms),
-        max_model_run_ms=float(max_model_run_ms),
-    )
+        limits = {"trim": self.trim, "max_schedule_ms": self.max_schedule_ms, "max_model_run_ms": self.max_model_run_ms}
+        strict = {key: str(value) if value == float("inf") else value for key, value in limits.items()}
+        return {**self.series.parameters(), **strict}
 
 
 def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int]:
-    """Count the lines of each config: read = trimmed + rejected + filtered + kept; `drawn` and `incomplete` are still 0.
+    """Count the lines of each series: read = trimmed + rejected + filtered + kept; `drawn` and `incomplete` are still 0.
 
     Returns:
         The counts; and how many of all those filtered `max_model_run_ms` leaves out.
@@ -92,10 +74,10 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int]
         NothingToShow: The warehouse holds none at all.
     """
     rows = warehouse.rows(
-        f"SELECT config, read, trimmed, rejected, filtered, kept, slow FROM runtime_vs_tokens_counts({steps.arguments()})"
+        f"SELECT config, read, trimmed, rejected, filtered, kept, slow FROM {steps.rows_of('runtime_vs_tokens_counts')}"
     )
     found = {config: numbers for config, *numbers in rows}
-    if missing := [config for config in steps.configs if config not in found]:
+    if missing := [config for config in steps.series.names if config not in found]:
         names = [str(config) for (config,) in warehouse.rows("SELECT DISTINCT config FROM runs ORDER BY config")]
         if not names:
             raise NothingToShow("the store holds no runs. Load some with: bench ingest NAME:PATH")
@@ -103,7 +85,7 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int]
             if config not in names:
                 raise UnknownName("config", printable(config), names, cure="List them with: bench configs")
     counts, all_slow = {}, 0
-    for config in steps.configs:
+    for config in steps.series.names:
         read, trimmed, rejected, filtered, kept, slow = (int(n or 0) for n in found.get(config, (0,) * 6))
         all_slow += slow
         counts[config] = {
@@ -130,7 +112,7 @@ def left_out(steps: StepFilter, counts: Counts, slow: int) -> list[str]:
 def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:
     """The error that says why no step is left, and what to change."""
     total = {key: sum(c[key] for c in counts.values()) for key in ("read", "trimmed", "rejected", "filtered", "kept")}
-    configs = ", ".join(repr(printable(config)) for config in steps.configs) or "the store"
+    configs = ", ".join(repr(printable(config)) for config in steps.series.names) or "the store"
     if not total["read"]:
         return NothingToShow(f"no scheduler steps in {configs}. Load some with: bench ingest NAME:PATH")
     lines = f"nothing to draw of {total['read']:,} lines in {configs}:"
@@ -148,6 +130,6 @@ def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:
 
 def token_budget(warehouse: "Warehouse", steps: StepFilter) -> int | None:
     """Most tokens a step may schedule, where the writer says."""
-    runs = f"SELECT run_id FROM runs WHERE list_contains({steps.config_list()}, config)"
-    ((most,),) = warehouse.rows(f"SELECT max(token_budget) FROM schedule_chunks WHERE run_id IN ({runs})")
+    runs = list_literal(steps.series.runs)
+    ((most,),) = warehouse.rows(f"SELECT max(token_budget) FROM schedule_chunks WHERE list_contains({runs}, run_id)")
     return int(most) if most else None

@@ -68,9 +68,9 @@ def find_sides(
         UnknownName: No run answers to a name.
         BenchError: Both sides are the same runs, or share some.
     """
-    sides = [Side(text, _runs(warehouse, text, all_runs)) for text in (base, candidate)]
+    sides = [Side(text, runs_of(warehouse, text, all_runs)) for text in (base, candidate)]
     if set(sides[0].runs) & set(sides[1].runs) and not all_runs:
-        sides = [Side(text, _runs(warehouse, text, False, repeats=False)) for text in (base, candidate)]
+        sides = [Side(text, runs_of(warehouse, text, repeats=False)) for text in (base, candidate)]
         if notify and not set(sides[0].runs) & set(sides[1].runs):
             notify(
                 f"{base} and {candidate} repeat each other (same config, same commit): only the runs named are compared"
@@ -80,19 +80,22 @@ def find_sides(
     return _with_others(warehouse, *sides), _with_others(warehouse, *reversed(sides))
 
 
-def configs_of(warehouse: "Warehouse", texts: Iterable[str]) -> tuple[str, ...]:
-    """The configs that are meant: a path means the one that `ingest_folders` made of it; any other text is a name."""
-    configs = []
+def configs_of(warehouse: "Warehouse", texts: Iterable[str]) -> tuple[tuple[str, ...], bool]:
+    """The configs that are meant, and whether any is by a path: that of the runs that `ingest_folders` made of it.
+
+    Any other text is a name.
+    """
+    configs, paths = [], False
     for text in texts:
         if _is_path(text) and not _is_name(warehouse, text):
-            query = "SELECT config FROM run_summaries WHERE run_id = ?"
+            query, paths = "SELECT config FROM run_summaries WHERE run_id = ?", True
             ((text,),) = warehouse.rows(query, [_runs_of_path(warehouse, text)[0]])
         configs.append(text)
-    return tuple(configs)
+    return tuple(dict.fromkeys(configs)), paths
 
 
-def _runs(warehouse: "Warehouse", text: str, all_runs: bool, *, repeats: bool = True) -> tuple[str, ...]:
-    """The runs of a side, each once."""
+def runs_of(warehouse: "Warehouse", text: str, all_runs: bool = False, *, repeats: bool = True) -> tuple[str, ...]:
+    """The runs of a side, each once, the newest of each name first: as `find_sides` says."""
     runs: list[str] = []
     for part in _parts(warehouse, text):
         if _is_path(part) and not _is_name(warehouse, part):
@@ -152,8 +155,8 @@ def _is_name(warehouse: "Warehouse", text: str) -> bool:
         resolve_runs(warehouse, text)
     except UnknownName:
         return False
-    except BenchError:  # it is one, but not of a single run: that is told when it is resolved
-        return True
+    except BenchError:  # it is one, but not of a single run: that is told when it is resolved; or there are no runs
+        return bool(warehouse.rows("SELECT 1 FROM run_summaries LIMIT 1"))
     return True
 
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...warehouse import recorder
+from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Command, format_option, notify, store_option
 from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.errors import Exit
 from ...warehouse.store import Store
-from ..command import configs_option, output_option
+from ..command import configs_option, output_option, runs_option
+from ..step_runs import StepRuns, choose_step_runs
 from .model import CostModel, FittedParameter, as_json, fit
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ def _limit(flag: str, what: str) -> Callable[[Any], Any]:
 
 @click.command(cls=Command, name="cost-model")
 @configs_option
+@runs_option
+@click.option("--all-runs", is_flag=True, help="Fit all runs of a config together, not only the newest.")
 @click.option(
     "--trim", type=click.IntRange(0), default=10, show_default=True, help="First and last lines of a file to leave out."
 )
@@ -40,8 +44,8 @@ def _limit(flag: str, what: str) -> Callable[[Any], Any]:
 @output_option
 @store_option
 def cost_model(
-    configs: Sequence[str], trim: int, max_schedule_ms: float, max_model_run_ms: float, line: bool, record: bool,
-    fmt: str, output: Path | None, store: Store,
+    configs: Sequence[str], runs: Sequence[str], all_runs: bool, trim: int, max_schedule_ms: float, max_model_run_ms: float,
+    line: bool, record: bool, fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
     """Fit what a step of an LLM scheduler costs, by the tokens it schedules and the requests in it.
 
@@ -60,8 +64,9 @@ def cost_model(
 
     limits = {"trim": trim, "max_schedule_ms": max_schedule_ms, "max_model_run_ms": max_model_run_ms}
     with Warehouse.open(store) as warehouse:
-        models = fit(warehouse, configs=configs, **limits)  # type: ignore[arg-type]
-        accounts = list(_accounts(warehouse, models, limits))
+        models = fit(warehouse, configs=configs, runs=runs, all_runs=all_runs, **limits)  # type: ignore[arg-type]
+        chosen = choose_step_runs(warehouse, configs, runs, all_runs=all_runs)
+        accounts = list(_accounts(warehouse, models, chosen, limits))
     if output is not None and output.suffix == ".json" and fmt == "table":
         fmt = "json"
     if line:
@@ -107,18 +112,22 @@ def format_estimate(estimate: FittedParameter | None, unit: str) -> str | None:
     return f"{estimate.value:.{places}f} {unit} (95 % {estimate.low:.{places}f}–{estimate.high:.{places}f})"
 
 
-def _accounts(warehouse: "Warehouse", models: Sequence[CostModel], limits: Mapping[str, float]) -> Iterator[str]:
+def _accounts(
+    warehouse: "Warehouse", models: Sequence[CostModel], chosen: StepRuns, limits: Mapping[str, float]
+) -> Iterator[str]:
     """A sentence for each config: how many lines were used, and which parameters could not be estimated."""
     query = """
         SELECT read, trimmed, rejected, filtered, kept
-        FROM runtime_vs_tokens_counts(configs := [?], "trim" := ?, max_schedule_ms := ?, max_model_run_ms := ?)
+        FROM runtime_vs_tokens_counts(runs := ?, "trim" := ?, max_schedule_ms := ?, max_model_run_ms := ?)
     """
     for model in models:
-        ((read, trimmed, rejected, filtered, kept),) = warehouse.rows(query, [model.config, *limits.values()])
+        runs, others = chosen.of_config[model.config], chosen.others[model.config]
+        ((read, trimmed, rejected, filtered, kept),) = warehouse.rows(query, [[*runs], *limits.values()])
         yield (
             f"{model.config}: {read} lines read, {trimmed} trimmed, {rejected} rejected, {filtered} filtered, "
             f"{kept - model.steps} incomplete, {model.steps} steps, {model.outliers} of them outliers"
             + (f"; {model.reason}" if model.reason else "")
+            + (f"; {counted(others, 'other run')} left out: --all-runs fits all of them" if others else "")
         )
 
 

@@ -7,13 +7,14 @@ steps all the same.
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from ..resolve import check_values
+from ..step_runs import STEPPED, choose_step_runs
 from . import fit as cost_fit
 from .fit import BASE, SLOPE, SOFTNESS, STRETCHES, T975, Fitted
 
@@ -62,7 +63,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostModel:
-    """What the steps of one config cost.
+    """What the steps of one config, or of some runs under another name, cost.
 
     `status` is ok, memory-bound, compute-bound, straight, inseparable, undetermined, one-token-count or too-few-steps. With
     any status but ok some estimates are None, and `reason` says why; the last two statuses have no curve.
@@ -142,45 +143,62 @@ def as_json(models: Sequence[CostModel]) -> str:
 
 
 def fit(
-    warehouse: "Warehouse",
-    *,
-    configs: Sequence[str] = (),
-    trim: int = 10,
-    max_schedule_ms: float = math.inf,
-    max_model_run_ms: float = math.inf,
-) -> list[CostModel]:
-    """Fit the steps of each config.
+    warehouse: "Warehouse", *, configs: Sequence[str] = (), runs: Sequence[str] = (), all_runs: bool = False,
+    trim: int = 10, max_schedule_ms: float = math.inf, max_model_run_ms: float = math.inf,
+) -> list[CostModel]:  # fmt: skip
+    """Fit the steps of each config: of its newest run, unless others are asked for.
 
     Args:
         warehouse: Where the steps are.
         configs: Configs to fit; all that have steps unless given.
+        runs: Names of the runs to fit, those of a config together.
+        all_runs: Fit all runs of a config together.
+        trim: As `fit_runs` takes it.
+        max_schedule_ms: Likewise.
+        max_model_run_ms: Likewise.
+
+    Returns:
+        One model per config, by name, those that could not be fitted included.
+
+    Raises:
+        UnknownName: A config without steps, or no such run; the nearest is named.
+        NothingToShow: The warehouse holds no scheduler steps, or a run that is named has none.
+    """
+    check_values(warehouse, STEPPED, "config", configs)
+    chosen = choose_step_runs(warehouse, sorted(configs), runs, all_runs=all_runs).of_config
+    if not chosen:
+        raise NothingToShow("there are no scheduler steps. Load some with: bench ingest NAME:PATH")
+    return fit_runs(warehouse, chosen, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms)
+
+
+def fit_runs(
+    warehouse: "Warehouse", runs_of: Mapping[str, Sequence[str]], *, trim: int = 10, max_schedule_ms: float = math.inf,
+    max_model_run_ms: float = math.inf,
+) -> list[CostModel]:  # fmt: skip
+    """Fit the steps of some runs together.
+
+    Args:
+        warehouse: Where the steps are.
+        runs_of: By what the model is called, a config or another name, the ids of the runs.
         trim: Lines left out at the start and at the end of each file.
         max_schedule_ms: Steps whose scheduling took this long or longer are left out.
         max_model_run_ms: Steps whose model run took this long or longer are left out. A limit on what is to be explained
             bends the curve where it cuts, and hiccups need none: the fit is robust.
 
     Returns:
-        One model per config, by name, those that could not be fitted included.
-
-    Raises:
-        UnknownName: A config without steps; the nearest is named.
-        NothingToShow: The warehouse holds no scheduler steps.
+        One model per name, in this order, those that could not be fitted included.
     """
-    check_values(warehouse, "runtime_vs_tokens_counts()", "config", configs)
-    known = [config for (config,) in warehouse.rows("SELECT config FROM runtime_vs_tokens_counts() ORDER BY config")]
-    if not known:
-        raise NothingToShow("there are no scheduler steps. Load some with: bench ingest NAME:PATH")
     query = """
         SELECT tokens::DOUBLE AS tokens, batch_size::DOUBLE AS batch_size, model_run_ms
-        FROM runtime_vs_tokens(configs := [?], "trim" := ?, max_schedule_ms := ?, max_model_run_ms := ?)
+        FROM runtime_vs_tokens(runs := ?, "trim" := ?, max_schedule_ms := ?, max_model_run_ms := ?)
         WHERE tokens > 0 AND batch_size > 0 AND model_run_ms > 1e-100 AND model_run_ms < 1e100
         ORDER BY batch_id, run_id, line
     """
     models = []
-    for config in sorted(set(configs)) or known:
-        parameters = [config, trim, float(max_schedule_ms), float(max_model_run_ms)]
+    for name, runs in runs_of.items():
+        parameters = [[*runs], trim, float(max_schedule_ms), float(max_model_run_ms)]
         found = warehouse.connection.execute(query, parameters).fetchnumpy()
-        models.append(model_of(config, found["tokens"], found["batch_size"], found["model_run_ms"]))
+        models.append(model_of(name, found["tokens"], found["batch_size"], found["model_run_ms"]))
     return models
 
 

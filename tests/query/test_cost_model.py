@@ -1,5 +1,6 @@
 """The cost model of a step: known parameters are found, within intervals that keep their word; the rest is NULL with a reason."""
 
+import datetime
 import json
 import math
 import re
@@ -320,6 +321,20 @@ def test_configs_are_fitted_apart_and_by_name(warehouse: Builder) -> None:
     assert fit(warehouse, configs=["B"], trim=0, max_model_run_ms=0)[0].steps == 0  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="'B'"):
         fit(warehouse, configs=["b"])  # type: ignore[arg-type]
+
+
+def test_the_newest_run_of_a_config_is_fitted_unless_others_are_asked_for(warehouse: Builder) -> None:
+    """Days are no sample of one thing: together only with `all_runs`, or where they are named."""
+    for day in (1, 2, 3):
+        warehouse.add(run(f"day-{day}", "A", started_at=datetime.datetime(2026, 11, day)))
+        warehouse.add(*(chunk(line, [line], run=f"day-{day}", model_run_ms=1.0) for line in range(1, 40 + day)))
+
+    def fitted(**options: Any) -> int:
+        return fit(warehouse, trim=0, **options)[0].steps  # type: ignore[arg-type]
+
+    assert fitted() == 42
+    assert fitted(runs=["day-1"]) == 40
+    assert fitted(all_runs=True) == fitted(runs=["day-1", "day-2", "day-3"]) == 123
 
 
 def test_steps_without_tokens_requests_or_time_are_not_fitted(warehouse: Builder) -> None:

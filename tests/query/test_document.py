@@ -67,7 +67,7 @@ def test_a_comment_keeps_what_weighs_most() -> None:
     found = document(heavy, light).markdown(len(whole) - 1000)
 
     assert len(whole) - 1100 < len(found) <= len(whole) - 1000
-    assert found.count("are left out here") == 1
+    assert found.count("_and ") == 1
     assert "| case 499 | 499 |" in found.partition("### light")[0]
 
 
@@ -78,7 +78,7 @@ def test_a_full_comment_keeps_the_first_rows_of_every_table() -> None:
 
     assert len(found) <= 20_000
     assert "| case 9 | 9 |" in light and "| case 10 | 10 |" not in light
-    assert "| case 500 | 500 |" in heavy and "rows are left out here" in heavy
+    assert "| case 500 | 500 |" in heavy and "more_" in heavy
 
 
 @given(st.integers(0, 400), st.integers(0, 400), st.integers(20, 20_000))

@@ -3,6 +3,7 @@
 import datetime
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench.query.comparison import render
@@ -34,11 +35,11 @@ def day(number: int, *, factor: float = 1.0, models: tuple[str, ...] = ("bert", 
     return found
 
 
-def asked(*events: Event, name: str = "latest", against: str | None = None) -> Report:
+def asked(*events: Event, name: str = "latest", against: str | None = None, **options: Any) -> Report:
     """The report of a warehouse that holds these events."""
     builder = Builder().add(*events)
     builder.rows("SELECT 1")
-    return report(Warehouse(Store(Path("nowhere")), builder.connection), name, against)
+    return report(Warehouse(Store(Path("nowhere")), builder.connection), name, against, **options)
 
 
 def section(found: Report, key: str) -> Section:
@@ -137,6 +138,72 @@ def test_a_report_of_two_sides_opens_with_their_comparison() -> None:
     keys = [each.key for each in found.document.sections]
     assert keys[0] == "changed" and keys[-1] == "environment" and not {"regressions", "changes"} & {*keys}
     assert {*column(found, "changed", "verdict")} == {"REMOVED"} and not section(found, "changed").folded
+
+
+def of(name: str, at: int, *, backends: tuple[str, ...] = ("eager", "inductor"), **axes: str) -> list[Event]:
+    """A run that measured one model, whose accuracy is wrong by every backend but eager."""
+    found: list[Event] = [run(name, "main", started_at=Instant(at * DAY))]
+    for backend in backends:
+        one = case("bert", name, backend=backend, **{**AXES, **axes})
+        found += [one, outcome(one), *(timing(one, 1_000_000 + sample, sample=sample) for sample in range(7))]
+        found.append(outcome(one, "fail_accuracy", kind="accuracy"))
+    return found
+
+
+def test_a_run_is_set_beside_the_newest_that_measured_the_same() -> None:
+    """Not beside the nightly of another suite, mode, dtype or device that ran in between."""
+    between = [
+        *of("mode", 2, mode="training"), *of("dtype", 3, dtype="amp"), *of("suite", 4, suite="t"),
+        *of("device", 5, device="cuda"),
+    ]  # fmt: skip
+    events = [*of("same", 1), *between, *of("own", 9)]
+
+    assert dict(asked(*events).document.facts)["beside"] == "same"
+
+
+def test_warnings_leave_out_backends_for_debugging_unless_asked() -> None:
+    """And say how many."""
+    events = of("own", 1, backends=("eager", "aot_eager", "inductor"))
+
+    assert set(column(asked(*events), "warnings", "metric")) == {"accuracy"}
+    assert (
+        "2 warnings of eager and aot_eager left out; --backends shows them."
+        in section(asked(*events), "warnings").sentences
+    )
+    shown = asked(*events, backends=["aot_eager"])
+    assert any("backend aot_eager" in said for said in section(shown, "warnings").sentences) or "aot_eager" in column(
+        shown, "warnings", "backend"
+    )
+
+
+def test_suites_and_backends_are_chosen() -> None:
+    """In every table; one that nobody measured is an error that names the nearest."""
+    events = [*of("own", 1), *of("own", 1, suite="t", backends=("eager", "aot_eager"))[1:]]
+    found = asked(*events, suites=["t"])
+
+    assert [part.title for part in found.document.sections if part.key.startswith("suite-")] == ["Suite t"]
+    assert "inductor" not in found.document.markdown(None)
+    with pytest.raises(UnknownName, match="no backend 'induct'"):
+        asked(*events, backends=["induct"])
+
+
+def test_summary_and_suites_come_first_and_what_is_cut_has_a_command() -> None:
+    """Thousands of changes leave every section its most important rows."""
+    many = tuple(f"model-{i:04}" for i in range(300))
+    events = [event for number in range(4) for event in day(number, models=many)]
+    events += [*day(4, models=many[::2], factor=1.3), *day(4, models=many[1::2])[1:]]
+    found = asked(*events)
+    text = found.document.markdown(15_000)
+    places = [text.index(title) for title in ("### Summary", "Suite s", "### Regressions", "Changes</summary>")]
+
+    assert places == sorted(places) and len(text) <= 15_000
+    for command in (
+        "bench regressions day-04 --members",
+        "bench compare day-03 day-04",
+        "FROM case_summaries WHERE run_id = 'day-04'",
+    ):
+        assert command in text
+    assert text.count("_and ") >= 3
 
 
 def test_every_suite_has_its_cases() -> None:

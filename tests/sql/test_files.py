@@ -15,7 +15,8 @@ VIEWS = [view for view in sql.views().values() if not view.scalar]
 DERIVED = list(sql.tables().values())
 ARGUMENTS = {
     "regression_findings": "['main-8', 'main-7']", "regressions": "['main-8', 'main-7']", "run_repeats": "'main-8'",
-    "_steps": "NULL, 1, 300, 200", "_step_margins": "NULL, 1",
+    "_steps": "NULL, 1, 300, 200, NULL", "_step_margins": "NULL, 1, NULL",
+    "_runs_before": "'main-8'",
 }  # fmt: skip
 SIDES = "['main-6', 'main-5'], ['fuse-6', 'fuse-7']"  # of what compares
 FURTHER = {"last": "20", "floor": "0.03", "fdr": "0.05"}  # arguments of its steps

@@ -48,7 +48,7 @@ def test_a_step_is_broken_down(warehouse: Builder) -> None:
               prefill_chunk_sizes=[50], decode_chunk_sizes=[50]),
     )  # fmt: skip
 
-    (row,) = warehouse.dicts("SELECT * FROM step_breakdown")
+    (row,) = warehouse.dicts("SELECT * FROM step_breakdown()")
     assert (row["config"], row["steps"], row["tokens"]) == ("A", 2, 200)
     assert (row["mean_step_ms"], row["schedule_share"], row["tokens_per_second"]) == (20.0, 0.1, 5000.0)
     assert (row["prefill_tokens"], row["decode_tokens"], row["prefill_share"]) == (140, 60, 0.7)
@@ -61,7 +61,7 @@ def test_idle_steps_count(warehouse: Builder) -> None:
         warehouse.add(chunk(line, sizes, "A", schedule_ms=None))
     warehouse.add(chunk(5, [], "B", total_tokens=7, prefill_chunk_sizes=[], decode_chunk_sizes=[3]), run("A"), run("B"))
 
-    query = "SELECT config, tokens_per_second, mean_tokens, prefill_tokens, prefill_share FROM step_breakdown ORDER BY config"
+    query = "SELECT config, tokens_per_second, mean_tokens, prefill_tokens, prefill_share FROM step_breakdown() ORDER BY config"
     assert warehouse.rows(query) == [("A", 5000.0, 50.0, None, None), ("B", 0.0, 0.0, 0, 0.0)]
     query = "SELECT sum(n)::BIGINT FROM step_cells WHERE metric = 'step' AND (parameters ->> 'tokens') = '0'"
     assert warehouse.rows(query) == [(3,)]
@@ -71,7 +71,7 @@ def test_a_writer_that_tells_no_prefill_has_no_mix(warehouse: Builder) -> None:
     """NULL rather than a guess; a step without times has no share either."""
     warehouse.add(run("A"), chunk(1, [5], "A", schedule_ms=None, model_run_ms=None))
 
-    query = "SELECT prefill_tokens, prefill_share, schedule_share, tokens_per_second FROM step_breakdown"
+    query = "SELECT prefill_tokens, prefill_share, schedule_share, tokens_per_second FROM step_breakdown()"
     assert warehouse.rows(query) == [(None, None, None, None)]
 
 

@@ -219,7 +219,7 @@ def test_step_margins(warehouse: Builder) -> None:
     for name, run_id in (("s_1.jsonl", "a"), ("s_2.jsonl", "a"), ("s_3.jsonl", "b")):
         warehouse.add(source(name, 5, run=run_id), chunk(1, run=run_id, source_id=name))
 
-    assert warehouse.rows("SELECT source_id, before FROM _step_margins(['a'], 1) ORDER BY source_id") == [
+    assert warehouse.rows("SELECT source_id, before FROM _step_margins(['a'], 1, NULL) ORDER BY source_id") == [
         ("s_1.jsonl", None),
         ("s_2.jsonl", 3),
     ]
@@ -231,7 +231,9 @@ def test_steps(warehouse: Builder) -> None:
     for line, model_ms in enumerate((1.0, 2.0, 9.0, 1.0), 1):
         warehouse.add(chunk(line, source_id="s_1.jsonl", batch_id=None, model_run_ms=model_ms))
 
-    assert warehouse.rows("SELECT line, batch_id, trimmed, filtered FROM _steps(NULL, 1, 300, 9) ORDER BY line") == [
+    assert warehouse.rows(
+        "SELECT line, batch_id, trimmed, filtered FROM _steps(NULL, 1, 300, 9, NULL) ORDER BY line"
+    ) == [
         (1, 0, True, False),
         (2, 1, False, False),
         (3, 2, False, True),
@@ -315,6 +317,23 @@ def test_superseded_cases(warehouse: Builder) -> None:
         ("2", "2", "b", "ok", True),
         ("2", "1", "c", "ok", True),
     ]
+
+
+def test_runs_before(warehouse: Builder) -> None:
+    """The newest of the same config that measured all a run did, then those that measured part of it; other work never."""
+    modes_of = {"old": "i", "both": "it", "part": "i", "train": "t", "own": "i", "later": "i"}
+    for at, (name, modes) in enumerate(modes_of.items()):
+        warehouse.add(run(name, "main", started_at=Instant(at)))
+        for mode in modes:
+            one = case("m", name, mode=mode, suite="s", backend="inductor")
+            warehouse.add(one, outcome(one))
+    warehouse.add(run("elsewhere", "other", started_at=Instant(3)))
+
+    query = "SELECT run_id FROM _runs_before(?) ORDER BY place"
+    assert [name for (name,) in warehouse.rows(query, ["own"])] == ["part", "both", "old"]
+    assert [name for (name,) in warehouse.rows(query, ["both"])] == ["old"]
+    warehouse.add(run("steps", "main", started_at=Instant(9)))
+    assert next(name for (name,) in warehouse.rows(query, ["steps"])) == "later"
 
 
 def test_report_summaries(warehouse: Builder) -> None:

@@ -59,6 +59,19 @@ def test_configs_are_numbered_apart(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT config, kept FROM runtime_vs_tokens_counts() ORDER BY 1") == [("A", 2), ("B", 1)]
 
 
+def test_runs_are_chosen_and_numbered_as_if_there_were_no_others(warehouse: Builder) -> None:
+    """`runs` keeps the steps of these: files of other runs of the config move no batches and have no counts."""
+    warehouse.add(run("one", "A"), run("two", "A"), *profile("a_0.jsonl", 25, "one"), *profile("a_1.jsonl", 22, "two"))
+    warehouse.rows("UPDATE sources SET config = 'A'")
+
+    query = "SELECT run_id, min(batch_id) FROM runtime_vs_tokens(runs := {}) GROUP BY 1 ORDER BY 1"
+    assert warehouse.rows(query.format("NULL")) == [("one", 10), ("two", 15)]
+    assert warehouse.rows(query.format("['two']")) == [("two", 10)]
+    counts = "SELECT config, files, read, kept FROM runtime_vs_tokens_counts(runs := ['two'])"
+    assert warehouse.rows(counts) == [("A", 1, 22, 2)]
+    assert warehouse.rows("SELECT config, steps FROM step_breakdown(runs := ['two'])") == [("A", 22)]
+
+
 def test_thresholds_are_strict_and_a_missing_time_counts_as_nothing(warehouse: Builder) -> None:
     """300 and 200 ms are out, just below is in, NULL is in and stays NULL."""
     times = [(300.0, 1.0), (1.0, 200.0), (299.9, 199.9), (None, None), (float("nan"), 1.0)]

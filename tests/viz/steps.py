@@ -32,7 +32,7 @@ def many(count: int, configs: tuple[str, ...] = ("A", "B")) -> Builder:
     own = count // len(configs)
     builder.connection.execute("SELECT setseed(0.5)").fetchall()
     for number, config in enumerate(configs):
-        builder.add(run(config, config), source(f"{config}.jsonl", lines=own, run=config, config=config))
+        builder.add(run(config, config))
         builder.connection.execute(
             f"""INSERT INTO schedule_chunks BY NAME
             SELECT '{config}' AS run_id, '{config}.jsonl' AS source_id, l + 1 AS line, l AS batch_id, 0.2 AS schedule_ms,
@@ -45,6 +45,7 @@ def many(count: int, configs: tuple[str, ...] = ("A", "B")) -> Builder:
               FROM range({own}) t(l)
             )"""
         )
+        builder.add(source(f"{config}.jsonl", lines=own, run=config, config=config))
     return builder
 
 

@@ -149,6 +149,32 @@ def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> No
     assert browser.marks() == both
 
 
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_legend_of_a_long_chart_stays_in_sight(browser: Page, tmp_path: Path, width: int) -> None:
+    """On a phone, and where a chart is higher than the window: names in full, and one that is pressed is shown alone."""
+    from bench.viz.charts import speedups
+
+    path = write(speedups.draw(state("long"), all_cases=True), tmp_path / "long.html")
+    browser.window(width, 300)
+    try:
+        browser.open(path, dark=True)
+        browser.ask("scrollTo(0, document.querySelector('.chart').offsetTop + 150)")
+        box = browser.ask("document.querySelector('.legend').getBoundingClientRect().toJSON()")
+        names = browser.ask("[...document.querySelectorAll('.legend button')].map(b => b.textContent.slice(1))")
+        browser.ask("document.querySelector('.legend button').click()")
+
+        assert (box["top"], names) == (
+            0,
+            browser.ask("[...document.querySelector('select').options].slice(1).map(o => o.text)"),
+        )
+        assert browser.ask("document.querySelector('select').value") == "0"
+        assert browser.ask("document.querySelector('.legend button').getAttribute('aria-pressed')") == "true"
+        assert browser.ask("document.documentElement.scrollWidth") <= width
+        assert quiet(browser)
+    finally:
+        browser.window(1200, 1000)
+
+
 def test_a_name_in_the_legend_is_shown_alone(browser: Page, two: Path) -> None:
     """A click on it fades the others."""
     both = browser.open(two).marks()

@@ -62,6 +62,33 @@ def test_configs_are_named_without_the_option_and_paths_are_loaded(store: Path, 
         invoke(new, "third")
 
 
+def test_a_path_means_the_runs_that_it_became(store: Path, tmp_path: Path) -> None:
+    """Not all of its config; a name beside it means its newest run. Sides of movers may be paths, in an empty store, too."""
+    for day, length in (("day-1", 30), ("day-2", 40)):
+        (tmp_path / day).mkdir()
+        lines = map(json.dumps, steps(length, token_budget=256, seed=length))
+        (tmp_path / day / "profile_0.jsonl").write_text("\n".join(lines))
+    one, two = (f"mine:{tmp_path / day}" for day in ("day-1", "day-2"))
+    empty = tmp_path / "empty"
+
+    assert "mine: read 70" in invoke(empty, one, two).stderr
+    assert [line.split(" · ")[0] for line in invoke(empty, one, "mine").stderr.splitlines()][-1] == "mine: read 70"
+    assert "mine: read 30" in invoke(empty, one).stderr
+    assert "mine: read 40" in invoke(empty, "mine").stderr
+
+    with pytest.raises(BenchError, match="could not be loaded"):
+        invoke(tmp_path / "new", tmp_path)
+    sides = [
+        str(tmp_path / "day-1"),
+        str(tmp_path / "day-2"),
+        "--metric",
+        "model_run",
+        "--store",
+        str(tmp_path / "new"),
+    ]
+    assert CliRunner().invoke(viz, ["movers", *sides], catch_exceptions=False).exit_code == 0
+
+
 def test_without_a_file_the_chart_is_text_without_colour(store: Path) -> None:
     """Axes, legend and counts on standard output, nothing a log file could not hold."""
     picture = invoke(store).stdout
@@ -150,7 +177,7 @@ def test_explain_says_where_a_chart_comes_from(store: Path, tmp_path: Path) -> N
     assert "bench viz runtime-vs-tokens" in told
     assert "trim=5" in told
     assert "B: read 60 · trimmed 10" in told
-    assert "FROM runtime_vs_tokens(configs := ['B']" in told
+    assert "FROM runtime_vs_tokens(runs := ['" in told
 
 
 def test_a_filter_is_switched_off_by_inf(store: Path, tmp_path: Path) -> None:

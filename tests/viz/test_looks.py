@@ -1,5 +1,6 @@
 import itertools
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from ..builders import Builder, run, source
 from .colours import CONES, ciede2000, contrast, lab, linear
 from .steps import opened
+from .stores import state
 
 NAMES = [f"config-{number}" for number in range(40)]
 
@@ -273,3 +275,25 @@ def test_chinese_is_drawn_in_a_sans_font_that_has_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(fonts, "_installed", lambda: {"Noto Sans CJK SC": [(0x4E00, 0x9FFF)]})
 
     assert fonts.choose("基线") == ("Noto Sans CJK SC, sans-serif", None)
+
+
+def test_series_of_bars_stand_in_the_order_asked_for() -> None:
+    """In the legend, in each row, and where each has a row of its own; else by name, whatever their values are."""
+    from bench.viz.charts import compile_time, distribution, movers, speedups
+
+    asked: dict[str, Any] = {"backends": ["tensorrt", "inductor"], "configs": ["pr", "base"]}
+    wanted = ["tensorrt · pr", "tensorrt · base", "inductor · pr", "inductor · base"]
+    for draw in (speedups.draw, compile_time.draw):
+        assert [name for name, _ in draw(state("few"), **asked).names] == wanted
+        assert [name for name, _ in draw(state("few")).names] == sorted(wanted)
+    crowded = speedups.draw(
+        state("many"), backends=["tensorrt", "inductor"], configs=["config-9", "config-3", "config-5", "config-4"]
+    )
+    assert [row.partition(" · ")[2] for row in crowded.fields["row"][:5]] == [
+        f"{backend} · config-{n}" for backend, n in [*(("tensorrt", n) for n in (9, 3, 5, 4)), ("inductor", 9)]
+    ]
+    assert [name for name, _ in movers.draw(state("few"), "base", "pr", backends=asked["backends"]).names] == asked[
+        "backends"
+    ]
+    sides = distribution.draw(state("few"), ["pr", "base"], backends=["inductor"])
+    assert [name for name, _ in sides.names] == ["pr", "base"]

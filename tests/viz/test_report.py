@@ -1,5 +1,6 @@
 """`bench report`: Markdown to read or to post, a page to open, and an exit code that is not a verdict."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -58,6 +59,18 @@ def test_files_hold_the_page_and_the_markdown(store: Path, tmp_path: Path) -> No
     assert (found.exit_code, found.stdout) == (0, "")
     assert text.read_text().startswith("## main: run aaaa-2\n")
     assert page.read_bytes().count(b'class="chart"') == 3
+
+
+def test_markdown_in_a_file_links_its_charts(store: Path, tmp_path: Path) -> None:
+    """PNG files beside it, named after it; what goes to standard output links to nothing."""
+    pytest.importorskip("vl_convert")
+    found = report(store, "-o", str(tmp_path / "r.md"))
+
+    text = (tmp_path / "r.md").read_text()
+    links = re.findall(r"!\[[^]]+\]\(<(.+?)>\)", text)
+    assert found.exit_code == 0 and {"r-speedups.png", "r-scheduler.png"} <= {*links}
+    assert all((tmp_path / link).read_bytes().startswith(b"\x89PNG") for link in links)
+    assert "![" not in report(store).stdout
 
 
 def test_a_name_without_a_format_is_refused_before_any_work(store: Path, tmp_path: Path) -> None:

@@ -100,13 +100,20 @@ def test_typing_filters_and_copying_takes_what_is_shown(browser: Page, tmp_path:
 
 
 def test_it_reads_on_a_phone_and_in_the_dark(browser: Page, tmp_path: Path) -> None:
-    """The page is no wider than the window; wide tables scroll within themselves; ink stands out from paper."""
+    """The page is no wider than the window; wide tables scroll past their first column; ink stands out from paper."""
     path = written(tmp_path, ["x" * 300, "another config with a long name", "短", "d"])
     browser.window(390, 800)
     try:
         browser.open(path, dark=True)
 
         assert browser.ask("document.documentElement.scrollWidth") <= 390
+        at = "document.querySelector('.table tbody td').getBoundingClientRect().left"
+        before = browser.ask(at)
+        browser.ask(
+            "(box => { box.style.width = '160px'; box.scrollLeft = 50 })(document.querySelector('.table .scroll'))"
+        )
+        assert browser.ask("document.querySelector('.table .scroll').scrollLeft") > 0
+        assert browser.ask(at) == before
         assert browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
         assert browser.ask("getComputedStyle(document.querySelector('td')).color") == "rgb(230, 237, 243)"
     finally:

@@ -12,7 +12,7 @@ from ..data import Row, all_configs, ends_of, filter_sql, lookup_command, read_r
 from ..marks.bars import Bar, Bars
 from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
 from ..output.figure import Figure, compose
-from ..style.labels import CASE, common_values, distinguish
+from ..style.labels import CASE, common_values, distinguish, ordered
 from ..style.units import choose_unit
 
 if TYPE_CHECKING:
@@ -57,18 +57,28 @@ def draw(
     condition = filter_sql(warehouse, "case_summaries", where)
     columns = f"config, {', '.join(CASE)}, backend, compile_ns, status, reason, run_id, case_id"
     cases = _cases(condition)
-    sql = ends_of(cases, "max(compile_ns)", columns, highest=None if all_cases else top)
+    sql = ends_of(
+        cases,
+        "max(compile_ns)",
+        columns,
+        highest=None if all_cases else top,
+        backends=backends,
+        configs=configs or runs,
+    )
     rows = read_rows(warehouse, sql)
     if not rows:
         raise NothingToShow(
             "no compile latency was recorded. Measure some with: bench measure models --backends inductor"
         )
     ((total,),) = warehouse.rows(f"SELECT count(*) FROM ({cases})")
-    bars = _bars(rows)
+    series = distinguish(rows, ("backend", "config", "run_id"))
+    bars = _bars(rows, series)
     unit = choose_unit((bar.value for bar in bars), "ns")
     form = Bars(
         bars=bars, title=unit.title("compile time"), unit=unit, ratio=False,
-        tips=(("reason", None), ("look it up", None)), all_configs=all_configs(warehouse), wanted_size=size,
+        tips=(("reason", None), ("look it up", None)),
+        series=ordered(series, rows, {"backend": backends, "config": configs or runs}),
+        all_configs=all_configs(warehouse), wanted_size=size,
     )  # fmt: skip
     failed = sum(row["compile_ns"] is None for row in rows)
     drawn = (
@@ -111,9 +121,8 @@ def _newest(warehouse: "Warehouse") -> list[str]:
     return newest_runs(warehouse, "(SELECT run_id FROM case_summaries WHERE compile_ns IS NOT NULL)")
 
 
-def _bars(rows: Sequence[Row]) -> list[Bar]:
+def _bars(rows: Sequence[Row], series: Sequence[str]) -> list[Bar]:
     cases = distinguish(rows, CASE, always="name")
-    series = distinguish(rows, ("backend", "config", "run_id"))
     return [
         Bar(
             row=case,

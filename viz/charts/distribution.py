@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
+from ...query.comparison.sides import runs_of
 from ...query.pasteable_sql import text_literal
-from ...query.resolve import resolve_run
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import BenchError, NothingToShow
-from ..data import Row, all_configs, filter_sql, read_rows
+from ..data import Row, all_configs, filter_sql, in_order, read_rows
 from ..marks.ecdf import Ecdf, EcdfPoint, Summary
 from ..options import Backends, Models, Option, Size, Suites, Title
 from ..output.figure import Figure, compose
@@ -47,7 +47,7 @@ def draw(
         NothingToShow: No side has samples of that metric.
         BenchError: Two sides are the same run.
     """
-    runs = {resolve_run(warehouse, side): side for side in sides}
+    runs = {runs_of(warehouse, side, repeats=False)[0]: side for side in sides}
     if len(runs) < len(sides):
         raise BenchError("two of the sides are the same run. List runs with: bench runs")
     chosen = ", ".join(f"({text_literal(run)}, {text_literal(side)})" for run, side in runs.items())
@@ -64,7 +64,7 @@ def draw(
             f"no side measured {metric} of such a case. See what they measured: bench cases --runs {sides[0]}"
         )
     work = text_literal(str(works[0][0]))
-    sql = _sql(cells, metric, work)
+    sql = _sql(cells, metric, work, in_order("side", list(runs.values())))
     rows = read_rows(warehouse, sql)
     if not rows:
         raise NothingToShow(f"the sides have no single samples of {metric}: an import brought its median only.")
@@ -100,8 +100,8 @@ def draw(
         default_title=f"Samples of {rows[0]['name']}",
         facts=[
             *common_values(rows, ("suite", "mode", "dtype", "device", "backend")),
-            *(f"{shorten(name, 28)} {_describe(row)}" for name, row in reversed(first.items()) if len(first) <= TOLD),
-            f"{len(rows):,} of {counted(total, 'sample')} drawn" if len(rows) < total else f"all {counted(total, 'sample')}",
+            *(f"median of {shorten(name, 28)}: {_describe(row)}" for name, row in reversed(first.items()) if len(first) <= TOLD),
+            f"{f'{len(rows):,} of' if len(rows) < total else 'all'} {counted(total, 'sample')} drawn",
         ],
         form=form,
         sql=sql,
@@ -115,7 +115,7 @@ def draw(
     )  # fmt: skip
 
 
-def _sql(cells: str, metric: str, work: str) -> str:
+def _sql(cells: str, metric: str, work: str, order: str) -> str:
     """SQL of the samples in order with their rank; of more than MOST, an even selection with the smallest and largest."""
     return f"""WITH cell AS (
   {cells} AND coalesce(work_hash, '') = coalesce({work}, '')
@@ -135,7 +135,7 @@ placed AS (
 SELECT side, {", ".join(CASE)}, backend, unit, value, place, cell.n, median, median_low, median_high, run_id, case_id
 FROM placed JOIN cell USING (run_id, case_id)
 WHERE place IN (1, cell.n) OR place % greatest(1, cell.n // {MOST}) = 0
-ORDER BY side, backend, case_id, place"""
+ORDER BY {order}, backend, case_id, place"""
 
 
 def _describe(row: Row) -> str:

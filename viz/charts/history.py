@@ -11,7 +11,7 @@ from ...warehouse.errors import NothingToShow, UnknownName
 from ..data import Row, all_configs, filter_sql, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..marks.run_axis import RunAxis, began, days_of
-from ..options import Backends, Configs, Models, Option, Size, Suites, Title
+from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
 from ..output.figure import Figure, compose
 from ..style.labels import common_values, distinguish
 from ..style.units import DisplayUnit
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TITLE = "History of the last runs"
 LAST = 10  # runs
+_EVERY = 2**31 - 1  # of them
 _FLAT = 0.001  # relative: less is no change that a panel would show
 METRICS = {  # what is asked for -> its column, and the axis
     "geomean": ("speedup", Panel(y_title="geomean", unit=DisplayUnit("x"), zero=False)),
@@ -35,6 +36,7 @@ PANEL = ("suite", "mode", "dtype", "device")  # one panel for each of them
 def draw(
     warehouse: "Warehouse",
     *,
+    runs: Runs = (),
     configs: Configs = (),
     suites: Suites = (),
     backends: Backends = (),
@@ -70,17 +72,17 @@ def draw(
         bench viz history --models resnet50 --backends inductor --metrics latency
     \f
     Raises:
-        UnknownName: The warehouse holds no such config, suite, backend, model or metric.
+        UnknownName: The warehouse holds no such run, config, suite, backend, model or metric.
         NothingToShow: No run judged any case.
     """
-    where = {"config": configs, "suite": suites, "backend": backends}
+    where = {"run_id": runs, "config": configs, "suite": suites, "backend": backends}
     if models:
         cases = {**where, "name": models}
         return case_history.draw(warehouse, cases, metrics, last=last, title=title, size=size)
     unknown = [metric for metric in metrics if metric not in METRICS]
     if unknown:
         raise UnknownName("metric", unknown[0], METRICS, cure="Metrics of single cases need --models")
-    macro = f"history(k := {last or LAST:d})"
+    macro = f"history(k := {last or (_EVERY if runs else LAST):d})"
     mean = "dashboard_speedup" if slowdowns_as_one else "speedup"
     sql = select(
         f"config, suite, mode, dtype, device, backend, position, run_id, began_at, git_commit, ran, {mean} AS speedup,"
@@ -121,7 +123,8 @@ def draw(
         sql=sql,
         rows=rows,
         parameters={
-            "configs": list(configs), "suites": list(suites), "backends": list(backends), "metrics": list(metrics),
+            "runs": list(runs), "configs": list(configs), "suites": list(suites), "backends": list(backends),
+            "metrics": list(metrics),
             "last": last or LAST, "slowdowns_as_one": slowdowns_as_one,
         },
         counts=_counts(rows),

@@ -11,9 +11,10 @@ from ...warehouse.errors import NothingToShow
 from .. import step_filter
 from ..data import all_configs, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
-from ..options import Option, Size, Title
+from ..options import Option, Runs, Size, Title
 from ..output.figure import Figure, compose
-from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepConfigs, Trim
+from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
+from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series
 from ..style.labels import common_values
 from ..style.units import DisplayUnit
 
@@ -30,6 +31,9 @@ def draw(
     warehouse: "Warehouse",
     *,
     configs: StepConfigs = (),
+    runs: Runs = (),
+    all_runs: AllRuns = False,
+    split_by: SplitBy = None,
     trim: Trim = TRIM,
     max_schedule_ms: MaxScheduleMs = MAX_SCHEDULE_MS,
     max_model_run_ms: MaxModelRunMs = MAX_MODEL_RUN_MS,
@@ -58,19 +62,18 @@ def draw(
         bench viz latency-vs-batch --configs A B --targets 256 1024 -o latency.png
     \f
     Raises:
-        UnknownName: The warehouse holds no such config.
+        UnknownName: The warehouse holds no such config or run.
         NothingToShow: No group has 3 steps.
     """
-    steps = step_filter.choose_steps(
-        warehouse, configs, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms
-    )
+    series = choose_series(warehouse, configs, runs, all_runs=all_runs, split_by=split_by)
+    steps = StepFilter(series=series, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms)
     counts, slow = step_filter.count_lines(warehouse, steps)
     wanted = sorted(set(targets or TARGETS))
     groups_of = f"targets := {wanted}, tolerance := {number_literal(float(tolerance))}, least := {LEAST}"
     sql = select(
         "config, target_tokens, batch_size, n, median_ms, low_ms, high_ms, mean_tokens",
-        f"latency_vs_batch({groups_of}, {steps.arguments()})",
-        order=f"{in_order('config', steps.configs)}, target_tokens, batch_size",
+        steps.rows_of("latency_vs_batch", groups_of),
+        order=f"{in_order('config', series.names)}, target_tokens, batch_size",
     )
     rows = read_rows(warehouse, sql)
     if not rows:
@@ -114,9 +117,10 @@ def draw(
         default_title=TITLE,
         facts=[
             *common_values(rows, ("config",)),
+            *series.facts(),
             *step_filter.left_out(steps, counts, slow),
-            f"median and middle 90 % of {counted(sum(row['n'] for row in rows), 'step')}",
-            f"within {tolerance:.0%} of the tokens",
+            f"{counted(sum(row['n'] for row in rows), 'step')} in groups: median, and the middle 90 % as a bar",
+            f"tokens within {100 * tolerance:g} % of the number named",
         ],
         form=form,
         sql=sql,
@@ -124,6 +128,7 @@ def draw(
         parameters={**steps.parameters(), "targets": wanted, "tolerance": tolerance},
         counts=[{"config": config, **count} for config, count in counts.items()],
         total=sum(row["n"] for row in rows),
+        notes=series.notes(),
     )
 
 

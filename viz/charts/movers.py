@@ -13,7 +13,7 @@ from ..data import Row, all_configs, ends_of, filter_sql, read_rows, select
 from ..marks.bars import Bar, Bars
 from ..options import Backends, Models, Option, Size, Suites, Title
 from ..output.figure import Figure, compose
-from ..style.labels import CASE, common_values, distinguish
+from ..style.labels import CASE, common_values, distinguish, ordered
 from ..style.units import DisplayUnit, choose_unit
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def draw(
         else unit.title(f"{metric}, candidate - base"),
         unit=DisplayUnit(None) if by == "ratio" else unit,
         ratio=by == "ratio",
+        series=ordered([bar.series for bar in bars], rows, {"backend": backends}),
         tips=(("base", None), ("candidate", None), ("verdict", None), ("why", None)),
         all_configs=all_configs(warehouse),
         wanted_size=size,

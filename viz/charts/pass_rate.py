@@ -10,7 +10,7 @@ from ...warehouse.errors import NothingToShow
 from ..data import Row, filter_sql, lookup_command, read_rows
 from ..marks.heatmap import HeatCell, HeatMap, State
 from ..marks.run_axis import RunAxis, began, days_of
-from ..options import Backends, Configs, Models, Option, Size, Suites, Title
+from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
 from ..output.figure import Figure, compose
 from ..style.labels import CASE, common_values, distinguish
 
@@ -37,6 +37,7 @@ ALIKE = {"OOM": ("OOM",), "fail_accuracy": ("two_runs_differ",), "fail_to_run": 
 def draw(
     warehouse: "Warehouse",
     *,
+    runs: Runs = (),
     configs: Configs = (),
     suites: Suites = (),
     backends: Backends = (),
@@ -57,10 +58,10 @@ def draw(
         bench viz pass-rate --backends inductor --last 30 --all -o passing.png
     \f
     Raises:
-        UnknownName: The warehouse holds no such config, suite, backend or model.
+        UnknownName: The warehouse holds no such run, config, suite, backend or model.
         NothingToShow: No run judged any case.
     """
-    where = {"config": configs, "suite": suites, "backend": backends, "name": models}
+    where = {"run_id": runs, "config": configs, "suite": suites, "backend": backends, "name": models}
     condition = filter_sql(warehouse, "case_summaries", where)
     cases = f"""WITH cases AS (
   SELECT *, dense_rank() OVER (PARTITION BY config ORDER BY began_at DESC NULLS LAST, run_id DESC) AS age
@@ -69,7 +70,7 @@ def draw(
   WHERE status <> 'skipped' AND {condition}
 ),
 recent AS (
-  SELECT *, avg(passing::INTEGER) OVER (PARTITION BY config, case_id) AS share FROM cases WHERE age <= {last:d}
+  SELECT *, avg(passing::INTEGER) OVER (PARTITION BY config, case_id) AS share FROM cases WHERE age <= {max(last, len(runs)):d}
 )"""
     whole = f"{cases}\nSELECT count(DISTINCT (config, case_id)) FILTER (share = 1), count(DISTINCT (config, case_id)) FROM recent"
     ((steady, total),) = warehouse.rows(whole)
@@ -133,8 +134,8 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
         sql=sql,
         rows=rows,
         parameters={
-            "configs": list(configs), "suites": list(suites), "backends": list(backends), "models": list(models),
-            "last": last, "bottom": None if all_cases else bottom,
+            "runs": list(runs), "configs": list(configs), "suites": list(suites), "backends": list(backends),
+            "models": list(models), "last": last, "bottom": None if all_cases else bottom,
         },
         counts=counts,
         total=results,

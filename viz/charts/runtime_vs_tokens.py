@@ -13,7 +13,7 @@ from ..bands import Bands
 from ..data import Row, all_configs, read_rows
 from ..marks import cost_curves
 from ..marks.scatter import Y_TITLE, Steps
-from ..options import Option, Size, Title
+from ..options import Option, Runs, Size, Title
 from ..output.figure import SIZE, Figure, compose
 from ..step_filter import (
     MAX_MODEL_RUN_MS,
@@ -21,10 +21,10 @@ from ..step_filter import (
     TRIM,
     MaxModelRunMs,
     MaxScheduleMs,
-    StepConfigs,
     StepFilter,
     Trim,
 )
+from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series
 from ..style.labels import printable
 from ..style.value_axis import SCALES, ValueAxis
 
@@ -44,6 +44,9 @@ def draw(
     warehouse: "Warehouse",
     *,
     configs: StepConfigs = (),
+    runs: Runs = (),
+    all_runs: AllRuns = False,
+    split_by: SplitBy = None,
     trim: Trim = TRIM,
     max_schedule_ms: MaxScheduleMs = MAX_SCHEDULE_MS,
     max_model_run_ms: MaxModelRunMs = MAX_MODEL_RUN_MS,
@@ -90,17 +93,16 @@ def draw(
         bench viz runtime-vs-tokens --configs A --color-by batch -o chart.svg
     \f
     Raises:
-        UnknownName: The warehouse holds no such config.
+        UnknownName: The warehouse holds no such config or run.
         NothingToShow: No step is left to draw.
     """
-    steps = step_filter.choose_steps(
-        warehouse, configs, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms
-    )
+    series = choose_series(warehouse, configs, runs, all_runs=all_runs, split_by=split_by)
+    steps = StepFilter(series=series, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms)
     counts, slow = step_filter.count_lines(warehouse, steps)
     models = cost_curves.models(warehouse, steps) if fit else {}
     with _points_table(warehouse, _points(steps, positive=y_scale == "log")):
-        bands = Bands.read(warehouse, steps.configs)
-        total = sum(map(bands.points, steps.configs))
+        bands = Bands.read(warehouse, series.names)
+        total = sum(map(bands.points, series.names))
         if not total:
             raise step_filter.nothing_left(steps, counts)
         limit_ms = max_model_run_ms if slow and bands.highest >= max_model_run_ms / 2 else None
@@ -132,7 +134,8 @@ def draw(
         title=title,
         default_title=TITLE,
         facts=[
-            *drawn_configs[: len(drawn_configs) == 1], *facts, *_drawn(rows, total, all_read=not facts, dense=dense),
+            *drawn_configs[: len(drawn_configs) == 1], *series.facts(), *facts,
+            *_drawn(rows, total, all_read=not facts, dense=dense),
             *(["line: median, band: middle 90 %"] if form.medians else []), *_fits(form.models),
         ],
         form=form,
@@ -147,7 +150,7 @@ def draw(
             for config, count in counts.items()
         ],
         total=total,
-        notes=[f"no step to draw in {printable(name)!r}" for name in counts if name not in drawn_configs],
+        notes=[*series.notes(), *(f"no step to draw in {printable(name)!r}" for name in counts if name not in drawn_configs)],
     )  # fmt: skip
 
 
@@ -161,9 +164,9 @@ def _points(steps: StepFilter, more: str = "", *, positive: bool = False) -> str
     No condition here: DuckDB would add the tokens up once more to check it. A time of 0 has no place on a logarithmic axis.
     """
     y = "CASE WHEN model_run_ms > 0 THEN model_run_ms END" if positive else "model_run_ms"
-    return f"""  SELECT list_position({steps.config_list()}, config)::SMALLINT AS config, coalesce(batch_id, line, 0) AS rank,
+    return f"""  SELECT {steps.series.place()}::SMALLINT AS config, coalesce(batch_id, line, 0) AS rank,
     tokens::DOUBLE AS x, {y} AS y{more}
-  FROM runtime_vs_tokens({steps.arguments()})"""
+  FROM {steps.steps()}"""
 
 
 @contextlib.contextmanager
@@ -193,9 +196,9 @@ QUALIFY row_number() OVER (PARTITION BY config, rank, x, y ORDER BY line) = 1"""
 
 def _named(steps: StepFilter, query: str, models: cost_curves.Models) -> str:
     """The rows of `query` with config, run and file by name, and the fitted time where there are models."""
-    fit = f"\n  {cost_curves.expression(models, steps.configs)} AS fitted_ms," if models else ""
-    return f"""SELECT {steps.config_list()}[drawn.config] AS config, x, y, batch_size, schedule_ms, rank, line, n, halvings,{fit}
-  run_id, source_id, path
+    fit = f" {cost_curves.expression(models, steps.series.names)} AS fitted_ms," if models else ""
+    return f"""SELECT {steps.series.name_list()}[drawn.config] AS config,
+  x, y, batch_size, schedule_ms, rank, line, n, halvings,{fit} run_id, source_id, path
 FROM (
 {query}
 ) AS drawn

@@ -13,7 +13,7 @@ from ..data import Row, all_configs, ends_of, filter_sql, lookup_command, read_r
 from ..marks.bars import Bar, Bars
 from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
 from ..output.figure import Figure, compose
-from ..style.labels import CASE, common_values, distinguish
+from ..style.labels import CASE, common_values, distinguish, ordered
 from ..style.units import DisplayUnit
 
 if TYPE_CHECKING:
@@ -58,20 +58,25 @@ def draw(
     chosen = _chosen(bottom, top, all_cases)
     columns = f"config, {', '.join(CASE)}, backend, baseline_ns, candidate_ns, speedup, low, high, n, status, accuracy, passing"
     cases = select("*", "speedups", "status <> 'skipped'", condition)
-    sql = ends_of(cases, "min(speedup)", f"{columns}, run_id, case_id", lowest=chosen["bottom"], highest=chosen["top"])
+    sql = ends_of(
+        cases, "min(speedup)", f"{columns}, run_id, case_id", lowest=chosen["bottom"], highest=chosen["top"],
+        backends=backends, configs=configs or runs,
+    )  # fmt: skip
     rows = read_rows(warehouse, sql)
     counts = _counts(warehouse, condition, rows)
     if not rows and counts:
         raise NothingToShow("all cases were skipped. See why with: bench cases")
     if not rows:
         raise NothingToShow("no case was measured against a baseline. Measure some with: bench measure models")
-    bars = _bars(rows)
+    series = distinguish(rows, ("backend", "config", "run_id"))
+    bars = _bars(rows, series)
     form = Bars(
         bars=bars,
         title="speedup over eager [x, log]",
         unit=DisplayUnit(None),
         ratio=True,
         tips=(("eager", None), ("backend", None), ("accuracy", None), ("look it up", None)),
+        series=ordered(series, rows, {"backend": backends, "config": configs or runs}),
         all_configs=all_configs(warehouse),
         wanted_size=size,
     )
@@ -114,9 +119,8 @@ def _counts(warehouse: "Warehouse", condition: str, rows: Sequence[Row]) -> list
     ]
 
 
-def _bars(rows: Sequence[Row]) -> list[Bar]:
+def _bars(rows: Sequence[Row], series: Sequence[str]) -> list[Bar]:
     cases = distinguish(rows, CASE, always="name")
-    series = distinguish(rows, ("backend", "config", "run_id"))
     return [
         Bar(
             row=case,

@@ -2,12 +2,15 @@
 
 from typing import TYPE_CHECKING
 
+from ...query.resolve import check_values
+from ...query.step_runs import STEPPED
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, filter_sql, in_order, read_rows, select
+from ..data import Row, in_order, read_rows, select
 from ..marks.stacked_bars import Stack, Stacks
-from ..options import Configs, Size, Title
+from ..options import Configs, Runs, Size, Title
 from ..output.figure import Figure, compose
+from ..step_series import AllRuns, SplitBy, choose_series
 from ..style.labels import common_values
 from ..style.units import choose_unit
 
@@ -22,27 +25,31 @@ def draw(
     warehouse: "Warehouse",
     *,
     configs: Configs = (),
+    runs: Runs = (),
+    all_runs: AllRuns = False,
+    split_by: SplitBy = None,
     title: Title = None,
     size: Size = None,
 ) -> Figure:
     """Mean time of a scheduler step, split into the model's run, scheduling and the rest.
 
-    Taken over all steps, like the view of this name; nothing is trimmed or filtered.
+    Taken over all steps of the newest run of each config; nothing is trimmed or filtered.
 
     \b
         bench viz step-breakdown
         bench viz step-breakdown --configs A B -o steps.png
     \f
     Raises:
-        UnknownName: No such config has steps.
+        UnknownName: No such config has steps, or there is no such run.
         NothingToShow: There are no steps, or none has a time.
     """
+    check_values(warehouse, STEPPED, "config", configs)
+    series = choose_series(warehouse, configs, runs, all_runs=all_runs, split_by=split_by)
     sql = select(
         "config, steps, mean_schedule_ms, mean_model_run_ms, mean_step_ms, schedule_share, tokens_per_second,"
         " mean_tokens, mean_batch_size, prefill_share, mean_waiting, mean_running, mean_kv_cache_usage, mean_budget_use",
-        "step_breakdown",
-        filter_sql(warehouse, "step_breakdown", {"config": configs}),
-        order=in_order("config", configs),
+        series.rows_of("step_breakdown"),
+        order=in_order("config", series.names),
     )
     rows = read_rows(warehouse, sql)
     if not rows:
@@ -67,18 +74,23 @@ def draw(
         ),
         wanted_size=size,
     )
+    steps = counted(sum(row["steps"] for row in timed), "step")
     silent = len(rows) - len(timed)
     return compose(
         "step-breakdown",
         title=title,
         default_title=TITLE,
-        facts=[*common_values(rows, ("config",)), f"mean of {counted(sum(row['steps'] for row in timed), 'step')}"],
+        facts=[
+            *common_values(rows, ("config",)),
+            *series.facts(),
+            f"means over {steps}",
+        ],
         form=form,
         sql=sql,
         rows=rows,
-        parameters={"configs": list(configs)},
+        parameters=series.parameters(),
         counts=[{"config": row["config"], "steps": row["steps"]} for row in rows],
-        notes=[f"{counted(silent, 'config')} without any time left out"] if silent else (),
+        notes=[*series.notes(), *([f"{counted(silent, 'config')} without any time left out"] if silent else [])],
     )
 
 

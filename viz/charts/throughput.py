@@ -7,13 +7,14 @@ from ...query.cost.model import CostModel
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import shorten
 from .. import step_filter
-from ..data import Row, all_configs, in_order, read_rows
+from ..data import Row, all_configs, read_rows
 from ..marks import cost_curves
 from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import FittedCurve
-from ..options import Size, Title
+from ..options import Runs, Size, Title
 from ..output.figure import Figure, compose
-from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepConfigs, Trim
+from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
+from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series
 from ..style.labels import common_values, printable
 from ..style.units import DisplayUnit
 
@@ -29,6 +30,9 @@ def draw(
     warehouse: "Warehouse",
     *,
     configs: StepConfigs = (),
+    runs: Runs = (),
+    all_runs: AllRuns = False,
+    split_by: SplitBy = None,
     trim: Trim = TRIM,
     max_schedule_ms: MaxScheduleMs = MAX_SCHEDULE_MS,
     max_model_run_ms: MaxModelRunMs = MAX_MODEL_RUN_MS,
@@ -45,21 +49,20 @@ def draw(
         bench viz throughput --configs A -o roofline.png
     \f
     Raises:
-        UnknownName: The warehouse holds no such config.
+        UnknownName: The warehouse holds no such config or run.
         NothingToShow: No step is left to draw.
     """
-    steps = step_filter.choose_steps(
-        warehouse, configs, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms
-    )
+    series = choose_series(warehouse, configs, runs, all_runs=all_runs, split_by=split_by)
+    steps = StepFilter(series=series, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms)
     counts, slow = step_filter.count_lines(warehouse, steps)
-    sql = f"""SELECT config, median(tokens)::DOUBLE AS tokens, count(*) AS steps,
+    sql = f"""SELECT {series.name_list()}[place] AS config, median(tokens)::DOUBLE AS tokens, count(*) AS steps,
   median(tokens / model_run_ms * 1000) AS tokens_per_second,
   quantile_cont(tokens / model_run_ms * 1000, 0.05) AS low, quantile_cont(tokens / model_run_ms * 1000, 0.95) AS high,
   avg(batch_size) AS mean_batch_size, sum(tokens)::DOUBLE AS sum_tokens, sum(model_run_ms) AS sum_ms
-FROM runtime_vs_tokens({steps.arguments()})
+FROM (SELECT *, {series.place()} AS place FROM {steps.steps()})
 WHERE tokens > 0 AND model_run_ms > 0 AND isfinite(model_run_ms)
-GROUP BY config, floor(log2(tokens) * {PER_OCTAVE})
-ORDER BY {in_order("config", steps.configs)}, tokens"""
+GROUP BY place, floor(log2(tokens) * {PER_OCTAVE})
+ORDER BY place, tokens"""
     rows = read_rows(warehouse, sql)
     if not rows:
         raise step_filter.nothing_left(steps, counts)
@@ -92,8 +95,9 @@ ORDER BY {in_order("config", steps.configs)}, tokens"""
         default_title=TITLE,
         facts=[
             *common_values(rows, ("config",)),
+            *series.facts(),
             *step_filter.left_out(steps, counts, slow),
-            f"median and middle 90 % of {counted(sum(row['steps'] for row in rows), 'step')}",
+            f"{counted(sum(row['steps'] for row in rows), 'step')} in groups: median, and the middle 90 % as a bar",
             *_describe_roofs(models, rows),
         ],
         form=form,
@@ -105,6 +109,7 @@ ORDER BY {in_order("config", steps.configs)}, tokens"""
             for config, count in counts.items()
         ],
         total=sum(row["steps"] for row in rows),
+        notes=series.notes(),
     )
 
 
@@ -133,13 +138,18 @@ def _describe_roofs(models: cost_curves.Models, rows: Sequence[Row]) -> list[str
         achieved = sum(row["sum_tokens"] for row in own) / sum(row["sum_ms"] for row in own) * 1000
         name = f"{shorten(printable(config), 10)}: " if len(models) > 1 else ""
         if model.per_token_us is None:
-            sentences.append(f"{name}{achieved:,.0f} tokens/s, no roof: {model.reason or model.status}")
+            sentences.append(f"{name}{achieved:,.0f} tokens/s overall, limit unknown: {model.reason or model.status}")
             continue
         most, low, high = (
             1e6 / value for value in (model.per_token_us.value, model.per_token_us.high, model.per_token_us.low)
         )
         sentences.append(
-            f"{name}{achieved:,.0f} tokens/s, {achieved / most:.0%} of the bound of {most:,.0f} (95 % {low:,.0f}–{high:,.0f})"
+            f"{name}{achieved:,.0f} tokens/s overall, {100 * achieved / most:.0f} % of the limit of {most:,.0f}"
+            f" (95 % {low:,.0f}–{high:,.0f})"
         )
-    dashed = ["dashed: roofs of the cost model"] if any(m.floor_ms or m.per_token_us for m in models.values()) else []
+    dashed = (
+        ["dashed: the limits that the cost model sets"]
+        if any(m.floor_ms or m.per_token_us for m in models.values())
+        else []
+    )
     return [*(sentences if len(sentences) <= _TOLD else []), *dashed]

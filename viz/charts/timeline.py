@@ -1,17 +1,19 @@
 """Timeline: the queue, the cache and the tokens per second of a scheduler, over time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...query.pasteable_sql import number_literal
-from ...query.tables import newest_runs
+from ...query.pasteable_sql import list_literal, number_literal
+from ...query.resolve import check_values
+from ...query.step_runs import STEPPED
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, all_configs, filter_sql, in_order, read_rows
+from ..data import Row, all_configs, read_rows
 from ..marks.lines import Lines, Panel, Point
 from ..options import Configs, Runs, Size, Title
 from ..output.figure import Figure, compose
-from ..style.labels import common_values, distinguish
+from ..step_series import SplitBy, choose_series
+from ..style.labels import common_values
 from ..style.units import DisplayUnit, choose_unit, interval_of
 
 if TYPE_CHECKING:
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
 TITLE = "Scheduler over time"
 GAP = 3  # intervals without a step that make a gap
 PANELS = {  # column -> its panel
-    "waiting": Panel(title="waiting requests, most in the interval", y_title="requests", unit=DisplayUnit(None)),
+    "waiting": Panel(title="waiting requests, maximum", y_title="requests", unit=DisplayUnit(None)),
     "running": Panel(title="running requests, mean", y_title="requests", unit=DisplayUnit(None)),
-    "cache_percent": Panel(title="KV cache in use, most in the interval", y_title="in use", unit=DisplayUnit("%")),
-    "tokens_per_second": Panel(title="tokens per second that steps took", y_title="tokens/s", unit=DisplayUnit(None)),
+    "cache_percent": Panel(title="KV cache in use, maximum", y_title="in use", unit=DisplayUnit("%")),
+    "tokens_per_second": Panel(title="tokens per second of step time", y_title="tokens/s", unit=DisplayUnit(None)),
 }
 AT = "coalesce(clock_s, epoch_us(recorded_at) / 1e6::DOUBLE)"
 
@@ -33,6 +35,7 @@ def draw(
     *,
     runs: Runs = (),
     configs: Configs = (),
+    split_by: SplitBy = None,
     title: Title = None,
     size: Size = None,
 ) -> Figure:
@@ -48,16 +51,16 @@ def draw(
         UnknownName: The warehouse holds no such run or config.
         NothingToShow: There are no steps, or none says when it was.
     """
-    stepped = "(SELECT run_id, config FROM run_summaries WHERE steps > 0)"
-    condition = filter_sql(warehouse, stepped, {"run_id": runs or newest_runs(warehouse, stepped), "config": configs})
+    series = choose_series(warehouse, configs, runs, split_by=split_by, each_run=True)
+    check_values(warehouse, STEPPED, "config", configs)
     steps = f"""SELECT config, run_id, {AT} AS at_s, waiting, running, kv_cache_usage,
     _step_tokens(chunk_sizes, total_tokens)::DOUBLE AS tokens,
     coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) AS step_ms
-  FROM schedule_chunks JOIN {stepped} USING (run_id)
-  WHERE {condition}"""
-    span = "coalesce(max(at_s) - min(at_s), 0)"
+  FROM schedule_chunks JOIN {STEPPED} USING (run_id)
+  WHERE list_contains({list_literal(series.runs)}, run_id)"""
+    span, order = "coalesce(max(at_s) - min(at_s), 0)", f"list_position({list_literal(series.runs)}, run_id)"
     totals = warehouse.rows(
-        f"SELECT config, count(*), count(at_s), {span} FROM ({steps}) GROUP BY config, run_id ORDER BY ALL"
+        f"SELECT run_id, count(*), count(at_s), {span} FROM ({steps}) GROUP BY run_id ORDER BY {order}"
     )
     if not totals:
         raise NothingToShow("no scheduler steps in the store. Load some with: bench ingest NAME:PATH")
@@ -79,10 +82,11 @@ SELECT config, run_id, place, place * {number_literal(interval)} AS seconds, cou
   1000 * sum(tokens) FILTER (step_ms > 0) / sum(step_ms) FILTER (step_ms > 0 AND tokens IS NOT NULL) AS tokens_per_second
 FROM timed
 GROUP BY config, run_id, place
-ORDER BY {in_order("config", configs)}, run_id, place"""
+ORDER BY {order}, place"""
     rows = read_rows(warehouse, sql)
     unit = choose_unit((row["seconds"] for row in rows), "s")
-    points, panels = _points(rows, unit)
+    names = {run: name for name, (run,) in series.runs_of.items()}
+    points, panels = _points(rows, names, unit)
     if not points:
         raise NothingToShow("no scheduler step says what waited, ran or was scheduled.")
     form = Lines(
@@ -102,24 +106,26 @@ ORDER BY {in_order("config", configs)}, run_id, place"""
         default_title=TITLE,
         facts=[
             *common_values(rows, ("config",)),
-            f"{counted(sum(row['steps'] for row in rows), 'step')} in intervals of {interval:g} s",
-            *(["dotted: no step for a while"] if any(point.stretch for point in points) else []),
-            *([f"{counted(without, 'step')} without a clock left out"] if without else []),
+            *series.facts(),
+            f"{counted(sum(row['steps'] for row in rows), 'step')}, a point for each {interval:g} s",
+            *(["dotted where no step ran"] if any(point.stretch for point in points) else []),
+            *([f"{counted(without, 'step')} without a time left out"] if without else []),
         ],
         form=form,
         sql=sql,
         rows=rows,
-        parameters={"runs": list(runs), "configs": list(configs), "interval_s": interval},
-        counts=[{"config": config, "steps": every, "timed": timed} for config, every, timed, _ in totals],
+        parameters={**series.parameters(), "interval_s": interval},
+        counts=[{"run": names[run], "steps": every, "timed": timed} for run, every, timed, _ in totals],
         total=sum(every for _, every, _, _ in totals),
+        notes=series.notes(together=False),
     )
 
 
-def _points(rows: Sequence[Row], unit: DisplayUnit) -> tuple[list[Point], list[Panel]]:
-    """The points of every panel that has any; a while without steps begins another stretch."""
-    series = distinguish(rows, ("config", "run_id"), always="config")
+def _points(rows: Sequence[Row], names: Mapping[str, str], unit: DisplayUnit) -> tuple[list[Point], list[Panel]]:
+    """The points of every panel that has any, with the names of their runs; a while without steps begins another stretch."""
     points: list[Point] = []
     panels: list[Panel] = []
+    series = [names[row["run_id"]] for row in rows]
     for column, panel in PANELS.items():
         found: list[Point] = []
         last: dict[str, int] = {}

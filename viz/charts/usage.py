@@ -10,7 +10,7 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..data import Row, all_configs, filter_sql, in_order, lookup_command, read_rows
 from ..marks.lines import Lines, Panel, Point
-from ..options import Backends, Configs, Models, Option, Size, Title
+from ..options import Backends, Configs, Models, Option, Runs, Size, Title
 from ..output.figure import Figure, compose
 from ..style.labels import common_values, distinguish, printable
 from ..style.units import DisplayUnit, choose_unit
@@ -41,6 +41,7 @@ def draw(
         Option("What to draw.  [default: time, memory where there is no time]", type=click.Choice(list(METRICS))),
     ] = None,
     x: Annotated[str, Option("The x axis.", type=click.Choice(list(AXES)))] = "sequence-length",
+    runs: Runs = (),
     configs: Configs = (),
     models: Models = (),
     backends: Backends = (),
@@ -62,14 +63,16 @@ def draw(
         bench viz usage --metric memory --x batch-size --relative-to eager
     \f
     Raises:
-        UnknownName: The warehouse holds no such config, model, backend or mode.
+        UnknownName: The warehouse holds no such run, config, model, backend or mode.
         NothingToShow: Nothing was measured over that axis.
     """
     if short_names and len(short_names) != len(models):
         raise BenchError(
             f"{counted(len(models), 'model')} and {counted(len(short_names), 'short name')}. Give each of --models one."
         )
-    where = filter_sql(warehouse, "series", {"config": configs, "name": models, "backend": backends, "mode": modes})
+    where = filter_sql(
+        warehouse, "series", {"run_id": runs, "config": configs, "name": models, "backend": backends, "mode": modes}
+    )
     column, x_title, other, called = AXES[x]
     wanted = [metric] if metric else list(METRICS)
     for metric in wanted:
@@ -120,8 +123,8 @@ def draw(
         sql=sql,
         rows=rows,
         parameters={
-            "metric": metric, "x": x, "configs": list(configs), "models": list(models), "backends": list(backends),
-            "modes": list(modes), "log": not no_log, "relative_to": relative_to,
+            "metric": metric, "x": x, "runs": list(runs), "configs": list(configs), "models": list(models),
+            "backends": list(backends), "modes": list(modes), "log": not no_log, "relative_to": relative_to,
         },
         counts=[
             {"config": config, "results": len(own), "drawn": sum(row["config"] == config for row, _ in shown)}

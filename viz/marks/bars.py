@@ -47,6 +47,7 @@ class Bars:
     title: str  # of the axis
     unit: DisplayUnit  # of the axis
     ratio: bool  # hung from 1 on a logarithmic axis; otherwise standing on 0
+    series: Sequence[str] = ()  # in the order of the legend; else that of the bars
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a bar's `tips`
     all_configs: Sequence[str] = ()  # configs of the store, whose looks are settled
     wanted_size: tuple[float, float] | None = None  # inches the user wants
@@ -66,7 +67,7 @@ class Bars:
     @cached_property
     def legend(self) -> Legend:
         """One entry for each series."""
-        names = list(dict.fromkeys(bar.series for bar in self.bars))
+        names = list(dict.fromkeys([*self.series, *(bar.series for bar in self.bars)]))
         return Legend.fitting(names, self.wanted_size, share=_BESIDE_ROWS, all_configs=self.all_configs)
 
     @cached_property

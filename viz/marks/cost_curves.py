@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...query.cost.model import CostModel, FittedParameter, fit
+from ...query.cost.model import CostModel, FittedParameter, fit_runs
 from ...query.pasteable_sql import number_literal
 from ..style.interaction import fade_others, tooltip
 from ..style.labels import printable
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
     from ..step_filter import StepFilter
 
-Models = Mapping[str, CostModel]  # by config
+Models = Mapping[str, CostModel]  # by series
 _INK = "#1f2328"
 
 
 def models(warehouse: "Warehouse", steps: "StepFilter") -> dict[str, CostModel]:
-    """The cost model of each config, as `bench cost-model` fits it: slow steps are outliers to it, and are not filtered."""
-    return {model.config: model for model in fit(warehouse, configs=steps.configs, trim=steps.trim)}
+    """The cost model of each series, as `bench cost-model` fits it: slow steps are outliers to it, and are not filtered."""
+    return {model.config: model for model in fit_runs(warehouse, steps.series.runs_of, trim=steps.trim)}
 
 
 def brief(model: CostModel) -> str:

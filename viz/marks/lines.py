@@ -74,6 +74,11 @@ class Lines:
     wanted_size: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("panel", "series", "x", "y", "low", "high", "stretch"), init=False)
 
+    @property
+    def _in_grid(self) -> bool:
+        """Whether panels have places of their own: several, or one with a title, which is not that of the figure."""
+        return len(self.panels) > 1 or bool(self.panels[0].title)
+
     @cached_property
     def grid(self) -> Grid:
         """Where the panels go."""
@@ -87,7 +92,7 @@ class Lines:
         return Legend.fitting(
             names,
             self.wanted_size,
-            below=len(self.panels) > 1,
+            below=self._in_grid,
             all_configs=self.all_configs,
             families=self.families,
         )
@@ -131,13 +136,13 @@ class Lines:
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """One layered view, or a grid of them."""
-        several, beside = len(self.panels) > 1, self.legend.beside
+        beside = self.legend.beside
         area = PlotArea.of(size, head, below=self.legend.inches, beside=beside)
-        if several:
+        if self._in_grid:
             area = self.grid.plot_area(size, head, self.legend, interactive=interactive)
         views = [self._view(place, interactive, area) for place in range(len(self.panels))]
         marks = [f"marks{place}" for place in range(len(views))]
-        if len(views) == 1:
+        if not self._in_grid:
             return {
                 **views[0],
                 **({"params": params("series", zoom=not self.x_names, views=marks)} if interactive else {}),

@@ -44,7 +44,8 @@ class Block:
         zooms = any(param.get("bind") == "scales" for param in self.spec.get("params", ()))
         hint = " ".join([*([_HINT] if zooms else []), *([_HINT_OF_MANY] if many else [])])
         return (
-            f'<div class="chart" id="chart-{index}" role="figure" aria-label="{escape(self.title)}"></div>\n'
+            f'<div><div class="legend" id="legend-{index}" hidden></div>'
+            f'<div class="chart" id="chart-{index}" role="figure" aria-label="{escape(self.title)}"></div></div>\n'
             f'<div class="controls">{choice if many else ""}<span>{hint}</span></div>'
         )
 

@@ -3,6 +3,7 @@
 "use strict";
 (async () => {
   const page = JSON.parse(document.getElementById("chart-data").textContent);
+  const NARROW = 640; // pixels of a chart
   const preferred = matchMedia("(prefers-color-scheme: dark)"),
     look = document.documentElement.dataset.look;
   const isDark = () => look === "dark" || (look !== "paper" && preferred.matches);
@@ -39,15 +40,30 @@
         return lines.length && longer.length <= columns ? [...lines.slice(0, -1), longer] : [...lines, word];
       }, []),
     );
+  const SHAPES = {
+    circle: "●", square: "■", cross: "✚", diamond: "◆", "triangle-up": "▲", "triangle-down": "▼", "triangle-right": "▶",
+    "triangle-left": "◀",
+  };
+  // Takes the legends of names out of a spec: the colour and the shape of each name.
+  const takeLegend = (node, found = new Map()) => {
+    if (node === null || typeof node !== "object") return found;
+    for (const [channel, value] of Object.entries(node)) {
+      const names = value?.legend && value.scale?.range && value.scale.domain;
+      if (Array.isArray(names)) {
+        value.legend = null;
+        names.forEach((name, at) => found.set(name, { ...found.get(name), [channel]: value.scale.range[at] }));
+      } else takeLegend(value, found);
+    }
+    return found;
+  };
   const narrow = (node) => {
     if (node === null || typeof node !== "object") return;
-    if (node.legend?.orient === "right") Object.assign(node.legend, { orient: "bottom", columns: 2 });
     if (node.axis && "labelLimit" in node.axis) node.axis.labelLimit = 120;
     Object.values(node).forEach(narrow);
   };
   // Panels that stand side by side share the width of the page; where that is too narrow, they stand below each other.
   const fitToWidth = (spec, room) => {
-    if (room < 640) {
+    if (room < NARROW) {
       const across = room - (spec.usermeta?.margin ?? 0);
       if (spec.title) {
         spec.title.text = wrap(spec.title.text, (across - 50) / 9.5);
@@ -66,19 +82,43 @@
   };
   const charts = page.charts.map((chart, index) => {
     const box = document.getElementById(`chart-${index}`),
+      legend = document.getElementById(`legend-${index}`),
       select = document.getElementById(`show-${index}`);
     const rows = unpack(chart.columns);
     let view = null;
+    const fillLegend = (looks) => {
+      legend.replaceChildren(
+        ...[...looks].map(([name, look]) => {
+          const entry = document.createElement("button"),
+            symbol = document.createElement("i"),
+            place = String(chart.names.indexOf(name));
+          symbol.textContent = SHAPES[look.shape] ?? (look.strokeDash ? "━" : look.shape ? "●" : "■");
+          symbol.style.color = look.color ?? look.stroke ?? "inherit";
+          entry.type = "button";
+          entry.append(symbol, select && place !== "-1" ? select.options[Number(place) + 1].text : name);
+          entry.addEventListener("click", () => {
+            if (!select || place === "-1") return;
+            select.value = select.value === place ? "" : place;
+            show();
+          });
+          entry.dataset.place = place;
+          return entry;
+        }),
+      );
+      legend.hidden = looks.size === 0;
+    };
     // `show` is a parameter of the spec.
     const show = () => {
       if (view && select) view.signal("show", select.value === "" ? null : chart.names[+select.value]).run();
+      for (const entry of legend.children) entry.setAttribute("aria-pressed", entry.dataset.place === select?.value);
     };
     if (select) select.addEventListener("change", show);
-    return async () => {
+    const draw = async (apart) => {
       if (view) view.finalize();
       const spec = structuredClone(chart.spec);
       spec.data = { values: rows };
       spec.config = { ...(isDark() ? page.dark : page.light), ...spec.config };
+      fillLegend(apart ? takeLegend(spec) : new Map());
       fitToWidth(spec, box.clientWidth);
       const result = await vegaEmbed(box, spec, {
         ast: true,
@@ -89,8 +129,10 @@
       });
       view = result.view;
       show();
+      if (!apart && box.clientHeight > innerHeight) await draw(true); // its legend would be out of sight
       return rows.length;
     };
+    return () => draw(box.clientWidth < NARROW);
   });
   const draw = async () => {
     let drawn = 0;

@@ -191,6 +191,17 @@ def distinguish(rows: Sequence[Mapping[str, Any]], axes: Sequence[str], always: 
     ]
 
 
+def ordered(
+    names: Sequence[str], rows: Sequence[Mapping[str, Any]], asked: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
+    """What `distinguish` calls the rows, each once: in the order in which values of these axes were asked for, else by name."""
+    places = {
+        name: [list(values).index(row[axis]) if row[axis] in values else len(values) for axis, values in asked.items()]
+        for name, row in zip(names, rows, strict=True)
+    }
+    return tuple(sorted(places, key=lambda name: (places[name], name)))
+
+
 def _brief(axis: str, value: Any) -> str:
     if axis == "parameters":
         return str(value).translate(JSON_MARKS)

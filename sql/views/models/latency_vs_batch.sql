@@ -2,7 +2,7 @@
 -- A step belongs to every target its tokens lie within `tolerance` of; groups of fewer than `least` steps are left out.
 --
 -- arguments: configs := NULL, targets := [128, 256, 512, 1024, 2048, 4096], tolerance := 0.15, least := 3,
--- trim := 10, max_schedule_ms := 300, max_model_run_ms := 200
+-- trim := 10, max_schedule_ms := 300, max_model_run_ms := 200, runs := NULL
 --
 -- config         VARCHAR  Config of the steps.
 -- target_tokens  BIGINT   Number of tokens the steps lie about.
@@ -20,7 +20,8 @@ SELECT
     list_aggregate(list(steps.model_run_ms), 'quantile_cont', 0.05) AS low_ms,
     list_aggregate(list(steps.model_run_ms), 'quantile_cont', 0.95) AS high_ms, avg(steps.tokens) AS mean_tokens
 FROM runtime_vs_tokens(
-    configs := configs, "trim" := "trim", max_schedule_ms := max_schedule_ms, max_model_run_ms := max_model_run_ms
+    configs := configs, "trim" := "trim", max_schedule_ms := max_schedule_ms, max_model_run_ms := max_model_run_ms,
+    runs := runs
 ) AS steps
 JOIN (SELECT DISTINCT tokens FROM (SELECT unnest(targets) AS tokens)) AS target ON abs(steps.tokens::DOUBLE - target.tokens) <= tolerance * target.tokens
 WHERE steps.model_run_ms IS NOT NULL

@@ -1,8 +1,8 @@
--- One row per file of scheduler steps of the chosen configs: what is trimmed of it, and how its steps are numbered.
+-- One row per file of scheduler steps of the chosen configs and runs: what is trimmed of it, and how its steps are numbered.
 -- A view of its own, not a step of `_steps`: DuckDB guesses the size of a CTE that is read twice, too high, and would
 -- build the large side of the joins with it (10M steps: 3.3 s against 0.8 s).
 --
--- arguments: configs, margin
+-- arguments: configs, margin, runs
 --
 -- config     VARCHAR  Config of its run.
 -- run_id     VARCHAR  Run it belongs to.
@@ -17,4 +17,5 @@ SELECT
         PARTITION BY config ORDER BY file ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS BIGINT) AS before
 FROM _step_files
-WHERE configs IS NULL OR list_contains(configs::VARCHAR[], config)
+WHERE (configs IS NULL OR list_contains(configs::VARCHAR[], config))
+    AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))

@@ -1,6 +1,6 @@
--- One row per scheduler step of the chosen configs: where it stands, and whether the analysis keeps it.
+-- One row per scheduler step of the chosen configs and runs: where it stands, and whether the analysis keeps it.
 --
--- arguments: configs, margin, max_schedule_ms, max_model_run_ms
+-- arguments: configs, margin, max_schedule_ms, max_model_run_ms, runs
 --
 -- config        VARCHAR   Config of its run.
 -- run_id        VARCHAR   Run it belongs to.
@@ -20,11 +20,11 @@ WITH
 steps AS (
     SELECT config, step.run_id, files.source_id, path, lines, before, batch_id, line, chunk_sizes, total_tokens, schedule_ms, model_run_ms
     FROM schedule_chunks AS step
-    JOIN _step_margins(configs, margin) AS files ON step.source_id = files.source_id
+    JOIN _step_margins(configs, margin, runs) AS files ON step.source_id = files.source_id
     UNION ALL
     SELECT config, step.run_id, files.source_id, path, lines, before, batch_id, line, chunk_sizes, total_tokens, schedule_ms, model_run_ms
     FROM schedule_chunks AS step
-    JOIN _step_margins(configs, margin) AS files ON step.run_id = files.run_id AND step.writer IS NOT DISTINCT FROM files.writer
+    JOIN _step_margins(configs, margin, runs) AS files ON step.run_id = files.run_id AND step.writer IS NOT DISTINCT FROM files.writer
     WHERE step.source_id IS NULL AND files.source_id IS NULL
 )
 

@@ -1,9 +1,9 @@
 -- One row per scheduler step kept: the time of its model run against the tokens it scheduled.
 -- Files of a config are ordered by the integer after the last `_` of their stem (by name where any has none). The first
 -- and last `trim` lines of each file are left out, and so are steps that took max_schedule_ms or max_model_run_ms or
--- longer; a missing time counts as 0. On DuckDB before 2.0 write the argument as "trim" with its quotes.
+-- longer; a missing time counts as 0. `runs` keeps these runs only. On DuckDB before 2.0 write "trim" with its quotes.
 --
--- arguments: configs := NULL, trim := 10, max_schedule_ms := 300, max_model_run_ms := 200
+-- arguments: configs := NULL, trim := 10, max_schedule_ms := 300, max_model_run_ms := 200, runs := NULL
 --
 -- config        VARCHAR  Config of the run.
 -- run_id        VARCHAR  Run the step belongs to.
@@ -19,5 +19,5 @@
 SELECT
     config, run_id, source_id, path, line, batch_id,
     _step_tokens(chunk_sizes, total_tokens) AS tokens, len(chunk_sizes) AS batch_size, schedule_ms, model_run_ms
-FROM _steps(configs, "trim", max_schedule_ms, max_model_run_ms)
+FROM _steps(configs, "trim", max_schedule_ms, max_model_run_ms, runs)
 WHERE NOT trimmed AND NOT filtered

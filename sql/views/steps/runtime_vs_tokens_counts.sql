@@ -1,7 +1,7 @@
 -- One row per config: what became of the lines that `runtime_vs_tokens` read, with the same arguments.
 -- read = trimmed + rejected + filtered + kept.
 --
--- arguments: configs := NULL, trim := 10, max_schedule_ms := 300, max_model_run_ms := 200
+-- arguments: configs := NULL, trim := 10, max_schedule_ms := 300, max_model_run_ms := 200, runs := NULL
 --
 -- config    VARCHAR  Config.
 -- files     BIGINT   Files of the config, own recordings counted by process.
@@ -17,13 +17,14 @@ files AS (
         config, count(*) AS files, _total(lines) AS read,
         _total(greatest(lines - 2 * "trim", 0)) AS inside
     FROM _step_files
-    WHERE configs IS NULL OR list_contains(configs::VARCHAR[], config)
+    WHERE (configs IS NULL OR list_contains(configs::VARCHAR[], config))
+        AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
     GROUP BY config
 ),
 steps AS (
     SELECT
         config, count(*) FILTER (filtered) AS filtered, count(*) FILTER (slow) AS slow, count(*) FILTER (NOT filtered) AS kept
-    FROM _steps(configs, "trim", max_schedule_ms, max_model_run_ms)
+    FROM _steps(configs, "trim", max_schedule_ms, max_model_run_ms, runs)
     WHERE NOT trimmed
     GROUP BY config
 )

@@ -1,6 +1,8 @@
 -- One row per config that recorded scheduler steps: where the time of a step goes, and what it does with it.
--- Taken over all steps; `runtime_vs_tokens` trims and filters, this does not. The time of a step is what its writer says,
+-- Taken over all steps of these runs, of all runs unless given; `runtime_vs_tokens` trims and filters, this does not. The time of a step is what its writer says,
 -- else scheduling plus model run. Times count in whole nanoseconds, shares in billionths. A step of no tokens counts.
+--
+-- arguments: runs := NULL
 --
 -- config               VARCHAR  Config.
 -- steps                BIGINT   Scheduler steps.
@@ -32,6 +34,7 @@ steps AS (
         _fixed_point(_step_tokens(chunk_sizes, total_tokens) / nullif(token_budget, 0), 1e9) AS budget_parts
     FROM schedule_chunks
     JOIN _run_records USING (run_id)
+    WHERE runs IS NULL OR list_contains(runs::VARCHAR[], run_id)
 ),
 totals AS (
     SELECT

@@ -49,7 +49,7 @@ def test_the_median_has_its_interval_where_there_are_samples_enough() -> None:
 
     assert [(m["value"], m["low"], m["high"]) for m in medians(figure)] == [(3.5, 1.0, 6.0), (8.0, None, None)]
     said = " ".join(figure.spec(False)["title"]["subtitle"])
-    assert "A 3.5 ms (95 % 1 ms–6 ms, n=6)" in said and "B 8 ms (n=2)" in said
+    assert "median of A: 3.5 ms (95 % 1 ms–6 ms, n=6)" in said and "median of B: 8 ms (n=2)" in said
 
 
 def test_many_samples_are_thinned_evenly_and_keep_their_ends() -> None:

@@ -38,8 +38,8 @@ def test_reading_the_weights_and_computing_are_the_roofs() -> None:
     assert start[1] / start[0] == pytest.approx(100, rel=0.01)  # tokens a second for each token, at 10 ms
     assert list(knee) == pytest.approx([500, 50_000], rel=0.05)
     assert end[1] == knee[1]
-    assert "% of the bound of 50,0" in said or "% of the bound of 49,9" in said
-    assert "dashed: roofs of the cost model" in said
+    assert "% of the limit of 50,0" in said or "% of the limit of 49,9" in said
+    assert "dashed: the limits that the cost model sets" in said
 
 
 def test_without_a_fit_there_are_points_and_the_reason() -> None:
@@ -47,7 +47,7 @@ def test_without_a_fit_there_are_points_and_the_reason() -> None:
     figure = draw(opened(few("A", [(64, 10.0), (1000, 10.0)])))
 
     assert all("data" not in layer for layer in figure.spec(False)["layer"])
-    assert "no roof: 2 steps are too few" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert "limit unknown: 2 steps are too few" in " ".join(figure.spec(False)["title"]["subtitle"])
 
 
 def test_steps_without_tokens_or_time_are_counted() -> None:

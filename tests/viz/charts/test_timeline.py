@@ -49,14 +49,14 @@ def test_a_while_without_steps_is_a_gap() -> None:
 
     own = [row for row in fields(figure, "panel", "stretch", "x") if row[0] == 0]
     assert {stretch for _, stretch, _ in own} == {0, 1}
-    assert "dotted: no step for a while" in figure.spec(False)["title"]["subtitle"][0]
+    assert "dotted where no step ran" in figure.spec(False)["title"]["subtitle"][0]
 
 
 def test_steps_without_a_clock_are_counted() -> None:
     """They cannot be placed; none of them can, and the message says what can be drawn."""
     figure = timeline.draw(opened(stepped([1.0, None, 2.0])))
 
-    assert "1 step without a clock left out" in figure.spec(False)["title"]["subtitle"][0]
+    assert "1 step without a time left out" in figure.spec(False)["title"]["subtitle"][0]
     with pytest.raises(NothingToShow, match="bench viz runtime-vs-tokens"):
         timeline.draw(opened(stepped([None])))
 

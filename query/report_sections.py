@@ -1,0 +1,348 @@
+"""Sections of a report: the tables of a run, worst first, each with the command that lists all of it."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..warehouse.console.numbers import counted
+from .ask import ask
+from .comparison import environments
+from .comparison.compare import VERDICTS
+from .comparison.render import metric, why
+from .document import Section, Table, TableColumn
+from .pasteable_sql import fill, number_literal, paste
+from .regression import regressions
+from .regression.regressions import Limits
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+PANEL = ("suite", "mode", "dtype", "device", "backend")
+HISTORY = 10  # runs
+DEBUGGING = ("eager", "aot_eager")  # backends that are no candidates: nobody waits for them to be fast
+_AXES = (
+    TableColumn("suite"), TableColumn("model"), TableColumn("mode"), TableColumn("device"),
+    TableColumn("dtype"), TableColumn("backend"),
+    TableColumn("batch", "count"), TableColumn("length", "count"), TableColumn("parameters"),
+)  # fmt: skip
+_NAMES = {column.name for column in _AXES} - {"model"}
+_KIND_OF_UNIT = {"ns": "duration", "bytes": "bytes", "count": "count", "ratio": "ratio", "s": "seconds"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportScope:
+    """The suites and backends that a report is about; without any, about all."""
+
+    suites: Sequence[str] = ()
+    backends: Sequence[str] = ()
+
+    def keeps(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row is about one of them, as far as it has these columns."""
+        asked = {"suite": self.suites, "backend": self.backends}
+        return all(row[name] in values for name, values in asked.items() if values and name in row)
+
+
+def summary(
+    warehouse: "Warehouse", run_id: str, before: str | None, limits: Limits, scope: ReportScope
+) -> Section | None:
+    """How every suite and backend did, beside the run before."""
+    view = """executive_summary(
+        min_speedup := $min_speedup, max_compile_seconds := $max_compile_seconds, min_compression := $min_compression
+    )"""
+    query = f"""
+        SELECT {", ".join(f"own.{axis}" for axis in PANEL)},
+            own.speedup, own.low, own.high, own.n, earlier.speedup, nullif(own.dashboard_speedup, own.speedup),
+            CASE WHEN own.n_elsewhere IS NOT NULL THEN own.matched_speedup END,
+            CASE WHEN own.n_elsewhere IS NOT NULL THEN own.n_matched END, own.rate, earlier.rate, own.mean_seconds,
+            earlier.mean_seconds, own.mean_ratio, earlier.mean_ratio, own.flagged, nullif(own.skipped, 0)
+        FROM {view} AS own
+        LEFT JOIN {view} AS earlier
+            ON earlier.run_id = $before
+            {" ".join(f"AND own.{axis} IS NOT DISTINCT FROM earlier.{axis}" for axis in PANEL)}
+        WHERE own.run_id = $run
+        ORDER BY {", ".join(f"own.{axis}" for axis in PANEL)}
+    """
+    columns = [
+        *map(TableColumn, PANEL), TableColumn("geomean speedup", "ratio"), TableColumn("low", "ratio"),
+        TableColumn("high", "ratio"),
+        TableColumn("over", "count"), TableColumn("speedup before", "ratio"), TableColumn("slowdowns as 1", "ratio"),
+        TableColumn("on all backends", "ratio"), TableColumn("over all", "count"), TableColumn("passing"),
+        TableColumn("passing before"),
+        TableColumn("compile", "seconds"), TableColumn("compile before", "seconds"), TableColumn("memory", "ratio"),
+        TableColumn("memory before", "ratio"), TableColumn("flagged", "count"), TableColumn("skipped", "count"),
+    ]  # fmt: skip
+    table = _table(warehouse, columns, query, {"run": run_id, "before": before, **asdict(limits)}, scope)
+    if table is None:
+        return None
+    sentence = (
+        "Speedup over eager as the geometric mean over cases that pass on the backend, and where there are several over those"
+        " that pass on all; with slowdowns as 1, as PyTorch's dashboard counts, where that differs. Memory is the eager peak"
+        " over the backend's."
+    )
+    command = _listing("FROM executive_summary() WHERE run_id = {}", run_id)
+    return _of(table, "summary", "Summary", sentence, weight=10, command=command)
+
+
+def findings(found: Sequence[Mapping[str, Any]], run_id: str) -> Section:
+    """What changed, is newly beyond a limit or gone, worst first."""
+    changed = [row for row in found if row["verdict"] not in ("SAME", "UNSURE", "ADDED")]
+    columns = [
+        TableColumn("verdict"), *_AXES, TableColumn("metric"), TableColumn("before"), TableColumn("now"),
+        TableColumn("change", "change"),
+        TableColumn("low", "change"), TableColumn("high", "change"), TableColumn("reason"), TableColumn("since"),
+    ]  # fmt: skip
+    rows = []
+    for row in changed:
+        kind = TableColumn("", _KIND_OF_UNIT.get(str(row.get("unit")), "number"))
+        before, now = kind.shown(row.get("baseline")), kind.shown(row.get("value"))
+        since = str(row.get("since_commit") or row.get("since_run_id") or "")[:12]
+        axes = [row.get(axis) for axis in regressions.AXES]
+        change = [row.get(key) for key in ("change", "low", "high")]
+        head = [row["verdict"], *axes, metric(row), before or None, now or None]
+        rows.append([*head, *change, "; ".join(why(row)), since or None])
+    rule = (
+        "A case is slower or worse when its runs differ from those before by more than their noise and the floor, with the"
+        " share of false alarms over all cases controlled; bench regressions says how."
+    )
+    key, title = "regressions", "Regressions and improvements"
+    if rows:
+        return _of(
+            Table(columns, rows), key, title, rule, weight=8, command=f"bench regressions {_short(run_id)} --members"
+        )
+    judged = any(row["verdict"] != "UNSURE" for row in found)
+    nothing = "Nothing did, and nothing improved." if judged else "None could be judged."
+    return Section(key=key, title=title, sentences=[rule, nothing])
+
+
+def changes(warehouse: "Warehouse", before: str, runs: Sequence[str], scope: ReportScope) -> Section | None:
+    """What differs from the run it is compared with, case by case."""
+    query = """
+        SELECT verdict, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+            metric, phase, unit, base_value, candidate_value, ratio, low, high, evidence, reason
+        FROM comparisons(?::VARCHAR[], ?::VARCHAR[])
+        WHERE verdict NOT IN ('SAME', 'UNSURE')
+        ORDER BY list_position(?::VARCHAR[], verdict), abs(ln(ratio)) DESC NULLS FIRST, suite, name, backend, mode, device,
+            dtype, batch_size, sequence_length, metric, phase
+    """
+    verdicts = [verdict for verdict in VERDICTS if verdict]
+    found = list(filter(scope.keeps, warehouse.dicts(query, [[before], list(runs), verdicts])))
+    if not found:
+        return None
+    columns = [
+        TableColumn("verdict"), *_AXES, TableColumn("metric"), TableColumn("there"), TableColumn("here"),
+        TableColumn("ratio", "ratio"),
+        TableColumn("low", "ratio"), TableColumn("high", "ratio"), TableColumn("reason"),
+    ]  # fmt: skip
+    rows = []
+    for row in found:
+        kind = TableColumn("", _KIND_OF_UNIT.get(str(row["unit"]), "number"))
+        values = [kind.shown(row[key]) or None for key in ("base_value", "candidate_value")]
+        axes = [row[axis] for axis in regressions.AXES]
+        rows.append(
+            [row["verdict"], *axes, metric(row), *values, row["ratio"], row["low"], row["high"], "; ".join(why(row))]
+        )
+    sentence = f"Against run {before[:13]}; a ratio above 1 is better. What is the same or uncertain is not listed."
+    table = Table(columns, rows)
+    command = f"bench compare {_short(before)} {'+'.join(map(_short, runs))}"
+    return _of(table, "changes", "Changes", sentence, folded=True, weight=5, command=command)
+
+
+def flags(warehouse: "Warehouse", run_id: str, limits: Limits, scope: ReportScope) -> Section | None:
+    """What failed or is beyond a limit: failures and wrong results first, then what is furthest beyond it."""
+    view = "flags(min_speedup := {}, max_compile_seconds := {}, min_compression := {})".format(
+        *(number_literal(float(limit)) for limit in asdict(limits).values())
+    )
+    query = f"""
+        SELECT suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, value, threshold, why
+        FROM {view}
+        WHERE run_id = ?
+        ORDER BY metric <> 'status', metric <> 'accuracy',
+            abs(ln(CASE WHEN value > 0 THEN value / threshold END)) DESC NULLS FIRST,
+            metric, suite, backend, name, mode, device, dtype, batch_size, sequence_length, parameters
+    """
+    columns = [
+        *_AXES,
+        TableColumn("metric"),
+        TableColumn("value", "number"),
+        TableColumn("limit", "number"),
+        TableColumn("why"),
+    ]
+    table = _table(warehouse, columns, query, [run_id], scope)
+    if table is None:
+        return None
+    at = [column.name for column in columns].index("backend")
+    rows = [row for row in table.rows if row[at] not in DEBUGGING or row[at] in scope.backends]
+    sentence = (
+        f"Speedup below {limits.min_speedup:g}, compiling beyond {limits.max_compile_seconds:g} s, memory ratio below"
+        f" {limits.min_compression:g}, or accuracy that is no pass."
+    )
+    said = counted(len(table.rows) - len(rows), "warning")
+    debugging = (
+        [f"{said} of {' and '.join(DEBUGGING)} left out; --backends shows them."] if len(rows) < len(table.rows) else []
+    )
+    command = _listing(f"FROM {view} WHERE run_id = {{}}", run_id)
+    return _of(
+        Table(columns, rows), "warnings", "Warnings", sentence, *debugging, folded=True, weight=4, command=command
+    )
+
+
+def scheduler(warehouse: "Warehouse", runs_of: Mapping[str, Sequence[str]]) -> Section | None:
+    """Where the time of a step goes, of the runs of each side."""
+    query = """
+        SELECT $side, steps, tokens_per_second, mean_step_ms, mean_model_run_ms, schedule_share, mean_tokens,
+            mean_batch_size, prefill_share, mean_waiting, max_kv_cache_usage
+        FROM step_breakdown(runs := $runs) ORDER BY config
+    """
+    columns = [
+        TableColumn("config"), TableColumn("steps", "count"), TableColumn("tokens/s", "number"),
+        TableColumn("step, mean ms", "number"),
+        TableColumn("model run, mean ms", "number"), TableColumn("scheduling share", "share"),
+        TableColumn("tokens, mean", "number"),
+        TableColumn("batch, mean", "number"), TableColumn("prefill share", "share"), TableColumn("waiting, mean", "number"),
+        TableColumn("KV cache, most", "share"),
+    ]  # fmt: skip
+    found = [
+        _table(warehouse, columns, query, {"side": name, "runs": list(runs)}, ReportScope())
+        for name, runs in runs_of.items()
+    ]
+    rows = [row for table in found if table is not None for row in table.rows]
+    return _of(Table(columns, rows), "scheduler", "Scheduler steps", weight=6) if rows else None
+
+
+def history(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section | None:
+    """The runs of the config until now, the newest first."""
+    query = f"""
+        SELECT {", ".join(PANEL)}, began_at, left(run_id, 13) AS run, speedup, passing || ' of ' || total AS passing,
+            mean_seconds, mean_ratio
+        FROM history(k := {HISTORY:d})
+        WHERE ran AND config = (SELECT config FROM _run_times WHERE run_id = ?)
+        ORDER BY began_at DESC, {", ".join(PANEL)}
+    """
+    columns = [
+        *map(TableColumn, PANEL), TableColumn("date", "time"), TableColumn("run"),
+        TableColumn("geomean speedup", "ratio"), TableColumn("passing"),
+        TableColumn("compile, mean", "seconds"), TableColumn("memory ratio", "ratio"),
+    ]  # fmt: skip
+    table = _table(warehouse, columns, query, [run_id], scope)
+    if table is None or len({row[len(PANEL) + 1] for row in table.rows}) < 2:
+        return None
+    command = _listing(
+        f"FROM history(k := {HISTORY:d}) WHERE config = (SELECT config FROM runs WHERE run_id = {{}})", run_id
+    )
+    return _of(table, "history", f"History of the last {HISTORY} runs", folded=True, weight=2, command=command)
+
+
+def suites(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Iterator[Section]:
+    """Every case of every suite: what failed first, then the slowest."""
+    query = """
+        SELECT name, mode, device, dtype, backend, batch_size, sequence_length, parameters, baseline_ns, candidate_ns,
+            speedup, low, high, n, compile_ns, compression_ratio, status, accuracy
+        FROM case_summaries
+        WHERE run_id = ? AND suite IS NOT DISTINCT FROM ? AND origin IS NOT NULL
+        ORDER BY speedup NULLS FIRST, name, backend, mode, device, dtype, batch_size, sequence_length, parameters
+    """
+    columns = [
+        *_AXES[1:], TableColumn("eager", "duration"), TableColumn("latency", "duration"), TableColumn("speedup", "ratio"),
+        TableColumn("low", "ratio"), TableColumn("high", "ratio"), TableColumn("blocks", "count"),
+        TableColumn("compile", "duration"),
+        TableColumn("memory ratio", "ratio"), TableColumn("status"), TableColumn("accuracy"),
+    ]  # fmt: skip
+    suites = warehouse.rows(
+        "SELECT DISTINCT suite FROM case_summaries WHERE run_id = ? AND origin IS NOT NULL ORDER BY 1", [run_id]
+    )
+    for index, (suite,) in enumerate(suites):
+        table = _table(warehouse, columns, query, [run_id, suite], scope) if scope.keeps({"suite": suite}) else None
+        if table is None:
+            continue
+        title = f"Suite {suite if suite is not None else '(none)'}"
+        own = "FROM case_summaries WHERE run_id = {}"
+        command = (
+            _listing(f"{own} AND suite IS NULL", run_id)
+            if suite is None
+            else _listing(f"{own} AND suite = {{}}", run_id, suite)
+        )
+        yield _of(table, f"suite-{index}", title, folded=True, weight=7, command=command)
+
+
+def left_out(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section | None:
+    """Cases that no mean covers, and records that could not be read."""
+    excluded = """
+        SELECT suite, mode, dtype, device, backend, unnest(excluded) AS why FROM geomean_speedups() WHERE run_id = ? ORDER BY ALL
+    """
+    files = """
+        SELECT path, lines, loaded, rejected, known, notes FROM source_files
+        WHERE run_id = ? AND (rejected > 0 OR notes IS NOT NULL) ORDER BY path
+    """
+    tables = [
+        _table(warehouse, [*map(TableColumn, PANEL), TableColumn("left out of the geometric mean")], excluded, [run_id], scope),
+        _table(
+            warehouse,
+            [
+                TableColumn("file"), *(TableColumn(name, "count") for name in ("lines", "loaded", "rejected", "known")),
+                TableColumn("notes"),
+            ],
+            files, [run_id], scope,
+        ),
+    ]  # fmt: skip
+    there = [table.without_empty() for table in tables if table is not None]
+    command = _listing("SELECT * FROM geomean_speedups() WHERE run_id = {}", run_id)
+    return (
+        Section(key="left-out", title="What was left out", tables=there, folded=True, weight=3, command=command)
+        if there
+        else None
+    )
+
+
+def environment(warehouse: "Warehouse", details: Mapping[str, Any], before: str | None, runs: Sequence[str]) -> Section:
+    """What differs from the environment of the run before, then all of it."""
+    facts = environments.facts(warehouse, [before] if before else [], runs)
+    own = [[fact.kind, fact.field, fact.texts()[1]] for fact in facts if any(fact.candidate)]
+    tables = [Table([TableColumn("kind"), TableColumn("field"), TableColumn("value")], own)]
+    sentences = []
+    if before is not None:
+        differ = [[fact.field, *fact.texts()] for fact in facts if not fact.same]
+        sentences.append(environments.sentence(facts).capitalize() + f" from run {before[:13]}.")
+        if differ:
+            tables.insert(0, Table([TableColumn("field"), TableColumn("there"), TableColumn("here")], differ))
+    if details["command"]:
+        sentences.append(f"Measured by: {details['command']}")
+    return Section(
+        key="environment",
+        title="Environment",
+        sentences=sentences,
+        tables=[t for t in tables if t.rows],
+        folded=True,
+        weight=6,
+        command=f"bench show {_short(details['run_id'])}",
+    )
+
+
+def _of(
+    table: Table, key: str, title: str, *sentences: str, folded: bool = False, weight: int, command: str = ""
+) -> Section:
+    """The section of a table; columns that are equal in all rows become a sentence."""
+    brief, said = table.without_empty().without_alike(_NAMES)
+    told = [*sentences, *([said] if said else [])]
+    return Section(key=key, title=title, sentences=told, tables=[brief], folded=folded, weight=weight, command=command)
+
+
+def _table(
+    warehouse: "Warehouse", columns: Sequence[TableColumn], query: str, parameters: object, scope: ReportScope
+) -> Table | None:
+    """The rows of a query that the report is about, under these columns; None without rows."""
+    answer = ask(warehouse, query, parameters)
+    assert answer is not None, "a SELECT gives rows"
+    names = [column.name for column in columns]
+    rows = [row for row in answer.rows if scope.keeps(dict(zip(names, row, strict=True)))]
+    return Table(columns, rows) if rows else None
+
+
+def _listing(query: str, *values: str) -> str:
+    """The command that lists what a query gives; `{}` in it stands for a value."""
+    return paste(fill(query, *values))
+
+
+def _short(run_id: str) -> str:
+    """The beginning of a run's id, as a word of a command."""
+    return shlex.quote(run_id[:13])

@@ -1,0 +1,133 @@
+"""Series of scheduler steps: a config with the runs that are drawn of it, or each run by itself."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from ..query.pasteable_sql import list_literal, text_literal
+from ..query.step_runs import StepRuns, choose_step_runs
+from ..warehouse.console.numbers import counted
+from .options import Option
+from .style.labels import distinguish, printable
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+StepConfigs = Annotated[Sequence[str], Option("Configs to draw.  [default: all that have steps]")]
+AllRuns = Annotated[bool, Option("Draw all runs of a config together, not only the newest.")]
+SplitBy = Annotated[
+    str | None, Option("Draw each run by itself: all of them, unless --runs names some.", type=click.Choice(["run"]))
+]
+
+
+_TOLD = 3  # configs that a note names
+
+
+@dataclass(frozen=True, slots=True)
+class StepSeries:
+    """The series of a chart, in order."""
+
+    runs_of: Mapping[str, tuple[str, ...]]  # series -> its runs; none for a config without steps
+    chosen: StepRuns
+    split: bool = False  # whether each is one run
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What they are called."""
+        return tuple(self.runs_of)
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs of all of them."""
+        return tuple(run for runs in self.runs_of.values() for run in runs)
+
+    def name_list(self) -> str:
+        """Their names, as an SQL list."""
+        return list_literal(self.names)
+
+    def place(self) -> str:
+        """SQL of the place in that list, from 1, of a step with its config and run_id."""
+        return (
+            f"list_position({list_literal(self.runs)}, run_id)"
+            if self.split
+            else f"list_position({self.name_list()}, config)"
+        )
+
+    def rows_of(self, macro: str, arguments: str = "") -> str:
+        """What to select from: the rows that a macro has for each config, here for each series."""
+        more = f", {arguments}" if arguments else ""
+        if not self.split:
+            return f"{macro}(runs := {list_literal(self.runs)}{more})"
+        parts = (
+            f"SELECT * REPLACE ({text_literal(name)} AS config) FROM {macro}(runs := {list_literal(runs)}{more})"
+            for name, runs in self.runs_of.items()
+        )
+        return f"({' UNION ALL '.join(parts)})"
+
+    def parameters(self) -> dict[str, Any]:
+        """Those of the chart that chose them."""
+        return {
+            "configs": list(self.chosen.of_config),
+            "runs": list(self.runs),
+            "split_by": "run" if self.split else None,
+        }
+
+    def facts(self) -> list[str]:
+        """What the subtitle says on runs: that only the newest is drawn, or how many together."""
+        if others := sum(self.chosen.others.values()):
+            each = " of each config" if len(self.runs_of) > 1 else ""
+            return [f"newest run{each}, {counted(others, 'other')} left out"]
+        most = max(map(len, self.runs_of.values()), default=0)
+        return [f"{counted(len(self.runs), 'run')} together"] if most > 1 else []
+
+    def notes(self, *, together: bool = True) -> list[str]:
+        """How to see the runs that are left out; `together` is whether the chart can."""
+        ways = f"{'--all-runs draws all of them together, ' if together else ''}--split-by run draws each by itself"
+        left_out = {config: count for config, count in self.chosen.others.items() if count}
+        names = [printable(config) for config in left_out]
+        of = ", ".join(names) if len(names) <= _TOLD else f"{len(names)} configs"
+        return [f"{counted(sum(left_out.values()), 'other run')} of {of} left out. {ways}"] if left_out else []
+
+
+def choose_series(
+    warehouse: "Warehouse",
+    configs: Sequence[str] = (),
+    runs: Sequence[str] = (),
+    *,
+    all_runs: bool = False,
+    split_by: str | None = None,
+    each_run: bool = False,
+) -> StepSeries:
+    """The series to draw: of each config, or of all that have steps, the newest run unless others are asked for.
+
+    Args:
+        warehouse: Where the runs are.
+        configs: As the options of these names.
+        runs: Likewise.
+        all_runs: Likewise.
+        split_by: Likewise.
+        each_run: Whether each run is a series of its own, whatever is asked for.
+
+    Raises:
+        UnknownName: No run answers to a name.
+        NothingToShow: A run that is named has no steps.
+    """
+    chosen = choose_step_runs(warehouse, configs, runs, all_runs=all_runs or split_by is not None)
+    if split_by is None and not each_run:
+        return StepSeries(chosen.of_config, chosen)
+    listed = list_literal(chosen.runs)
+    found = {
+        run: {"day": day and str(day), "folder": path and PurePath(path).parent.name}
+        for run, day, path in warehouse.rows(
+            f"SELECT run_id, any_value(began_at)::DATE, min(path) FROM run_details LEFT JOIN source_files USING (run_id)"
+            f" WHERE list_contains({listed}, run_id) GROUP BY run_id"
+        )
+    }
+    rows = [
+        {"config": config, "run_id": run, **found[run]} for config, runs in chosen.of_config.items() for run in runs
+    ]
+    names = distinguish(rows, ("config", "folder", "day", "run_id"), always="config")
+    return StepSeries({name: (row["run_id"],) for name, row in zip(names, rows, strict=True)}, chosen, split=True)
