@@ -45,7 +45,9 @@ def _run(rng: random.Random, config: str, number: int, host: str | None, slower:
         git_commit=f"c{4 if number == 6 else number}", git_dirty=bool(number % 2), host="two" if number == 3 else host,
         environment_id=f"env{1 + number % 2}",
         tags=_json(
-            {"confirms": "x"} if (config, number) == ("fuse", 5) else {"n": number, "fleet": "f" if number in (4, 6) else None}
+            {"confirms": "x"} if (config, number) == ("fuse", 5)
+            else {"resumes": "fuse-1"} if (config, number) == ("fuse", 2)
+            else {"n": number, "fleet": "f" if number in (4, 6) else None}
         ),
     )  # fmt: skip
     if number == 2:  # described in two parts
