@@ -284,7 +284,7 @@ def _look(
         plan.notes.append(f"{path} has no complete line yet; it is left for when its writer is done")
         return None
     if kind is None:
-        unknown[place.name] = describe(head)
+        unknown[place.name] = _to_unpack(head) or describe(head)
         return None
     reason = None if forced or place.below else kind.left_out(head)
     if reason:
@@ -323,6 +323,12 @@ def _recognise(head: Head) -> Format | None:
         names = " or ".join(each.name for each in found)
         raise BenchError(f"{head.path} may be {names}. Say which with --format.")
     return found[0] if found else None
+
+
+def _to_unpack(head: Head) -> str | None:
+    """Why a packed file is of no format: those that recognise it read plain files only."""
+    names = [each.name for each in formats().values() if head.packed and each.recognise(head)]
+    return f"is packed, and {' or '.join(names)} is read unpacked only: unpack it first" if names else None
 
 
 def _plan_run(files: list[_File], label: str | None, default: str, known: KnownSources, plan: IngestPlan) -> None:

@@ -20,9 +20,10 @@ from ...warehouse.events import CaseRecord, Environment, Event, Instant, Outcome
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ...warehouse.schema import literal
-from ..format import FILE, GZIP, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
+from ..format import FILE, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
 from ..readers.document import BadRecord, Object, decode, labels
 from ..readers.json_stream import JsonArray, Torn, pieces
+from ..readers.packing import packing_of
 from ._trace_rows import AXES, BAD, JSONS, RECORDS, ROWS, TEXTS
 
 KEY = "traceEvents"
@@ -124,7 +125,7 @@ def base_us(part: Part) -> float:
         first = file.read(LOOK)
         file.seek(max(0, part.end_byte - LOOK))
         last = file.read(LOOK)
-    if first.startswith(GZIP):
+    if packing_of(first):
         first = last = b""
         with contextlib.suppress(BadRecord):
             for piece in pieces(part):
