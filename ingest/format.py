@@ -49,7 +49,12 @@ class Head:
     @functools.cached_property
     def paths(self) -> frozenset[str]:
         """Paths of the keys in the beginning of a JSON document, such as `benchmarks[].stats.mean`, six levels deep."""
-        found: set[str] = set()
+        return frozenset(self.key_paths)
+
+    @functools.cached_property
+    def key_paths(self) -> tuple[str, ...]:
+        """The same in the order in which they come."""
+        found: dict[str, None] = {}
         opened: list[str] = []  # path of each container we are in
         here = ""
         for token in TOKEN.finditer(self.text):
@@ -57,14 +62,14 @@ class Head:
             if mark == '"':
                 if token[2] and 0 < len(opened) <= PATH_DEPTH:
                     here = f"{opened[-1]}.{token[1]}" if opened[-1] else token[1]
-                    found.add(here)
+                    found[here] = None
             elif mark in "{[":
                 here = f"{here}[]" if mark == "[" and len(opened) < PATH_DEPTH else here
                 opened.append(here)
             elif opened:
                 opened.pop()
                 here = opened[-1] if opened else ""
-        return frozenset(found)
+        return tuple(found)
 
     def lines(self, count: int = 20) -> list[str]:
         """The first lines, decoded leniently, without their ends and without a byte order mark."""
@@ -174,6 +179,9 @@ class Format(ABC):
     unpacks: ClassVar[bool] = False  # whether it also reads packed files
     runs: ClassVar[str] = FOLDER  # what is a run where a file describes none: a folder's files together, or each file
     histories: bool = False  # whether a file may hold runs that are in the store already, from another file
+    shapes: ClassVar[
+        tuple[frozenset[str], ...]
+    ] = ()  # paths of keys (`Head.paths`): a JSON file has all of one of these
     places: ClassVar[tuple[str, ...]] = ()  # patterns of paths below a folder where its files lie too
 
     @abstractmethod

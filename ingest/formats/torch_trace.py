@@ -27,10 +27,6 @@ from ..readers.packing import packing_of
 from ._trace_rows import AXES, BAD, JSONS, RECORDS, ROWS, TEXTS
 
 KEY = "traceEvents"
-SHAPES = (
-    {"traceEvents[].ph"}, {"schemaVersion", "deviceProperties"}, {"schemaVersion", "distributedInfo"},
-    {"[].ph", "[].ts", "[].name"},
-)  # fmt: skip
 ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
 ENVIRONMENT = ("deviceProperties", "cupti_version", "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version",
                "hip_driver_version", "roctracer_version")  # fmt: skip
@@ -56,9 +52,14 @@ class TorchTrace(Format):
     unpacks = True
     runs = FILE
 
+    shapes = (
+        frozenset({"traceEvents[].ph"}), frozenset({"schemaVersion", "deviceProperties"}),
+        frozenset({"schemaVersion", "distributedInfo"}), frozenset({"[].ph", "[].ts", "[].name"}),
+    )  # fmt: skip
+
     def recognise(self, head: Head) -> bool:
         """Whether it begins as a trace does."""
-        return any(shape <= head.paths for shape in SHAPES)
+        return any(shape <= head.paths for shape in self.shapes)
 
     def read(self, part: Part, batch: Batch) -> Tally:
         """One record an event."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError
-from ..format import MAX_LINE_BYTES, Format, Head, encoding
+from ..format import MAX_LINE_BYTES, Format, Head
 from .packing import PackingError, packing_of, unpacked
 
 HEAD_BYTES = 1 << 16
@@ -139,22 +139,3 @@ def _beginning(path: Path) -> bytes:
             if len(data) >= HEAD_BYTES:
                 break
     return data[:HEAD_BYTES]
-
-
-def describe(head: Head) -> str:
-    """A description of a file's content, for the message that it is not recognised."""
-    if packing_of(head.data):
-        try:
-            next(unpacked(head.path), b"")
-        except PackingError as error:
-            return str(error)
-    if b"\0" in head.data[:4096] and encoding(head.data) != "utf-16":
-        return "is binary"
-    line = next((line.strip() for line in head.lines() if line.strip()), "")
-    line = "".join(character if character.isprintable() else "�" for character in line)
-    shown = line if len(line) <= 80 else f"{line[:80]}…"
-    if line.startswith(("{", "[")):
-        return f"looks like JSON: {shown}"
-    if "," in line:
-        return f"looks like CSV: {shown}"
-    return f"begins with: {shown!r}" if line else "holds only blank lines"

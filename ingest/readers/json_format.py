@@ -25,7 +25,6 @@ class JsonFormat(Format):
     """Results in one JSON document."""
 
     unpacks = True
-    shapes: ClassVar[tuple[frozenset[str], ...]]  # paths of keys (`Head.paths`): the file has all of one of these
     holds: ClassVar[type | tuple[type, ...]] = Object  # what the document is
 
     def recognise(self, head: Head) -> bool:
