@@ -41,7 +41,7 @@ class TestInfra(JsonFormat):
             lines = [line for line in lines_of(text) if line.strip()]
             if len(lines) < 2:
                 raise
-            return [_line(line) for line in lines]
+            return [record for line in lines for record in _line(line)]
         return document if isinstance(document, list) else [document]
 
     def open(self, document: Any, results: Results) -> Iterator[Any]:
@@ -97,11 +97,13 @@ class TestInfra(JsonFormat):
         case.fields(record.left())
 
 
-def _line(line: str) -> Any:
+def _line(line: str) -> list[Any]:
+    """The record of a line, or those of the list on it."""
     try:
-        return decode(line)
+        value = decode(line)
     except BadRecord as error:
-        return Broken(line, error)
+        return [Broken(line, error)]
+    return value if isinstance(value, list) else [value]
 
 
 def _job(record: Any) -> str:

@@ -64,6 +64,9 @@ sample("github-action-benchmark", "window.BENCHMARK_DATA = " + json.dumps({
          "benches": [{"name": "f", "value": 7, "unit": "ns/iter", "range": "± 2"}]},
     ]},
 }), name="data.js")  # fmt: skip
+sample("github-action-custom", [
+    {"name": "a", "unit": "ms", "value": 1.5, "range": "0.5", "extra": "rounds: 3"}, {"name": "b", "unit": "points", "value": 50},
+])  # fmt: skip
 sample(
     "time-series",
     "# about\ntime,commit,os,latency,size\n2024-01-01 03:00:00 +0100,a1,linux,10,1.5\n2024-01-02,a2,linux,NaN,\n",
