@@ -106,6 +106,22 @@ sample("benchmarkdotnet", {
                           "Nanoseconds": 3}],
     }],
 })  # fmt: skip
+JUNIT = """<?xml version="1.0" encoding="utf-8"?>
+<testsuites name="pytest tests"><testsuite name="pytest" errors="0" failures="1" tests="3" time="1.5"
+ timestamp="2024-05-06T07:08:09.5+02:00" hostname="n"><properties><property name="commit" value="abc" /></properties>
+<testcase classname="t.TestA" name="test_a[1]" time="1,234.5"><system-out>printed</system-out></testcase>
+<testcase classname="t" name="test_b" time="0.25"><failure message="assert 1 == 2" type="AssertionError">def test_b():
+&gt;  assert 1 == 2</failure></testcase>
+<testcase classname="t" name="test_c" time="0.0"><skipped type="pytest.skip" message="no GPU">t.py:3: no GPU</skipped></testcase>
+</testsuite></testsuites>
+"""
+sample("junit", JUNIT, name="junit.xml")
+sample("google-test", {"tests": 2, "failures": 1, "timestamp": "2024-05-06T07:08:09Z", "time": "0.5s", "name": "AllTests", "testsuites": [
+    {"name": "Math", "tests": 2, "testsuite": [
+        {"name": "Add/0", "value_param": "5", "file": "m.cc", "line": 3, "status": "RUN", "result": "COMPLETED", "time": "0.25s", "classname": "Math"},
+        {"name": "Sub", "status": "RUN", "result": "COMPLETED", "time": "0s", "classname": "Math", "failures": [{"failure": "m.cc:9\nno", "type": ""}]},
+        {"name": "DISABLED_x", "status": "NOTRUN", "result": "SUPPRESSED", "time": "0s", "classname": "Math"},
+    ]}]})  # fmt: skip
 sample("go-test", "goos: linux\npkg: p\nBenchmarkA/n=1-8 \t 100\t 25.5 ns/op\t 16 B/op\nBenchmarkB 5 1 ns/op\n--- FAIL: BenchmarkC\n    x.go:1: why\nPASS\n",
        name="bench.txt")  # fmt: skip
 sample(
