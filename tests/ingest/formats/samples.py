@@ -122,6 +122,17 @@ sample("google-test", {"tests": 2, "failures": 1, "timestamp": "2024-05-06T07:08
         {"name": "Sub", "status": "RUN", "result": "COMPLETED", "time": "0s", "classname": "Math", "failures": [{"failure": "m.cc:9\nno", "type": ""}]},
         {"name": "DISABLED_x", "status": "NOTRUN", "result": "SUPPRESSED", "time": "0s", "classname": "Math"},
     ]}]})  # fmt: skip
+sample("perf-stat", "# started on Thu May  9 10:11:12 2024\n\n1.20,msec,task-clock:u,1204272,100.00,0.697,CPUs utilized\n"
+       "<not supported>,,cycles:u,0,100.00,,\n2000,,instructions:u,0.35%,1204272,75.00,0.89,insn per cycle\n", name="mine.csv")  # fmt: skip
+sample("gnu-time", """hello
+Command terminated by signal 9
+\tCommand being timed: "sleep 1"
+\tUser time (seconds): 0.25
+\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:01.25
+\tMaximum resident set size (kbytes): 1088
+\tSwaps: 0
+\tExit status: 0
+""", name="time.txt")  # fmt: skip
 sample("go-test", "goos: linux\npkg: p\nBenchmarkA/n=1-8 \t 100\t 25.5 ns/op\t 16 B/op\nBenchmarkB 5 1 ns/op\n--- FAIL: BenchmarkC\n    x.go:1: why\nPASS\n",
        name="bench.txt")  # fmt: skip
 sample(
