@@ -62,8 +62,12 @@ class JsonFormat(Format):
         """The document of a file; of a table the list of its rows."""
         text = read_text(part)
         if self.headers and not text.lstrip().startswith(("{", "[")):
-            return list(_table(text, self.headers))
+            return self.table(text)
         return self.parse(text)
+
+    def table(self, text: str) -> list[Any]:
+        """The rows of a table."""
+        return list(_table(text, self.headers))
 
     def parse(self, text: str) -> Any:
         """The document in a text."""
@@ -106,6 +110,32 @@ def _table(text: str, headers: Collection[frozenset[str]]) -> Iterator[Any]:
             yield Broken(row.text, BadRecord(problem))
         else:
             yield Object([(name, cell) for name, cell in zip(header.cells, row.cells, strict=True) if cell])
+
+
+def records_of(text: str) -> list[Any]:
+    """The records of a text: one document, a list of them, or one of either a line, of which some may be broken.
+
+    Raises:
+        BadRecord: It is one document that cannot be read.
+    """
+    try:
+        return _listed(decode(text))
+    except BadRecord:
+        lines = [line for line in lines_of(text) if line.strip()]
+        if len(lines) < 2:
+            raise
+    return [record for line in lines for record in _records_on(line)]
+
+
+def _records_on(line: str) -> list[Any]:
+    try:
+        return _listed(decode(line))
+    except BadRecord as error:
+        return [Broken(line, error)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def read_record(results: Results, record: Any, load: Callable[[Object, Results], None], *, careful: bool) -> None:

@@ -133,6 +133,26 @@ Command terminated by signal 9
 \tSwaps: 0
 \tExit status: 0
 """, name="time.txt")  # fmt: skip
+LLAMA = {
+    "build_commit": "8cf427ff", "build_number": 5163, "cpu_info": "c ", "gpu_info": "G", "backends": "CUDA", "model_filename": "m.gguf",
+    "model_type": "qwen2 7B Q4_K - Medium", "model_size": 4677120000, "model_n_params": 7615616512, "n_batch": 2048, "type_k": "f16",
+    "flash_attn": False, "tensor_split": "0.00", "n_prompt": 512, "n_gen": 0, "n_depth": 0, "test_time": "2025-04-24T11:58:50Z",
+    "avg_ns": 72135640, "stddev_ns": 1453752, "avg_ts": 7100.002165, "stddev_ts": 140.34152, "samples_ns": [74601900, 71632900],
+    "samples_ts": [6863.1, 7147.55],
+}  # fmt: skip
+sample("llama-bench", [LLAMA, LLAMA | {"n_prompt": 0, "n_gen": 128, "n_depth": 4096}])
+LM_EVAL = {
+    "results": {
+        "hellaswag": {"alias": "hellaswag", "acc,none": 0.25, "acc_stderr,none": 0.005, "acc_norm,none": 0.5, "acc_norm_stderr,none": "N/A"},
+        "gsm8k": {"alias": "gsm8k", "exact_match,strict-match": 0.5, "exact_match,flexible-extract": 0.75, "perplexity,none": 5.5},
+    },
+    "configs": {"hellaswag": {"task": "hellaswag"}}, "versions": {"hellaswag": 1.0}, "n-shot": {"hellaswag": 5},
+    "higher_is_better": {"hellaswag": {"acc": True, "acc_norm": True}, "gsm8k": {"perplexity": False}},
+    "n-samples": {"hellaswag": {"original": 10042, "effective": 100}},
+    "config": {"model": "hf", "model_args": "pretrained=gpt2", "batch_size": "8", "limit": 100}, "git_hash": "abc1234", "date": 1714979289.5,
+    "model_name": "gpt2", "total_evaluation_time_seconds": "812.5",
+}  # fmt: skip
+sample("lm-eval", LM_EVAL)
 sample("go-test", "goos: linux\npkg: p\nBenchmarkA/n=1-8 \t 100\t 25.5 ns/op\t 16 B/op\nBenchmarkB 5 1 ns/op\n--- FAIL: BenchmarkC\n    x.go:1: why\nPASS\n",
        name="bench.txt")  # fmt: skip
 sample(
