@@ -7,7 +7,7 @@ from typing import Any
 from ...warehouse.events import Environment
 from ..format import FILE, Head
 from ..readers.document import BadRecord, Object, lines_of
-from ..readers.json_format import Broken, JsonFormat, records_of
+from ..readers.json_format import LEADING, Broken, JsonFormat, records_of
 from ..readers.results import Results
 
 KEYS = ("model_type", "n_prompt", "n_gen", "avg_ts")
@@ -41,7 +41,7 @@ class LlamaBench(JsonFormat):
 
     def recognise(self, head: Head) -> bool:
         """Whether it has the fields of a test, or the header of the table."""
-        return super().recognise(head) or any(TABLE.fullmatch(line) for line in head.lines(100))
+        return super().recognise(head) or any(TABLE.fullmatch(line) for line in lines_of(head.text)[:LEADING])
 
     def parse(self, text: str) -> Any:
         """JSON: a list, or one object a line."""

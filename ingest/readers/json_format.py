@@ -36,7 +36,7 @@ class JsonFormat(Format):
         """Whether the beginning of the document has the keys of one of the shapes, or the columns of one of the headers."""
         if any(shape <= head.paths for shape in self.shapes):
             return True
-        return bool(self.headers) and find_header(enumerate(head.lines(LEADING), 1), self.headers) is not None
+        return bool(self.headers) and find_header(enumerate(lines_of(head.text)[:LEADING], 1), self.headers) is not None
 
     def read(self, part: Part, batch: Batch) -> Tally:
         """Describe the run, then read record by record; a document that cannot be read is one record."""
@@ -61,7 +61,7 @@ class JsonFormat(Format):
     def document(self, part: Part) -> Any:
         """The document of a file; of a table the list of its rows."""
         text = read_text(part)
-        if self.headers and not text.lstrip().startswith(("{", "[")):
+        if self.headers and text.strip() and not text.lstrip().startswith(("{", "[")):
             return self.table(text)
         return self.parse(text)
 

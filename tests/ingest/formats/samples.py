@@ -153,6 +153,40 @@ LM_EVAL = {
     "model_name": "gpt2", "total_evaluation_time_seconds": "812.5",
 }  # fmt: skip
 sample("lm-eval", LM_EVAL)
+K6 = {"root_group": {"name": ""}, "metrics": {
+    "http_req_duration": {"avg": 1.5, "min": 1, "med": 1.25, "max": 3, "p(90)": 2, "p(95)": 2.5, "thresholds": {"p(95)<500": False}},
+    "http_req_duration{expected_response:true}": {"avg": 1.5, "p(95)": 2.5}, "http_reqs": {"count": 100, "rate": 10},
+    "http_req_failed": {"value": 0.25, "passes": 25, "fails": 75}, "data_received": {"count": 5000, "rate": 500},
+    "vus": {"value": 5, "min": 1, "max": 5},
+}}  # fmt: skip
+sample("k6", K6, name="home.json")
+OHA = {
+    "summary": {"successRate": 1.0, "total": 2.0, "slowest": 0.006, "fastest": 0.001, "average": 0.002, "requestsPerSec": 50.5,
+                "totalData": 1300, "sizePerRequest": None, "sizePerSec": 650.0},
+    "responseTimeHistogram": {"0.001": 10}, "latencyPercentiles": {"p50": 0.001, "p99.9": 0.005}, "firstBytePercentiles": {"p50": 0.001},
+    "statusCodeDistribution": {"200": 100}, "errorDistribution": {"request timeout": 1},
+}  # fmt: skip
+sample("oha", OHA, name="home.json")
+LOCUST = (
+    "Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,Min Response Time,Max Response Time,"
+    "Average Content Size,Requests/s,Failures/s,50%,99%,99.9%,100%\n"
+    "GET,/api/users,100,5,50,55,10,200,1024,10.5,0.5,50,180,N/A,200\n,Aggregated,100,5,50,55,10,200,1024,10.5,0.5,50,180,N/A,200\n"
+)
+sample("locust", LOCUST, name="x_stats.csv")
+WRK = """Running 30s test @ http://127.0.0.1:8080/index.html
+  12 threads and 400 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   635.91us    0.89ms  12.92ms   93.69%
+    Req/Sec    56.20k     8.07k   62.00k    86.54%
+  Latency Distribution
+     50%  250.00us
+  22464657 requests in 30.00s, 17.76GB read
+  Socket errors: connect 0, read 0, write 0, timeout 5
+  Non-2xx or 3xx responses: 7
+Requests/sec: 748868.53
+Transfer/sec:    606.33MB
+"""
+sample("wrk", WRK, name="wrk.txt")
 sample("go-test", "goos: linux\npkg: p\nBenchmarkA/n=1-8 \t 100\t 25.5 ns/op\t 16 B/op\nBenchmarkB 5 1 ns/op\n--- FAIL: BenchmarkC\n    x.go:1: why\nPASS\n",
        name="bench.txt")  # fmt: skip
 sample(
