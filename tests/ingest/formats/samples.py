@@ -187,6 +187,37 @@ Requests/sec: 748868.53
 Transfer/sec:    606.33MB
 """
 sample("wrk", WRK, name="wrk.txt")
+FIO = {
+    "fio version": "fio-3.28", "timestamp": 1714979289, "timestamp_ms": 1714979289500, "time": "Mon May  6", "global options": {"ioengine": "libaio"},
+    "jobs": [{
+        "jobname": "rand", "groupid": 0, "error": 0, "job options": {"name": "rand", "filename": "/x", "bs": "4k", "rw": "randread"},
+        "read": {"io_bytes": 4096000, "bw_bytes": 4096000, "bw": 4000, "iops": 1000.0, "runtime": 1000, "total_ios": 1000,
+                 "slat_ns": {"min": 0, "max": 0}, "clat_ns": {"min": 1, "max": 9, "mean": 5, "percentile": {"99.900000": 900}},
+                 "lat_ns": {"min": 100, "max": 900, "mean": 250.5, "stddev": 1, "N": 1000}},
+        "write": {"io_bytes": 0, "total_ios": 0}, "usr_cpu": 1.5, "sys_cpu": 2.5, "ctx": 7, "latency_us": {"2": 0.0},
+    }],
+}  # fmt: skip
+sample("fio", FIO)
+NCCL = """# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 2 minBytes 8 maxBytes 1024
+#  Rank  0 Group  0 Pid 7018 on  node device  0 [0x00] NVIDIA A100
+#  Rank  1 Group  0 Pid 7018 on  node device  1 [0x01] NVIDIA A100
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+           8             2     float     sum      -1    36.92    0.00    0.00      0    36.44    0.00    0.00      0
+     1048576        262144     float     sum      -1    100.5    1.50    2.25      0    99.25    1.75    2.50      3
+# Avg bus bandwidth    : 24.5
+"""
+sample("nccl-tests", NCCL, name="nccl.txt")
+TRT_TIMES = [
+    {"startH2dMs": 0.25, "endH2dMs": 0.5, "startComputeMs": 0.5, "endComputeMs": 1.75, "latencyMs": 1.5},
+    {"inMs": 0.125, "startComputeMs": 2.0, "endComputeMs": 3.125, "computeMs": 1.125, "latencyMs": 2.5},
+]
+sample("trtexec-times", TRT_TIMES)
+sample(
+    "trtexec-profile",
+    [{"count": 625}, {"name": "conv", "timeMs": 36.5, "averageMs": 0.0625, "medianMs": 0.05, "percentage": 1.25}],
+)
 sample("go-test", "goos: linux\npkg: p\nBenchmarkA/n=1-8 \t 100\t 25.5 ns/op\t 16 B/op\nBenchmarkB 5 1 ns/op\n--- FAIL: BenchmarkC\n    x.go:1: why\nPASS\n",
        name="bench.txt")  # fmt: skip
 sample(
