@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.log import Batch
 from ..format import Format, Head, Part, Tally
 from ..readers.document import BadRecord, Object, instant
-from ..readers.json_format import JsonFormat, read_record, reject_file
+from ..readers.json_format import Broken, JsonFormat, read_record, reject_file
 from ..readers.results import Results, Subject, number
 
 if TYPE_CHECKING:
@@ -84,8 +84,13 @@ class GoogleTest(JsonFormat):
     def _tests(self, suites: list[Object], results: Results) -> Iterator[Any]:
         seen: Counter[str] = Counter()
         for suite in suites:
-            results.context = suite.text("name"), seen
-            yield from suite.array("testsuite")
+            try:
+                results.context = suite.text("name"), seen
+                tests = suite.array("testsuite")
+            except BadRecord as error:
+                yield Broken(suite, error)
+            else:
+                yield from tests
 
     def load(self, record: Object, results: Results) -> None:
         """One test."""

@@ -30,6 +30,7 @@ class JsonFormat(Format):
 
     unpacks = True
     headers: ClassVar[tuple[frozenset[str], ...]] = ()  # columns: a CSV file has all of one of these
+    ragged: ClassVar[bool] = False  # whether a row of a table may end before its header does
     holds: ClassVar[type | tuple[type, ...]] = Object  # what the document is; a table is a list
 
     def recognise(self, head: Head) -> bool:
@@ -67,7 +68,7 @@ class JsonFormat(Format):
 
     def table(self, text: str) -> list[Any]:
         """The rows of a table."""
-        return list(_table(text, self.headers))
+        return list(_table(text, self.headers, ragged=self.ragged))
 
     def parse(self, text: str) -> Any:
         """The document in a text."""
@@ -90,8 +91,10 @@ class JsonFormat(Format):
         """
 
 
-def _table(text: str, headers: Collection[frozenset[str]]) -> Iterator[Any]:
+def _table(text: str, headers: Collection[frozenset[str]], *, ragged: bool) -> Iterator[Any]:
     """The rows of a CSV as objects without the cells that are empty; what precedes the header is no row.
+
+    Another header begins another table, as where files were put together.
 
     Raises:
         BadRecord: It has no such header.
@@ -101,15 +104,19 @@ def _table(text: str, headers: Collection[frozenset[str]]) -> Iterator[Any]:
     if header is None:
         raise BadRecord(f"has no header with {', '.join(sorted(next(iter(headers))))}")
     for row in rows(
-        (at, line.encode("utf-8", "backslashreplace")) for at, line in enumerate(lines, 1) if at > header.line
+        (at, line.encode("utf-8", "backslashreplace")) for at, line in enumerate(lines[header.line :], header.line + 1)
     ):
-        if row.is_blank() or row.cells == header.cells:  # as of files that were put together
+        following = find_header([(row.line, row.text)], headers)
+        header = following or header
+        if row.is_blank() or following:
             continue
-        if row.problem or len(row.cells) != len(header.cells):
+        if row.problem or not (
+            len(row.cells) == len(header.cells) or (ragged and 1 < len(row.cells) < len(header.cells))
+        ):
             problem = row.problem or f"{counted(len(row.cells), 'column')} under a header of {len(header.cells)}"
             yield Broken(row.text, BadRecord(problem))
         else:
-            yield Object([(name, cell) for name, cell in zip(header.cells, row.cells, strict=True) if cell])
+            yield Object([(name, cell) for name, cell in zip(header.cells, row.cells, strict=False) if cell])
 
 
 def records_of(text: str) -> list[Any]:

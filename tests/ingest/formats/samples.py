@@ -218,6 +218,22 @@ sample(
     "trtexec-profile",
     [{"count": 625}, {"name": "conv", "timeMs": 36.5, "averageMs": 0.0625, "medianMs": 0.05, "percentage": 1.25}],
 )
+NSYS_STATS = """Generating SQLite file /tmp/a.sqlite
+Processing [/tmp/a.sqlite] with [cuda_gpu_kern_sum.py]...
+Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name
+100.0,28918591,5,5783718.2,5780070.0,5777126,5797542,8313.1,"burn(float *, int, int)"
+
+Processing [/tmp/a.sqlite] with [cuda_gpu_mem_size_sum.py]...
+Total (MB),Count,Avg (MB),Med (MB),Min (MB),Max (MB),StdDev (MB),Operation
+1.5,3,0.5,0.5,0.25,0.75,0.25,[CUDA memcpy HtoD]
+"""
+sample("nsys-stats", NSYS_STATS, name="stats.csv")
+NCU = """==PROF== Connected to process 371693
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","Metric Name","Metric Unit","Metric Value","Rule Name"
+"0","1","p","h","mm(float *, int)","1","7","(32, 32, 1)","(64, 64, 1)","0","gpu__time_duration.sum","nsecond","10,196,000",
+"0","1","p","h","mm(float *, int)","1","7","(32, 32, 1)","(64, 64, 1)","0","Memory Throughput","%","78.50"
+"""
+sample("ncu", NCU, name="ncu.csv")
 sample("go-test", "goos: linux\npkg: p\nBenchmarkA/n=1-8 \t 100\t 25.5 ns/op\t 16 B/op\nBenchmarkB 5 1 ns/op\n--- FAIL: BenchmarkC\n    x.go:1: why\nPASS\n",
        name="bench.txt")  # fmt: skip
 sample(

@@ -1,11 +1,11 @@
-"""fio, nccl-tests and trtexec: disks, links and engines."""
+"""fio, nccl-tests, trtexec and Nsight's tables: disks, links, engines and kernels."""
 
 import json
 
 from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import read
-from .samples import FIO, NCCL, TRT_TIMES
+from .samples import FIO, NCCL, NCU, NSYS_STATS, TRT_TIMES
 
 
 def test_fio_has_a_case_for_each_direction_that_did_something() -> None:
@@ -89,3 +89,30 @@ def test_layers_of_trtexec_are_cases() -> None:
         "latency_mean": (62500.0, "ns"), "latency_median": (50000.0, "ns"), "latency_sum": (36.5e6, "ns"), "share": (1.25, "%"),
     }  # fmt: skip
     assert got.tags == {"count": 625} and got.accounting == (1, 1, 0)
+
+
+def test_several_reports_of_nsys_are_in_one_file() -> None:
+    """Each with its header; what is said in between is no row."""
+    got = read("nsys-stats", NSYS_STATS, name="stats.csv")
+
+    assert [(case.suite, case.name) for case in got.of(CaseRecord)] == [
+        ("kernel", "burn(float *, int, int)"), ("gpu_memcpy", "[CUDA memcpy HtoD]"),
+    ]  # fmt: skip
+    said = got.metrics()
+    assert said["latency_mean"] == (5783718.2, "ns") and said["latency_sum"] == (28918591.0, "ns")
+    assert said["size_sum"] == (1.5e6, "bytes") and said["share"] == (100.0, "%") and said["calls"] == (3.0, "count")
+    assert got.accounting == (2, 2, 0)
+
+
+def test_a_metric_of_ncu_is_a_sample_of_its_kernel() -> None:
+    """Thousands are parted; rows may end before the columns about rules do."""
+    got = read("ncu", NCU, name="ncu.csv")
+
+    assert [(case.suite, case.name) for case in got.of(CaseRecord)] == [("kernel", "mm(float *, int)")]
+    assert json.loads(got.of(CaseRecord)[0].parameters or "") == {
+        "block": [32, 32, 1],
+        "grid": [64, 64, 1],
+        "device": "0",
+    }
+    assert got.metrics() == {"latency": (10196000.0, "ns"), "Memory Throughput": (78.5, "%")}
+    assert got.accounting == (2, 2, 0)
