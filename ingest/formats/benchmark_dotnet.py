@@ -70,8 +70,7 @@ class BenchmarkDotNet(JsonFormat):
         measurements = record.records("Measurements")
         statistics = record.take("Statistics")
         if isinstance(statistics, Object):
-            measured = any(_kind(one) in RESULTS for one in measurements)
-            _statistics(case, statistics, has_results=measured)
+            _statistics(case, statistics, has_results=any(_kind(one) in RESULTS for one in measurements))
         else:
             case.outcome("fail_to_run", "BenchmarkDotNet has no statistics of it")
         memory = record.section("Memory")

@@ -63,9 +63,7 @@ class LmEval(JsonFormat):
             name = metric.removesuffix(STDERR)
             parameters = axes | ({"filter": filtered} if filtered not in ("", "none") else {})
             case = results.case(task, parameters={key: value for key, value in parameters.items() if value is not None})
-            direction = (
-                {True: "higher", False: "lower"}.get(better.get(name)) if isinstance(better.get(name), bool) else None
-            )
+            direction = "higher" if better.get(name) is True else "lower" if better.get(name) is False else None
             if metric.endswith(STDERR):
                 case.metric(name, scores.take(key), statistic="stderr")
             else:

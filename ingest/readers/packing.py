@@ -93,5 +93,5 @@ def _of_zip(file: IO[bytes], path: Path) -> Iterator[bytes]:
             )
             raise PackingError(f"is a zip of {len(inside)} files{cure}")
         with archive.open(inside[0]) as stream:
-            while piece := stream.read1(PIECE_BYTES):
+            while piece := stream.read(PIECE_BYTES):
                 yield piece
