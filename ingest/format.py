@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "bench.formats"
 BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 16 << 20  # a longer line is no record; it is also what DuckDB takes for one JSON object at most
-GZIP = b"\x1f\x8b"  # how a file begins that gzip packed
 MAX_TEXT = 64 << 10  # characters of a reject that are kept
 LOOK = 32 << 10  # bytes of a head that are looked at as a document
 TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}\[\]]', re.DOTALL)  # matches in linear time
@@ -40,7 +39,7 @@ class Head:
 
     path: Path
     data: bytes  # whole lines, at least the first, unless the file is smaller or has no line end for megabytes
-    packed: bool = False  # whether gzip packed it; `data` is unpacked
+    packed: bool = False  # whether it was; `data` is unpacked
 
     @functools.cached_property
     def text(self) -> str:
@@ -50,7 +49,12 @@ class Head:
     @functools.cached_property
     def paths(self) -> frozenset[str]:
         """Paths of the keys in the beginning of a JSON document, such as `benchmarks[].stats.mean`, six levels deep."""
-        found: set[str] = set()
+        return frozenset(self.key_paths)
+
+    @functools.cached_property
+    def key_paths(self) -> tuple[str, ...]:
+        """The same in the order in which they come."""
+        found: dict[str, None] = {}
         opened: list[str] = []  # path of each container we are in
         here = ""
         for token in TOKEN.finditer(self.text):
@@ -58,14 +62,14 @@ class Head:
             if mark == '"':
                 if token[2] and 0 < len(opened) <= PATH_DEPTH:
                     here = f"{opened[-1]}.{token[1]}" if opened[-1] else token[1]
-                    found.add(here)
+                    found[here] = None
             elif mark in "{[":
                 here = f"{here}[]" if mark == "[" and len(opened) < PATH_DEPTH else here
                 opened.append(here)
             elif opened:
                 opened.pop()
                 here = opened[-1] if opened else ""
-        return frozenset(found)
+        return tuple(found)
 
     def lines(self, count: int = 20) -> list[str]:
         """The first lines, decoded leniently, without their ends and without a byte order mark."""
@@ -172,9 +176,12 @@ class Format(ABC):
     becomes: ClassVar[str] = "see [ingest](ingest.md)"  # which rows its records become, for docs/formats.md
     lost: ClassVar[str] = "nothing"  # which content of a file does not reach the tables
     grows: bool = False  # whether writers append lines to a file that may have been loaded before
-    unpacks: ClassVar[bool] = False  # whether it also reads what gzip packed
+    unpacks: ClassVar[bool] = False  # whether it also reads packed files
     runs: ClassVar[str] = FOLDER  # what is a run where a file describes none: a folder's files together, or each file
     histories: bool = False  # whether a file may hold runs that are in the store already, from another file
+    shapes: ClassVar[
+        tuple[frozenset[str], ...]
+    ] = ()  # paths of keys (`Head.paths`): a JSON file has all of one of these
     places: ClassVar[tuple[str, ...]] = ()  # patterns of paths below a folder where its files lie too
 
     @abstractmethod

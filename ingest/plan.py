@@ -17,7 +17,8 @@ from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head, find_format, formats
 from .progress import IngestProgress
-from .readers.files import FileLocation, describe, find_files, left_below, read_head
+from .readers.files import FileLocation, find_files, left_below, read_head
+from .readers.unrecognised import JSON, describe, is_whole_json
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
@@ -180,11 +181,11 @@ def _plan_set(
         more = f"\n  … and {len(unknown) - 10} more" if len(unknown) > 10 else ""
         if options.own is not None:
             raise BenchError(f"nothing in {want.path} can be read as you say:\n{looks}{more}")
-        names = "\n".join(f"  {each.name}: {each.doc}" for each in formats().values())
+        others = "" if all(look.startswith(JSON) for look in unknown.values()) else f": {', '.join(formats())}"
         raise BenchError(
-            f"nothing in {want.path} is recognised:\n{looks}{more}\nFormats:\n{names}\n"
-            "Name one with --format if the file is of it. Any table is read by naming its columns with --map, any log by"
-            " describing its lines with --pattern: see bench ingest --help"
+            f"nothing in {want.path} is recognised:\n{looks}{more}\nName a format with --format if the file is of it"
+            f"{others}.\nAny table is read by naming its columns with --map, any log by describing its lines "
+            "with --pattern: see bench ingest --help"
         )
     plan.notes += [f"{want.path.name}/{name} {look}; left out" for name, look in unknown.items()]
     if want.path.is_dir() and (left := left_below(want.path, places)):
@@ -280,11 +281,11 @@ def _look(
         return None
     head = read_head(path)
     kind = forced or place.below or _recognise(head)
-    if kind is None and b"\n" not in head.data and head.data[:1] == b"{":
+    if kind is None and b"\n" not in head.data and head.data[:1] == b"{" and not is_whole_json(head.data):
         plan.notes.append(f"{path} has no complete line yet; it is left for when its writer is done")
         return None
     if kind is None:
-        unknown[place.name] = describe(head)
+        unknown[place.name] = describe(head, formats().values())
         return None
     reason = None if forced or place.below else kind.left_out(head)
     if reason:

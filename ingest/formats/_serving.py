@@ -12,8 +12,7 @@ from typing import Any
 
 from ...warehouse.events import Instant
 from ..format import Part
-from ..readers.document import BadRecord, Object, decode, lines_of, numbered_lines, repeated_key
-from ..readers.json_format import Broken
+from ..readers.document import BadRecord, Object, decode, numbered_lines, repeated_key
 from ..readers.lazy_lists import count_in, records_in
 from ..readers.results import Results, Subject, number
 
@@ -66,29 +65,6 @@ MOST_REASONS = 3
 def statistic(name: str) -> str:
     """An aggregate by the name it has in our tables."""
     return STATISTICS.get(name, name)
-
-
-def records_of(text: str) -> list[Any]:
-    """The records of a text: one document, a list of them, or one a line, of which some may be broken.
-
-    Raises:
-        BadRecord: It is one document that cannot be read.
-    """
-    try:
-        document = decode(text)
-    except BadRecord:
-        lines = lines_of(text)
-        if len(lines) < 2:
-            raise
-        return [_line(line) for line in lines]
-    return document if isinstance(document, list) else [document]
-
-
-def _line(line: str) -> Any:
-    try:
-        return decode(line)
-    except BadRecord as error:
-        return Broken(line, error)
 
 
 def lines(part: Part) -> Iterator[tuple[int, str]]:

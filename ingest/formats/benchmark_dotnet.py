@@ -24,6 +24,7 @@ PHASES = {  # what an iteration measured, and in which phase; old versions say m
     "Result": ("latency", "steady"), "MainTarget": ("latency_with_overhead", "steady"),
     "MainWarmup": ("latency", "warmup"), "Pilot": ("latency", "warmup"),
 }  # fmt: skip
+RESULTS = {kind for kind, (metric, phase) in PHASES.items() if (metric, phase) == ("latency", "steady")}
 JOB = re.compile(r"[^:]*: (?P<id>[^( \[]*)(?:\((?P<settings>.*)\))?(?: \[.*\])?")
 
 
@@ -69,7 +70,7 @@ class BenchmarkDotNet(JsonFormat):
         measurements = record.records("Measurements")
         statistics = record.take("Statistics")
         if isinstance(statistics, Object):
-            _statistics(case, statistics, bool(measurements))
+            _statistics(case, statistics, has_results=any(_kind(one) in RESULTS for one in measurements))
         else:
             case.outcome("fail_to_run", "BenchmarkDotNet has no statistics of it")
         memory = record.section("Memory")
@@ -99,10 +100,10 @@ def _job(text: Any) -> str | None:
     return match["settings"] or match["id"]
 
 
-def _statistics(case: Subject, statistics: Object, has_measurements: bool) -> None:
+def _statistics(case: Subject, statistics: Object, *, has_results: bool) -> None:
     """Durations in ns of one operation."""
-    values = statistics.array("OriginalValues")  # the measurements again, if there are any
-    if not has_measurements:
+    values = statistics.array("OriginalValues")  # the results again, if there are any
+    if not has_results:
         case.samples(values, "ns", loops=None)
     for field, statistic in STATISTICS.items():
         case.metric("latency", statistics.take(field), "ns", statistic=statistic)
@@ -115,9 +116,13 @@ def _statistics(case: Subject, statistics: Object, has_measurements: bool) -> No
     case.fields(statistics.left())
 
 
+def _kind(measurement: Object) -> str:
+    return (measurement.text("IterationMode") or "") + (measurement.text("IterationStage") or "")
+
+
 def _measurements(case: Subject, measurements: list[Object]) -> None:
     for one in measurements:
-        kind = (one.text("IterationMode") or "") + (one.text("IterationStage") or "")
+        kind = _kind(one)
         metric, phase = PHASES.get(kind, ("overhead", "warmup" if "Warmup" in kind else "steady"))
         operations = one.whole("Operations") or 0
         launch, iteration = one.whole("LaunchIndex"), one.whole("IterationIndex")

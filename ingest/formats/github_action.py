@@ -1,4 +1,4 @@
-"""github-action-benchmark: the data.js it publishes, or the JSON file it keeps: a history by commit."""
+"""github-action-benchmark: the history by commit it publishes (data.js) or keeps as JSON, and the JSON it is given."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from typing import Any
 
 from ...warehouse.events import Instant, as_json
 from ..format import FILE, Head
-from ..readers.document import BadRecord, Object, decode, instant
+from ..readers.document import BadRecord, Object, decode, instant, show
 from ..readers.json_format import Broken, JsonFormat
 from ..readers.results import Results, Subject, number
 from ..readers.units import unit_of
@@ -65,18 +65,51 @@ class GithubAction(JsonFormat):
     def load(self, record: Object, results: Results) -> None:
         """One benchmark of one entry."""
         suite, tool = results.context
-        case = results.case(record.name("name"), suite=suite)
-        value, unit = record.take("value"), record.text("unit")
-        if number(value) is None:
-            raise BadRecord(f"value is {as_json(value)[:60]}, not a number")
-        better = CUSTOM.get(tool) or unit_of(unit).better
-        metric = METRICS.get(unit_of(unit).name or "", "value")
-        statistic = None if tool in CUSTOM else STATISTICS.get(tool, "mean")
-        case.metric(metric, value, unit, statistic=statistic, better=better)
-        _range(record.text("range"), metric, unit, case)
-        for line in (record.text("extra") or "").split("\n"):
-            _extra(line.strip(), case)
-        case.fields(record.left())
+        _bench(record, results.case(record.name("name"), suite=suite), tool)
+
+
+class GithubActionCustom(JsonFormat):
+    """Results that a tool wrote for github-action-benchmark."""
+
+    name = "github-action-custom"
+    doc = (
+        "JSON for github-action-benchmark (customBiggerIsBetter, customSmallerIsBetter): a list of name, unit and value"
+    )
+    becomes = (
+        "an entry → a case with latency, throughput or value as its unit says; `range` → _stddev or _range; numbers in `extra` "
+        "→ metrics; which direction is better only the unit says"
+    )
+    holds = list
+    shapes = (frozenset({"[].name", "[].unit", "[].value"}),)
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """Nothing is said of when and where."""
+        records: list[Any] = document
+        return records
+
+    def load(self, record: Object, results: Results) -> None:
+        """One benchmark."""
+        unit = record.get("unit")
+        _bench(record, results.case(record.name("name")), "custom")
+        if isinstance(unit, str) and unit_of(unit).better is None:
+            results.note(
+                f"a unit such as {show(unit)} does not say which direction is better, nor does the file; say it with: --map "
+                "name=name,value=value,unit=unit,better=higher (or lower)"
+            )
+
+
+def _bench(record: Object, case: Subject, tool: str) -> None:
+    value, unit = record.take("value"), record.text("unit")
+    if number(value) is None:
+        raise BadRecord(f"value is {as_json(value)[:60]}, not a number")
+    is_custom = tool.startswith("custom")
+    better = CUSTOM.get(tool) or unit_of(unit).better
+    metric = METRICS.get(unit_of(unit).name or "", "value")
+    case.metric(metric, value, unit, statistic=None if is_custom else STATISTICS.get(tool, "mean"), better=better)
+    _range(record.take("range"), metric, unit, case)
+    for line in (record.text("extra") or "").split("\n"):
+        _extra(line.strip(), case)
+    case.fields(record.left())
 
 
 def _run(suite: str, entry: Any, about: dict[str, Any], results: Results) -> list[Any]:
@@ -98,9 +131,14 @@ def _moment(entry: Object, commit: Object) -> Instant | None:
     return entry.moment("date") or instant(commit.get("timestamp"))
 
 
-def _range(text: str | None, metric: str, unit: str | None, case: Subject) -> None:
-    """The spread: `stddev: 0.01` in seconds, `± 4` in the unit of the value."""
-    label, _, spread = (text or "").partition(":" if (text or "").startswith("stddev") else "±")
+def _range(said: Any, metric: str, unit: str | None, case: Subject) -> None:
+    """The spread: `stddev: 0.01` in seconds, `± 4` or a bare number in the unit of the value."""
+    if said is None:
+        return
+    text = said if isinstance(said, str) else as_json(said)
+    label, _, spread = text.partition(":" if text.startswith("stddev") else "±")
+    if number(text) is not None:
+        spread = text
     if number(spread) is None:
         case.text("range", text)
     elif label == "stddev":

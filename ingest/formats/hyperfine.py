@@ -1,12 +1,15 @@
-"""hyperfine: what `--export-json` writes."""
+"""hyperfine: what `--export-json` and `--export-csv` write."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from ..format import Head
 from ..readers.document import Object
+from ..readers.files import read_head
 from ..readers.json_format import JsonFormat
 from ..readers.results import Results, Subject
 
+COLUMN = "parameter_"  # how a column of a CSV begins that is one
 STATISTICS = {"mean": "mean", "stddev": "stddev", "median": "median", "min": "min", "max": "max"}
 
 
@@ -14,16 +17,27 @@ class Hyperfine(JsonFormat):
     """Results of hyperfine."""
 
     name = "hyperfine"
-    doc = "hyperfine JSON (--export-json)"
+    doc = "hyperfine JSON (--export-json) or CSV (--export-csv)"
     becomes = (
         "a command → a case named by it, `parameters` its parameters; `times` → timings; mean, stddev, median, min, max → "
         "latency_mean …; user and system → user_time_mean, system_time_mean; `memory_usage_byte` → memory peaks; "
-        "exit codes other than 0 → outcome fail_to_run"
+        "exit codes other than 0 → outcome fail_to_run; a CSV has no times, and beside a JSON of its name is left out"
     )
     shapes = (frozenset({"results[].command", "results[].mean"}), frozenset({"results[].command", "results[].times"}))
+    headers = (frozenset({"command", "mean", "stddev", "median", "user", "system", "min", "max"}),)
+    holds = (Object, list)
+
+    def left_out(self, head: Head) -> str | None:
+        """A CSV says less than the JSON of the same measurement."""
+        beside = head.path.with_suffix(".json")
+        if head.path.suffix == ".csv" and beside.is_file() and super().recognise(read_head(beside)):
+            return f"says what {beside.name} beside it says, without its times"
+        return None
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """Nothing is said of when and where."""
+        if isinstance(document, list):
+            return document
         records: list[Any] = document.array("results")
         if left := document.left():
             results.run(tags=left)
@@ -31,7 +45,8 @@ class Hyperfine(JsonFormat):
 
     def load(self, record: Object, results: Results) -> None:
         """One command."""
-        case = results.case(record.name("command"), parameters=record.section("parameters"))
+        columns = {key[len(COLUMN) :]: record.take(key) for key in list(record) if key.startswith(COLUMN)}
+        case = results.case(record.name("command"), parameters=record.section("parameters") or columns)
         case.samples(record.array("times"), "s")
         for field, statistic in STATISTICS.items():
             case.metric("latency", record.take(field), "s", statistic=statistic)

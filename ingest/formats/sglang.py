@@ -21,10 +21,6 @@ AXES = (
     "random_range_ratio",
 )  # fmt: skip
 SERVER = ("tp_size", "dp_size", "pp_size", "ep_size", "quantization", "attention_backend", "speculative_algorithm")
-SHAPES = (
-    frozenset({"backend", "request_rate", "random_range_ratio", "random_output_len"}),
-    frozenset({"backend", "request_rate", "median_e2e_latency_ms", "total_output_tokens_retokenized"}),
-)
 OLD = {  # fields of v0.2, in ms
     "mean_e2e_latency": ("latency", "mean"), "median_e2e_latency": ("latency", "median"), "median_ttft": ("ttft", "median"),
     "median_itl": ("itl", "median"),
@@ -47,9 +43,14 @@ class Sglang(Format):
     grows = True
     unpacks = True
 
+    shapes = (
+        frozenset({"backend", "request_rate", "random_range_ratio", "random_output_len"}),
+        frozenset({"backend", "request_rate", "median_e2e_latency_ms", "total_output_tokens_retokenized"}),
+    )
+
     def recognise(self, head: Head) -> bool:
         """Whether the first lines have its fields, and no name of a model, which vLLM writes."""
-        return "model_id" not in head.paths and any(shape <= head.paths for shape in SHAPES)
+        return "model_id" not in head.paths and any(shape <= head.paths for shape in self.shapes)
 
     def whole(self, line: bytes) -> bool:
         """Whether the last line ends as it began."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...warehouse.events import Environment, as_json
-from ..readers.document import BadRecord, Object, decode, labels, lines_of
-from ..readers.json_format import Broken, JsonFormat
+from ..readers.document import BadRecord, Object, labels
+from ..readers.json_format import Broken, JsonFormat, records_of
 from ..readers.results import Chosen, Results
 
 UNIT = re.compile(r"(.+?) ?\(([^()]{1,20})\)")  # avg_inference_latency(ms)
@@ -35,14 +35,7 @@ class TestInfra(JsonFormat):
 
     def parse(self, text: str) -> Any:
         """One value, or one a line."""
-        try:
-            document = decode(text)
-        except BadRecord:
-            lines = [line for line in lines_of(text) if line.strip()]
-            if len(lines) < 2:
-                raise
-            return [_line(line) for line in lines]
-        return document if isinstance(document, list) else [document]
+        return records_of(text)
 
     def open(self, document: Any, results: Results) -> Iterator[Any]:
         """A run for the records of each job; those that say nothing of it are of the folder's."""
@@ -95,13 +88,6 @@ class TestInfra(JsonFormat):
         for field in (*RUN, "timestamp", "runners", "dependencies"):
             record.take(field)
         case.fields(record.left())
-
-
-def _line(line: str) -> Any:
-    try:
-        return decode(line)
-    except BadRecord as error:
-        return Broken(line, error)
 
 
 def _job(record: Any) -> str:

@@ -20,6 +20,8 @@ ATTRIBUTES = {*COMMITS, "branch", "version", "tag", "build", "id", "run", "run_i
 NO_VALUE = {"", "nan", "null", "none", "n/a", "inf", "-inf", "infinity", "-infinity"}
 UNIX = re.compile(r"\d{9,19}(\.\d+)?")
 
+WITHIN_A_TEST = {"User Count", "Total Request Count"}  # of Locust: seconds of one load test, and no history of runs
+
 
 @dataclass(frozen=True, slots=True)
 class _Header:
@@ -97,7 +99,7 @@ class TimeSeries(Format):
         """Whether the header has a time beside other columns, and the first row a moment under it and a number."""
         rows = [line for line in lines_of(head.text)[:50] if not line.startswith("#")]
         header = _Header.of(rows[0]) if len(rows) > 1 else None
-        if header is None:
+        if header is None or set(header.names) >= WITHIN_A_TEST:
             return False
         try:
             cells = header.cells(rows[1])

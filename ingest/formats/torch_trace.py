@@ -20,16 +20,13 @@ from ...warehouse.events import CaseRecord, Environment, Event, Instant, Outcome
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ...warehouse.schema import literal
-from ..format import FILE, GZIP, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
+from ..format import FILE, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
 from ..readers.document import BadRecord, Object, decode, labels
 from ..readers.json_stream import JsonArray, Torn, pieces
+from ..readers.packing import packing_of
 from ._trace_rows import AXES, BAD, JSONS, RECORDS, ROWS, TEXTS
 
 KEY = "traceEvents"
-SHAPES = (
-    {"traceEvents[].ph"}, {"schemaVersion", "deviceProperties"}, {"schemaVersion", "distributedInfo"},
-    {"[].ph", "[].ts", "[].name"},
-)  # fmt: skip
 ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
 ENVIRONMENT = ("deviceProperties", "cupti_version", "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version",
                "hip_driver_version", "roctracer_version")  # fmt: skip
@@ -55,9 +52,14 @@ class TorchTrace(Format):
     unpacks = True
     runs = FILE
 
+    shapes = (
+        frozenset({"traceEvents[].ph"}), frozenset({"schemaVersion", "deviceProperties"}),
+        frozenset({"schemaVersion", "distributedInfo"}), frozenset({"[].ph", "[].ts", "[].name"}),
+    )  # fmt: skip
+
     def recognise(self, head: Head) -> bool:
         """Whether it begins as a trace does."""
-        return any(shape <= head.paths for shape in SHAPES)
+        return any(shape <= head.paths for shape in self.shapes)
 
     def read(self, part: Part, batch: Batch) -> Tally:
         """One record an event."""
@@ -124,7 +126,7 @@ def base_us(part: Part) -> float:
         first = file.read(LOOK)
         file.seek(max(0, part.end_byte - LOOK))
         last = file.read(LOOK)
-    if first.startswith(GZIP):
+    if packing_of(first):
         first = last = b""
         with contextlib.suppress(BadRecord):
             for piece in pieces(part):

@@ -12,7 +12,7 @@ from typing import Any
 from ...warehouse.events import Instant
 from ..format import Head, Part
 from ..readers.document import BadRecord, Object, instant, read_text
-from ..readers.json_format import JsonFormat
+from ..readers.json_format import JsonFormat, records_of
 from ..readers.lazy_lists import read_document
 from ..readers.results import Results
 from . import _serving as serving
@@ -61,7 +61,7 @@ class Vllm(JsonFormat):
         try:
             document = read_document(part, "itls", "generated_texts")
         except BadRecord:
-            return serving.records_of(read_text(part))
+            return records_of(read_text(part))
         return document if isinstance(document, list) else [document]
 
     def open(self, document: Any, results: Results) -> Iterator[Any]:

@@ -63,6 +63,17 @@ def _row(line: int, data: bytes, separator: str) -> CsvRow:
     return CsvRow(line, [cell.strip() for cell in cells], text)
 
 
+def find_header(lines: Iterable[tuple[int, str]], headers: Iterable[frozenset[str]]) -> CsvRow | None:
+    """The first line that has all columns of one of the headers."""
+    wanted = list(headers)
+    for number, line in lines:
+        if any(all(column in line for column in columns) for columns in wanted):
+            row = _row(number, line.encode("utf-8", "backslashreplace"), ",")
+            if any(columns <= set(row.cells) for columns in wanted):
+                return row
+    return None
+
+
 def read_rows(part: Part, batch: Batch, tally: Tally) -> list[CsvRow] | None:
     """The records of a whole file; None, and a reject for all of it, where it cannot be read at all."""
     try:

@@ -3,18 +3,17 @@
 A document is held in memory as a whole, so its size is bounded: unpacked, and in the number of its lists and objects.
 """
 
-import gzip
 import json
 import math
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from ...warehouse.events import Instant, Json, as_json
-from ..format import GZIP, MAX_TEXT, Part, encoding, split_lines
+from ..format import MAX_TEXT, Part, encoding, split_lines
+from .packing import PackingError, packing_of, unpacked
 
 MAX_BYTES = 128 << 20  # of a document, unpacked
 MAX_CONTAINERS = 4_000_000  # lists and objects of a document: each takes a hundred bytes, however short its text
@@ -153,17 +152,26 @@ def read_bytes(part: Part) -> bytes:
         raise _too_large("the file is larger than")
     with part.path.open("rb") as file:
         data = file.read(part.end_byte)
-        if not data.startswith(GZIP):
-            return data
-        file.seek(0)
-        try:
-            with gzip.GzipFile(fileobj=file) as unpacked:
-                data = unpacked.read(MAX_BYTES + 1)
-        except (OSError, EOFError, zlib.error) as error:
-            raise BadRecord(f"cannot be unpacked: {error}") from None
-    if len(data) > MAX_BYTES:
-        raise _too_large("unpacks to more than")
-    return data
+    if packing_of(data) is None:
+        return data
+    whole = bytearray()
+    for piece in unpack(part.path):
+        whole += piece
+        if len(whole) > MAX_BYTES:
+            raise _too_large("unpacks to more than")
+    return bytes(whole)
+
+
+def unpack(path: Path) -> Iterator[bytes]:
+    """What a packed file holds, in pieces.
+
+    Raises:
+        BadRecord: It cannot be unpacked.
+    """
+    try:
+        yield from unpacked(path)
+    except PackingError as error:
+        raise BadRecord(str(error)) from None
 
 
 def _too_large(what: str) -> BadRecord:
@@ -198,8 +206,8 @@ def numbered_lines(part: Part) -> Iterator[tuple[int, bytes]]:
         BadRecord: As `read_lines` does.
     """
     with part.path.open("rb") as file:
-        start = file.read(2)
-    if start == GZIP or encoding(start) == "utf-16":
+        start = file.read(8)
+    if packing_of(start) or encoding(start) == "utf-16":
         yield from read_lines(part)[part.first_line - 1 :]
     else:
         yield from part.lines()

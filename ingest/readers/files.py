@@ -4,7 +4,6 @@ import contextlib
 import os
 import shlex
 import stat
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ from pathlib import Path
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError
-from ..format import GZIP, MAX_LINE_BYTES, Format, Head, encoding
+from ..format import MAX_LINE_BYTES, Format, Head
+from .packing import PackingError, packing_of, unpacked
 
 HEAD_BYTES = 1 << 16
 FOLDERS_NAMED = 3  # subfolders that a note names, rather than a pattern
@@ -117,27 +117,25 @@ def _is(kind: Format, path: Path) -> bool:
 
 
 def read_head(path: Path) -> Head:
-    """The beginning of a file: 64 KiB, or more where the first line is longer; of one that gzip packed, unpacked."""
+    """The beginning of a file: 64 KiB, or more where the first line is longer; of one that is packed, unpacked."""
     with path.open("rb") as file:
         data = file.read(HEAD_BYTES)
         while b"\n" not in data and len(data) < MAX_LINE_BYTES and (more := file.read(1 << 20)):
             data += more
-    if data.startswith(GZIP):
-        with contextlib.suppress(zlib.error):
-            return Head(path, zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, HEAD_BYTES), packed=True)
+    if packing_of(data):
+        if inside := _beginning(path):
+            return Head(path, inside, packed=True)
+        return Head(path, data)
     cut = data.rfind(b"\n") + 1
     return Head(path, data[:cut] if cut and len(data) >= HEAD_BYTES else data)
 
 
-def describe(head: Head) -> str:
-    """A description of a file's content, for the message that it is not recognised."""
-    if b"\0" in head.data[:4096] and encoding(head.data) != "utf-16":
-        return "is binary"
-    line = next((line.strip() for line in head.lines() if line.strip()), "")
-    line = "".join(character if character.isprintable() else "�" for character in line)
-    shown = line if len(line) <= 80 else f"{line[:80]}…"
-    if line.startswith(("{", "[")):
-        return f"looks like JSON: {shown}"
-    if "," in line:
-        return f"looks like CSV: {shown}"
-    return f"begins with: {shown!r}" if line else "holds only blank lines"
+def _beginning(path: Path) -> bytes:
+    """The first 64 KiB of what is packed, or what of it can be unpacked."""
+    data = b""
+    with contextlib.suppress(PackingError):
+        for piece in unpacked(path):
+            data += piece
+            if len(data) >= HEAD_BYTES:
+                break
+    return data[:HEAD_BYTES]

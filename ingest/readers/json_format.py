@@ -1,16 +1,20 @@
-"""Formats whose files are one JSON document."""
+"""Formats whose files are one JSON document, or a CSV table whose header names the fields of its rows."""
 
 import functools
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.events import as_json
 from ...warehouse.log import Batch
 from ..format import MAX_TEXT, Format, Head, Part, Tally
-from .document import BadRecord, Object, decode, read_text, repeated_key, show
+from .csv_rows import find_header, rows
+from .document import BadRecord, Object, decode, lines_of, read_text, repeated_key, show
 from .results import Results
+
+LEADING = 100  # lines among which the header of a table is looked for, after what else was printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +29,15 @@ class JsonFormat(Format):
     """Results in one JSON document."""
 
     unpacks = True
-    shapes: ClassVar[tuple[frozenset[str], ...]]  # paths of keys (`Head.paths`): the file has all of one of these
-    holds: ClassVar[type | tuple[type, ...]] = Object  # what the document is
+    headers: ClassVar[tuple[frozenset[str], ...]] = ()  # columns: a CSV file has all of one of these
+    ragged: ClassVar[bool] = False  # whether a row of a table may end before its header does
+    holds: ClassVar[type | tuple[type, ...]] = Object  # what the document is; a table is a list
 
     def recognise(self, head: Head) -> bool:
-        """Whether the beginning of the document has the keys of one of the shapes."""
-        return any(shape <= head.paths for shape in self.shapes)
+        """Whether the beginning of the document has the keys of one of the shapes, or the columns of one of the headers."""
+        if any(shape <= head.paths for shape in self.shapes):
+            return True
+        return bool(self.headers) and find_header(enumerate(lines_of(head.text)[:LEADING], 1), self.headers) is not None
 
     def read(self, part: Part, batch: Batch) -> Tally:
         """Describe the run, then read record by record; a document that cannot be read is one record."""
@@ -53,8 +60,15 @@ class JsonFormat(Format):
         return results.close()
 
     def document(self, part: Part) -> Any:
-        """The document of a file."""
-        return self.parse(read_text(part))
+        """The document of a file; of a table the list of its rows."""
+        text = read_text(part)
+        if self.headers and text.strip() and not text.lstrip().startswith(("{", "[")):
+            return self.table(text)
+        return self.parse(text)
+
+    def table(self, text: str) -> list[Any]:
+        """The rows of a table."""
+        return list(_table(text, self.headers, ragged=self.ragged))
 
     def parse(self, text: str) -> Any:
         """The document in a text."""
@@ -75,6 +89,60 @@ class JsonFormat(Format):
         Raises:
             BadRecord: It cannot be read.
         """
+
+
+def _table(text: str, headers: Collection[frozenset[str]], *, ragged: bool) -> Iterator[Any]:
+    """The rows of a CSV as objects without the cells that are empty; what precedes the header is no row.
+
+    Another header begins another table, as where files were put together.
+
+    Raises:
+        BadRecord: It has no such header.
+    """
+    lines = lines_of(text)
+    header = find_header(enumerate(lines[:LEADING], 1), headers)
+    if header is None:
+        raise BadRecord(f"has no header with {', '.join(sorted(next(iter(headers))))}")
+    for row in rows(
+        (at, line.encode("utf-8", "backslashreplace")) for at, line in enumerate(lines[header.line :], header.line + 1)
+    ):
+        following = find_header([(row.line, row.text)], headers)
+        header = following or header
+        if row.is_blank() or following:
+            continue
+        if row.problem or not (
+            len(row.cells) == len(header.cells) or (ragged and 1 < len(row.cells) < len(header.cells))
+        ):
+            problem = row.problem or f"{counted(len(row.cells), 'column')} under a header of {len(header.cells)}"
+            yield Broken(row.text, BadRecord(problem))
+        else:
+            yield Object([(name, cell) for name, cell in zip(header.cells, row.cells, strict=False) if cell])
+
+
+def records_of(text: str) -> list[Any]:
+    """The records of a text: one document, a list of them, or one of either a line, of which some may be broken.
+
+    Raises:
+        BadRecord: It is one document that cannot be read.
+    """
+    try:
+        return _listed(decode(text))
+    except BadRecord:
+        lines = [line for line in lines_of(text) if line.strip()]
+        if len(lines) < 2:
+            raise
+    return [record for line in lines for record in _records_on(line)]
+
+
+def _records_on(line: str) -> list[Any]:
+    try:
+        return _listed(decode(line))
+    except BadRecord as error:
+        return [Broken(line, error)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def read_record(results: Results, record: Any, load: Callable[[Object, Results], None], *, careful: bool) -> None:

@@ -6,19 +6,17 @@ wrong, and then the block is no list of whole elements. Its reader finds that ou
 """
 
 import codecs
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-from ..format import GZIP, MAX_LINE_BYTES, Part, encoding
-from .document import BadRecord
+from ..format import MAX_LINE_BYTES, Part, encoding
+from .document import BadRecord, unpack
+from .packing import PIECE_BYTES, packing_of
 
 BLOCK_BYTES = 32 << 20
-PIECE_BYTES = 1 << 20
 UNPACKED_BYTES = 64 << 30  # of a packed document
 BETWEEN = re.compile(rb"\}\s*,\s*\{")
 BETWEEN_TEXT = re.compile(BETWEEN.pattern.decode())
@@ -159,9 +157,9 @@ def pieces(part: Part) -> Iterator[bytes]:
         BadRecord: It cannot be unpacked, or is no UTF-16 though its mark says so, or unpacks to more than 64 GiB.
     """
     with part.path.open("rb") as file:
-        packed = file.read(len(GZIP)) == GZIP
+        packed = packing_of(file.read(8))
         file.seek(0)
-        read = _unpacked(file) if packed else _read(file, part.end_byte)
+        read = _bounded(unpack(part.path)) if packed else _read(file, part.end_byte)
         first = next(read, b"")
         coding = encoding(first)
         if coding != "utf-16":
@@ -184,14 +182,10 @@ def _read(file: IO[bytes], end: int) -> Iterator[bytes]:
         yield piece
 
 
-def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
+def _bounded(unpacked: Iterator[bytes]) -> Iterator[bytes]:
     size = 0
-    try:
-        with gzip.GzipFile(fileobj=file) as unpacked:
-            while piece := unpacked.read1(PIECE_BYTES):  # what there is, also of a file cut short
-                size += len(piece)
-                if size > UNPACKED_BYTES:
-                    raise BadRecord(f"unpacks to more than {UNPACKED_BYTES >> 30} GiB")
-                yield piece
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadRecord(f"cannot be unpacked: {error}") from None
+    for piece in unpacked:
+        size += len(piece)
+        if size > UNPACKED_BYTES:
+            raise BadRecord(f"unpacks to more than {UNPACKED_BYTES >> 30} GiB")
+        yield piece

@@ -1,6 +1,7 @@
 """Tables of any kind, read row by row: CSV with any separator, JSON, JSON lines, Parquet; packed or not."""
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def open_table(part: Part, records: str | None) -> TableFile:
     first = head.decode(encoding(head), "replace").removeprefix("\ufeff").lstrip().partition("\n")[0].rstrip()
     if not first.startswith(("{", "[")):
         return _csv(part)
-    if records is None and first.startswith("{") and _is_object(first):
+    if records is None and _begins_lines(part, first):
         rows = functools.partial(_json_lines, part)
         return TableFile("json lines", _fields(rows()), False, rows)
     return _json(part, records)
@@ -119,11 +120,14 @@ def _of_csv(row: CsvRow, names: list[str]) -> Record:
     return Record(row.line, cells, lambda: row.text, problem)
 
 
-def _is_object(line: str) -> bool:
+def _begins_lines(part: Part, first: str) -> bool:
+    """Whether the first line is a whole object, or a whole list that is followed by another line."""
     try:
-        return isinstance(decode(line), Object)
+        value = decode(first)
     except BadRecord:
         return False
+    others = itertools.islice(numbered_lines(part), 1, None) if isinstance(value, list) else ()
+    return isinstance(value, Object) or any(line.strip() for _, line in others)
 
 
 def _json_lines(part: Part) -> Iterator[Record]:
@@ -136,7 +140,8 @@ def _json_lines(part: Part) -> Iterator[Record]:
         except BadRecord as error:
             yield Record(number, {}, text, "blank line" if not line.strip() else str(error))
         else:
-            yield _of_json(number, value, text)
+            for each in value if isinstance(value, list) else [value]:
+                yield _of_json(number, each, text if each is value else functools.partial(as_json, each))
 
 
 def _of_json(number: int, value: Any, text: Callable[[], str]) -> Record:

@@ -15,9 +15,10 @@ from pathlib import Path
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError
 from ...warehouse.log import Batch
-from ..format import FILE, GZIP, Format, Head, Part, Tally, encoding
+from ..format import FILE, Format, Head, Part, Tally, encoding
 from ..readers.document import BadRecord, read_text, show
 from ..readers.json_format import reject_file
+from ..readers.packing import packing_of
 from ..readers.results import Results
 from ..readers.tables import Record, TableFile
 from .mapped import read_table
@@ -159,8 +160,8 @@ class _Matches:
 def _lines(part: Part) -> Iterator[tuple[int, str | None]]:
     """The lines of a part with their numbers in the file; None for one that is too long. Bytes that are no UTF-8 are \\xNN."""
     with part.path.open("rb") as file:
-        mark = file.read(4)
-        if mark.startswith(GZIP) or encoding(mark) == "utf-16":
+        mark = file.read(8)
+        if packing_of(mark) or encoding(mark) == "utf-16":
             for number, text in enumerate(read_text(part).removesuffix("\n").split("\n"), 1):
                 yield (
                     number,

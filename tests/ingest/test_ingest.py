@@ -1,5 +1,6 @@
 """Ingest: what is known is known by content, what grew is followed, and every line is accounted for."""
 
+import json
 import os
 import signal
 import subprocess
@@ -202,8 +203,33 @@ def test_what_is_not_recognised_is_described(load: Load, tmp_path: Path) -> None
 
     assert "notes.txt begins with" in str(caught.value)
     assert "x.bin is binary" in str(caught.value)
-    assert "scheduler: " in str(caught.value)
+    assert "rust-text, scheduler, " in str(caught.value)
     assert "\x1b" not in str(caught.value)
+
+
+def test_unknown_json_is_answered_with_its_keys_and_the_nearest_formats(load: Load, tmp_path: Path) -> None:
+    """Each with what the file lacks; a list of all formats says nothing about this file."""
+    document = {"tool": "x", "\x1bodd": 1, "results": [{"cmd": "sleep 1", "mean": 1.5, "stats": {"n": 2}}]}
+    (tmp_path / "x.json").write_text(json.dumps(document).replace("\\u001b", "\x1b"))
+    with pytest.raises(BenchError) as caught:
+        load(tmp_path / "x.json")
+
+    said = str(caught.value).splitlines()[1]
+    assert (
+        "x.json is JSON with the keys tool, �odd, results. The nearest formats: hyperfine (lacks results[].command), "
+        in said
+    )
+    assert said.count("(lacks ") == 3
+    assert "nvbench" not in str(caught.value)
+
+
+def test_unknown_json_lines_are_described_by_their_keys(load: Load, tmp_path: Path) -> None:
+    """Twelve of them; no format has any of these."""
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps({f"key{key}": key for key in range(14)}) + "\n" for _ in "ab"))
+    keys = ", ".join(f"key{key}" for key in range(12))
+
+    with pytest.raises(BenchError, match=f"is JSON with the keys {keys} and 2 more, which no format has"):
+        load(tmp_path / "x.jsonl")
 
 
 def test_strangers_among_the_files_are_noted(load: Load, profile: Path) -> None:

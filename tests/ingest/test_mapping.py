@@ -173,6 +173,7 @@ KINDS: Mapping[str, bytes] = {
     "comment": b"# made by hand\n\n" + CSV.encode(),
     "json": json.dumps(ROWS, indent=1).encode(),
     "json lines": "\n".join(map(json.dumps, ROWS)).encode(),
+    "lines of lists": "\n".join(json.dumps([row]) for row in ROWS).encode(),
     "json in utf-16": json.dumps(ROWS).encode("utf-16"),
     "lines in utf-16": "\n".join(map(json.dumps, ROWS)).encode("utf-16"),
     "parquet": _parquet(),

@@ -20,7 +20,8 @@ from typing import Any
 
 from bench.ingest.format import Format, formats
 from bench.ingest.readers.document import MAX_DEPTH
-from bench.ingest.readers.files import describe, read_head
+from bench.ingest.readers.files import read_head
+from bench.ingest.readers.unrecognised import describe
 from bench.ingest.run import ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Metric, Timing
@@ -148,7 +149,7 @@ def check(kind: Format, path: Path, name: str) -> Read:
     head = read_head(path)
     for each in formats().values():
         assert isinstance(each.recognise(head), bool)
-    describe(head)
+    describe(head, formats().values())
     read = read_file(kind, path, name)
     tally = read.tally
     assert tally.lines == tally.loaded + tally.rejected + tally.known, tally

@@ -64,6 +64,9 @@ sample("github-action-benchmark", "window.BENCHMARK_DATA = " + json.dumps({
          "benches": [{"name": "f", "value": 7, "unit": "ns/iter", "range": "± 2"}]},
     ]},
 }), name="data.js")  # fmt: skip
+sample("github-action-custom", [
+    {"name": "a", "unit": "ms", "value": 1.5, "range": "0.5", "extra": "rounds: 3"}, {"name": "b", "unit": "points", "value": 50},
+])  # fmt: skip
 sample(
     "time-series",
     "# about\ntime,commit,os,latency,size\n2024-01-01 03:00:00 +0100,a1,linux,10,1.5\n2024-01-02,a2,linux,NaN,\n",
@@ -103,6 +106,134 @@ sample("benchmarkdotnet", {
                           "Nanoseconds": 3}],
     }],
 })  # fmt: skip
+JUNIT = """<?xml version="1.0" encoding="utf-8"?>
+<testsuites name="pytest tests"><testsuite name="pytest" errors="0" failures="1" tests="3" time="1.5"
+ timestamp="2024-05-06T07:08:09.5+02:00" hostname="n"><properties><property name="commit" value="abc" /></properties>
+<testcase classname="t.TestA" name="test_a[1]" time="1,234.5"><system-out>printed</system-out></testcase>
+<testcase classname="t" name="test_b" time="0.25"><failure message="assert 1 == 2" type="AssertionError">def test_b():
+&gt;  assert 1 == 2</failure></testcase>
+<testcase classname="t" name="test_c" time="0.0"><skipped type="pytest.skip" message="no GPU">t.py:3: no GPU</skipped></testcase>
+</testsuite></testsuites>
+"""
+sample("junit", JUNIT, name="junit.xml")
+sample("google-test", {"tests": 2, "failures": 1, "timestamp": "2024-05-06T07:08:09Z", "time": "0.5s", "name": "AllTests", "testsuites": [
+    {"name": "Math", "tests": 2, "testsuite": [
+        {"name": "Add/0", "value_param": "5", "file": "m.cc", "line": 3, "status": "RUN", "result": "COMPLETED", "time": "0.25s", "classname": "Math"},
+        {"name": "Sub", "status": "RUN", "result": "COMPLETED", "time": "0s", "classname": "Math", "failures": [{"failure": "m.cc:9\nno", "type": ""}]},
+        {"name": "DISABLED_x", "status": "NOTRUN", "result": "SUPPRESSED", "time": "0s", "classname": "Math"},
+    ]}]})  # fmt: skip
+sample("perf-stat", "# started on Thu May  9 10:11:12 2024\n\n1.20,msec,task-clock:u,1204272,100.00,0.697,CPUs utilized\n"
+       "<not supported>,,cycles:u,0,100.00,,\n2000,,instructions:u,0.35%,1204272,75.00,0.89,insn per cycle\n", name="mine.csv")  # fmt: skip
+sample("gnu-time", """hello
+Command terminated by signal 9
+\tCommand being timed: "sleep 1"
+\tUser time (seconds): 0.25
+\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:01.25
+\tMaximum resident set size (kbytes): 1088
+\tSwaps: 0
+\tExit status: 0
+""", name="time.txt")  # fmt: skip
+LLAMA = {
+    "build_commit": "8cf427ff", "build_number": 5163, "cpu_info": "c ", "gpu_info": "G", "backends": "CUDA", "model_filename": "m.gguf",
+    "model_type": "qwen2 7B Q4_K - Medium", "model_size": 4677120000, "model_n_params": 7615616512, "n_batch": 2048, "type_k": "f16",
+    "flash_attn": False, "tensor_split": "0.00", "n_prompt": 512, "n_gen": 0, "n_depth": 0, "test_time": "2025-04-24T11:58:50Z",
+    "avg_ns": 72135640, "stddev_ns": 1453752, "avg_ts": 7100.002165, "stddev_ts": 140.34152, "samples_ns": [74601900, 71632900],
+    "samples_ts": [6863.1, 7147.55],
+}  # fmt: skip
+sample("llama-bench", [LLAMA, LLAMA | {"n_prompt": 0, "n_gen": 128, "n_depth": 4096}])
+LM_EVAL = {
+    "results": {
+        "hellaswag": {"alias": "hellaswag", "acc,none": 0.25, "acc_stderr,none": 0.005, "acc_norm,none": 0.5, "acc_norm_stderr,none": "N/A"},
+        "gsm8k": {"alias": "gsm8k", "exact_match,strict-match": 0.5, "exact_match,flexible-extract": 0.75, "perplexity,none": 5.5},
+    },
+    "configs": {"hellaswag": {"task": "hellaswag"}}, "versions": {"hellaswag": 1.0}, "n-shot": {"hellaswag": 5},
+    "higher_is_better": {"hellaswag": {"acc": True, "acc_norm": True}, "gsm8k": {"perplexity": False}},
+    "n-samples": {"hellaswag": {"original": 10042, "effective": 100}},
+    "config": {"model": "hf", "model_args": "pretrained=gpt2", "batch_size": "8", "limit": 100}, "git_hash": "abc1234", "date": 1714979289.5,
+    "model_name": "gpt2", "total_evaluation_time_seconds": "812.5",
+}  # fmt: skip
+sample("lm-eval", LM_EVAL)
+K6 = {"root_group": {"name": ""}, "metrics": {
+    "http_req_duration": {"avg": 1.5, "min": 1, "med": 1.25, "max": 3, "p(90)": 2, "p(95)": 2.5, "thresholds": {"p(95)<500": False}},
+    "http_req_duration{expected_response:true}": {"avg": 1.5, "p(95)": 2.5}, "http_reqs": {"count": 100, "rate": 10},
+    "http_req_failed": {"value": 0.25, "passes": 25, "fails": 75}, "data_received": {"count": 5000, "rate": 500},
+    "vus": {"value": 5, "min": 1, "max": 5},
+}}  # fmt: skip
+sample("k6", K6, name="home.json")
+OHA = {
+    "summary": {"successRate": 1.0, "total": 2.0, "slowest": 0.006, "fastest": 0.001, "average": 0.002, "requestsPerSec": 50.5,
+                "totalData": 1300, "sizePerRequest": None, "sizePerSec": 650.0},
+    "responseTimeHistogram": {"0.001": 10}, "latencyPercentiles": {"p50": 0.001, "p99.9": 0.005}, "firstBytePercentiles": {"p50": 0.001},
+    "statusCodeDistribution": {"200": 100}, "errorDistribution": {"request timeout": 1},
+}  # fmt: skip
+sample("oha", OHA, name="home.json")
+LOCUST = (
+    "Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,Min Response Time,Max Response Time,"
+    "Average Content Size,Requests/s,Failures/s,50%,99%,99.9%,100%\n"
+    "GET,/api/users,100,5,50,55,10,200,1024,10.5,0.5,50,180,N/A,200\n,Aggregated,100,5,50,55,10,200,1024,10.5,0.5,50,180,N/A,200\n"
+)
+sample("locust", LOCUST, name="x_stats.csv")
+WRK = """Running 30s test @ http://127.0.0.1:8080/index.html
+  12 threads and 400 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   635.91us    0.89ms  12.92ms   93.69%
+    Req/Sec    56.20k     8.07k   62.00k    86.54%
+  Latency Distribution
+     50%  250.00us
+  22464657 requests in 30.00s, 17.76GB read
+  Socket errors: connect 0, read 0, write 0, timeout 5
+  Non-2xx or 3xx responses: 7
+Requests/sec: 748868.53
+Transfer/sec:    606.33MB
+"""
+sample("wrk", WRK, name="wrk.txt")
+FIO = {
+    "fio version": "fio-3.28", "timestamp": 1714979289, "timestamp_ms": 1714979289500, "time": "Mon May  6", "global options": {"ioengine": "libaio"},
+    "jobs": [{
+        "jobname": "rand", "groupid": 0, "error": 0, "job options": {"name": "rand", "filename": "/x", "bs": "4k", "rw": "randread"},
+        "read": {"io_bytes": 4096000, "bw_bytes": 4096000, "bw": 4000, "iops": 1000.0, "runtime": 1000, "total_ios": 1000,
+                 "slat_ns": {"min": 0, "max": 0}, "clat_ns": {"min": 1, "max": 9, "mean": 5, "percentile": {"99.900000": 900}},
+                 "lat_ns": {"min": 100, "max": 900, "mean": 250.5, "stddev": 1, "N": 1000}},
+        "write": {"io_bytes": 0, "total_ios": 0}, "usr_cpu": 1.5, "sys_cpu": 2.5, "ctx": 7, "latency_us": {"2": 0.0},
+    }],
+}  # fmt: skip
+sample("fio", FIO)
+NCCL = """# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 2 minBytes 8 maxBytes 1024
+#  Rank  0 Group  0 Pid 7018 on  node device  0 [0x00] NVIDIA A100
+#  Rank  1 Group  0 Pid 7018 on  node device  1 [0x01] NVIDIA A100
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+           8             2     float     sum      -1    36.92    0.00    0.00      0    36.44    0.00    0.00      0
+     1048576        262144     float     sum      -1    100.5    1.50    2.25      0    99.25    1.75    2.50      3
+# Avg bus bandwidth    : 24.5
+"""
+sample("nccl-tests", NCCL, name="nccl.txt")
+TRT_TIMES = [
+    {"startH2dMs": 0.25, "endH2dMs": 0.5, "startComputeMs": 0.5, "endComputeMs": 1.75, "latencyMs": 1.5},
+    {"inMs": 0.125, "startComputeMs": 2.0, "endComputeMs": 3.125, "computeMs": 1.125, "latencyMs": 2.5},
+]
+sample("trtexec-times", TRT_TIMES)
+sample(
+    "trtexec-profile",
+    [{"count": 625}, {"name": "conv", "timeMs": 36.5, "averageMs": 0.0625, "medianMs": 0.05, "percentage": 1.25}],
+)
+NSYS_STATS = """Generating SQLite file /tmp/a.sqlite
+Processing [/tmp/a.sqlite] with [cuda_gpu_kern_sum.py]...
+Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name
+100.0,28918591,5,5783718.2,5780070.0,5777126,5797542,8313.1,"burn(float *, int, int)"
+
+Processing [/tmp/a.sqlite] with [cuda_gpu_mem_size_sum.py]...
+Total (MB),Count,Avg (MB),Med (MB),Min (MB),Max (MB),StdDev (MB),Operation
+1.5,3,0.5,0.5,0.25,0.75,0.25,[CUDA memcpy HtoD]
+"""
+sample("nsys-stats", NSYS_STATS, name="stats.csv")
+NCU = """==PROF== Connected to process 371693
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","Metric Name","Metric Unit","Metric Value","Rule Name"
+"0","1","p","h","mm(float *, int)","1","7","(32, 32, 1)","(64, 64, 1)","0","gpu__time_duration.sum","nsecond","10,196,000",
+"0","1","p","h","mm(float *, int)","1","7","(32, 32, 1)","(64, 64, 1)","0","Memory Throughput","%","78.50"
+"""
+sample("ncu", NCU, name="ncu.csv")
 sample("go-test", "goos: linux\npkg: p\nBenchmarkA/n=1-8 \t 100\t 25.5 ns/op\t 16 B/op\nBenchmarkB 5 1 ns/op\n--- FAIL: BenchmarkC\n    x.go:1: why\nPASS\n",
        name="bench.txt")  # fmt: skip
 sample(

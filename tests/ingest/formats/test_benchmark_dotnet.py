@@ -138,3 +138,13 @@ def test_the_host_is_the_environment() -> None:
     assert (env.cpu, env.logical_cores, env.os) == ("P", 8, "Linux")
     assert json.loads(env.extra or "")["RuntimeVersion"] == "8"
     assert got.tags == {"Title": "B-20240506"}
+
+
+def test_original_values_are_the_samples_where_no_result_was_written() -> None:
+    """Measurements of the warm-up alone do not stand in for them."""
+    warmup = {"IterationMode": "Workload", "IterationStage": "Warmup", "Operations": 1, "Nanoseconds": 9}
+    statistics = {"N": 2, "OriginalValues": [1.0, 2.0]}
+    got = read("benchmarkdotnet", document(benchmark(Statistics=statistics, Measurements=[warmup])))
+
+    assert [m.value for m in got.of(Metric) if m.metric == "latency" and m.statistic is None] == [1.0, 2.0]
+    assert got.samples(phase="warmup") == [(9, 1)]

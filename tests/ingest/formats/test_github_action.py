@@ -104,3 +104,27 @@ def test_entries_that_are_known_are_counted_and_not_loaded_again(tmp_path: Path)
         counts.append((got.tally.loaded, got.tally.known, len(got.runs)))
 
     assert counts == [(1, 0, 1), (2, 1, 1)]
+
+
+def test_a_range_may_be_a_number() -> None:
+    """Tools that write the JSON themselves do so; it is in the unit of the value."""
+    got = load(script(entry(tool="customSmallerIsBetter", benches=[bench(unit="s", value=2, range=0.5)])))
+
+    assert got.metrics() == {"latency": (2e9, "ns"), "latency_range": (0.5e9, "ns")}
+
+
+def test_the_custom_json_is_read_before_the_action_has_it() -> None:
+    """The unit says what a value is; where it does not say which direction is better, a note does."""
+    got = read("github-action-custom", [
+        {"name": "a", "unit": "ms", "value": 1.5, "range": "0.5", "extra": "rounds: 3\nas built"},
+        {"name": "b", "unit": "Percent", "value": "50"}, {"name": "c", "unit": "ms", "value": None},
+    ])  # fmt: skip
+
+    assert got.names == ["a", "b"] and got.rejects() == [(3, "value is null, not a number")]
+    assert got.metrics() == {
+        "latency": (1.5e6, "ns"), "latency_range": (5e5, "ns"), "rounds": (3.0, "count"), "extra": "as built",
+        "value": (50.0, "Percent"),
+    }  # fmt: skip
+    assert got.better()["latency"] == "lower" and got.better()["value"] is None
+    (note,) = got.tally.notes
+    assert 'a unit such as "Percent" does not say which direction is better' in note

@@ -1,10 +1,12 @@
 """hyperfine: times, parameters, memory, and calls that failed."""
 
+from pathlib import Path
 from typing import Any
 
 from bench.warehouse.events import CaseRecord, MemorySample, Outcome
 
-from .reading import read
+from ..conftest import Load
+from .reading import lay, read
 
 
 def result(command: str = "sleep 1", **fields: Any) -> dict[str, Any]:
@@ -57,3 +59,37 @@ def test_a_single_call_has_no_deviation() -> None:
     got = read("hyperfine", {"results": [result(stddev=None, times=[1.0])]})
 
     assert "latency_stddev" not in got.metrics()
+
+
+TABLE = """command,mean,stddev,median,user,system,min,max,parameter_n
+sleep 1,1.5,,1.5,0.25,0.125,1.0,2.0,1
+"a, b",2,0.5,2,0,0,1,3,2
+"""
+
+
+def test_a_csv_has_the_statistics_of_the_json() -> None:
+    """And no times; the columns of parameters are axes, and an empty deviation is none."""
+    got = read("hyperfine", TABLE, name="x.csv")
+
+    assert got.names == ["sleep 1", "a, b"]
+    assert [case.parameters for case in got.of(CaseRecord)] == ['{"n": "1"}', '{"n": "2"}']
+    assert got.metrics()["latency_mean"] == (2e9, "ns") and got.metrics()["latency_stddev"] == (0.5e9, "ns")
+    assert got.metrics()["user_time_mean"] == (0.0, "ns") and got.samples() == []
+    assert (got.accounting, "fields" in got.metrics()) == ((2, 2, 0), False)
+
+
+def test_a_short_row_of_a_csv_is_a_reject() -> None:
+    """Nobody can say which cell is missing; the row after it loads."""
+    got = read("hyperfine", TABLE.replace(",1.0,2.0,1\n", "\n"), name="x.csv")
+
+    assert (got.rejects(), got.names) == ([(1, "6 columns under a header of 9")], ["a, b"])
+
+
+def test_a_csv_beside_its_json_is_left_out(tmp_path: Path, load: Load) -> None:
+    """hyperfine writes both in one call; twice the same would count twice."""
+    lay(tmp_path / "e", {"x.csv": TABLE, "x.json": {"results": [result()]}, "y.csv": TABLE})
+
+    report = load(tmp_path / "e")
+
+    assert sorted(line.path.name for line in report.lines) == ["x.json", "y.csv"]
+    assert any("x.csv says what x.json beside it says, without its times; left out" in note for note in report.notes)

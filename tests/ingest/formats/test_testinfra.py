@@ -53,6 +53,14 @@ def test_an_object_a_list_or_lines(text: object) -> None:
     assert load(text).accounting[2] == 0
 
 
+def test_lines_may_hold_lists() -> None:
+    """One upload a line, each a list of records; a broken line is one reject."""
+    got = load(f"{json.dumps([record(), record('x')])}\n[broken\n{json.dumps([record('y')])}\n")
+
+    assert got.accounting == (4, 3, 1)
+    assert got.rejects()[0][0] == 3
+
+
 def test_a_broken_line_leaves_the_others() -> None:
     """It is a reject with its text."""
     got = load(f"{json.dumps(record())}\n{{broken\n{json.dumps(record('x'))}\n")

@@ -1,0 +1,83 @@
+"""trtexec of TensorRT: the times of each inference (--exportTimes) and of each layer (--exportProfile)."""
+
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import Any
+
+from ..readers.document import Object
+from ..readers.json_format import JsonFormat
+from ..readers.results import Results, number
+
+PARTS = {
+    "latency": ("latencyMs", "", ""), "compute": ("computeMs", "startComputeMs", "endComputeMs"),
+    "h2d": ("h2dMs", "startH2dMs", "endH2dMs"), "d2h": ("d2hMs", "startD2hMs", "endD2hMs"),
+    "enqueue": ("enqMs", "startEnqMs", "endEnqMs"),
+    "h2d_old": ("inMs", "startInMs", "endInMs"), "d2h_old": ("outMs", "startOutMs", "endOutMs"),
+}  # fmt: skip
+
+
+class TrtexecTimes(JsonFormat):
+    """Times of inferences."""
+
+    name = "trtexec-times"
+    doc = "trtexec JSON of inferences (--exportTimes)"
+    becomes = (
+        "the file → a case of its name; an inference → a sample of latency, and of compute, h2d, d2h and enqueue, taken as end "
+        "less start where the file does not say them"
+    )
+    lost = "when each part began and ended"
+    holds = list
+    shapes = (frozenset({"[].startComputeMs", "[].endComputeMs"}),)
+
+    def identity(self, name: str) -> str:
+        """The name of the file, which is the name of the case."""
+        return PurePath(name).stem
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """Nothing is said of when and where."""
+        records: list[Any] = document
+        return records
+
+    def load(self, record: Object, results: Results) -> None:
+        """One inference."""
+        case = results.case(PurePath(results.part.name).stem)
+        for name, (field, start, end) in PARTS.items():
+            value, began, ended = (record.take(key) for key in (field, start, end))
+            if value is None and number(began) is not None and number(ended) is not None:
+                value = round(number(ended) - number(began), 9)  # type: ignore[operator]  # both are numbers
+            if value is not None:
+                case.samples([value], "ms", metric=name.removesuffix("_old"), sample=results.tally.lines)
+        case.fields(record.left())
+
+
+class TrtexecProfile(JsonFormat):
+    """Times of layers."""
+
+    name = "trtexec-profile"
+    doc = "trtexec JSON of layers (--exportProfile)"
+    becomes = (
+        "a layer → a case named by it, the file its suite; averageMs, medianMs, timeMs → latency_mean, _median, _sum; "
+        "percentage → share; the count of inferences → tags of the run"
+    )
+    holds = list
+    shapes = (frozenset({"[].name", "[].timeMs", "[].averageMs", "[].percentage"}),)
+
+    def identity(self, name: str) -> str:
+        """The name of the file, which is the suite."""
+        return PurePath(name).stem
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """The first entry says how many inferences there were."""
+        records: list[Any] = document
+        if records and isinstance(records[0], Object) and set(records[0]) == {"count"}:
+            results.run(tags=dict(records[0]))
+            return records[1:]
+        return records
+
+    def load(self, record: Object, results: Results) -> None:
+        """One layer."""
+        case = results.case(record.name("name"), suite=PurePath(results.part.name).stem)
+        for field, statistic in (("averageMs", "mean"), ("medianMs", "median"), ("timeMs", "sum")):
+            case.metric("latency", record.take(field), "ms", statistic=statistic)
+        case.metric("share", record.take("percentage"), "%")
+        case.fields(record.left())
