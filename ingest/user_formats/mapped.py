@@ -1,9 +1,7 @@
 """Tables of any kind by a mapping: one row is one record, which says a case, its values and how it ended."""
 
-import bisect
 import contextlib
 import functools
-import hashlib
 import itertools
 import re
 import shlex
@@ -17,12 +15,13 @@ from ...warehouse.errors import UnknownName
 from ...warehouse.events import Instant, as_json
 from ...warehouse.log import Batch
 from ..format import Format, Head, Part, Tally
-from ..readers.document import BadRecord, decode, instant, show
+from ..readers.document import BadRecord, decode, show
 from ..readers.json_format import reject_file
-from ..readers.results import AS_THE_UNIT_SAYS, Chosen, Results, Subject, number
+from ..readers.results import AS_THE_UNIT_SAYS, Results, Subject, number
 from ..readers.tables import Record, TableFile, check_columns, lookup, open_table, spare
 from ..readers.units import unit_of
-from .mapping import OF_RUN, REPEATED, Mapping, Term, Value, with_columns
+from .mapping import REPEATED, Mapping, Term, Value, with_columns
+from .row_runs import PAUSE_S, RunsOfRows, cell_of, text_of
 
 COUNTS = ("batch_size", "sequence_length")
 METRICS = {"ns": "latency", "ops/s": "throughput"}
@@ -36,13 +35,10 @@ ENDINGS = {
     "interrupted": "interrupted",
 }
 STATUSES = {word: status for status, words in ENDINGS.items() for word in words.split()}
-UNIX = re.compile(r"\d{9,19}(\.\d+)?")
 MOST = 2.0**53  # beyond it doubles, which other tools count in, leave numbers out
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]|$)")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 EXACT = 4  # digits of a number that was measured
-PAUSE_S = 1800  # a longer one between two rows ends a run: each night is one, though its cases are minutes apart
-_PAUSE = PAUSE_S * 1_000_000
 LOOKED_AT = 1000  # rows that tell what a column holds
 SHOWN = 12  # columns named in a note
 
@@ -103,74 +99,18 @@ def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time:
     reader = _Reader(with_columns(mapping, table.columns), results)
     if reader.mapping.rest != "out":
         reader.sort_out(record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None)
-    if by_time:
-        reader.starts = _starts(table, reader)
-    groups = _runs(table, reader) if mapping.parts_runs or len(reader.starts) > 1 else None
-    if groups is None and "time" in mapping.fields:
-        _began(table, reader)
+    groups = reader.runs.find(table, by_time=by_time)
+    if groups is None and (began := reader.runs.began(table)) is not None:
+        results.run(started_at=began)
     for record in table.rows():
         if groups is not None:
             try:
-                groups[reader.run_of(record)].choose(results)
+                groups[reader.runs.of(record)].choose(results)
             except BadRecord as error:  # whatever is known of the run before it, this row is not
                 results.reject(error, record.text(), record.line)
                 continue
         results.record(functools.partial(reader.load, record), record.text, record.line)
     reader.notes()
-
-
-@dataclass(slots=True)
-class _Group:
-    """The rows of one run."""
-
-    run_facts: dict[str, str]
-    digest: "hashlib._Hash"
-    began: Instant | None = None
-    chosen: Chosen | None = None
-
-    def choose(self, results: Results) -> None:
-        """Make it the run of the next record; its rows identify it."""
-        if self.chosen is not None:
-            results.resume(self.chosen)
-            return
-        label = {"run": self.run_facts["run"]} if "run" in self.run_facts else {}
-        self.chosen = results.run(
-            content=f"{as_json(self.run_facts)}\n{self.digest.hexdigest()}", started_at=self.began, tags=label,
-            git_commit=self.run_facts.get("commit"), git_branch=self.run_facts.get("branch"), host=self.run_facts.get("host"),
-        )  # fmt: skip
-
-
-def _runs(table: TableFile, reader: "_Reader") -> dict[str, _Group]:
-    """The runs that the rows belong to, found in a pass of its own."""
-    groups: dict[str, _Group] = {}
-    for record in table.rows():
-        with contextlib.suppress(BadRecord):
-            group = groups.setdefault(reader.run_of(record), _Group(reader.run_facts_of(record), hashlib.sha256()))
-            group.digest.update(as_json(record.cells).encode() + b"\n")
-            group.began = min(filter(None, (group.began, reader.moment(record))), default=None)
-    return groups
-
-
-def _starts(table: TableFile, reader: "_Reader") -> list[Instant]:
-    """When the runs began that pauses part from each other, in order."""
-    spans: dict[int, tuple[Instant, Instant]] = {}  # of each stretch of PAUSE_S: the first and the last time in it
-    for record in table.rows():
-        with contextlib.suppress(BadRecord):
-            if (moment := reader.moment(record)) is not None:
-                first, last = spans.get(moment // _PAUSE, (moment, moment))
-                spans[moment // _PAUSE] = min(first, moment), max(last, moment)
-    ordered = sorted(spans.values())
-    later = [first for (_, before), (first, _) in itertools.pairwise(ordered) if first - before > _PAUSE]
-    return [*(first for first, _ in ordered[:1]), *later]
-
-
-def _began(table: TableFile, reader: "_Reader") -> None:
-    """The run begins with the first row that says when it was measured."""
-    for record in table.rows():
-        with contextlib.suppress(BadRecord):
-            if (moment := reader.moment(record)) is not None:
-                reader.results.run(started_at=moment)
-                return
 
 
 @dataclass(slots=True)
@@ -185,12 +125,14 @@ class _Reader:
     times: list[str] = field(
         default_factory=list
     )  # and those that hold times, which would part every row from all others
-    starts: list[Instant] = field(default_factory=list)  # of the runs, where pauses part them
     odd: dict[str, None] = field(default_factory=dict)  # statuses nobody knows
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # samples so far, by run, case and metric
 
+    runs: RunsOfRows = field(init=False)
+
     def __post_init__(self) -> None:
         self.used = set(self.mapping.columns)
+        self.runs = RunsOfRows(self.mapping)
 
     def sort_out(self, rows: Iterable[dict[str, Any]]) -> None:
         """Tell by some rows which columns that the mapping does not name are no axes of a case."""
@@ -214,15 +156,15 @@ class _Reader:
         Raises:
             BadRecord: It cannot be read.
         """
-        moment = self.moment(record)
+        moment = self.runs.moment(record)
         cells, fields = record.cells, self.mapping.fields
         axes: dict[str, Any] = {}
         for name, term in fields.items():
             if name in COUNTS:
-                axes[name] = _whole(term, _cell(term, cells))
+                axes[name] = _whole(term, cell_of(term, cells))
             elif name in ("suite", "mode", "device", "dtype", "backend"):
-                axes[name] = _text(_cell(term, cells))
-        what = _text(_cell(fields["name"], cells))
+                axes[name] = text_of(cell_of(term, cells))
+        what = text_of(cell_of(fields["name"], cells))
         if what is None:
             raise BadRecord(f"no {fields['name'].text}")
         case = self.results.case(what, parameters=self._parameters(cells), **axes)
@@ -233,40 +175,7 @@ class _Reader:
             with contextlib.suppress(BadRecord):  # nobody asked for it
                 self._value(value, cells, case, moment, failed=status not in (None, "ok"))
         if status is not None:
-            case.outcome(status, _text(_cell(fields.get("reason"), cells)))
-
-    def run_of(self, record: Record) -> str:
-        """What tells the run of a row from others.
-
-        Raises:
-            BadRecord: It cannot be read.
-        """
-        moment, facts = self.moment(record), self.run_facts_of(record)
-        if moment is not None and self.starts:
-            facts["time"] = str(self.starts[bisect.bisect_right(self.starts, moment) - 1])
-        return as_json(facts)
-
-    def run_facts_of(self, record: Record) -> dict[str, str]:
-        """The fields of a row that describe its run."""
-        texts = {name: _text(_cell(self.mapping.fields.get(name), record.cells)) for name in OF_RUN}
-        return {name: text for name, text in texts.items() if text is not None}
-
-    def moment(self, record: Record) -> Instant | None:
-        """When a row was measured; None if it has no time.
-
-        Raises:
-            BadRecord: What it says is no time, or the row cannot be read at all.
-        """
-        if record.problem is not None:
-            raise BadRecord(record.problem)
-        term = self.mapping.fields.get("time")
-        value = _cell(term, record.cells)
-        if term is None or value is None:
-            return None
-        moment = instant(float(value) if isinstance(value, str) and UNIX.fullmatch(value) else value)
-        if moment is None:
-            raise BadRecord(f"{term.text} is {show(value)}, which is no time that can be read")
-        return moment
+            case.outcome(status, text_of(cell_of(fields.get("reason"), cells)))
 
     def notes(self) -> None:
         """Add notes about all rows."""
@@ -285,9 +194,9 @@ class _Reader:
             self.results.note(
                 f"columns of times are left out: {_listed(self.times)}; say what it is with --map time={self.times[0]}"
             )
-        if len(self.starts) > 1:
+        if len(self.runs.starts) > 1:
             self.results.note(
-                f"{len(self.starts):,} runs: rows more than {PAUSE_S // 60} minutes apart belong to different ones; "
+                f"{len(self.runs.starts):,} runs: rows more than {PAUSE_S // 60} minutes apart belong to different ones; "
                 "--map run:=NAME makes them one"
             )
         if self.odd:
@@ -310,7 +219,7 @@ class _Reader:
         return axes
 
     def _status(self, cells: dict[str, Any]) -> str | None:
-        text = _text(_cell(self.mapping.fields.get("status"), cells))
+        text = text_of(cell_of(self.mapping.fields.get("status"), cells))
         if text is None:
             return None
         status = STATUSES.get(re.sub(r"[\s-]+", "_", text.lower()))
@@ -322,7 +231,7 @@ class _Reader:
         self, value: Value, cells: dict[str, Any], case: Subject, moment: Instant | None, *, failed: bool
     ) -> None:
         cell = lookup(cells, value.column)
-        about = {key: _text(_cell(term, cells)) for key, term in value.about.items()}
+        about = {key: text_of(cell_of(term, cells)) for key, term in value.about.items()}
         unit, statistic = about.get("unit"), about.get("statistic")
         if isinstance(cell, str) and cell.endswith("%") and unit_of(unit or "%").name == "%":
             cell, unit = cell[:-1].rstrip(), "%"
@@ -340,7 +249,7 @@ class _Reader:
             raise BadRecord(f"{value.column} is {show(cell)}, and no duration is negative")
         place = (self.results.run_id, case.case_id, f"{metric} {about.get('phase')}")
         term = value.about.get("loops")
-        loops = None if term is None else _whole(term, _cell(term, cells))
+        loops = None if term is None else _whole(term, cell_of(term, cells))
         case.samples(
             numbers, unit, loops=loops or 1, metric=metric, phase=about.get("phase") or "steady", better=better,
             recorded_at=moment, sample=self.counts[place],
@@ -356,15 +265,6 @@ def _is_exact(text: str) -> bool:
     """Whether a number has a fraction and four digits that count or more: axes, such as 0.25, are rounder than measurements."""
     digits = re.sub(r"[eE].*|[^0-9]", "", text).strip("0")
     return "." in text and len(digits) >= EXACT
-
-
-def _cell(term: Term | None, cells: dict[str, Any]) -> Any:
-    return None if term is None else term.text if term.fixed else lookup(cells, term.text)
-
-
-def _text(value: Any) -> str | None:
-    text = value if isinstance(value, str | None) else as_json(value)
-    return text or None
 
 
 def _typed(value: Any) -> Any:

@@ -9,21 +9,21 @@ import shlex
 import string
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bench.ingest.command import ingest as command
 from bench.ingest.plan import SourceOptions
-from bench.ingest.readers.tables import Record, TableFile
 from bench.ingest.readers.units import unit_of
 from bench.ingest.run import IngestReport
-from bench.ingest.user_formats.mapped import PAUSE_S, Mapped, _Reader, _starts
+from bench.ingest.user_formats.mapped import Mapped
 from bench.ingest.user_formats.mapping import FIELDS, parse_mapping
+from bench.ingest.user_formats.row_runs import PAUSE_S, run_starts
 from bench.query.explain.command import explain
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import CaseRecord, Metric, Reject, Timing
+from bench.warehouse.events import CaseRecord, Instant, Metric, Reject, Timing
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -395,16 +395,13 @@ def test_who_names_the_run_has_one(said: str, runs: int, load: Any, rows: Rows, 
     assert len(rows("FROM runs")) == runs
 
 
-@given(st.lists(st.integers(0, 20 * 1800), min_size=1, max_size=30))
+@given(st.lists(st.integers(0, 20 * PAUSE_S), max_size=30))
 def test_runs_are_those_that_sorted_times_have(seconds: list[int]) -> None:
-    """However rows lie against the stretches that times are counted in."""
-    times = [1_767_225_600 + each for each in seconds]
-    table = TableFile("csv", ["at"], True, lambda: iter([Record(1, {"at": str(each)}, str) for each in times]))
-    reader = _Reader(parse_mapping(["name:=n,value=v,time=at"]), cast("Any", None))
+    """However the times lie against the stretches that they are counted in."""
+    times = sorted(each * 1_000_000 for each in seconds)
+    expected = [*times[:1], *(b for a, b in itertools.pairwise(times) if b - a > PAUSE_S * 1_000_000)]
 
-    ordered = sorted(times)
-    expected = [ordered[0], *(b for a, b in itertools.pairwise(ordered) if b - a > PAUSE_S)]
-    assert _starts(table, reader) == [each * 1_000_000 for each in expected]
+    assert run_starts(Instant(each * 1_000_000) for each in seconds) == expected
 
 
 def test_columns_can_be_left_out(tmp_path: Path) -> None:

@@ -211,8 +211,12 @@ def test_results_of_transformers(ask: Ask, facts: Facts) -> None:
         if "numeric" not in said:
             continue
         lines, rejected = ask("SELECT lines, rejected FROM source_files WHERE ends_with(path, ?)", path)[0]
-        assert (lines, lines - rejected) == (said["rows"], said["numeric"])
-        texts = ask("SELECT DISTINCT regexp_extract(reason, '[''](.*)['']', 1) FROM rejects WHERE {file}", path)
+        ((measured,),) = ask("SELECT count(*) FROM metrics WHERE {file}", path)
+        assert (lines, rejected, measured) == (said["rows"], 0, said["numeric"])
+        failed = (
+            "SELECT DISTINCT regexp_extract(reason, '[''](.*)['']', 1) FROM outcomes WHERE {file} AND status <> 'ok'"
+        )
+        texts = ask(failed, path)
         assert [text for (text,) in texts] == said["non_numeric"]
         if not said["numeric"]:
             continue
