@@ -24,7 +24,7 @@ output_option: Callable[[Any], Any] = click.option(
     help="File to write to instead of standard output.",
 )
 runs_option: Callable[[Any], Any] = click.option(
-    "--runs", cls=Values, help="Only these: id prefix, config, commit, latest, latest~1."
+    "--runs", cls=Values, help="Only these: id prefix, config, commit, day, tag:NAME, latest, latest~1."
 )
 configs_option: Callable[[Any], Any] = click.option("--configs", cls=Values, help="Only these configs.")
 suites_option: Callable[[Any], Any] = click.option("--suites", cls=Values, help="Only these suites.")

@@ -48,7 +48,7 @@ def report(
 
     Args:
         warehouse: Where to look.
-        name: The run: id prefix, config, commit, latest, latest~1. Its repeats are judged with it.
+        name: The run: id prefix, config, commit, day, tag:NAME, latest, latest~1. Its repeats are judged with it.
         against: The side to compare it with, as `bench compare` takes both: the report then opens with that comparison. By
             default the newest run of the same config before it that measured the same suites, modes, dtypes and devices, and
             the regressions since.

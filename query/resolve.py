@@ -1,9 +1,10 @@
-"""Resolve names that users give: a run by id prefix, config, commit or `latest`; values of a column."""
+"""Resolve names that users give: a run by id prefix, config, commit, day, tag or `latest`; values of a column."""
 
+import json
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError, UnknownName
@@ -12,10 +13,28 @@ from ..warehouse.schema import quote
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
+_RUNS = """
+    SELECT summary.run_id, summary.config, summary.git_commit, summary.source, strftime(began_at, '%Y-%m-%d'), tags::VARCHAR
+    FROM run_summaries AS summary
+    LEFT JOIN runs ON runs.run_id = summary.run_id
+    ORDER BY began_at DESC NULLS LAST, summary.run_id DESC
+"""
 _ARCHIVED = "SELECT run_id, config, git_commit, '', archive FROM _archived ORDER BY archived_at DESC, run_id"
 _FORGOTTEN = "SELECT run_id, config, git_commit, source FROM forgotten_runs ORDER BY forgotten_at DESC, run_id"
 COLUMN_LABELS = {"name": "model"}  # what people call a column
 SHORTEST_PREFIX = 4  # characters of a run id or commit that may stand for the whole
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class RunNames(NamedTuple):
+    """What a run may be called by."""
+
+    run_id: str
+    config: str
+    git_commit: str | None
+    source: str
+    day: str | None = None  # it began on, in UTC, as YYYY-MM-DD
+    tags: str | None = None  # JSON
 
 
 def resolve_run(warehouse: "Warehouse", name: str) -> str:
@@ -28,8 +47,9 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
 
     Args:
         warehouse: Where to look.
-        name: `latest` (any run, but those of `bench doctor`), a config, or the beginning of a run id or of a git commit, in
-            this order; `~N` after it leaves out the newest N: latest~1, main~2.
+        name: `latest` (any run, but those of `bench doctor`), a config, the beginning of a run id or of a git commit, a day
+            in UTC as YYYY-MM-DD, or `tag:` and a tag's name, its value or NAME=VALUE, in this order; `~N` after it leaves out
+            the newest N: latest~1, main~2.
 
     Returns:
         Run ids, at least one.
@@ -40,9 +60,7 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
             those it means were archived.
     """
     base, back = split_back(name)
-    rows = warehouse.rows(
-        "SELECT run_id, config, git_commit, source FROM run_summaries ORDER BY began_at DESC NULLS LAST, run_id DESC"
-    )
+    rows = run_names(warehouse)
     runs = meant_runs(base, rows)
     if not runs:
         _check_gone(warehouse, base)
@@ -56,27 +74,43 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
     return runs[back or 0 :]
 
 
+def run_names(warehouse: "Warehouse") -> list[RunNames]:
+    """What all runs may be called by, the newest first."""
+    return [RunNames(*row) for row in warehouse.rows(_RUNS)]
+
+
 def split_back(name: str) -> tuple[str, int | None]:
     """A name and the number after its `~`; None where there is none."""
     base, _, back = name.partition("~")
     return (base, int(back)) if back.isdecimal() else (name, None)  # a config may hold a tilde
 
 
-def meant_runs(name: str, rows: Sequence[tuple[str, str, str | None, str]]) -> list[str]:
-    """Runs a name without `~N` means, newest first."""
+def meant_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
+    """Runs a name without `~N` means, in the order given."""
     if name == "latest":
-        return [run_id for run_id, _, _, source in rows if source != "doctor"]
-    of_config = [run_id for run_id, config, *_ in rows if config == name]
+        return [run.run_id for run in runs if run.source != "doctor"]
+    of_config = [run.run_id for run in runs if run.config == name]
     if of_config or len(name) < SHORTEST_PREFIX:
         return of_config
-    by_id = [run_id for run_id, *_ in rows if run_id.startswith(name)]
+    by_id = [run.run_id for run in runs if run.run_id.startswith(name)]
     if len(by_id) > 1:
         raise BenchError(f"{name!r} begins {len(by_id)} run ids: {', '.join(by_id[:3])} … Give more of it.")
     if by_id:
         return by_id
+    if _DAY.fullmatch(name):
+        return [run.run_id for run in runs if run.day == name]
+    if name.startswith("tag:"):
+        return [run.run_id for run in runs if _has_tag(run, name.removeprefix("tag:"))]
     if not re.fullmatch(r"[0-9a-f]+", name):
         return []
-    return [run_id for run_id, _, commit, _ in rows if commit is not None and commit.startswith(name)]
+    return [run.run_id for run in runs if run.git_commit is not None and run.git_commit.startswith(name)]
+
+
+def _has_tag(run: RunNames, tag: str) -> bool:
+    tags = json.loads(run.tags or "{}")
+    if not isinstance(tags, dict):
+        return False
+    return any(tag in (key, str(value), f"{key}={value}") for key, value in tags.items())
 
 
 def gone_runs(warehouse: "Warehouse") -> list[str]:
@@ -96,19 +130,23 @@ def gone_runs(warehouse: "Warehouse") -> list[str]:
 def _check_gone(warehouse: "Warehouse", name: str) -> None:
     """Raise BenchError where a name means runs that were moved into another store, or forgotten."""
     forgotten = {row[0]: row for row in warehouse.rows(_FORGOTTEN)}
-    if name != "latest" and (found := meant_runs(name, list(forgotten.values()))):
+    if name != "latest" and (found := meant_runs(name, _named(forgotten.values()))):
         which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
         raise BenchError(
             f"{which} forgotten. `bench runs --forgotten` says when and why; `bench remember` brings runs back."
         )
     rows = warehouse.rows(_ARCHIVED)
-    if found := meant_runs(name, [row[:4] for row in rows]) if name != "latest" else []:
+    if found := meant_runs(name, _named(rows)) if name != "latest" else []:
         archive = next(row[4] for row in rows if row[0] == found[0])
         which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
         raise BenchError(
             f"{which} archived to {archive}. Ask there with --store {archive}, or bring all of it back with: "
             f"bench sync {archive} {warehouse.store.root}"
         )
+
+
+def _named(rows: Iterable[tuple[Any, ...]]) -> list[RunNames]:
+    return [RunNames(*row[:4]) for row in rows]
 
 
 def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequence[str], *, place: str = "") -> None:

@@ -61,7 +61,7 @@ def inches(text: str) -> tuple[float, float]:
     return width, height
 
 
-Runs = Annotated[Sequence[str], Option("Only these runs: id prefix, config, commit, latest, latest~1.")]
+Runs = Annotated[Sequence[str], Option("Only these runs: id prefix, config, commit, day, tag:NAME, latest, latest~1.")]
 Configs = Annotated[Sequence[str], Option("Only these configs.")]
 Suites = Annotated[Sequence[str], Option("Only these suites.")]
 Backends = Annotated[Sequence[str], Option("Only these backends.")]

@@ -1,20 +1,18 @@
-"""The runs that a user means to change: by run id, config, commit, date, or a file that was imported."""
+"""The runs that a user means to change: by run id, config, commit, date, tag, or a file that was imported."""
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ...warehouse.errors import BenchError, UnknownName
-from ..resolve import meant_runs, split_back
+from ..resolve import RunNames, meant_runs, run_names, split_back
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 _QUERY = "FROM _selectable_runs WHERE forgotten = ? ORDER BY began_at DESC NULLS LAST, run_id DESC"
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +30,21 @@ class SelectedRun:
     forgotten: bool
     dropped: bool
 
+    @property
+    def names(self) -> RunNames:
+        """What it may be called by; tags are not known."""
+        day = None if self.began_at is None else self.began_at.date().isoformat()
+        return RunNames(self.run_id, self.config, self.git_commit, self.source, day)
+
 
 def select_runs(warehouse: "Warehouse", names: Iterable[str], *, forgotten: bool = False) -> list[SelectedRun]:
     """All runs that some names mean, newest first.
 
     Args:
         warehouse: Where to look.
-        names: Each a config (all its runs), the beginning of a run id or of a git commit, a day as YYYY-MM-DD (UTC), or an
-            imported file or a folder of such; `latest` and anything with `~N` after it mean one run.
+        names: Each a config (all its runs), the beginning of a run id or of a git commit, a day as YYYY-MM-DD (UTC), `tag:NAME`
+            (not of forgotten runs), or an imported file or a folder of such; `latest` and anything with `~N` after it mean
+            one run.
         forgotten: Look among the forgotten runs, rather than among the others.
 
     Raises:
@@ -47,15 +52,16 @@ def select_runs(warehouse: "Warehouse", names: Iterable[str], *, forgotten: bool
         BenchError: The beginning of an id fits several runs.
     """
     runs = [SelectedRun(*row) for row in warehouse.rows(_QUERY, [forgotten])]
-    chosen = {run_id for name in names for run_id in _meant(warehouse, name, runs, forgotten)}
+    called = [run.names for run in runs] if forgotten else run_names(warehouse)
+    chosen = {run_id for name in names for run_id in _meant(warehouse, name, runs, called, forgotten)}
     return [run for run in runs if run.run_id in chosen]
 
 
-def _meant(warehouse: "Warehouse", name: str, runs: Sequence[SelectedRun], forgotten: bool) -> list[str]:
+def _meant(
+    warehouse: "Warehouse", name: str, runs: Sequence[SelectedRun], called: Sequence[RunNames], forgotten: bool
+) -> list[str]:
     base, back = split_back(name)
-    found = meant_runs(base, [(run.run_id, run.config, run.git_commit, run.source) for run in runs])
-    if not found and _DATE.fullmatch(base):
-        found = [run.run_id for run in runs if run.began_at is not None and run.began_at.date().isoformat() == base]
+    found = meant_runs(base, called)
     if not found:
         found = [run.run_id for run in runs if any(_is_of(path, base) for path in run.files or ())]
     if not found:

@@ -1,6 +1,7 @@
 """The commands that list: what they print is what the views hold."""
 
 import csv
+import datetime as dt
 import io
 import json
 from pathlib import Path
@@ -12,7 +13,7 @@ from bench.query.resolve import resolve_run
 from bench.warehouse.console.options import notify
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
-from bench.warehouse.events import RunRecord
+from bench.warehouse.events import Json, RunRecord
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
@@ -163,6 +164,27 @@ def test_runs_have_many_names(store: Store, name: str, expected: str) -> None:
     """latest, a config, the beginning of an id; ~N goes back."""
     with Warehouse.open(store) as warehouse:
         assert resolve_run(warehouse, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("2026-11-20", "r-2"), ("2026-11-20~1", "r-1"), ("2026-11-21", "r-3"), ("tag:nightly", "r-3"), ("tag:gpu", "r-2"),
+        ("tag:gpu=a100", "r-1"), ("tag:h100", "r-2"), ("2026-11-22", "r-1"),
+    ],
+)  # fmt: skip
+def test_a_day_or_a_tag_names_its_newest_run(name: str, expected: str) -> None:
+    """A day in UTC; a tag by name, value or both. A config of that name comes first."""
+    at = [dt.datetime(2026, 11, 20, 1), dt.datetime(2026, 11, 20, 23), dt.datetime(2026, 11, 21)]
+    tags = ['{"gpu": "a100"}', '{"gpu": "h100"}', '{"nightly": "yes"}']
+    configs = ["2026-11-22", "b", "c"]
+    runs = [run(f"r-{i + 1}", configs[i], started_at=at[i], tags=Json(tags[i])) for i in range(3)]
+    warehouse: Any = Builder().add(*runs)
+    warehouse.store = Store.find("nowhere")
+
+    assert resolve_run(warehouse, name) == expected
+    with pytest.raises(BenchError, match="no run 'tag:weekly'"):
+        resolve_run(warehouse, "tag:weekly")
 
 
 def test_a_commit_names_its_newest_run() -> None:

@@ -56,7 +56,8 @@ def draw(
 ) -> Figure:
     """Time or memory of models over sequence length or batch size.
 
-    A line for each model and value of the other axis, on logarithmic axes. Of each case the newest run is drawn, the median of its samples.
+    A line for each model and value of the other axis, on logarithmic axes. Of each case the newest run is drawn, by the
+    median of its samples.
 
     \b
         bench viz usage --models bert gpt2 -o time.png
