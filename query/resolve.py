@@ -13,12 +13,8 @@ from ..warehouse.schema import quote
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
-_RUNS = """
-    SELECT summary.run_id, summary.config, summary.git_commit, summary.source, strftime(began_at, '%Y-%m-%d'), tags::VARCHAR
-    FROM run_summaries AS summary
-    LEFT JOIN runs ON runs.run_id = summary.run_id
-    ORDER BY began_at DESC NULLS LAST, summary.run_id DESC
-"""
+_RUNS = "SELECT run_id, config, git_commit, source, began_at FROM run_summaries ORDER BY began_at DESC NULLS LAST, run_id DESC"
+_TAGS = "SELECT run_id, tags::VARCHAR FROM runs WHERE tags IS NOT NULL"
 _ARCHIVED = "SELECT run_id, config, git_commit, '', archive FROM _archived ORDER BY archived_at DESC, run_id"
 _FORGOTTEN = "SELECT run_id, config, git_commit, source FROM forgotten_runs ORDER BY forgotten_at DESC, run_id"
 COLUMN_LABELS = {"name": "model"}  # what people call a column
@@ -76,7 +72,9 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
 
 def run_names(warehouse: "Warehouse") -> list[RunNames]:
     """What all runs may be called by, the newest first."""
-    return [RunNames(*row) for row in warehouse.rows(_RUNS)]
+    tags = dict(warehouse.rows(_TAGS))
+    rows = warehouse.rows(_RUNS)
+    return [RunNames(*about, began and began.date().isoformat(), tags.get(about[0])) for *about, began in rows]
 
 
 def split_back(name: str) -> tuple[str, int | None]:
