@@ -74,7 +74,8 @@ def run_names(warehouse: "Warehouse") -> list[RunNames]:
     """What all runs may be called by, the newest first."""
     tags = dict(warehouse.rows(_TAGS))
     rows = warehouse.rows(_RUNS)
-    return [RunNames(*about, began and began.date().isoformat(), tags.get(about[0])) for *about, began in rows]
+    day = {row[0]: row[4].date().isoformat() for row in rows if row[4] is not None}
+    return [RunNames(*row[:4], day.get(row[0]), tags.get(row[0])) for row in rows]
 
 
 def split_back(name: str) -> tuple[str, int | None]:

@@ -213,11 +213,13 @@ def _microseconds(batch: "pa.RecordBatch") -> "pa.RecordBatch":
     """Convert timestamps in ns, which Python lacks, to µs."""
     import pyarrow as pa
 
-    for index, field in enumerate(batch.schema):
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            moments = batch.column(index).cast(pa.timestamp("us", field.type.tz), safe=False)
-            batch = batch.set_column(index, field.name, moments)
-    return batch
+    columns = [
+        column.cast(pa.timestamp("us", column.type.tz), safe=False)
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns"
+        else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _as_json_value(value: Any) -> Any:
