@@ -75,7 +75,7 @@ def run_names(warehouse: "Warehouse") -> list[RunNames]:
     tags = dict(warehouse.rows(_TAGS))
     rows = warehouse.rows(_RUNS)
     day = {row[0]: row[4].date().isoformat() for row in rows if row[4] is not None}
-    return [RunNames(*row[:4], day=day.get(row[0]), tags=tags.get(row[0])) for row in rows]
+    return [RunNames(*row[:4])._replace(day=day.get(row[0]), tags=tags.get(row[0])) for row in rows]
 
 
 def split_back(name: str) -> tuple[str, int | None]:
