@@ -123,7 +123,7 @@ def test_the_custom_json_is_read_before_the_action_has_it() -> None:
     assert got.names == ["a", "b"] and got.rejects() == [(3, "value is null, not a number")]
     assert got.metrics() == {
         "latency": (1.5e6, "ns"), "latency_range": (5e5, "ns"), "rounds": (3.0, "count"), "extra": "as built",
-        "value": (50.0, "Percent"),
+        "value": (50.0, "%"),
     }  # fmt: skip
     assert got.better()["latency"] == "lower" and got.better()["value"] is None
     (note,) = got.tally.notes

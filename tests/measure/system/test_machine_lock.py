@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bench.cli import cli
 from bench.measure.system.machine_lock import HELD, PLACE, MachineBusy, alone
-from bench.warehouse.errors import Exit
+from bench.warehouse.errors import BenchError, Exit
 from click.testing import CliRunner
 
 HOLD = """
@@ -80,8 +80,9 @@ def test_what_is_no_wait_is_refused(text: str) -> None:
     """With what can be said instead."""
     said = CliRunner().invoke(cli, ["measure", "command", "--lock", text, "--", "true"])
 
-    assert said.exit_code == Exit.USAGE
-    assert "none of wait, fail, off, and no number of seconds" in said.output
+    assert isinstance(said.exception, BenchError)
+    assert said.exception.exit_code == Exit.USAGE
+    assert "none of wait, fail, off, and no number of seconds" in str(said.exception)
 
 
 def test_or_measure_beside_it(holder: "subprocess.Popen[str]") -> None:
