@@ -4,12 +4,10 @@ import functools
 import re
 from collections import Counter
 
-from ...warehouse.console.numbers import counted
-from ...warehouse.log import Batch
-from ..format import Format, Head, Part, Tally
-from ..readers.document import BadRecord, Object, lines_of, read_text
-from ..readers.json_format import reject_file
+from ..format import Head
+from ..readers.document import BadRecord, Object, lines_of
 from ..readers.results import Results
+from ..readers.text_format import TextFormat
 
 COMMAND, LAST = "Command being timed", "Exit status"
 LINE = re.compile(r"\s*([A-Z][^:\"]*(?: \(h:mm:ss or m:ss\))?): (.*)")
@@ -24,7 +22,7 @@ COUNTS = {
 }  # fmt: skip
 
 
-class GnuTime(Format):
+class GnuTime(TextFormat):
     """Resources of commands."""
 
     name = "gnu-time"
@@ -35,7 +33,6 @@ class GnuTime(Format):
         "a signal → outcome fail_to_run"
     )
     lost = "lines of the command's own output (a note counts them)"
-    unpacks = True
 
     def recognise(self, head: Head) -> bool:
         """Whether a block begins."""
@@ -43,14 +40,8 @@ class GnuTime(Format):
             (match := LINE.fullmatch(line)) is not None and match[1] == COMMAND for line in lines_of(head.text)
         )
 
-    def read(self, part: Part, batch: Batch) -> Tally:
+    def load(self, lines: list[str], results: Results) -> int:
         """One record a block."""
-        results = Results(part, batch)
-        try:
-            lines = lines_of(read_text(part))
-        except BadRecord as error:
-            reject_file(results, error)
-            return results.close()
         results.context = Counter()
         block: list[str] = []
         begun = other = 0
@@ -70,9 +61,7 @@ class GnuTime(Format):
                 other += 1
         if block:
             _record(results, block, begun, signal)
-        if other:
-            results.note(counted(other, "line", "is no result", "are no results"))
-        return results.close()
+        return other
 
 
 def _record(results: Results, block: list[str], at: int, signal: "re.Match[str] | None") -> None:

@@ -3,13 +3,11 @@
 import functools
 import re
 
-from ...warehouse.console.numbers import counted
 from ...warehouse.events import Environment
-from ...warehouse.log import Batch
-from ..format import Format, Head, Part, Tally
-from ..readers.document import BadRecord, labels, lines_of, read_text
-from ..readers.json_format import reject_file
+from ..format import Head
+from ..readers.document import BadRecord, labels, lines_of
 from ..readers.results import Results, Subject, number
+from ..readers.text_format import TextFormat
 
 RESULT = re.compile(r"(Benchmark\S*)\s+(\d+)\s+(\S.*)")
 STARTED = re.compile(r"Benchmark\S*\s*")  # printed before a result, when something else is printed in between
@@ -22,7 +20,7 @@ METRICS = {"ns/op": "latency", "B/op": "allocated", "allocs/op": "allocations", 
 LOWER = {"B/op", "allocs/op"}
 
 
-class GoTest(Format):
+class GoTest(TextFormat):
     """Results of Go benchmarks."""
 
     name = "go-test"
@@ -33,7 +31,6 @@ class GoTest(Format):
         "reason; goos, goarch, cpu and other lines of configuration → environment"
     )
     lost = "lines that are no results (PASS, ok …); a note counts them"
-    unpacks = True
 
     def recognise(self, head: Head) -> bool:
         """Whether a line among the first is a result in ns/op, or says goos before a benchmark."""
@@ -44,14 +41,8 @@ class GoTest(Format):
             for line in lines
         )
 
-    def read(self, part: Part, batch: Batch) -> Tally:
+    def load(self, lines: list[str], results: Results) -> int:
         """One record a line that begins with Benchmark and goes on, or says how one ended."""
-        results = Results(part, batch)
-        try:
-            lines = lines_of(read_text(part))
-        except BadRecord as error:
-            reject_file(results, error)
-            return results.close()
         facts = {match[1]: match[2].strip() for line in lines if (match := CONFIGURATION.fullmatch(line))}
         suite = None
         results.run(environment=Environment(
@@ -67,9 +58,7 @@ class GoTest(Format):
                 results.record(functools.partial(_read, results, line, suite, following), line, at)
             elif line.strip() and not CONFIGURATION.fullmatch(line):
                 other += 1
-        if other:
-            results.note(counted(other, "line", "is no result", "are no results"))
-        return results.close()
+        return other
 
 
 def _read(results: Results, line: str, suite: str | None, following: str) -> None:

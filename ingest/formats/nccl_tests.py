@@ -5,11 +5,10 @@ import re
 from pathlib import PurePath
 from typing import Any
 
-from ...warehouse.log import Batch
-from ..format import Format, Head, Part, Tally
-from ..readers.document import BadRecord, lines_of, read_text
-from ..readers.json_format import reject_file
+from ..format import Head
+from ..readers.document import BadRecord, lines_of
 from ..readers.results import Results
+from ..readers.text_format import TextFormat
 
 COLUMNS = {"size", "count", "type", "time", "algbw", "busbw"}
 STARTING = re.compile(r"#\s*Collective test starting:\s*(\w+)")
@@ -17,7 +16,7 @@ RANK = re.compile(r"#\s+Rank\s+\d+\s")
 PLACES = ("out-of-place", "in-place")
 
 
-class NcclTests(Format):
+class NcclTests(TextFormat):
     """Results of nccl-tests."""
 
     name = "nccl-tests"
@@ -28,7 +27,6 @@ class NcclTests(Format):
         "fail_accuracy"
     )
     lost = "lines that begin with #, but for the header, the collective and the ranks"
-    unpacks = True
 
     def recognise(self, head: Head) -> bool:
         """Whether the header of the table is there."""
@@ -38,15 +36,9 @@ class NcclTests(Format):
         """The name of the file, which may be the name of the cases."""
         return PurePath(name).stem
 
-    def read(self, part: Part, batch: Batch) -> Tally:
+    def load(self, lines: list[str], results: Results) -> int:
         """One record a row."""
-        results = Results(part, batch)
-        try:
-            lines = lines_of(read_text(part))
-        except BadRecord as error:
-            reject_file(results, error)
-            return results.close()
-        name, ranks, header = PurePath(part.name).stem, 0, None
+        name, ranks, header = PurePath(results.part.name).stem, 0, None
         other = 0
         for at, line in enumerate(lines, 1):
             if found := STARTING.match(line):
@@ -60,9 +52,7 @@ class NcclTests(Format):
                 results.record(functools.partial(_read, results, name, ranks, header, line.split()), line, at)
             elif line.strip() and not line.startswith("#"):
                 other += 1
-        if other:
-            results.note(f"{other} lines are no results")
-        return results.close()
+        return other
 
 
 def _header(line: str) -> list[str] | None:

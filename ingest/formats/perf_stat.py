@@ -8,11 +8,10 @@ from pathlib import PurePath
 from typing import Any
 
 from ...warehouse.events import Instant
-from ...warehouse.log import Batch
-from ..format import Format, Head, Part, Tally
-from ..readers.document import BadRecord, Object, decode, lines_of, read_text
-from ..readers.json_format import reject_file
+from ..format import Head
+from ..readers.document import BadRecord, Object, decode, lines_of
 from ..readers.results import Results, number
+from ..readers.text_format import TextFormat
 
 SEPARATORS = ",;\t|"
 STARTED = re.compile(r"# started on (.{10,40})")
@@ -23,7 +22,7 @@ SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 PLACES = ("cpu", "core", "die", "cluster", "cache", "socket", "node", "thread", "cgroup", "place")
 
 
-class PerfStat(Format):
+class PerfStat(TextFormat):
     """Counters of perf stat."""
 
     name = "perf-stat"
@@ -33,7 +32,6 @@ class PerfStat(Format):
         "with -r a mean and its _error in percent; what perf derives of it → metrics such as `insn per cycle`, "
         "context-switches_rate; one that was not counted has no value; with -I each interval is a sample"
     )
-    unpacks = True
 
     def recognise(self, head: Head) -> bool:
         """Whether the first line that is no comment is a counter."""
@@ -46,14 +44,8 @@ class PerfStat(Format):
         """The name of the file, which is the name of the case."""
         return PurePath(name).stem
 
-    def read(self, part: Part, batch: Batch) -> Tally:
+    def load(self, lines: list[str], results: Results) -> int:
         """One record a line."""
-        results = Results(part, batch)
-        try:
-            lines = lines_of(read_text(part))
-        except BadRecord as error:
-            reject_file(results, error)
-            return results.close()
         started = next((found[1] for line in lines[:5] if (found := STARTED.match(line))), None)
         if started is not None and (moment := _moment(started)) is not None:
             results.run(started_at=moment)
@@ -61,7 +53,7 @@ class PerfStat(Format):
         for at, line in enumerate(lines, 1):
             if line.strip() and not line.startswith("#"):
                 results.record(functools.partial(_read, results, line), line, at)
-        return results.close()
+        return 0
 
 
 def _read(results: Results, line: str) -> None:

@@ -3,12 +3,10 @@
 import functools
 import re
 
-from ...warehouse.console.numbers import counted
-from ...warehouse.log import Batch
-from ..format import Format, Head, Part, Tally
-from ..readers.document import BadRecord, lines_of, read_text
-from ..readers.json_format import reject_file
+from ..format import Head
+from ..readers.document import BadRecord, lines_of
 from ..readers.results import Results
+from ..readers.text_format import TextFormat
 
 TEST, BENCH, FAILED = "test ", " ... bench:", " ... FAILED"
 NUMBER = r"(-?\d[\d.,]*(?:e[-+]?\d+)?)"
@@ -17,7 +15,7 @@ MARKS = {" time:   [": "latency", " thrpt:  [": "throughput"}  # of Criterion.rs
 THREE = re.compile(rf"{NUMBER} (\S+) {NUMBER} (\S+) {NUMBER} (\S+)\]\s*")
 
 
-class RustText(Format):
+class RustText(TextFormat):
     """Results of Rust benchmarks as text."""
 
     name = "rust-text"
@@ -27,7 +25,6 @@ class RustText(Format):
         "latency_low and latency_high; thrpt and MB/s → throughput; FAILED → outcome"
     )
     lost = "lines that are no results, among them what changed since an earlier run; a note counts them"
-    unpacks = True
 
     def recognise(self, head: Head) -> bool:
         """Whether one of the first lines is such a result."""
@@ -38,14 +35,8 @@ class RustText(Format):
                 return True
         return False
 
-    def read(self, part: Part, batch: Batch) -> Tally:
+    def load(self, lines: list[str], results: Results) -> int:
         """One record a result."""
-        results = Results(part, batch)
-        try:
-            lines = lines_of(read_text(part))
-        except BadRecord as error:
-            reject_file(results, error)
-            return results.close()
         above, other = "", 0  # a long name stands on a line of its own; thrpt below time has none
         for at, line in enumerate(lines, 1):
             name, mark, rest = _split(line)
@@ -55,9 +46,7 @@ class RustText(Format):
             elif line.strip():
                 other += 1
                 above = line.strip()
-        if other:
-            results.note(counted(other, "line", "is no result", "are no results"))
-        return results.close()
+        return other
 
 
 def _split(line: str) -> tuple[str, str, str]:

@@ -5,12 +5,10 @@ import itertools
 import re
 from typing import Any
 
-from ...warehouse.console.numbers import counted
-from ...warehouse.log import Batch
-from ..format import Format, Head, Part, Tally
-from ..readers.document import BadRecord, lines_of, read_text
-from ..readers.json_format import reject_file
+from ..format import Head
+from ..readers.document import BadRecord
 from ..readers.results import Results
+from ..readers.text_format import TextFormat
 
 BEGIN = re.compile(r"Running (.{1,40}) test @ (\S+)")
 TIME, SIZE = r"(\d[\d.]*)(us|ms|s|m|h)", r"(\d[\d.]*)([KMGTP]?B)"
@@ -25,7 +23,7 @@ STATUS = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 UNITS = {"m": "min", "h": "min"}
 
 
-class Wrk(Format):
+class Wrk(TextFormat):
     """Reports of wrk."""
 
     name = "wrk"
@@ -35,20 +33,13 @@ class Wrk(Format):
         "_p99 …; requests/sec → request_throughput; transfer/sec (in KiB, MiB …) → throughput; errors → counts"
     )
     lost = "the statistics of each thread's rate, and the spectrum of percentiles (a note counts the lines)"
-    unpacks = True
 
     def recognise(self, head: Head) -> bool:
         """Whether a report begins, and what it says of threads follows."""
         return BEGIN.search(head.text) is not None and THREADS.search(head.text) is not None
 
-    def read(self, part: Part, batch: Batch) -> Tally:
+    def load(self, lines: list[str], results: Results) -> int:
         """One record a report."""
-        results = Results(part, batch)
-        try:
-            lines = lines_of(read_text(part))
-        except BadRecord as error:
-            reject_file(results, error)
-            return results.close()
         starts = [at for at, line in enumerate(lines) if BEGIN.match(line)]
         before = lines[: starts[0]] if starts else lines
         other = sum(bool(line.strip()) for line in before)
@@ -56,9 +47,7 @@ class Wrk(Format):
             block = lines[start:end]
             results.record(functools.partial(_read, results, block), "\n".join(block), start + 1)
             other += sum(bool(line.strip()) and not any(shape.search(line) for shape in READ) for line in block)
-        if other:
-            results.note(counted(other, "line", "is no result", "are no results"))
-        return results.close()
+        return other
 
 
 READ = (BEGIN, THREADS, LATENCY, PERCENT, TOTAL, PERSEC, TRANSFER, ERRORS, STATUS)

@@ -43,8 +43,6 @@ def unpacked(path: Path) -> Iterator[bytes]:
                 yield from _of_xz(file)
             else:
                 yield from _of_stream(file, kind)
-        except PackingError:
-            raise
         except (
             OSError,
             EOFError,
