@@ -19,6 +19,7 @@ _ARCHIVED = "SELECT run_id, config, git_commit, '', archive FROM _archived ORDER
 _FORGOTTEN = "SELECT run_id, config, git_commit, source FROM forgotten_runs ORDER BY forgotten_at DESC, run_id"
 COLUMN_LABELS = {"name": "model"}  # what people call a column
 SHORTEST_PREFIX = 4  # characters of a run id or commit that may stand for the whole
+_TAG = "tag:"  # before the name or value of a tag
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -56,7 +57,7 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
             those it means were archived.
     """
     base, back = split_back(name)
-    rows = run_names(warehouse)
+    rows = run_names(warehouse, tagged=base.startswith(_TAG))
     runs = meant_runs(base, rows)
     if not runs:
         _check_gone(warehouse, base)
@@ -70,9 +71,9 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
     return runs[back or 0 :]
 
 
-def run_names(warehouse: "Warehouse") -> list[RunNames]:
-    """What all runs may be called by, the newest first."""
-    tags = dict(warehouse.rows(_TAGS))
+def run_names(warehouse: "Warehouse", *, tagged: bool) -> list[RunNames]:
+    """What all runs may be called by, the newest first; by tags only if `tagged`."""
+    tags = dict(warehouse.rows(_TAGS)) if tagged else {}
     rows = warehouse.rows(_RUNS)
     day = {row[0]: row[4].date().isoformat() for row in rows if row[4] is not None}
     return [RunNames(*row[:4])._replace(day=day.get(row[0]), tags=tags.get(row[0])) for row in rows]
@@ -98,8 +99,8 @@ def meant_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
         return by_id
     if _DAY.fullmatch(name):
         return [run.run_id for run in runs if run.day == name]
-    if name.startswith("tag:"):
-        return [run.run_id for run in runs if _has_tag(run, name.removeprefix("tag:"))]
+    if name.startswith(_TAG):
+        return [run.run_id for run in runs if _has_tag(run, name.removeprefix(_TAG))]
     if not re.fullmatch(r"[0-9a-f]+", name):
         return []
     return [run.run_id for run in runs if run.git_commit is not None and run.git_commit.startswith(name)]

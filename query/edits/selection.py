@@ -52,7 +52,7 @@ def select_runs(warehouse: "Warehouse", names: Iterable[str], *, forgotten: bool
         BenchError: The beginning of an id fits several runs.
     """
     runs = [SelectedRun(*row) for row in warehouse.rows(_QUERY, [forgotten])]
-    called = [run.names for run in runs] if forgotten else run_names(warehouse)
+    called = [run.names for run in runs] if forgotten else run_names(warehouse, tagged=True)
     chosen = {run_id for name in names for run_id in _meant(warehouse, name, runs, called, forgotten)}
     return [run for run in runs if run.run_id in chosen]
 
