@@ -1,6 +1,8 @@
 """Asking: one SQL statement or a script, read-only, streamed, with errors a person can act on."""
 
+import contextlib
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -143,6 +145,34 @@ def shut_in(warehouse: "Warehouse") -> None:
     warehouse.connection.execute("SET lock_configuration = true")
 
 
+@contextlib.contextmanager
+def within(warehouse: "Warehouse", seconds: float | None) -> Iterator[None]:
+    """Break off what this connection does when the time is up, for a `with` block; None waits for ever.
+
+    Raises:
+        BenchError: It was broken off.
+    """
+    if seconds is None:
+        yield
+        return
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        warehouse.connection.interrupt()
+
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    try:
+        yield
+    except BenchError as error:
+        if late.is_set():
+            raise BenchError(f"the query took longer than {seconds:g} s. Ask for less, or allow it more.") from error
+        raise
+    finally:
+        timer.cancel()
+
+
 def friendly(warehouse: "Warehouse", error: "duckdb.Error") -> BenchError:
     """DuckDB's message; for an unknown table, the nearest of our names."""
     text = str(error).strip()
@@ -152,7 +182,12 @@ def friendly(warehouse: "Warehouse", error: "duckdb.Error") -> BenchError:
         r"Table(?: Function)? with name \"?([^\"\s]+)\"? (?:does not exist|is not in the catalog)", text
     )
     if not missing:
-        return BenchError(text)
+        wrong = BenchError(text)
+        if place := re.search(r"^LINE \d+: .*", text, re.MULTILINE):
+            wrong.where = place[0]
+        if candidates := re.search(r"^Candidate bindings: (.*)", text, re.MULTILINE):
+            wrong.nearest = re.findall(r'"([^"]+)"', candidates[1])
+        return wrong
     import difflib
 
     name = missing[1].rpartition(".")[2]
@@ -161,7 +196,9 @@ def friendly(warehouse: "Warehouse", error: "duckdb.Error") -> BenchError:
         return BenchError(f"{name} is read as: FROM {how[name]}")
     near = difflib.get_close_matches(name, how, n=3, cutoff=0.5)
     nearest = f" Nearest: {', '.join(how[known] for known in near)}." if near else ""
-    return BenchError(f"no table or view '{name}'.{nearest} List them with: bench views")
+    unknown = BenchError(f"no table or view '{name}'.{nearest} List them with: bench views")
+    unknown.nearest = [how[known] for known in near]
+    return unknown
 
 
 def readable(warehouse: "Warehouse") -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..warehouse.console.fitting import wide_option, write_fitted
 from ..warehouse.console.options import Command, Values, format_option, notify, store_option
 from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import BenchError, NothingToShow
@@ -24,7 +25,7 @@ output_option: Callable[[Any], Any] = click.option(
     help="File to write to instead of standard output.",
 )
 runs_option: Callable[[Any], Any] = click.option(
-    "--runs", cls=Values, help="Only these: id prefix, config, commit, day, tag:NAME, latest, latest~1."
+    "--runs", cls=Values, help="Only these: id prefix, config, commit, day, tag:NAME, latest, latest~1, path."
 )
 configs_option: Callable[[Any], Any] = click.option("--configs", cls=Values, help="Only these configs.")
 suites_option: Callable[[Any], Any] = click.option("--suites", cls=Values, help="Only these suites.")
@@ -148,6 +149,7 @@ def views(names: tuple[str, ...], dialect: str | None, fmt: str, store: Store) -
 @suites_option
 @backends_option
 @models_option
+@wide_option
 @format_option
 @output_option
 @store_option
@@ -165,7 +167,7 @@ def speedups(
         bench speedups --backends inductor --format csv
     """
     from ..warehouse.database import Warehouse
-    from .comparison.speedups import FOR_PEOPLE, geomeans, render
+    from .comparison.speedups import FOR_PEOPLE, SPARE, geomeans, render
     from .tables import newest_runs, select
 
     with Warehouse.open(store) as warehouse:
@@ -179,7 +181,7 @@ def speedups(
         rows = list(select(warehouse, "speedups", where, columns=FOR_PEOPLE, order=order).rows)
         if not rows:
             raise NothingToShow("no case was measured against a baseline. Measure some with: bench measure models")
-        write_rows(*render(rows), fmt, output)
+        write_fitted(*render(rows), fmt, output, spare=SPARE)
         if not models:
             for sentence in geomeans(warehouse, {key: where[key] for key in where if key != "name"}):
                 notify(sentence)
@@ -189,6 +191,7 @@ def speedups(
 @configs_option
 @limit_option
 @click.option("--forgotten", is_flag=True, help="List the runs that were forgotten, the last one first.")
+@wide_option
 @format_option
 @store_option
 def runs(configs: Sequence[str], limit: int | None, forgotten: bool, fmt: str, store: Store) -> None:
@@ -207,6 +210,7 @@ def runs(configs: Sequence[str], limit: int | None, forgotten: bool, fmt: str, s
 
 
 @click.command(cls=Command)
+@wide_option
 @format_option
 @store_option
 def configs(fmt: str, store: Store) -> None:
@@ -226,6 +230,7 @@ def configs(fmt: str, store: Store) -> None:
 @models_option
 @click.option("--statuses", cls=Values, help="Only these: ok, fail_to_run, OOM, timeout …")
 @limit_option
+@wide_option
 @format_option
 @store_option
 def cases(
@@ -248,6 +253,7 @@ def cases(
 @click.command(cls=Command)
 @configs_option
 @limit_option
+@wide_option
 @format_option
 @store_option
 def sources(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -> None:
@@ -262,6 +268,7 @@ def sources(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -
 @click.command(cls=Command)
 @configs_option
 @limit_option
+@wide_option
 @format_option
 @store_option
 def rejects(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -> None:
@@ -327,6 +334,23 @@ _FOR_PEOPLE = {
     ),
     "rejected_records": ("config", "path", "line", "reason", "text"),
 }  # fmt: skip
+_SHARED = (
+    "run",
+    "source",
+    "sources",
+    "suite",
+    "mode",
+    "device",
+    "dtype",
+    "format",
+    "commit",
+    "kind",
+)  # said once if equal
+_SPARE = (
+    "source", "dropped", "files", "kind", "device", "dtype", "bytes", "loaded_at", "samples", "steps", "lines", "mode", "suite",
+    "commit", "sources", "known",
+)  # fmt: skip
+_CUT = {"case_outcomes": "reason", "source_files": "notes", "rejected_records": "text"}
 
 
 def _list(
@@ -340,7 +364,8 @@ def _list(
     with Warehouse.open(store) as warehouse:
         if fmt in ("table", "markdown"):
             answer = select(warehouse, view, where, columns=_FOR_PEOPLE[view], order=order, limit=limit)
-            write_rows(*_without_empty(answer.columns, list(answer.rows)), fmt)
+            table = _without_empty(answer.columns, list(answer.rows))
+            write_fitted(*table, fmt, shared=_SHARED, spare=_SPARE, cut=_CUT.get(view))
         else:
             write(select(warehouse, view, where, order=order, limit=limit), fmt)
         for sentence in gone_runs(warehouse) if view == "run_summaries" else ():

@@ -1,5 +1,6 @@
 """Functions of higher rooms that commands of this room call; `cli.py` passes them in the click context."""
 
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,9 @@ class HigherRooms:
 
     ingest_path: Callable[["Store", str], None]  # load `PATH` or `NAME:PATH` into a store
     measure_again: Callable[[Sequence[str], str], int]  # a `bench measure` command, and the run it confirms → exit code
+    run_bench: (
+        "Callable[[Sequence[str], float | None], subprocess.CompletedProcess[str]]"  # words after `bench`, most seconds
+    )
 
 
 def higher_rooms() -> HigherRooms:

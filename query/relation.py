@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..warehouse.console.tables import html_table, text_table
 from ..warehouse.errors import BenchError
-from .ask import Answer, ask, friendly, is_silent, last_statement, lock_settings
+from .ask import Answer, ask, friendly, is_silent, last_statement, lock_settings, shut_in, within
 from .computed import compute
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class Relation:
     store: "Store"
     query: str
     parameters: object = None  # values for `?` or `$name`
+    sandbox: bool = False  # neither files nor network nor settings
+    limit_s: float | None = None  # most seconds that it may take
 
     @property
     def columns(self) -> list[str]:
@@ -80,28 +82,29 @@ class Relation:
 
             return polars.from_arrow(table)
 
+    def first(self, count: int) -> tuple[list[str], list[tuple[Any, ...]], bool]:
+        """The columns, at most so many rows, and whether there are more. Raises as `rows`."""
+        with self._asked() as answer:
+            rows = list(itertools.islice(answer.rows, count + 1))
+        return answer.columns, rows[:count], len(rows) > count
+
     def __repr__(self) -> str:
-        columns, rows, more = self._first()
+        columns, rows, more = self.first(SHOWN)
         return text_table(columns, rows) + (
             f"\n… the first {len(rows)} rows; all with .rows(), .arrow(), .df()" if more else ""
         )
 
     def _repr_html_(self) -> str:
-        columns, rows, more = self._first()
+        columns, rows, more = self.first(SHOWN)
         note = f"<p>the first {len(rows)} rows; all with <code>.rows()</code>, <code>.df()</code></p>" if more else ""
         return html_table(columns, rows) + note
-
-    def _first(self) -> tuple[list[str], list[tuple[Any, ...]], bool]:
-        with self._asked() as answer:
-            rows = list(itertools.islice(answer.rows, SHOWN + 1))
-        return answer.columns, rows[:SHOWN], len(rows) > SHOWN
 
     @contextmanager
     def _opened(self) -> Iterator["Warehouse"]:
         from ..warehouse.database import Warehouse
 
-        with Warehouse.open(self.store) as warehouse:
-            lock_settings(warehouse)
+        with Warehouse.open(self.store) as warehouse, within(warehouse, self.limit_s):
+            (shut_in if self.sandbox else lock_settings)(warehouse)
             compute(warehouse, self.query)
             yield warehouse
 

@@ -48,7 +48,7 @@ def report(
 
     Args:
         warehouse: Where to look.
-        name: The run: id prefix, config, commit, day, tag:NAME, latest, latest~1. Its repeats are judged with it.
+        name: The run: id prefix, config, commit, day, tag:NAME, latest, latest~1, path. Its repeats are judged with it.
         against: The side to compare it with, as `bench compare` takes both: the report then opens with that comparison. By
             default the newest run of the same config before it that measured the same suites, modes, dtypes and devices, and
             the regressions since.
@@ -78,7 +78,7 @@ def report(
         configs[:0] = warehouse.rows("SELECT config FROM run_details WHERE run_id = ?", [before])[0]
         compared = render.document(compare(warehouse, *sides, where={"suite": suites, "backend": backends}))
         title, verdict, good = compared.title, compared.verdict, compared.good
-        command = f"bench compare {quote(sides[0].name)} {quote(sides[1].name)}"
+        command = f"bench compare {quote(sides[0].name)} {quote(sides[1].name)}{scope.options}"
         judged = [
             replace(part, command=f"{command} --all" if part.folded else command)
             for part in compared.sections
@@ -88,13 +88,14 @@ def report(
         runs = regressions.judged_runs(warehouse, name)
         found = list(filter(scope.keeps, regressions.judge(warehouse, runs, rule or RegressionRule(), limits)))
         title, (verdict, good) = f"{configs[0]}: run {run_id[:13]}", _verdict(found)
-        judged = [sections.findings(found, run_id)]
+        judged = [sections.findings(found, run_id, scope)]
         judged += [sections.changes(warehouse, before, runs, scope)] if before is not None else []
     cases = [sections.summary(warehouse, run_id, before, limits, scope), *sections.suites(warehouse, run_id, scope)]
     parts = (
         *([*cases, *judged] if sides is None else [*judged, *cases]),
         sections.flags(warehouse, run_id, limits, scope),
         sections.scheduler(warehouse, {side.name: side.runs for side in sides or ()} or {configs[0]: runs}),
+        sections.memory(warehouse, run_id, scope),
         sections.history(warehouse, run_id, scope),
         sections.left_out(warehouse, run_id, scope),
         sections.environment(warehouse, details, before, runs),
@@ -106,7 +107,7 @@ def report(
         title=title,
         verdict=verdict,
         good=good,
-        facts=[(key, value) for key, value in _facts(details, before) if value],
+        facts=[(key, value) for key, value in (*_facts(details, before), *_parts(warehouse, run_id)) if value],
         sections=there,
     )
     return Report(
@@ -140,6 +141,12 @@ def _facts(details: Mapping[str, Any], before: str | None) -> Iterator[tuple[str
     yield "GPU", ", ".join(details["gpus"] or ())
     yield "torch", text("torch")
     yield "status", f"{details['status']}{': ' + details['reason'] if details['reason'] else ''}"
+
+
+def _parts(warehouse: "Warehouse", run_id: str) -> Iterator[tuple[str, str]]:
+    """Of a run that is a part of a night, which part, and where the night is summed up."""
+    for part, parts in warehouse.rows("SELECT part, parts FROM _report_runs WHERE run_id = ? AND parts > 1", [run_id]):
+        yield "part", f"{part} of {parts}; all of them: bench sql 'FROM summary_diff()'"
 
 
 def _verdict(found: Sequence[Mapping[str, Any]]) -> tuple[str, bool | None]:

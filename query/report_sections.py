@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.console.numbers import counted
@@ -11,7 +11,7 @@ from .comparison import environments
 from .comparison.compare import VERDICTS
 from .comparison.render import metric, why
 from .document import Section, Table, TableColumn
-from .pasteable_sql import fill, number_literal, paste
+from .pasteable_sql import among, fill, number_literal, paste
 from .regression import regressions
 from .regression.regressions import Limits
 
@@ -41,6 +41,18 @@ class ReportScope:
         """Whether a row is about one of them, as far as it has these columns."""
         asked = {"suite": self.suites, "backend": self.backends}
         return all(row[name] in values for name, values in asked.items() if values and name in row)
+
+    @property
+    def options(self) -> str:
+        """The options that choose them, as the end of a command line."""
+        asked = {"--suites": self.suites, "--backends": self.backends}
+        return "".join(f" {option} {shlex.join(values)}" for option, values in asked.items() if values)
+
+    def listing(self, query: str, *values: str) -> str:
+        """The command that lists those of what a query with a WHERE gives; each `{}` in it stands for a value."""
+        asked = {"suite": self.suites, "backend": self.backends}
+        chosen = [among(name, names) for name, names in asked.items() if names]
+        return paste(" AND ".join([fill(query, *values), *chosen]))
 
 
 def summary(
@@ -80,36 +92,41 @@ def summary(
         " that pass on all; with slowdowns as 1, as PyTorch's dashboard counts, where that differs. Memory is the eager peak"
         " over the backend's."
     )
-    command = _listing("FROM executive_summary() WHERE run_id = {}", run_id)
+    command = scope.listing("FROM executive_summary() WHERE run_id = {}", run_id)
     return _of(table, "summary", "Summary", sentence, weight=10, command=command)
 
 
-def findings(found: Sequence[Mapping[str, Any]], run_id: str) -> Section:
+def findings(found: Sequence[Mapping[str, Any]], run_id: str, scope: ReportScope) -> Section:
     """What changed, is newly beyond a limit or gone, worst first."""
     changed = [row for row in found if row["verdict"] not in ("SAME", "UNSURE", "ADDED")]
+    told = regressions.fold(changed)
     columns = [
         TableColumn("verdict"), *_AXES, TableColumn("metric"), TableColumn("before"), TableColumn("now"),
         TableColumn("change", "change"),
         TableColumn("low", "change"), TableColumn("high", "change"), TableColumn("reason"), TableColumn("since"),
     ]  # fmt: skip
     rows = []
-    for row in changed:
+    for row in told:
         kind = TableColumn("", _KIND_OF_UNIT.get(str(row.get("unit")), "number"))
         before, now = kind.shown(row.get("baseline")), kind.shown(row.get("value"))
         since = str(row.get("since_commit") or row.get("since_run_id") or "")[:12]
-        axes = [row.get(axis) for axis in regressions.AXES]
-        change = [row.get(key) for key in ("change", "low", "high")]
+        axes = [regressions.axis_text(row, axis) for axis in regressions.AXES]
+        low, high, reasons = row.get("low"), row.get("high"), why(row)
+        if "folded" in row:  # of the cases that changed least and most, which is no interval
+            reasons = [f"{low:+.1%} to {high:+.1%}", *reasons] if low is not None and high is not None else reasons
+            low = high = None
         head = [row["verdict"], *axes, metric(row), before or None, now or None]
-        rows.append([*head, *change, "; ".join(why(row)), since or None])
+        rows.append([*head, row.get("change"), low, high, "; ".join(filter(None, reasons)), since or None])
     rule = (
         "A case is slower or worse when its runs differ from those before by more than their noise and the floor, with the"
         " share of false alarms over all cases controlled; bench regressions says how."
     )
     key, title = "regressions", "Regressions and improvements"
     if rows:
-        return _of(
-            Table(columns, rows), key, title, rule, weight=8, command=f"bench regressions {_short(run_id)} --members"
-        )
+        command = f"bench regressions {_short(run_id)} --members{scope.options}"
+        if len(told) < len(changed):
+            rule += f" {counted(len(changed), 'finding')} in {counted(len(told), 'line')}; list each with: {command}"
+        return _of(Table(columns, rows), key, title, rule, weight=8, command=command)
     judged = any(row["verdict"] != "UNSURE" for row in found)
     nothing = "Nothing did, and nothing improved." if judged else "None could be judged."
     return Section(key=key, title=title, sentences=[rule, nothing])
@@ -144,7 +161,7 @@ def changes(warehouse: "Warehouse", before: str, runs: Sequence[str], scope: Rep
         )
     sentence = f"Against run {before[:13]}; a ratio above 1 is better. What is the same or uncertain is not listed."
     table = Table(columns, rows)
-    command = f"bench compare {_short(before)} {'+'.join(map(_short, runs))}"
+    command = f"bench compare {_short(before)} {'+'.join(map(_short, runs))}{scope.options}"
     return _of(table, "changes", "Changes", sentence, folded=True, weight=5, command=command)
 
 
@@ -181,7 +198,7 @@ def flags(warehouse: "Warehouse", run_id: str, limits: Limits, scope: ReportScop
     debugging = (
         [f"{said} of {' and '.join(DEBUGGING)} left out; --backends shows them."] if len(rows) < len(table.rows) else []
     )
-    command = _listing(f"FROM {view} WHERE run_id = {{}}", run_id)
+    command = scope.listing(f"FROM {view} WHERE run_id = {{}}", run_id)
     return _of(
         Table(columns, rows), "warnings", "Warnings", sentence, *debugging, folded=True, weight=4, command=command
     )
@@ -227,7 +244,7 @@ def history(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section 
     table = _table(warehouse, columns, query, [run_id], scope)
     if table is None or len({row[len(PANEL) + 1] for row in table.rows}) < 2:
         return None
-    command = _listing(
+    command = scope.listing(
         f"FROM history(k := {HISTORY:d}) WHERE config = (SELECT config FROM runs WHERE run_id = {{}})", run_id
     )
     return _of(table, "history", f"History of the last {HISTORY} runs", folded=True, weight=2, command=command)
@@ -256,13 +273,41 @@ def suites(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Iterator[
         if table is None:
             continue
         title = f"Suite {suite if suite is not None else '(none)'}"
-        own = "FROM case_summaries WHERE run_id = {}"
+        own = replace(scope, suites=())
         command = (
-            _listing(f"{own} AND suite IS NULL", run_id)
+            own.listing("FROM case_summaries WHERE run_id = {} AND suite IS NULL", run_id)
             if suite is None
-            else _listing(f"{own} AND suite = {{}}", run_id, suite)
+            else own.listing("FROM case_summaries WHERE run_id = {} AND suite = {}", run_id, suite)
         )
         yield _of(table, f"suite-{index}", title, folded=True, weight=7, command=command)
+
+
+def memory(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section | None:
+    """The peak of every case, and its parts."""
+    axes = "suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters"
+    names = (
+        "process",
+        "gpu",
+        "framework",
+        "weights",
+        "gradients",
+        "optimizer",
+        "step",
+        "loading",
+        "first_call",
+        "steady_call",
+    )
+    query = f"SELECT {axes}, {', '.join(f'{name}_bytes' for name in names)} FROM memory_parts WHERE run_id = ? ORDER BY {axes}"
+    columns = [*_AXES, *(TableColumn(name.replace("_", " "), "bytes") for name in names)]
+    table = _table(warehouse, columns, query, [run_id], scope)
+    if table is None:
+        return None
+    meaning = (
+        "The process is the peak of one that runs the case alone. Framework, weights, gradients, optimizer and step add up to it,"
+        " or where that is more, framework, weights and loading. First and steady call are what one adds at most."
+    )
+    command = scope.listing("FROM memory_parts WHERE run_id = {}", run_id)
+    return _of(table.without_empty(), "memory", "Memory", meaning, folded=True, weight=4, command=command)
 
 
 def left_out(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section | None:
@@ -286,7 +331,7 @@ def left_out(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section
         ),
     ]  # fmt: skip
     there = [table.without_empty() for table in tables if table is not None]
-    command = _listing("SELECT * FROM geomean_speedups() WHERE run_id = {}", run_id)
+    command = scope.listing("SELECT * FROM geomean_speedups() WHERE run_id = {}", run_id)
     return (
         Section(key="left-out", title="What was left out", tables=there, folded=True, weight=3, command=command)
         if there
@@ -336,11 +381,6 @@ def _table(
     names = [column.name for column in columns]
     rows = [row for row in answer.rows if scope.keeps(dict(zip(names, row, strict=True)))]
     return Table(columns, rows) if rows else None
-
-
-def _listing(query: str, *values: str) -> str:
-    """The command that lists what a query gives; `{}` in it stands for a value."""
-    return paste(fill(query, *values))
 
 
 def _short(run_id: str) -> str:

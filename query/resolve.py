@@ -1,6 +1,7 @@
-"""Resolve names that users give: a run by id prefix, config, commit, day, tag or `latest`; values of a column."""
+"""Resolve names that users give: a run by id prefix, config, commit, day, tag, `latest` or path; values of a column."""
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError, UnknownName
 from ..warehouse.schema import quote
+from .run_paths import labelled, runs_of_path
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -40,7 +42,22 @@ def resolve_run(warehouse: "Warehouse", name: str) -> str:
 
 
 def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
-    """All runs a name means, newest first.
+    """All runs a name means, as `named_runs` says, or a path: those of the files there that were ingested; newest first.
+
+    Raises:
+        UnknownName: No run answers to it.
+        BenchError: As in `named_runs`; or nothing at the path was ingested.
+    """
+    try:
+        return named_runs(warehouse, name)
+    except UnknownName:
+        if not os.path.exists(name) and labelled(name) is None:
+            raise
+    return runs_of_path(warehouse, name)
+
+
+def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
+    """All runs a name means that is no path, newest first.
 
     Args:
         warehouse: Where to look.

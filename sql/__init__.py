@@ -107,7 +107,7 @@ def axes() -> dict[str, dict[str, ViewColumn]]:
     found = {}
     for paragraph in text.strip().split("\n\n")[1:]:
         name, _, lines = paragraph.partition("\n")
-        found[name] = _columns("axes.txt", lines)
+        found[name] = read_columns("axes.txt", lines)
     return found
 
 
@@ -153,7 +153,7 @@ def parse(name: str, text: str) -> View:
     if not paragraphs or not paragraphs[0].startswith("One ") or not body:
         raise ValueError(f"{name}.sql: want a comment that begins with the grain ('One row per …'), then SQL")
     arguments = _arguments(paragraphs)
-    columns = _columns(f"{name}.sql", paragraphs.pop()) if not paragraphs[0].startswith("One value") else {}
+    columns = read_columns(f"{name}.sql", paragraphs.pop()) if not paragraphs[0].startswith("One value") else {}
     return View(name, " ".join(" ".join(paragraphs).split()), columns, arguments, body)
 
 
@@ -167,7 +167,12 @@ def _arguments(paragraphs: list[str]) -> tuple[Argument, ...] | None:
     return None
 
 
-def _columns(file: str, paragraph: str) -> dict[str, ViewColumn]:
+def read_columns(file: str, paragraph: str) -> dict[str, ViewColumn]:
+    """The columns that a paragraph describes, by name, in order.
+
+    Raises:
+        ValueError: A line is none of a header's.
+    """
     columns: dict[str, ViewColumn] = {}
     last = ""  # the column that an indented line continues
     for line in paragraph.splitlines():

@@ -1,6 +1,7 @@
 """`bench history`: what changed over many runs."""
 
 import datetime
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,16 +9,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import obeys, write_rows
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
+from ..bisect.suggest import bisect_command
 from ..command import backends_option, configs_option, models_option, output_option, suites_option, write
 
 if TYPE_CHECKING:
     from ..ask import Answer
     from .history import History
+    from .render import FindCommit
 
 PEOPLE = ("table", "markdown")
 
@@ -38,6 +42,7 @@ PEOPLE = ("table", "markdown")
 @click.option("--members", is_flag=True, help="List every case of an incident.")
 @click.option("--summary", is_flag=True, help="Geomean, pass rate, compile time and memory over the last runs.")
 @click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="Runs that --summary shows.")
+@wide_option
 @format_option
 @output_option
 @store_option
@@ -80,9 +85,9 @@ def history(
             return Exit.OK
         progress = _Progress(len(series)) if obeys(sys.stderr) else None
         found = past.find(series, fdr=fdr, min_magnitude=min_magnitude, since=since, progress=progress)
-    if fmt in PEOPLE:
-        _tell(found, unusual, members, fmt, output)
-    else:
+        if fmt in PEOPLE:
+            _tell(found, unusual, members, fmt, output, functools.partial(bisect_command, warehouse))
+    if fmt not in PEOPLE:
         write_rows(past.COLUMNS, [list(row.values()) for row in found.rows], fmt, output)
     if not found.judged:
         longest = max(one.n for one in series)
@@ -110,27 +115,31 @@ class _Progress:
 
 def _list(answer: "Answer", fmt: str, output: Path | None) -> None:
     """The values, for people without the columns that hold nothing."""
-    from .render import render_values
+    from .render import SHARED_BY_VALUES, render_values
 
     if fmt in PEOPLE:
-        write_rows(*render_values(list(answer.dicts())), fmt, output)
+        write_fitted(
+            *render_values(list(answer.dicts())), fmt, output, shared=SHARED_BY_VALUES, spare=("run", "commit", "n")
+        )
     else:
         write(answer, fmt, output)
 
 
-def _tell(found: "History", unusual: Sequence[str], members: bool, fmt: str, output: Path | None) -> None:
+def _tell(
+    found: "History", unusual: Sequence[str], members: bool, fmt: str, output: Path | None, find: "FindCommit"
+) -> None:
     """The changes for people, one series with its chart."""
     from .incidents import find_incidents
-    from .render import chart, render, sentences
+    from .render import SPARE, chart, render, sentences
 
     incidents = [] if members else find_incidents(found.rows)
 
     if len(found.series) == 1 and fmt == "table" and output is None:
         click.echo("\n".join(chart(found.series[0], found.changes[0])))
     if found.rows or output is not None:
-        write_rows(*render(found, incidents), fmt, output)
+        write_fitted(*render(found, incidents), fmt, output, spare=SPARE)
     if found.judged:
-        for sentence in sentences(found, unusual, incidents):
+        for sentence in sentences(found, unusual, incidents, find):
             notify(sentence)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...warehouse.console.numbers import amount, counted, ratio, times
 from ...warehouse.console.tables import escape
 from ..comparison.compare import WORSE
-from ..comparison.render import AXES, members, metric
+from ..comparison.render import AXES, members, metric, value_text
 from .changepoints import LEAST_RUNS, ChangePoint
 from .history import SERIES, History, Row, Series
 from .incidents import without_members
@@ -22,6 +22,10 @@ MARKS = {"step": ("▲", "▼"), "drift": ("╱", "╲"), "excursion": ("!", "!"
 NOUNS = {"two levels": "alternation"}
 SPIKE = 2  # runs: an excursion no longer does not set the scale
 DIGITS = 9  # of a commit
+FindCommit = Callable[[str, str, Row], Sequence[str] | None]
+# Columns of a table that may go where there is no room, the first ones first.
+SPARE = ("besides", "confidence", "commits", "history")
+SHARED_BY_VALUES = ("config", *AXES.values(), "metric")  # columns of the values that are said once if all are equal
 PANEL = ("config", "suite", "mode", "dtype", "device", "backend")
 
 
@@ -175,7 +179,8 @@ def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     columns = ["config", *AXES.values(), "metric", "began", "run", "commit", "value", "low", "high", "n", "status"]
     shown = [
         [
-            row["config"], *(row[axis] for axis in AXES), metric(row), row["began_at"], row["run_id"][:13],
+            row["config"], *(value_text(row[axis]) for axis in AXES), metric(row),
+            row["began_at"] and row["began_at"].replace(microsecond=0), row["run_id"][:13],
             row["git_commit"] and row["git_commit"][:DIGITS],
             *(None if row[key] is None else amount(row[key], row["unit"]) for key in ("value", "low", "high")),
             row["n"], row["status"],
@@ -233,8 +238,17 @@ def confidence(p: float) -> str:
     return "> 99.99 %" if p < 1e-4 else f"{100 * (1 - p):.2f} %"
 
 
-def sentences(history: History, unusual: Sequence[str], incidents: Sequence[Row] = ()) -> Iterator[str]:
-    """Sentences below the table: what was judged and how, what was left out, what to do next."""
+def sentences(
+    history: History, unusual: Sequence[str], incidents: Sequence[Row] = (), find: FindCommit = lambda *_: None
+) -> Iterator[str]:
+    """Sentences below the table: what was judged and how, what was left out, what to do next.
+
+    Args:
+        history: What was found.
+        unusual: What was left out because no metric was named.
+        incidents: What several cases did together.
+        find: Gives the command that finds the commit of a change, from its run, its commits and its row.
+    """
     varying, first = _varying(history), history.series[0].labels
     shared = {AXES.get(axis, axis): first[axis] for axis in ("config", *AXES) if axis not in varying}
     if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:
@@ -265,6 +279,8 @@ def sentences(history: History, unusual: Sequence[str], incidents: Sequence[Row]
             yield f"see the largest with: bench compare {good} {bad}"
         if among := commits(largest):
             yield f"its cause is among: git log {escape(shlex.quote(among))}"
+            if words := find(largest[f"{_arrival(largest)}_run_id"], among, largest):
+                yield f"find the commit with: {escape(shlex.join(words))}"
 
 
 def _ends_apart(series: Series, changes: Sequence[ChangePoint]) -> bool:

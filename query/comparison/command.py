@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.errors import BenchError, Exit, NothingToShow
@@ -22,17 +23,25 @@ from ..command import backends_option, models_option, output_option, suites_opti
 @click.option("--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows of these values, by any column.")
 @share_option("--floor", default="3%", most=100, help="Smallest change that counts.")
 @share_option("--fdr", default="5%", help="False alarms to accept, of all alarms.")
+@click.option(
+    "--slo",
+    cls=Values,
+    metavar="METRIC=MS…",
+    help="Compare what was served: goodput within these limits (ttft, tpot, e2e), and quantiles of requests.",
+)
 @click.option("--all", "everything", is_flag=True, help="Show what is the same, too.")
 @click.option("--all-runs", is_flag=True, help="Every run a name means, rather than its newest with its repeats.")
 @click.option(
     "--fail-on", type=click.Choice(["slower"]), help="End with 1 if anything is slower or worse, 3 if anything is gone."
 )
+@wide_option
 @format_option
 @output_option
 @store_option
 def compare(
     base: str, candidate: str, metrics: Sequence[str], suites: Sequence[str], backends: Sequence[str],
-    models: Sequence[str], pairs: Sequence[str], floor: float, fdr: float, everything: bool, all_runs: bool, fail_on: str | None,
+    models: Sequence[str], pairs: Sequence[str], floor: float, fdr: float, slo: Sequence[str],
+    everything: bool, all_runs: bool, fail_on: str | None,
     fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
     """Compare two sides case by case: ratio with its interval, difference, verdict, and why.
@@ -48,8 +57,12 @@ def compare(
     With --fail-on slower the exit code is 1 if anything is slower or worse, 3 if the candidate lacks what the base has,
     4 if there is too little data to judge anything.
 
+    With --slo it compares what two serving benchmarks served: goodput within the limits, throughput, and p50, p90 and
+    p99 of their requests, with intervals by blocks of time, or by runs where a side has several.
+
     \b
         bench compare main my-branch
+        bench compare A B --slo ttft=200 tpot=50
         bench compare latest~1 latest --metrics latency --format markdown
         bench compare A:profiles/a B:profiles/b --where 'parameters={"tokens":"all"}'
     """
@@ -57,9 +70,13 @@ def compare(
     from ..higher_rooms import higher_rooms
     from .compare import compare as compared
     from .compare import exit_code
-    from .render import document, render, sentences, shown
+    from .render import SPARE, document, render, sentences, shown
+    from .serving import compare_served, exit_code_of_served, read_limits, render_served, sentences_of_served
     from .sides import find_sides, ingest_folders
 
+    limits = read_limits(slo)
+    if slo and (suites or backends or models or pairs):
+        raise BenchError("--slo goes with --metrics only: all cases that both sides served are compared")
     where = {"metric": [*metrics], "suite": [*suites], "backend": [*backends], "name": [*models]}
     for pair in pairs:
         column, equals, value = pair.partition("=")
@@ -69,6 +86,15 @@ def compare(
     ingest_folders(store, (base, candidate), notify, higher_rooms().ingest_path)
     with Warehouse.open(store) as warehouse:
         sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notify)
+        if slo:
+            served = compare_served(warehouse, *sides, limits, floor=floor, fdr=fdr, metrics=metrics)
+            if fmt in ("table", "markdown"):
+                write_rows(*render_served(served), fmt, output)
+            else:
+                write_rows(list(served[0]), [list(row.values()) for row in served], fmt, output)
+            for sentence in sentences_of_served(served, limits):
+                notify(sentence)
+            return exit_code_of_served(served) if fail_on else Exit.OK
         found = compared(warehouse, *sides, floor=floor, fdr=fdr, where=where)
     rows = found.rows + found.unusual
     if not rows:
@@ -80,7 +106,7 @@ def compare(
     if fmt == "markdown":
         write_text(document(found).markdown(), output)
     elif fmt == "table":
-        write_rows(*render(found, shown(found, everything=everything)), fmt, output)
+        write_fitted(*render(found, shown(found, everything=everything)), fmt, output, spare=SPARE, cut="why")
         for sentence in sentences(found, everything=everything):
             notify(sentence)
     else:

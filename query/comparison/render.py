@@ -16,6 +16,7 @@ AXES = {
     "suite": "suite", "name": "model", "mode": "mode", "device": "device", "dtype": "dtype", "backend": "backend",
     "batch_size": "batch", "sequence_length": "length", "parameters": "parameters",
 }  # fmt: skip
+SPARE = ("difference",)  # columns of a table that may go where there is no room
 NAMED = 3  # cases that a sentence names
 SENTENCES = 12  # geometric means that are said
 
@@ -43,7 +44,7 @@ def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list
     columns = [*(AXES[axis] for axis in axes), "metric", "base", "candidate", "difference", "ratio", "verdict", "why"]
     return columns, [
         [
-            *(_axis_text(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
+            *(value_text(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
             amount(row["candidate_value"], row["unit"]), _difference(row),
             ratio(row["ratio"], row["low"], row["high"]), row["verdict"],
             "; ".join(part for part in why(row) if part not in common),
@@ -53,8 +54,8 @@ def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list
 
 
 def _varying(comparison: Comparison) -> list[str]:
-    """The axes in which cases differ, and the model."""
-    return [axis for axis in AXES if axis == "name" or len({row[axis] for row in comparison.rows}) > 1]
+    """The axes in which cases differ; of a single case its model."""
+    return [axis for axis in AXES if len({row[axis] for row in comparison.rows}) > 1] or ["name"]
 
 
 def members(count: int, names: Sequence[str]) -> str:
@@ -75,7 +76,7 @@ def _common(comparison: Comparison) -> list[str]:
     return [part for part in texts[0] if all(part in other for other in texts)] if len(texts) > 1 else []
 
 
-def _axis_text(value: Any) -> Any:
+def value_text(value: Any) -> Any:
     """The value of an axis as text; further parameters without the marks of JSON."""
     return value.translate(JSON_MARKS) if isinstance(value, str) and value.startswith("{") else value
 
@@ -85,7 +86,7 @@ def metric(row: Mapping[str, Any]) -> str | None:
     if row["metric"] is None:
         return None
     name: str = row["metric"] if row["phase"] in (None, "steady") else f"{row['metric']} ({row['phase']})"
-    return f"{name} and {row['others']} more" if row.get("others") else name
+    return f"{row['others'] + 1} metrics" if row.get("others") else name
 
 
 def _difference(row: Row) -> str | None:
@@ -128,7 +129,7 @@ def _shared(comparison: Comparison) -> Iterator[str]:
     """The axes that are equal in all rows, which the table therefore leaves out."""
     varying = _varying(comparison)
     shared = {AXES[axis]: row[axis] for row in comparison.rows[:1] for axis in AXES if axis not in varying}
-    if texts := [f"{name} {_axis_text(value)}" for name, value in shared.items() if value is not None]:
+    if texts := [f"{name} {value_text(value)}" for name, value in shared.items() if value is not None]:
         yield f"all cases: {', '.join(texts)}"
     if common := _common(comparison):
         yield f"all intervals: {'; '.join(common)}"

@@ -1,15 +1,14 @@
 """Sides of a comparison: their names and their runs."""
 
-import contextlib
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.store import Notify, Store
-from ..resolve import resolve_run, resolve_runs
+from ..resolve import named_runs, resolve_run, resolve_runs
+from ..run_paths import labelled, runs_of_path
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -89,7 +88,7 @@ def configs_of(warehouse: "Warehouse", texts: Iterable[str]) -> tuple[tuple[str,
     for text in texts:
         if _is_path(text) and not _is_name(warehouse, text):
             query, paths = "SELECT config FROM run_summaries WHERE run_id = ?", True
-            ((text,),) = warehouse.rows(query, [_runs_of_path(warehouse, text)[0]])
+            ((text,),) = warehouse.rows(query, [runs_of_path(warehouse, text)[0]])
         configs.append(text)
     return tuple(dict.fromkeys(configs)), paths
 
@@ -99,7 +98,7 @@ def runs_of(warehouse: "Warehouse", text: str, all_runs: bool = False, *, repeat
     runs: list[str] = []
     for part in _parts(warehouse, text):
         if _is_path(part) and not _is_name(warehouse, part):
-            runs += _runs_of_path(warehouse, part)
+            runs += runs_of_path(warehouse, part)
         elif all_runs:
             runs += resolve_runs(warehouse, part)
         else:
@@ -152,7 +151,7 @@ def _parts(warehouse: "Warehouse | None", text: str) -> list[str]:
 
 def _is_name(warehouse: "Warehouse", text: str) -> bool:
     try:
-        resolve_runs(warehouse, text)
+        named_runs(warehouse, text)
     except UnknownName:
         return False
     except BenchError:  # it is one, but not of a single run: that is told when it is resolved; or there are no runs
@@ -161,54 +160,4 @@ def _is_name(warehouse: "Warehouse", text: str) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    return os.path.exists(text) or _labelled(text) is not None
-
-
-def _labelled(text: str) -> tuple[str, str] | None:
-    """NAME and PATH of `NAME:PATH`, split at the first colon that is followed by a path."""
-    places = (i for i, character in enumerate(text) if character == ":" and i and os.path.exists(text[i + 1 :]))
-    place = next(places, None)
-    return None if place is None else (text[:place], text[place + 1 :])
-
-
-def _runs_of_path(warehouse: "Warehouse", text: str) -> list[str]:
-    """The runs loaded from the files at a path, found by content; if several configs loaded them, those of the last."""
-    label, path = (None, text) if os.path.exists(text) else _labelled(text) or (None, text)
-    query = "SELECT sha256, end_byte, source_id FROM sources WHERE config = coalesce(?, config)"
-    known = {(sha256, end): source for sha256, end, source in warehouse.rows(query, [label])}
-    top = [path] if os.path.isfile(path) else [entry.path for entry in os.scandir(path) if entry.is_file()]
-    below = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
-    loaded = _sources(top, known) or _sources(filter(os.path.isfile, below), known)
-    rows = warehouse.rows(
-        "SELECT DISTINCT config, run_id, loaded_at, began_at FROM run_sources WHERE list_contains(?::VARCHAR[], source_id)"
-        " ORDER BY loaded_at DESC NULLS LAST, config, began_at DESC NULLS LAST, run_id DESC",
-        [loaded],
-    )
-    runs = [run_id for config, run_id, *_ in rows if config == rows[0][0]]
-    if not runs:
-        raise BenchError(f"nothing of {text} is in {warehouse.store}. Load it with: bench ingest {text}")
-    return runs
-
-
-def _sources(files: Iterable[str], known: Mapping[tuple[str, int], str]) -> list[str]:
-    """The ids of files that were imported; a file that has grown since is found by its beginning."""
-    ends = sorted({end for _, end in known})
-    found = []
-    for file in files:
-        with contextlib.suppress(OSError):  # loading it has already reported this
-            matches = [known[prefix] for prefix in _prefixes(file, ends) if prefix in known]
-            found += matches[-1:]
-    return found
-
-
-def _prefixes(file: str, ends: Sequence[int]) -> Iterator[tuple[str, int]]:
-    """SHA-256 of a file's beginnings of these lengths, shortest first."""
-    digest, done = hashlib.sha256(), 0
-    with open(file, "rb") as opened:
-        for end in ends:
-            while done < end and (block := opened.read(min(1 << 20, end - done))):
-                digest.update(block)
-                done += len(block)
-            if done < end:
-                return
-            yield digest.hexdigest(), end
+    return os.path.exists(text) or labelled(text) is not None

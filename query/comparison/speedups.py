@@ -17,6 +17,8 @@ AXES = (
 FOR_PEOPLE = (*AXES, "baseline_ns", "candidate_ns", "speedup", "low", "high", "n", "p", "status", "accuracy", "passing")
 NAMED = 3  # cases left out that a sentence names
 
+SPARE = ("baseline", "candidate")  # columns of a table that may go where there is no room
+
 
 def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
     """Rows of FOR_PEOPLE as a table without empty axes; each ratio is a text with its interval."""

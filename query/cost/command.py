@@ -1,5 +1,6 @@
 """`bench cost-model`: fit what a scheduler step costs; print it, or record it."""
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,14 +15,18 @@ from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.errors import Exit
 from ...warehouse.store import Store
 from ..command import configs_option, output_option, runs_option
-from ..step_runs import StepRuns, choose_step_runs
+from ..resolve import check_values
+from ..step_runs import STEPPED, StepRuns, choose_step_runs
 from .model import CostModel, FittedParameter, as_json, fit
+from .phases import PARAMETERS, PhaseModel, fit_phases, phase_model_of, read_phases, refused
+from .residuals import RegionResidual, residuals_by_region
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 SUITE = "step-cost"  # of the cases that `--record` makes, which the view step_cost_models reads
-LOWER_IS_BETTER = {"floor_ms", "per_token_us", "per_request_us"}
+PHASE_SUITE = "step-phases"  # the same by phase, for step_phase_costs
+LOWER_IS_BETTER = {"floor_ms", "per_token_us", "per_request_us", *PARAMETERS}
 
 
 def _limit(flag: str, what: str) -> Callable[[Any], Any]:
@@ -38,6 +43,14 @@ def _limit(flag: str, what: str) -> Callable[[Any], Any]:
 )
 @_limit("--max-schedule-ms", "scheduling")
 @_limit("--max-model-run-ms", "model run")
+@click.option(
+    "--by",
+    type=click.Choice(["phase"]),
+    help="Fit prefill tokens, decoding requests and KV tokens apart, in a straight line.",
+)
+@click.option(
+    "--against", metavar="CONFIG|RUN", help="Fit this by phase, and say how the other steps differ from it, by region."
+)
 @click.option("--line", is_flag=True, help="The fitted curve as rows to draw, rather than its parameters.")
 @click.option("--record", is_flag=True, help="Keep the models in the store, as a run of its own, for step_cost_models.")
 @format_option
@@ -45,7 +58,7 @@ def _limit(flag: str, what: str) -> Callable[[Any], Any]:
 @store_option
 def cost_model(
     configs: Sequence[str], runs: Sequence[str], all_runs: bool, trim: int, max_schedule_ms: float, max_model_run_ms: float,
-    line: bool, record: bool, fmt: str, output: Path | None, store: Store,
+    by: str | None, against: str | None, line: bool, record: bool, fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
     """Fit what a step of an LLM scheduler costs, by the tokens it schedules and the requests in it.
 
@@ -53,22 +66,36 @@ def cost_model(
     and each further token costs; so does each request. The fit is robust: hiccups have no say, so nothing needs filtering.
     What the steps cannot tell is left blank, and why is said. Ends with 4 if nothing could be told of any config.
 
+    `--by phase` tells prefill tokens, decoding requests and KV tokens apart, where the steps do. `--against` fits other steps so,
+    say those of yesterday's run, and says by phase and range of tokens how much longer the steps now take.
+
     json (or -o FILE.json) is one object with the formula, for simulators; the other formats are rows.
 
     \b
         bench cost-model --configs A B
         bench cost-model --configs A -o model.json
+        bench cost-model --by phase
+        bench cost-model --configs A --against latest~1
         bench cost-model --record
     """
     from ...warehouse.database import Warehouse
 
+    if line and (by or against):
+        raise click.UsageError("--line draws the curve over all tokens; leave out --by and --against")
+    if record and against:
+        raise click.UsageError("--against has nothing to record; record the fits with --by phase --record")
     limits = {"trim": trim, "max_schedule_ms": max_schedule_ms, "max_model_run_ms": max_model_run_ms}
+    if output is not None and output.suffix == ".json" and fmt == "table":
+        fmt = "json"
     with Warehouse.open(store) as warehouse:
+        if against is not None:
+            return _hold_against(warehouse, against, configs, runs, all_runs, limits, fmt, output)
+        if by is not None:
+            phases = fit_phases(warehouse, configs=configs, runs=runs, all_runs=all_runs, limits=limits)
+            return _show_phases(phases, store if record else None, limits, fmt, output)
         models = fit(warehouse, configs=configs, runs=runs, all_runs=all_runs, **limits)  # type: ignore[arg-type]
         chosen = choose_step_runs(warehouse, configs, runs, all_runs=all_runs)
         accounts = list(_accounts(warehouse, models, chosen, limits))
-    if output is not None and output.suffix == ".json" and fmt == "table":
-        fmt = "json"
     if line:
         rows = [(model.config, *row) for model in models for row in model.line()]
         write_rows(["config", "tokens", "batch_size", "model_run_ms", "low_ms", "high_ms"], rows, fmt, output)
@@ -82,8 +109,103 @@ def cost_model(
     for account in accounts:
         notify(account)
     if record:
-        notify(f"recorded as run {_record(models, store, limits)}: FROM step_cost_models")
+        notify(f"recorded as run {_record(models, store, limits, SUITE)}: FROM step_cost_models")
     return Exit.OK if any(model.floor_ms or model.per_token_us for model in models) else Exit.TOO_LITTLE
+
+
+def _show_phases(
+    models: Sequence[PhaseModel], store: Store | None, limits: Mapping[str, float], fmt: str, output: Path | None
+) -> int:
+    """Print fits by phase, and record them if a store is given."""
+    if fmt in ("table", "markdown"):
+        columns = [
+            "config",
+            "steps",
+            "floor",
+            "per prefill token",
+            "per decoding request",
+            "per KV token",
+            "R²",
+            "residuals",
+            "status",
+        ]
+        rows = [
+            [
+                model.config, model.steps,
+                *(format_estimate(getattr(model, name), "ms" if name.endswith("_ms") else "µs") for name in PARAMETERS),
+                None if model.r2 is None else f"{model.r2:.4f}",
+                None if model.spread is None else f"±{100 * model.spread:.2g} %", model.status,
+            ]
+            for model in models
+        ]  # fmt: skip
+        write_rows(columns, rows, fmt, output)
+    else:
+        flat = [model.row() for model in models]
+        write_rows(list(flat[0]), [list(row.values()) for row in flat], fmt, output)
+    for model in models:
+        notify(
+            f"{model.config}: {counted(model.steps, 'step')}, {model.outliers} of them outliers"
+            + (f"; {model.reason}" if model.reason else "")
+        )
+    if store is not None:
+        notify(f"recorded as run {_record(models, store, limits, PHASE_SUITE)}: FROM step_phase_costs")
+    told = any(getattr(model, name) for model in models for name in PARAMETERS)
+    return Exit.OK if told else Exit.TOO_LITTLE
+
+
+def _hold_against(
+    warehouse: "Warehouse", against: str, configs: Sequence[str], runs: Sequence[str], all_runs: bool,
+    limits: Mapping[str, float], fmt: str, output: Path | None,
+) -> int:  # fmt: skip
+    """Fit `against` by phase, and print how the steps of the chosen configs differ from it."""
+    check_values(warehouse, STEPPED, "config", configs)
+    names = {config for (config,) in warehouse.rows(f"SELECT DISTINCT config FROM {STEPPED}")}
+    is_config = against in names
+    reference = choose_step_runs(warehouse, [against] if is_config else [], [] if is_config else [against]).runs
+    fitted = read_phases(warehouse, reference, **limits)
+    model = phase_model_of(against, fitted)
+    if model.curve is None:
+        notify(f"{against} cannot be fitted: {model.reason}")
+        return Exit.TOO_LITTLE
+    found: list[RegionResidual] = []
+    chosen = choose_step_runs(warehouse, sorted(configs), runs, all_runs=all_runs).of_config
+    for config, own in chosen.items():
+        steps = read_phases(warehouse, own, **limits)
+        refusal = refused(steps)
+        if refusal is not None and refusal[0] != "too-few-steps":
+            notify(f"{config}: {refusal[1]}")
+        elif steps.time_spans != model.time_spans:
+            own_span, other_span = (", ".join(sorted(each)) for each in (steps.time_spans, model.time_spans))
+            notify(f"{config}: its times span {own_span}, those of {against} {other_span}")
+        elif model.uses_kv and not steps.has_kv:
+            notify(f"{config}: its KV tokens are not recorded, and the fit of {against} needs them")
+        else:
+            found += residuals_by_region(config, steps, against, model)
+            if set(own) & set(reference):
+                notify(f"{config}: its own steps are in the fit, so this is how well a straight line describes them")
+    fields = [field.name for field in dataclasses.fields(RegionResidual)]
+    if fmt in ("table", "markdown"):
+        write_rows(["config", "against", "phase", "tokens", "steps", "outside", "median", "expected", "differs by"], [
+            [
+                row.config, row.against, row.phase, "all" if row.low_tokens is None else f"{row.low_tokens}–{row.high_tokens}",
+                row.steps, row.outside, f"{row.median_ms:.3f} ms", f"{row.expected_ms:.3f} ms", _format_residual(row),
+            ]
+            for row in found
+        ], fmt, output)  # fmt: skip
+    else:
+        write_rows(fields, [[getattr(row, name) for name in fields] for row in found], fmt, output)
+    notify(
+        f"{against}: fitted to {counted(model.steps, 'step')}, residuals ±{100 * (model.spread or 0):.2g} %"
+        + (f"; {model.reason}" if model.reason else "")
+    )
+    return Exit.OK if found else Exit.TOO_LITTLE
+
+
+def _format_residual(row: RegionResidual) -> str:
+    """`+3.1 % (95 % +2.8 – +3.4)`; without an interval where the steps are too few for one."""
+    if row.low is None or row.high is None:
+        return f"{100 * row.residual:+.1f} % (too few steps for an interval)"
+    return f"{100 * row.residual:+.1f} % (95 % {100 * row.low:+.1f} to {100 * row.high:+.1f})"
 
 
 def _render(models: Sequence[CostModel]) -> tuple[list[str], list[list[Any]]]:
@@ -131,12 +253,14 @@ def _accounts(
         )
 
 
-def _record(models: Sequence[CostModel], store: Store, limits: Mapping[str, float]) -> str:
+def _record(
+    models: Sequence[CostModel] | Sequence[PhaseModel], store: Store, limits: Mapping[str, float], suite: str
+) -> str:
     """Record every number of the models as a metric of a case named after the config; returns the run's id."""
     parameters = {name: value for name, value in limits.items() if value < math.inf}
-    with recorder.run("cost-model", suite=SUITE, store=store, source="cost-model") as run:
+    with recorder.run("cost-model", suite=suite, store=store, source="cost-model") as run:
         for model in models:
-            case = run.case(model.config, suite=SUITE, parameters=parameters)
+            case = run.case(model.config, suite=suite, parameters=parameters)
             for name, value in model.row().items():
                 if name not in ("config", "status", "reason"):
                     stem, unit, factor = _stored(name)
@@ -152,5 +276,5 @@ def _stored(column: str) -> tuple[str, str, float]:
     for ending, factor in (("_ms", 1e6), ("_us", 1e3)):
         if column.endswith(ending):
             return column.removesuffix(ending), "ns", factor
-    counted = column.endswith(("steps", "outliers", "tokens", "batch_size"))
+    counted = column.endswith(("steps", "outliers", "tokens", "requests", "batch_size"))
     return column, "count" if counted else "ratio", 1

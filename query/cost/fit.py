@@ -93,7 +93,7 @@ def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> Fitted:
     best = _search(*_medians(tokens, batch_size, ms), low, high, request)[0]
     for _ in range(ROUNDS):
         fitted = at(best)
-        pseudo = _pseudo_values(ms / fitted - 1)
+        pseudo = pseudo_values(ms / fitted - 1)
         sums = _sums(cell, size, 1 / fitted**2, batch_size, fitted * (1 + pseudo))
         best = _search(bin_tokens, sums.sum(-1, keepdims=True), low, high, request)[0]
 
@@ -109,8 +109,9 @@ def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> Fitted:
     fitted = at(fits[kind][0])
     to_ms = np.array([unit, unit, 1, 1, unit])
     growth = straight[0, SLOPE] + T975 * jackknife_error(straight[1:, SLOPE]) * np.array([-1, 1])
+    spread = robust_scale(ms / fitted - 1)
     return Fitted(
-        kind, fits[kind][0] * to_ms, fits[kind][1:] * to_ms, growth * unit, separable, _scale(ms / fitted - 1), fitted * unit
+        kind, fits[kind][0] * to_ms, fits[kind][1:] * to_ms, growth * unit, separable, spread, fitted * unit
     )  # fmt: skip
 
 
@@ -148,18 +149,18 @@ def _medians(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> "tuple[Flo
     return tokens[order].mean(1), sums
 
 
-def _scale(residuals: "Floats") -> float:
+def robust_scale(residuals: "Floats") -> float:
     """Robust standard deviation: the median absolute residual, scaled to the normal."""
     import numpy as np
 
     return float(max(1.4826 * np.median(np.abs(residuals)), 1e-6))
 
 
-def _pseudo_values(residuals: "Floats") -> "Floats":
+def pseudo_values(residuals: "Floats") -> "Floats":
     """What least squares may average in place of relative residuals."""
     import numpy as np
 
-    u = residuals / (CUTOFF * _scale(residuals))
+    u = residuals / (CUTOFF * robust_scale(residuals))
     inside = np.maximum(1 - u * u, 0)
     slope = np.where(inside > 0, inside * (1 - 5 * u * u), 0).mean()
     pseudo: Floats = residuals * inside**2 / max(slope, 0.2)

@@ -164,11 +164,19 @@ def fit(
         UnknownName: A config without steps, or no such run; the nearest is named.
         NothingToShow: The warehouse holds no scheduler steps, or a run that is named has none.
     """
+    chosen = runs_to_fit(warehouse, configs, runs, all_runs=all_runs)
+    return fit_runs(warehouse, chosen, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms)
+
+
+def runs_to_fit(
+    warehouse: "Warehouse", configs: Sequence[str], runs: Sequence[str], *, all_runs: bool
+) -> Mapping[str, Sequence[str]]:
+    """The runs of each config whose steps are fitted together; arguments and errors as of `fit`."""
     check_values(warehouse, STEPPED, "config", configs)
     chosen = choose_step_runs(warehouse, sorted(configs), runs, all_runs=all_runs).of_config
     if not chosen:
         raise NothingToShow("there are no scheduler steps. Load some with: bench ingest NAME:PATH")
-    return fit_runs(warehouse, chosen, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms)
+    return chosen
 
 
 def fit_runs(
@@ -224,7 +232,7 @@ def model_of(config: str, tokens: "Floats", batch_size: "Floats", ms: "Floats") 
     typical = np.abs(residuals) <= cost_fit.CUTOFF * fitted.spread
     return CostModel(
         config=config, status=status, reason=reason, steps=steps, outliers=int(steps - typical.sum()), **known,
-        r2=_r2(ms[typical], fitted.ms[typical]), r2_all=_r2(ms, fitted.ms), spread=fitted.spread,
+        r2=explained(ms[typical], fitted.ms[typical]), r2_all=explained(ms, fitted.ms), spread=fitted.spread,
         residuals={q: float(np.quantile(residuals, q)) for q in QUANTILES},
         curve=Curve(*map(float, fitted.coefficients)), replicates=fitted.replicates,
     )  # fmt: skip
@@ -236,10 +244,10 @@ def _estimates(fitted: Fitted) -> dict[str, FittedParameter]:
 
     base, slope, knee, softness, request = np.vstack([fitted.coefficients, fitted.replicates]).T
     values = (base + slope * knee, slope * 1000, knee, request * 1000, base, softness)
-    return {stem: _estimate(value[0], value[1:]) for stem, value in zip(ESTIMATES, values, strict=True)}
+    return {stem: estimate_of(value[0], value[1:]) for stem, value in zip(ESTIMATES, values, strict=True)}
 
 
-def _estimate(value: float, replicates: "Floats") -> FittedParameter:
+def estimate_of(value: float, replicates: "Floats") -> FittedParameter:
     """With its interval: that of the logarithm where all are above 0, so that neither end lies below."""
     import numpy as np
 
@@ -250,7 +258,7 @@ def _estimate(value: float, replicates: "Floats") -> FittedParameter:
     return FittedParameter(float(value), float(value - half), float(value + half))
 
 
-def _r2(ms: "Floats", fitted: "Floats") -> float | None:
+def explained(ms: "Floats", fitted: "Floats") -> float | None:
     """Share of the variance explained; None where nothing varies."""
     import numpy as np
 

@@ -37,7 +37,7 @@ def forget(names: tuple[str, ...], reason: str | None, yes: bool, store: Store) 
     folder of such, or latest; latest~1 is the one before. Without --yes nothing changes. `bench remember` brings runs back
     until `bench compact` removes their events. A file of a forgotten run is not loaded again, but by `bench ingest --again`.
 
-    \\b
+    \b
         bench forget results/day3.json
         bench forget main~1 2026-11-20 --reason "fans were off" --yes
     """
@@ -62,7 +62,7 @@ def remember(names: tuple[str, ...], store: Store) -> None:
 
     RUN is what `bench forget` takes, among the runs that `bench runs --forgotten` lists.
 
-    \\b
+    \b
         bench remember 0199a3
     """
     runs = remember_runs(store, names, notify=notify)
@@ -80,7 +80,7 @@ def rename(run: str, config: str, yes: bool, store: Store) -> None:
 
     OLD is what `bench forget` takes. Runs that are recorded as OLD later keep that name. Without --yes nothing changes.
 
-    \\b
+    \b
         bench rename mian main
         bench rename 0199a3 baseline --yes
     """
@@ -103,7 +103,7 @@ def rename(run: str, config: str, yes: bool, store: Store) -> None:
 def tag(run: str, tags: tuple[str, ...], store: Store) -> None:
     """Label runs, as `--tag` does when they are measured or loaded. RUN is what `bench forget` takes.
 
-    \\b
+    \b
         bench tag latest machine=lab-3 driver=570
     """
     pairs = [text.partition("=") for text in tags]
@@ -121,7 +121,7 @@ def tag(run: str, tags: tuple[str, ...], store: Store) -> None:
 def untag(run: str, keys: tuple[str, ...], store: Store) -> None:
     """Take labels from runs. RUN is what `bench forget` takes.
 
-    \\b
+    \b
         bench untag latest machine
     """
     _show(untag_runs(store, [run], keys, notify=notify))

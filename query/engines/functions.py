@@ -10,9 +10,11 @@
     object       a JSON object as a map of texts; NULL if it is no object or has a key twice
 """
 
-# quantile _2 of a list, interpolated (type 7 of Hyndman and Fan)
+# quantile _2 of a list, interpolated (type 7 of Hyndman and Fan); NULLs do not count
 _QUANTILE = """get(transform(
-    array(named_struct('x', array_sort(_1), 'r', (array_size(_1) - 1) * CAST(_2 AS DOUBLE))),
+    array(named_struct(
+        'x', array_sort(array_compact(_1)), 'r', (array_size(array_compact(_1)) - 1) * CAST(_2 AS DOUBLE)
+    )),
     its -> get(its.x, CAST(floor(its.r) AS INT))
         + (its.r - floor(its.r)) * (get(its.x, CAST(ceil(its.r) AS INT)) - get(its.x, CAST(floor(its.r) AS INT)))
 ), 0)"""
@@ -41,6 +43,7 @@ FUNCTIONS = {
     "newest": "slice(transform(reverse(array_sort(_1)), it -> it.value), 1, _2)",
     "or_null": "nullif(_1, array())",
     "object": "CASE WHEN try_parse_json(_1) IS NOT NULL THEN from_json(_1, 'MAP<STRING, STRING>') END",
+    "json_valid": "try_parse_json(_1) IS NOT NULL",
     "len": "array_size(_1)",
     "printf": "format_string",
     "without_zeros": r"regexp_replace(regexp_replace(_1, '(\\.[0-9]*?)0+(e|$)', '$1$2'), '\\.(e|$)', '$1')",

@@ -1,7 +1,7 @@
 """Commands that give reasons: explain, env-diff, plan."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .evidence import EvidenceStep
 
 CHARTS = (".png", ".svg", ".pdf", ".html", ".json")
+HeadedRows = tuple[list[str], list[list[Any]]]
 ENDS = 3  # rows of a long table that are shown at either end
 
 
@@ -162,28 +163,32 @@ def explain(
     for part in found.parts:
         if part.sentences or part.rows:
             click.echo()
-            _write_part(part, store if with_sql or part.figure else None, part is found.data)
+            for block in blocks(part, store if with_sql or part.figure else None, part is found.data):
+                if isinstance(block, str):
+                    click.echo(block)
+                else:
+                    write_rows(*block, "table")
 
 
-def _write_part(part: "EvidenceStep", store: Store | None, is_data: bool) -> None:
+def blocks(part: "EvidenceStep", store: Store | None, is_data: bool) -> Iterator[str | HeadedRows]:
     """A part for people: its sentences, its statement if there is a store to put it to, and the ends of its table."""
     from ..pasteable_sql import paste
 
     left_out = len(part.rows) - 2 * ENDS if part.long else 0
     rest = f" (first and last {ENDS} of {len(part.rows)}; all with {'--format csv' if is_data else '--sql'})"
-    click.echo(f"{escape(part.title)}{rest if left_out > 0 else ''}")
+    yield f"{escape(part.title)}{rest if left_out > 0 else ''}"
     for sentence in part.sentences:
-        click.echo(f"  {escape(sentence)}")
+        yield f"  {escape(sentence)}"
     if part.sql is not None and store is not None:
         usual = Store.find().root == store.root
-        click.echo(f"  {paste(part.sql)}{'' if usual else f' --store {shlex.quote(str(store))}'}")
+        yield f"  {paste(part.sql)}{'' if usual else f' --store {shlex.quote(str(store))}'}"
     if part.rows:
         empty = (None, 0) if part.long else (None,)
         keep = [i for i in range(len(part.columns)) if any(row[i] not in empty for row in part.rows)]
         rows = [[_cell(part.columns[i], row[i]) for i in keep] for row in part.rows]
         if left_out > 0:
             rows[ENDS:-ENDS] = [["…"] * len(keep)]
-        write_rows([_heading(part.columns[i]) for i in keep], rows, "table")
+        yield [_heading(part.columns[i]) for i in keep], rows
 
 
 def _cell(column: "TableColumn", value: Any) -> Any:

@@ -123,7 +123,7 @@ def speedup(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
         mean = "mean" if low is None else "trimmed mean"
         sentence = f"{shown}: {mean} of the logs of the blocks' ratios ({sides})"
     parts = [EvidenceStep("speedup", sql, [sentence], figure=True)]
-    for (base,) in warehouse.rows(f"SELECT baseline_id FROM block_ratios WHERE {cell.case}"):
+    for (base,) in warehouse.rows(f"SELECT DISTINCT baseline_id FROM block_ratios WHERE {cell.case}"):
         blocks = (
             "SELECT process, block, baseline_ns AS eager_ns, candidate_ns AS this_ns, ratio FROM block_pairs"
             f" WHERE {cell.case} AND {equals('baseline_id', base)} ORDER BY process, block"
@@ -166,15 +166,17 @@ def _places(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceTable]:
 
 
 _TOKENS = "_step_tokens(chunk_sizes, total_tokens)"
-_STEP = f"batch_id, {_TOKENS} AS tokens, len(chunk_sizes) AS batch, schedule_ms, model_run_ms, step_ms"
+_REQUESTS = "_step_requests(chunk_sizes, prefill, decode)"
+_STEP = f"batch_id, {_TOKENS} AS tokens, {_REQUESTS} AS batch, schedule_ms, model_run_ms, step_ms"
 
 
 def _bin(warehouse: "Warehouse", cell: ExplainedCell) -> str:
     """The condition that selects the scheduler steps of a bin of tokens: one number, a range, or all."""
-    sql = f"SELECT min(parameters->>'tokens') FROM step_cells WHERE {equals('case_id', cell.case_id)}"
-    ((tokens,),) = warehouse.rows(sql)
+    sql = "SELECT min(parameters->>'tokens'), min(parameters->>'span') FROM step_cells"
+    ((tokens, span),) = warehouse.rows(f"{sql} WHERE {equals('case_id', cell.case_id)}")
     least, _, most = tokens.partition("–")
-    return "true" if tokens == "all" else f"{_TOKENS} BETWEEN {int(least)} AND {int(most or least)}"
+    rows = "true" if tokens == "all" else f"{_TOKENS} BETWEEN {int(least)} AND {int(most or least)}"
+    return f"{rows} AND {equals('time_span', span)}"
 
 
 def samples(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:

@@ -7,10 +7,11 @@ import click
 
 from ...warehouse.console.options import Command, notify, store_option
 from ...warehouse.console.tables import write_rows
-from ...warehouse.errors import BenchError, NothingToShow
+from ...warehouse.errors import BenchError, NothingToShow, UnknownName
+from ...warehouse.old_names import today
 from ...warehouse.store import Store
-from ..command import output_option
 from ..resolve import resolve_runs
+from .folders import FOLDERS, folder_files
 from .runs import Left, read_run
 from .targets import TARGETS, text
 
@@ -38,10 +39,13 @@ NO_ROW = ("values of no case", "texts and values that are no number", "judgement
 
 @click.command(cls=Command)
 @click.argument("names", nargs=-1, metavar="[RUN | CONFIG]...")
-@click.option("--as", "target", required=True, type=click.Choice([*TARGETS, *TABLES]), help="What to write.")
+@click.option("--as", "target", required=True, type=click.Choice([*TARGETS, *FOLDERS, *TABLES]), help="What to write.")
 @click.option("--metric", default="latency", show_default=True, help="The time that tools compare which know but one.")
 @click.option("--all", "every", is_flag=True, help="All runs that the names mean, not the newest of each.")
-@output_option
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path),
+    help="File to write to instead of standard output; of a format of several files the folder to write them into.",
+)  # fmt: skip
 @store_option
 def export(
     names: tuple[str, ...], target: str, metric: str, every: bool, output: Path | None, store: Store
@@ -55,6 +59,7 @@ def export(
         bench export main --as pytest-benchmark -o main.json
         bench export main --all --as github-action-benchmark -o data.js
         bench export latest --as csv -o results.csv
+        bench export latest --as torch-compile-csv -o results/
     """
     from ...warehouse.database import Warehouse
 
@@ -64,6 +69,8 @@ def export(
         runs = list(dict.fromkeys(runs))
         if target in TABLES:
             _write_table(warehouse, runs, target, output, left)
+        elif target in FOLDERS:
+            _write_folder(warehouse, runs, target, output, left)
         else:
             _write_document(warehouse, runs, target, metric, output, left)
     for sentence in left.sentences():
@@ -78,6 +85,8 @@ def _write_document(
         raise BenchError(f"a file of {target} is one run, and these are {len(runs)}. Export them one by one.")
     exported = [read_run(warehouse, run_id, left, places=kind.places) for run_id in runs]
     units = {key[0]: series.unit for run in exported for case in run.cases for key, series in case.series.items()}
+    if metric not in units and today(metric, units):
+        raise UnknownName("metric", metric, units, where="these runs")
     if kind.times and units.get(metric, "ns") != "ns":
         raise BenchError(f"{metric} is in {units[metric]}, and {target} compares times. Choose one with --metric.")
     count, document = kind.write(exported, metric, left)
@@ -92,6 +101,26 @@ def _write_document(
         output.write_text(text(kind, document), encoding="utf-8")
     except OSError as error:
         raise BenchError(f"cannot write {output}: {error.strerror}.") from error
+
+
+def _write_folder(warehouse: "Warehouse", runs: list[str], target: str, folder: Path | None, left: Left) -> None:
+    """Write the files of one run into a folder, which is made if it is not there."""
+    if folder is None or folder.is_file():
+        raise BenchError(f"{target} is several files. Name a folder for them: -o FOLDER")
+    if len(runs) > 1:
+        raise BenchError(f"a folder of {target} is one run, and these are {len(runs)}. Export them one by one.")
+    files = folder_files(warehouse, runs[0], FOLDERS[target], left)
+    if not files:
+        reasons = "; ".join(left.sentences()) or "no case of a model was measured"
+        raise NothingToShow(f"nothing of this can be written as {target}: {reasons}.")
+    try:
+        for name, content in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise BenchError(f"cannot write into {folder}: {error.strerror}.") from error
+    notify(f"wrote {', '.join(files)} into {folder}")
 
 
 def _write_table(warehouse: "Warehouse", runs: list[str], target: str, output: Path | None, left: Left) -> None:

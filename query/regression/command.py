@@ -1,6 +1,5 @@
 """`bench regressions`: what got worse, for people and for a CI job."""
 
-import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import write_rows
 from ...warehouse.store import Store
+from ..bisect.suggest import bisect_command
 from ..command import backends_option, models_option, output_option, suites_option
 from ..comparison.compare import VERDICTS, WORSE
-from ..comparison.render import members, metric, why
+from ..comparison.render import metric, why
 from ..higher_rooms import higher_rooms
 from .regressions import (
     AXES,
@@ -23,10 +24,12 @@ from .regressions import (
     Limits,
     RegressionRule,
     Row,
+    axis_text,
     choose,
     doubtful,
     environment_changes,
     exit_code,
+    fold,
     judge,
     judged_runs,
     large_and_unsure,
@@ -39,10 +42,7 @@ if TYPE_CHECKING:
 USUAL, LIMITS = RegressionRule(), Limits()
 HIDDEN = ("SAME", "UNSURE", "ADDED")  # verdicts that are shown with --all only
 WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the machine is a suspect
-TOGETHER = (  # what cases that moved together have in common
-    "finding", "config", "host", "suite", "mode", "device", "dtype", "backend", "metric", "phase", "verdict", "since_run_id",
-)  # fmt: skip
-TOO_MANY = 6  # cases that moved together are one line
+SPARE = ("since", "now")  # columns of a table that may go where there is no room
 NAMED = 3  # differences of the environment that a sentence names
 
 
@@ -91,6 +91,7 @@ NAMED = 3  # differences of the environment that a sentence names
 @suites_option
 @backends_option
 @models_option
+@wide_option
 @format_option
 @output_option
 @store_option
@@ -137,7 +138,7 @@ def regressions(
         shown = [row for row in rows if show_all or row["verdict"] not in HIDDEN]
         if fmt in ("table", "markdown"):
             told = shown if each or show_all else fold(shown)
-            write_rows(*render(told), fmt, output)
+            write_fitted(*render(told), fmt, output, shared=AXES, spare=SPARE, cut="why")
             for sentence in sentences(warehouse, rows, judged):
                 notify(sentence)
             if len(told) < len(shown):
@@ -173,34 +174,6 @@ def can_confirm(warehouse: "Warehouse", rows: Iterable[Row]) -> bool:
     return bool(warehouse.rows(query, [runs]))
 
 
-def fold(rows: Sequence[Row]) -> list[Row]:
-    """One row in place of many cases that moved together: of one panel and metric, with one verdict, since one run.
-
-    It has the geometric mean of their changes, and the changes of those that moved least and most in place of the interval.
-    """
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        alone = id(row) if row["case_id"] is None else None
-        groups.setdefault((alone, *(row[column] for column in TOGETHER)), []).append(row)
-    return [told for group in groups.values() for told in (group if len(group) < TOO_MANY else [_folded(group)])]
-
-
-def _folded(rows: Sequence[Row]) -> Row:
-    reasons = {row["reason"] for row in rows}
-    changes = sorted((row["change"] for row in rows if row["change"] is not None), key=abs)
-    known = len(changes) == len(rows) and min(changes) > -1
-    return {
-        **rows[0],
-        **dict.fromkeys(("batch_size", "sequence_length", "parameters", "baseline", "value", "n", "evidence")),
-        "name": members(len(rows), sorted({row["name"] for row in rows if row["name"] is not None})),
-        "change": math.expm1(math.fsum(map(math.log1p, changes)) / len(changes)) if known else None,
-        "low": changes[0] if known else None,
-        "high": changes[-1] if known else None,
-        "reason": reasons.pop() if len(reasons) == 1 else "",
-        "folded": True,
-    }
-
-
 def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Rows as a table for people; axes that nobody set are left out."""
     hosts = ["host"] if len({row["host"] for row in rows if row["finding"] == "statistics"}) > 1 else []
@@ -208,8 +181,8 @@ def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     names = [{"batch_size": "batch", "sequence_length": "length"}.get(axis, axis) for axis in axes]
     return ["verdict", *names, "metric", "before", "now", "change", "since", "why"], [
         [
-            row["verdict"], *(row[axis] for axis in axes), metric(row), _before(row), amount(row["value"], row["unit"]),
-            _change(row), _since(row), "; ".join(why(row)),
+            row["verdict"], *(axis_text(row, axis) for axis in axes), metric(row), _before(row),
+            amount(row["value"], row["unit"]), _change(row), _since(row), "; ".join(why(row)),
         ]
         for row in rows
     ]  # fmt: skip
@@ -217,7 +190,7 @@ def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 
 def _before(row: Row) -> str | None:
     text = amount(row["baseline"], row["unit"])
-    return f"{text} (n={row['n']})" if text is not None and row["n"] is not None else text
+    return f"{text} (n={row['n']})" if text and row["n"] else text
 
 
 def _change(row: Row) -> str | None:
@@ -256,15 +229,20 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     failing = [row for row in rows if row["verdict"] in WORSE and row["case_id"] is not None]
     if not failing:
         return
-    worse = sum(row["verdict"] in WORSE for row in tested)
-    if len(tested) >= 10 and worse > WHOLE_MACHINE * len(tested):
-        yield f"{worse} of {len(tested)} got worse together: a slower machine looks like that, too"
+    cases = [row for row in tested if row["finding"] == "statistics"]
+    worse = sum(row["verdict"] in WORSE for row in cases)
+    if len(cases) >= 10 and worse > WHOLE_MACHINE * len(cases):
+        yield f"{worse} of {len(cases)} got worse together: a slower machine looks like that, too"
     if changes := environment_changes(warehouse, judged):
         more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
         yield f"the environment is not that of the run before: {'; '.join(map(str, changes[:NAMED]))}{more}"
     worst = failing[0]
     if worst["good_commit"] and worst["since_commit"]:
         yield f"the worst began with one of: git log {worst['good_commit'][:9]}..{worst['since_commit'][:9]}"
+        if find := bisect_command(
+            warehouse, worst["run_id"], f"{worst['good_commit'][:9]}..{worst['since_commit'][:9]}", worst
+        ):
+            yield f"find the commit with: {shlex.join(find)}"
     ids = [worst["run_id"], worst["case_id"]]
     if warehouse.rows(
         "SELECT 1 FROM cases WHERE run_id = ? AND case_id = ? LIMIT 1", ids

@@ -10,6 +10,7 @@ from ...warehouse.errors import Exit, UnknownName
 from ..ask import ask
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.environments import EnvironmentField, differences
+from ..comparison.render import members, value_text
 from ..resolve import COLUMN_LABELS, resolve_run
 
 if TYPE_CHECKING:
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 
 LARGE = 0.2  # a change that a reader wants to know of, even if it is not certain
 COLUMNS = tuple(sql.views()["regression_findings"].columns)
+UNCHANGED = ("SAME", "UNSURE")
+TOGETHER = (  # what cases that moved together have in common
+    "finding", "config", "host", "suite", "mode", "device", "dtype", "backend", "metric", "phase", "verdict", "since_run_id",
+)  # fmt: skip
+TOO_MANY = 6  # cases that moved together are one line
+WHOLE = ("shift", "suite")  # findings about many cases at once
 AXES = ("suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters")
 
 Row = Mapping[str, Any]
@@ -79,12 +86,12 @@ def judge(warehouse: "Warehouse", runs: Sequence[str], rule: RegressionRule, lim
 
 
 def _severity(row: Row) -> tuple[Any, ...]:
-    """Worst first; among equals the largest change, then by name."""
+    """Worst first, what is whole before its parts; among equals the largest change, then by name."""
     change = row["change"]
     size = math.inf if change is None or change <= -1 else abs(math.log1p(change))
     return (
+        row["finding"] not in WHOLE or row["verdict"] in UNCHANGED,
         VERDICTS.index(row["verdict"]),
-        row["finding"] != "shift",
         -size,
         *(str(row[name]) for name in ("config", *AXES, "metric", "phase")),
     )
@@ -107,6 +114,39 @@ def choose(rows: Sequence[Row], where: Mapping[str, Sequence[str]]) -> list[Row]
     return list(rows)
 
 
+def fold(rows: Sequence[Row]) -> list[Row]:
+    """One row in place of many cases that moved together: of one panel and metric, with one verdict, since one run.
+
+    It has the geometric mean of their changes, and the changes of those that moved least and most in place of the interval.
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        alone = id(row) if row["case_id"] is None else None
+        groups.setdefault((alone, *(row[column] for column in TOGETHER)), []).append(row)
+    return [told for group in groups.values() for told in (group if len(group) < TOO_MANY else [_folded(group)])]
+
+
+def _folded(rows: Sequence[Row]) -> Row:
+    reasons = {row["reason"] for row in rows}
+    changes = sorted((row["change"] for row in rows if row["change"] is not None), key=abs)
+    known = len(changes) == len(rows) and min(changes) > -1
+    return {
+        **rows[0],
+        **dict.fromkeys(("batch_size", "sequence_length", "parameters", "baseline", "value", "n", "evidence")),
+        "name": members(len(rows), sorted({row["name"] for row in rows if row["name"] is not None})),
+        "change": math.expm1(math.fsum(map(math.log1p, changes)) / len(changes)) if known else None,
+        "low": changes[0] if known else None,
+        "high": changes[-1] if known else None,
+        "reason": reasons.pop() if len(reasons) == 1 else "",
+        "folded": True,
+    }
+
+
+def axis_text(row: Row, axis: str) -> Any:
+    """The value of an axis; in place of a name, that the row is about a whole suite."""
+    return "(suite)" if axis == "name" and row["finding"] == "suite" else value_text(row[axis])
+
+
 def doubtful(rows: Iterable[Row]) -> list[Row]:
     """Findings that one run alone shows: another run could confirm or refute them. What is UNSURE stays so."""
     return [row for row in rows if row["verdict"] in WORSE and row["case_id"] is not None and not is_confirmed(row)]
@@ -122,9 +162,12 @@ def large_and_unsure(rows: Iterable[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if row["verdict"] == "UNSURE"
+        if row["finding"] not in WHOLE
+        and row["verdict"] == "UNSURE"
         and row["change"] is not None
-        and abs(math.log1p(row["change"])) >= math.log1p(LARGE)
+        and (
+            row["change"] <= -1 or abs(math.log1p(row["change"])) >= math.log1p(LARGE)
+        )  # a value of 0 has no logarithm
     ]
 
 

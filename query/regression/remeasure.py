@@ -24,9 +24,9 @@ OPTIONS = {
     "sequence_length": "--sequence-lengths", "dtype": "--dtypes", "device": "--devices",
 }  # fmt: skip
 PARAMETERS = (
-    "threads", "optimizer", "eval_mode", "checkpointing", "channels_last", "randomize_inputs", "deterministic", "tolerance",
-    "cosine", "distributed", "ranks", "fullgraph", "dynamic", "dynamic_batch", "dynamo_config", "inductor_config", "flush_l2",
-    "memory_fraction",
+    "threads", "launcher", "optimizer", "eval_mode", "checkpointing", "channels_last", "randomize_inputs", "deterministic",
+    "tolerance", "cosine", "distributed", "ranks", "optimize_ddp", "compiled_autograd", "tf32", "fullgraph", "dynamic",
+    "translation_validation", "dynamic_batch", "dynamo_config", "inductor_config", "flush_l2", "memory_fraction",
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@
 -- run measured them, not how other models would fare. It is NULL where a case has none.
 --
 -- axes: run, panel
+-- panel                VARCHAR    These five in one (see case_axes).
 -- passing              BIGINT     Cases that pass.
 -- total                BIGINT     Cases judged for performance.
 -- rate                 VARCHAR    Both as text, such as "82%, 50/61"; NULL where none was judged.
@@ -33,7 +34,8 @@ WITH
 judged_cases AS (
     SELECT
         outcome.run_id, outcome.config, outcome.suite, outcome.mode, outcome.dtype, outcome.device, outcome.backend,
-        outcome.name, outcome.work_hash, speedup, (ln(high) - ln(low)) / 2 AS width, passing, side.reason, compile_ns,
+        outcome.panel, outcome.name, outcome.work_hash, speedup,
+        CASE WHEN low > 0 AND high > 0 THEN (ln(high) - ln(low)) / 2 END AS width, passing, side.reason, compile_ns,
         compression_ratio, side.status <> 'skipped' AS counted, counted AND origin IS NOT NULL AS compared,
         coalesce(passing AND speedup > 0, false) AS counts
     FROM case_outcomes AS outcome
@@ -77,7 +79,7 @@ covered_cases AS (
 )
 
 SELECT
-    run_id, config, suite, mode, dtype, device, backend,
+    run_id, config, suite, mode, dtype, device, backend, panel,
     count(*) FILTER (passing) AS passing,
     count(*) FILTER (counted) AS total,
     _pass_rate(count(*) FILTER (passing), count(*) FILTER (counted)) AS rate,
@@ -112,4 +114,4 @@ SELECT
     coalesce(list(name || ': ' || coalesce(reason, 'does not pass on every backend') ORDER BY name, reason)
         FILTER (compared AND matched IS NOT true), []) AS matched_excluded
 FROM covered_cases
-GROUP BY run_id, config, suite, mode, dtype, device, backend
+GROUP BY run_id, config, suite, mode, dtype, device, backend, panel

@@ -1,10 +1,10 @@
--- One row per case measured in blocks together with its baseline: the ratio of the two, without its interval's width.
+-- One row per case measured in blocks together with its baseline × clock: the ratio of the two, without its interval's width.
 -- The baseline is the case of the same run and the same work whose backend is eager. A block times every side once, so
 -- drift of the machine cancels in the log of the ratio baseline / case; a block counts with the medians of its steady
 -- latencies. The estimate is that of measure/engine/estimate.py, by which the measuring decides when to stop:
 -- Within a process it is the 20 % trimmed mean of these logs with its winsorised standard error (Yuen, Biometrika 61, 1974),
--- of the blocks in which neither side lost its processor; where these are less than a quarter or than five, the 40 % trimmed
--- mean of all.
+-- of the blocks in which neither side lost its processor, or was slowed by its GPU's limits of power and heat; where these are
+-- less than a quarter or than five, the 40 % trimmed mean of all, so that there is always an estimate.
 -- Over several processes it is their mean, without those too disturbed where three others were not, and its error the one
 -- that makes the wider interval: that of the scatter of the processes, or that of the errors within them. For a single
 -- process, whose differences to others nothing tells, the
@@ -14,9 +14,10 @@
 -- run_id       VARCHAR  Run it was measured in.
 -- case_id      VARCHAR  Case measured.
 -- baseline_id  VARCHAR  Case it is measured against.
+-- clock        VARCHAR  Whose clock timed both: host, or device, where samples have device_ns.
 -- n            BIGINT   Blocks that the estimate rests on.
 -- processes    BIGINT   Processes that measured them.
--- disturbed    DOUBLE   Share of all blocks in which a side lost its processor.
+-- disturbed    DOUBLE   Share of all blocks in which a side lost its processor, or was throttled.
 -- log_ratio    DOUBLE   Estimate of ln(baseline / case); above 0 is faster. Of a process with fewer than 5 blocks their mean,
 --                       or, where most are disturbed, their median.
 -- error        DOUBLE   Standard error of log_ratio; NULL for fewer than 5 blocks in all.
@@ -27,33 +28,41 @@
 -- p_unpaired   DOUBLE   The same by Welch's t-test (Biometrika 34, 1947) of the blocks' times themselves, unpaired: what
 --                       drift both sides share counts as noise, and blocks as independent. NULL for fewer than 5 blocks.
 WITH
+samples AS (
+    SELECT run_id, case_id, process, block, loops, involuntary_switches, throttled, 'host' AS clock, duration_ns AS ns
+    FROM timings
+    WHERE run_id IN (SELECT run_id FROM _touched) AND metric = 'latency' AND phase = 'steady'
+    UNION ALL
+    SELECT run_id, case_id, process, block, loops, involuntary_switches, throttled, 'device', device_ns
+    FROM timings
+    WHERE run_id IN (SELECT run_id FROM _touched) AND metric = 'latency' AND phase = 'steady' AND device_ns IS NOT NULL
+),
 blocks AS (
     SELECT
-        run_id, case_id, work_hash, backend, process, block, median(duration_ns / loops) AS each_ns,
-        coalesce(max(involuntary_switches), 0) > 0 AS disturbed
-    FROM timings
+        run_id, case_id, work_hash, backend, clock, process, block, median(ns / loops) AS each_ns,
+        coalesce(max(involuntary_switches), 0) > 0 OR coalesce(max(throttled), 0) > 0 AS disturbed
+    FROM samples
     JOIN case_axes USING (case_id)
-    WHERE run_id IN (SELECT run_id FROM _touched)
-        AND metric = 'latency' AND phase = 'steady' AND block IS NOT NULL AND loops > 0 AND duration_ns > 0
+    WHERE block IS NOT NULL AND loops > 0 AND ns > 0
     GROUP BY ALL
 ),
 pairs AS (
     SELECT
-        side.run_id, side.case_id, base.case_id AS baseline_id, side.process, side.block, base.each_ns AS theirs,
-        side.each_ns AS own, ln(base.each_ns / side.each_ns) AS x, base.disturbed OR side.disturbed AS disturbed
+        side.run_id, side.case_id, base.case_id AS baseline_id, side.clock, side.process, side.block, base.each_ns AS theirs,
+        side.each_ns AS own, ln(nullif(base.each_ns / side.each_ns, 0)) AS x, base.disturbed OR side.disturbed AS disturbed
     FROM blocks AS side
     JOIN blocks AS base
         ON side.run_id = base.run_id AND side.work_hash = base.work_hash AND side.block = base.block
-        AND side.process IS NOT DISTINCT FROM base.process
+        AND side.clock = base.clock AND side.process IS NOT DISTINCT FROM base.process
     WHERE base.backend = 'eager' AND side.backend <> 'eager'
 ),
 logs AS (
     SELECT
-        run_id, case_id, baseline_id, process, count(*) FILTER (NOT disturbed) AS quiet,
+        run_id, case_id, baseline_id, clock, process, count(*) FILTER (NOT disturbed) AS quiet,
         quiet * 4 >= count(*) AND (quiet >= 5 OR count(*) < 5 AND quiet > 0) AS calm,
         CASE WHEN calm THEN list(x ORDER BY block) FILTER (NOT disturbed) ELSE list(x ORDER BY block) END AS x
     FROM pairs
-    GROUP BY run_id, case_id, baseline_id, process
+    GROUP BY run_id, case_id, baseline_id, clock, process
 ),
 trim_counts AS (
     SELECT
@@ -78,7 +87,7 @@ centred_logs AS (
 ),
 process_estimates AS (  -- error and degrees as if blocks were independent; r is how neighbours resemble each other
     SELECT
-        run_id, case_id, baseline_id, process, n, calm, centre, n - 2 * cut - 1 AS degrees,
+        run_id, case_id, baseline_id, clock, process, n, calm, centre, n - 2 * cut - 1 AS degrees,
         CASE WHEN n >= 5 THEN sqrt(variance * (n - 1) / ((n - 2 * cut) * (n - 2 * cut - 1))) END AS error,
         CASE
             WHEN lagged IS NOT NULL
@@ -94,21 +103,21 @@ process_estimates AS (  -- error and degrees as if blocks were independent; r is
 ),
 combined AS (
     SELECT
-        run_id, case_id, baseline_id, sum(n)::BIGINT AS n, count(*) AS processes, any_value(r) AS r,
+        run_id, case_id, baseline_id, clock, sum(n)::BIGINT AS n, count(*) AS processes, any_value(r) AS r,
         list(centre ORDER BY process) AS centres,
         list(error * error ORDER BY process) FILTER (error > 0) AS variances,
         list(pow(error, 4) / degrees ORDER BY process) FILTER (error > 0) AS weights,
         any_value(error) AS own_error, any_value(degrees) AS own_degrees
     FROM (
-        SELECT *, count(*) FILTER (calm) OVER (PARTITION BY run_id, case_id, baseline_id) AS calm_processes
+        SELECT *, count(*) FILTER (calm) OVER (PARTITION BY run_id, case_id, baseline_id, clock) AS calm_processes
         FROM process_estimates
     )
     WHERE calm OR calm_processes < 3
-    GROUP BY run_id, case_id, baseline_id
+    GROUP BY run_id, case_id, baseline_id, clock
 ),
 errors AS (
     SELECT
-        run_id, case_id, baseline_id, n, processes, list_avg(centres) AS log_ratio,
+        run_id, case_id, baseline_id, clock, n, processes, list_avg(centres) AS log_ratio,
         CASE WHEN processes > 1 AND n >= 5 THEN list_stddev_samp(centres) / sqrt(processes) END AS between_error,
         (processes - 1)::DOUBLE AS between_degrees,
         CASE
@@ -134,19 +143,19 @@ estimates AS (
 ),
 unpaired AS (
     SELECT
-        run_id, case_id, baseline_id, len(own) AS blocks, disturbed, list_avg(theirs) - list_avg(own) AS gap,
+        run_id, case_id, baseline_id, clock, len(own) AS blocks, disturbed, list_avg(theirs) - list_avg(own) AS gap,
         list_var_samp(theirs) AS v1, list_var_samp(own) AS v2
     FROM (
         SELECT
-            run_id, case_id, baseline_id, avg(disturbed::INTEGER) AS disturbed,
+            run_id, case_id, baseline_id, clock, avg(disturbed::INTEGER) AS disturbed,
             list(theirs ORDER BY process, block) AS theirs, list(own ORDER BY process, block) AS own
         FROM pairs
-        GROUP BY run_id, case_id, baseline_id
+        GROUP BY run_id, case_id, baseline_id, clock
     )
 )
 
 SELECT
-    run_id, case_id, baseline_id, n, processes, disturbed, log_ratio, error, degrees,
+    run_id, case_id, baseline_id, clock, n, processes, disturbed, log_ratio, error, degrees,
     CASE
         WHEN error > 0 THEN 2 * _t_tail(abs(log_ratio) / error, degrees)
         WHEN error = 0 THEN (log_ratio = 0)::DOUBLE
@@ -158,4 +167,4 @@ SELECT
         ELSE (gap = 0)::DOUBLE
     END AS p_unpaired
 FROM estimates
-JOIN unpaired USING (run_id, case_id, baseline_id)
+JOIN unpaired USING (run_id, case_id, baseline_id, clock)

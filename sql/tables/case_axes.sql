@@ -2,6 +2,7 @@
 -- a scheduler are announced by nobody, and are cases all the same (see `step_cells`).
 --
 -- axes: case
+-- panel  VARCHAR  Suite, mode, dtype, device and backend in one: equal where all of these are, be they known or not.
 WITH
 announcements AS (
     SELECT * FROM cases
@@ -12,7 +13,8 @@ announcements AS (
 SELECT
     case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
     min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
-    min(sequence_length) AS sequence_length, min(parameters) AS parameters
+    min(sequence_length) AS sequence_length, min(parameters) AS parameters,
+    _panel(min(suite), min(mode), min(dtype), min(device), min(backend)) AS panel
 FROM announcements
 WHERE case_id IN (SELECT case_id FROM announcements JOIN _touched USING (run_id))
 GROUP BY case_id

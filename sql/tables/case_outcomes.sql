@@ -4,6 +4,7 @@
 --
 -- axes: run, case
 -- case_id      VARCHAR  Case that was announced.
+-- panel        VARCHAR  Its suite, mode, dtype, device and backend (see case_axes).
 -- kind         VARCHAR  What was judged: performance or accuracy.
 -- status       VARCHAR  ok, pass, fail_to_run, fail_accuracy, OOM, timeout, skipped, interrupted, unknown …
 -- failed       BOOLEAN  Whether that is anything but ok, or for accuracy pass or pass_due_to_skip; NULL for skipped and
@@ -44,7 +45,7 @@ good_runs AS (
 
 SELECT
     run_id, _touched.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
-    axes.backend, axes.batch_size, axes.sequence_length, axes.parameters,
+    axes.backend, axes.batch_size, axes.sequence_length, axes.parameters, axes.panel,
     kind,
     coalesce(
         endings.status,

@@ -8,6 +8,7 @@
 --
 -- axes: run, case
 -- work_hash          VARCHAR  What was computed, whoever computed it; the baseline has the same.
+-- panel              VARCHAR  Its suite, mode, dtype, device and backend (see case_axes).
 -- baseline_ns        DOUBLE   Median steady latency of the baseline; NULL where only the speedup is reported.
 -- candidate_ns       DOUBLE   Median steady latency of the case.
 -- speedup            DOUBLE   Baseline / case; above 1 is faster, NULL where either failed, and for the baseline itself.
@@ -28,11 +29,12 @@
 -- compile_ns         DOUBLE   Compile latency.
 -- compression_ratio  DOUBLE   Peak memory of the baseline / that of the case, measured the same way: as reported, else of
 --                             the GPU's allocator, else what the call added to the process, else of the process.
+-- disturbed          DOUBLE   Share of its steady samples during which it lost its processor; NULL where nobody counted.
 WITH
 performances AS (
     SELECT
         run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
-        parameters, status
+        parameters, panel, status
     FROM case_outcomes
     WHERE run_id IN (SELECT run_id FROM _touched) AND kind = 'performance'
 ),
@@ -85,6 +87,12 @@ reporting_backends AS (  -- of these every case has a speedup, or did not work
     WHERE run_id IN (SELECT run_id FROM _touched) AND metric = 'speedup'
         AND run_id IN (SELECT run_id FROM runs WHERE source = 'torch-compile')
 ),
+disturbances AS (
+    SELECT run_id, case_id, avg((involuntary_switches > 0)::INTEGER) AS disturbed
+    FROM timings
+    WHERE run_id IN (SELECT run_id FROM _touched) AND phase = 'steady' AND involuntary_switches IS NOT NULL
+    GROUP BY run_id, case_id
+),
 imported_cases AS (
     SELECT DISTINCT run_id, case_id
     FROM cases
@@ -97,14 +105,15 @@ peaks AS (
         max(size_bytes) FILTER (source = 'rss_growth') AS growth,
         max(size_bytes) FILTER (source = 'rss') AS resident
     FROM memory_samples
-    WHERE run_id IN (SELECT run_id FROM _touched) AND size_bytes > 0
+    WHERE run_id IN (SELECT run_id FROM _touched) AND size_bytes > 0 AND phase IS DISTINCT FROM 'traced'
     GROUP BY run_id, case_id
 ),
 own AS (
-    SELECT judged_cases.*, numbers.* EXCLUDE (run_id, case_id), allocated, growth, resident
+    SELECT judged_cases.*, numbers.* EXCLUDE (run_id, case_id), allocated, growth, resident, disturbed
     FROM judged_cases
     LEFT JOIN numbers ON judged_cases.run_id = numbers.run_id AND judged_cases.case_id = numbers.case_id
     LEFT JOIN peaks ON judged_cases.run_id = peaks.run_id AND judged_cases.case_id = peaks.case_id
+    LEFT JOIN disturbances ON judged_cases.run_id = disturbances.run_id AND judged_cases.case_id = disturbances.case_id
 ),
 sides AS (
     SELECT
@@ -128,7 +137,7 @@ sides AS (
 pairs AS (
     SELECT run_id, case_id, n, log_ratio, _t975(degrees) * error AS width, p, p_unpaired
     FROM block_ratios
-    WHERE run_id IN (SELECT run_id FROM _touched)
+    WHERE run_id IN (SELECT run_id FROM _touched) AND clock = 'host'
 ),
 gains AS (
     SELECT
@@ -146,10 +155,10 @@ gains AS (
 )
 
 SELECT
-    run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, panel,
     CASE WHEN origin = 'measured' THEN base_ns END AS baseline_ns,
     CASE WHEN origin = 'reported' THEN absolute_latency_ns ELSE latency_ns END AS candidate_ns,
-    gain AS speedup, gain * exp(-width) AS low, gain * exp(width) AS high, n, p + 0 * gain AS p,
+    gain AS speedup, gain * exp(-width) AS low, _finite(gain * exp(width)) AS high, n, p + 0 * gain AS p,
     p_unpaired + 0 * gain AS p_unpaired, origin, ended AS status, accuracy,
     sound AND (origin IS NULL OR coalesce(gain > 0, false)) AS passing,
     CASE
@@ -158,5 +167,5 @@ SELECT
         WHEN NOT sound THEN coalesce(accuracy, 'no accuracy')
         ELSE 'no speedup'
     END AS reason,
-    compile_ns, compression AS compression_ratio
+    compile_ns, compression AS compression_ratio, disturbed
 FROM gains

@@ -4,7 +4,8 @@
 -- sample: the method of batch means (Law, Simulation Modeling and Analysis, 9.5; beyond some 30 stretches little is gained,
 -- Schmeiser, Operations Research 30, 1982). In a bin the sample is the median of its steps in the stretch, immune to
 -- hiccups; over all steps it is their mean, '<metric>_mean', for a median of prefills and decodes tells of neither. Token
--- counts of 2^53 and more, and negative ones, have no bin.
+-- counts of 2^53 and more, and negative ones, have no bin. Steps whose times span different things are different cases. A
+-- capture that left steps out has no tokens_per_second.
 --
 -- axes: run
 -- case_id          VARCHAR  Hash of suite, name and bin: the same in every run.
@@ -17,7 +18,7 @@
 -- backend          VARCHAR  NULL.
 -- batch_size       BIGINT   NULL.
 -- sequence_length  BIGINT   NULL.
--- parameters       JSON     {"tokens": "512–1023"}, or {"tokens": "all"}.
+-- parameters       JSON     {"tokens": "512–1023"}, or {"tokens": "all"}; with "span" where its writer says what the times span.
 -- metric           VARCHAR  model_run, schedule or step (what its writer says, else both together), as time of one step;
 --                           with '_mean' over all steps, and tokens_per_second, the tokens of a stretch / the time of its
 --                           steps. In a bin that would mostly tell where in the bin the steps lie.
@@ -59,7 +60,8 @@ steps AS (  -- whole numbers: their sums do not depend on the order of adding
         run_id, floor((before + greatest(line, 1) - 1) * 32 / lines_of_run)::BIGINT AS stretch,
         CASE WHEN abs(given::HUGEINT) < 2 ** 53 THEN given END AS tokens,
         _fixed_point(model_run_ms, 1e6) AS model_run, _fixed_point(schedule_ms, 1e6) AS schedule,
-        _fixed_point(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms), 1e6) AS step
+        _fixed_point(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms), 1e6) AS step, time_span,
+        coalesce(capture_mode = 'sampled', false) AS is_sampled
     FROM (SELECT *, _step_tokens(chunk_sizes, total_tokens) AS given FROM schedule_chunks)
         AS schedule_chunks
     JOIN files USING (run_id)
@@ -68,7 +70,8 @@ steps AS (  -- whole numbers: their sums do not depend on the order of adding
 ),
 stretches AS (
     SELECT
-        run_id, stretch, CASE WHEN tokens = 0 THEN 0 WHEN tokens > 0 THEN (2 ** floor(log2(tokens)))::BIGINT END AS least,
+        run_id, stretch, time_span, bool_or(is_sampled) AS is_sampled,
+        CASE WHEN tokens = 0 THEN 0 WHEN tokens > 0 THEN (2 ** floor(log2(tokens)))::BIGINT END AS least,
         median(model_run) AS model_run, median(schedule) AS schedule, median(step) AS step,
         sum(model_run::HUGEINT) AS model_runs, count(model_run) AS n_model_run,
         sum(schedule::HUGEINT) AS schedules, count(schedule) AS n_schedule, sum(step::HUGEINT) AS steps, count(step) AS n_step,
@@ -78,14 +81,15 @@ stretches AS (
 ),
 of_all AS (
     SELECT
-        run_id, sum(model_runs)::DOUBLE / sum(n_model_run) AS model_run, sum(schedules)::DOUBLE / sum(n_schedule) AS schedule,
+        run_id, time_span, bool_or(is_sampled) AS is_sampled, sum(model_runs)::DOUBLE / sum(n_model_run) AS model_run,
+        sum(schedules)::DOUBLE / sum(n_schedule) AS schedule,
         sum(steps)::DOUBLE / sum(n_step) AS step, sum(tokens) FILTER (least >= 0)::DOUBLE AS tokens, sum(busy)::DOUBLE AS busy
     FROM stretches
-    GROUP BY run_id, stretch
+    GROUP BY run_id, stretch, time_span
 ),
 samples AS (
     SELECT
-        run_id, CASE WHEN least < 2 THEN least::VARCHAR ELSE least || '–' || (2 * least - 1) END AS tokens,
+        run_id, time_span, CASE WHEN least < 2 THEN least::VARCHAR ELSE least || '–' || (2 * least - 1) END AS tokens,
         unnest([
             {'metric': 'model_run', 'value': model_run}, {'metric': 'schedule', 'value': schedule},
             {'metric': 'step', 'value': step}
@@ -94,15 +98,16 @@ samples AS (
     WHERE least IS NOT NULL
     UNION ALL
     SELECT
-        run_id, 'all',
+        run_id, time_span, 'all',
         unnest([
             {'metric': 'model_run_mean', 'value': model_run}, {'metric': 'schedule_mean', 'value': schedule},
-            {'metric': 'step_mean', 'value': step}, {'metric': 'tokens_per_second', 'value': 1e9 * tokens / busy}
+            {'metric': 'step_mean', 'value': step},
+            {'metric': 'tokens_per_second', 'value': CASE WHEN NOT is_sampled THEN 1e9 * tokens / busy END}
         ]) AS sample
     FROM of_all
 ),
 sorted AS (
-    SELECT run_id, tokens, sample.metric AS metric, list_sort(list(sample.value)) AS x
+    SELECT run_id, time_span, tokens, sample.metric AS metric, list_sort(list(sample.value)) AS x
     FROM samples
     WHERE sample.value IS NOT NULL
     GROUP BY ALL
@@ -115,10 +120,11 @@ ranked AS (
 )
 
 SELECT
-    run_id, config, left(sha256('scheduler step ' || tokens), 16) AS case_id, case_id AS work_hash,
+    run_id, config, left(sha256('scheduler step ' || tokens || coalesce(' ' || time_span, '')), 16) AS case_id, case_id AS work_hash,
     'scheduler' AS suite, 'step' AS name, NULL::VARCHAR AS mode, NULL::VARCHAR AS device, NULL::VARCHAR AS dtype,
     NULL::VARCHAR AS backend, NULL::BIGINT AS batch_size, NULL::BIGINT AS sequence_length,
-    json_object('tokens', tokens) AS parameters, metric, 'steady' AS phase,
+    CASE WHEN time_span IS NULL THEN json_object('tokens', tokens) ELSE json_object('tokens', tokens, 'span', time_span) END
+        AS parameters, metric, 'steady' AS phase,
     CASE WHEN metric = 'tokens_per_second' THEN 'tokens/s' ELSE 'ns' END AS unit,
     CASE WHEN metric = 'tokens_per_second' THEN 'higher' ELSE 'lower' END AS better,
     n,

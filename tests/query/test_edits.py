@@ -29,7 +29,6 @@ from bench.warehouse.upkeep.verify import verify
 from click.testing import CliRunner, Result
 
 from ..builders import Builder, case, metric, run
-from ..exhaustive import sampled
 
 MB = 1 << 20
 OCTOBER, NOVEMBER = Instant(1_760_000_000_000_000), Instant(1_762_500_000_000_000)
@@ -122,7 +121,8 @@ def test_a_rebuild_from_the_log_alone_gives_the_same_store(store: Store) -> None
     assert verify(store).problems == {}
 
 
-@pytest.mark.parametrize("other", sampled(["new", "same", "compacted"], "same"))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("other", ["new", "same", "compacted"])
 def test_another_store_has_the_changes_after_a_sync(store: Store, tmp_path: Path, other: str) -> None:
     """Also one that had the runs before, and one that compacted them first."""
     target = Store(tmp_path / "target")
@@ -138,6 +138,7 @@ def test_another_store_has_the_changes_after_a_sync(store: Store, tmp_path: Path
     assert verify(target).problems == {}
 
 
+@pytest.mark.exhaustive
 def test_compaction_changes_no_answer(store: Store) -> None:
     """What is forgotten stays so, what is renamed and tagged too; a rebuild agrees, and a second one has nothing to do."""
     change_all(store)
@@ -171,6 +172,7 @@ def test_compaction_removes_the_events_of_forgotten_runs_for_good(store: Store, 
     assert not any("aaaa-1" in row for row in contents(other)["cases"])
 
 
+@pytest.mark.exhaustive
 def test_a_drop_outlasts_a_remember_of_another_store(store: Store, tmp_path: Path) -> None:
     """Whichever was said last: events that are gone somewhere do not come back in part."""
     forget(store, ["aaaa-1"])
@@ -185,6 +187,7 @@ def test_a_drop_outlasts_a_remember_of_another_store(store: Store, tmp_path: Pat
     assert configs(other) == configs(store) == [("aaaa-2", "main"), ("bbbb-1", "fuse")]
 
 
+@pytest.mark.exhaustive
 def test_an_archive_takes_the_names_and_tags_of_its_runs_along(store: Store, tmp_path: Path) -> None:
     """What is forgotten stays behind, and forgotten."""
     target = Store.find(tmp_path / "archive")

@@ -69,6 +69,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["mlp", NASTY])
 @pytest.mark.parametrize("metric_", ["latency", "rss_peak", "graph_breaks"])
 def test_every_printed_statement_gives_what_is_printed_above_it(

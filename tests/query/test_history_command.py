@@ -108,7 +108,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def bench(store: Store, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Run the command."""
     monkeypatch.setenv("BENCH_STORE", str(store.root))
-    return lambda *arguments: CliRunner().invoke(cli, ["history", *arguments], standalone_mode=False)
+    return lambda *arguments: CliRunner().invoke(cli, ["history", "--wide", *arguments], standalone_mode=False)
 
 
 def test_changes_are_told(bench: Bench) -> None:

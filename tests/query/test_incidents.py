@@ -60,7 +60,7 @@ FASTER   m7                              latency          step  1970-01-15  1300
 
 def test_a_suite_comes_first_and_then_what_moved_together(store: Store) -> None:
     """Four models got slower and one faster: one incident with its members, and one change of its own."""
-    result = ask(store, "history", "--backends", "inductor")
+    result = ask(store, "history", "--backends", "inductor", "--wide")
     until = TABLE.index("change\n") + len("change")
 
     assert [line[:until].rstrip() for line in result.stdout.splitlines()] == [

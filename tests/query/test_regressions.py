@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from bench.query.regression.regressions import Limits, RegressionRule, choose, doubtful, exit_code, judge, judged_runs
+from bench.query.regression.regressions import (
+    Limits,
+    RegressionRule,
+    choose,
+    doubtful,
+    exit_code,
+    judge,
+    judged_runs,
+    large_and_unsure,
+)
 from bench.warehouse.errors import UnknownName
 from bench.warehouse.events import Event, Json
 
@@ -220,3 +229,13 @@ def test_rows_can_be_chosen_by_value() -> None:
     assert choose(rows, {"batch_size": ["8"]}) == rows[:1]
     with pytest.raises(UnknownName, match="Nearest: 'latency'"):
         choose(rows, {"metric": ["latnecy"]})
+
+
+@pytest.mark.parametrize(
+    ("change", "large"), [(-1.0, True), (-1.5, True), (-0.5, True), (0.1, False), (0.2, True), (None, False)]
+)
+def test_a_value_of_zero_moved_by_much(change: float | None, large: bool) -> None:
+    """A change to 0 has no logarithm; it counts among the large ones that stay UNSURE."""
+    row = {"finding": "statistics", "verdict": "UNSURE", "change": change}
+
+    assert large_and_unsure([row]) == ([row] if large else [])

@@ -63,8 +63,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 @pytest.fixture
 def bench() -> Bench:
-    """Run the command."""
-    return lambda *arguments: CliRunner().invoke(cli, ["regressions", *arguments], standalone_mode=False)
+    """Run the command, which prints all of its table."""
+    return lambda *arguments: CliRunner().invoke(cli, ["regressions", "--wide", *arguments], standalone_mode=False)
 
 
 def test_nothing_worse_is_fine(store: Store, bench: Bench) -> None:
@@ -100,11 +100,13 @@ def test_what_got_worse_is_told_worst_first(store: Store, bench: Bench) -> None:
     assert done.stderr.splitlines() == [
         "3 comparisons of runs run-8, again with runs before: 2 SLOWER, 1 FASTER",
         "the worst began with one of: git log c7c7c7c7c..c8c8c8c8c",
+        "find the commit with: bench bisect c7c7c7c7c..c8c8c8c8c --models cnn --backends eager -- measure models --repeat 5",
         f"see the worst with: bench explain {case('cnn', **AXES).case_id} --run run-8 --metric latency",
     ]
     assert [line.split()[0] for line in bench().stdout.splitlines()[2:]] == ["SLOWER", "SLOWER", "FASTER"]
 
 
+@pytest.mark.exhaustive
 def test_many_cases_that_moved_together_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Bench
 ) -> None:

@@ -2,6 +2,7 @@
 
 import datetime
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from bench.query.document import Section
 from bench.query.report import Report, report
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import NothingToShow, UnknownName
-from bench.warehouse.events import Event, Instant
+from bench.warehouse.events import Event, Instant, Json, RunRecord
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, chunk, metric, outcome, run, timing
@@ -161,6 +162,24 @@ def test_a_run_is_set_beside_the_newest_that_measured_the_same() -> None:
     assert dict(asked(*events).document.facts)["beside"] == "same"
 
 
+def test_parts_of_a_night_are_not_set_beside_each_other() -> None:
+    """The run before is of another night, and the report says which part it is of its own."""
+    night = [
+        replace(event, tags=Json(f'{{"partition": "{number}/2"}}')) if isinstance(event, RunRecord) else event
+        for number in (1, 2)
+        for event in day(number, models=("bert",) if number == 1 else ("gpt",))
+    ]
+    began = {"day-01": Instant(DAY), "day-02": Instant(DAY + 1)}
+    night = [replace(e, started_at=began[e.run_id], git_commit="a") if isinstance(e, RunRecord) else e for e in night]
+
+    found = asked(*day(0), *night)
+
+    facts = dict(found.document.facts)
+    assert facts["beside"] == "day-00"
+    assert facts["part"].startswith("2 of 2;")
+    assert "part" not in dict(asked(*WEEK).document.facts)
+
+
 def test_warnings_leave_out_backends_for_debugging_unless_asked() -> None:
     """And say how many."""
     events = of("own", 1, backends=("eager", "aot_eager", "inductor"))
@@ -203,7 +222,27 @@ def test_summary_and_suites_come_first_and_what_is_cut_has_a_command() -> None:
         "FROM case_summaries WHERE run_id = 'day-04'",
     ):
         assert command in text
-    assert text.count("_and ") >= 3
+    assert text.count("_and ") >= 2
+    assert "151 findings in 2 lines" in text
+    (together,) = [
+        number for number, name in enumerate(column(found, "regressions", "model")) if "150 cases" in str(name)
+    ]
+    assert str(column(found, "regressions", "reason")[together]).startswith("+29.7% to +30.4%; ")
+    assert column(found, "regressions", "low")[together] is column(found, "regressions", "high")[together] is None
+
+
+def test_commands_of_a_report_of_some_suites_are_about_these() -> None:
+    """What a section cuts off is listed by a command that chooses as the report does, and that runs."""
+    many = tuple(f"model-{i:04}" for i in range(60))
+    events = [event for number in range(4) for event in day(number, models=many)]
+    events += [*day(4, models=many[::2], factor=1.3), *day(4, models=many[1::2])[1:]]
+    found = asked(*events, suites=["s"], backends=["inductor"])
+    commands = {section.key: section.command for section in found.document.sections}
+
+    assert commands["regressions"] == "bench regressions day-04 --members --suites s --backends inductor"
+    assert commands["changes"] == "bench compare day-03 day-04 --suites s --backends inductor"
+    assert commands["summary"].endswith("WHERE run_id = 'day-04' AND suite = 's' AND backend = 'inductor'\"")
+    assert "suite = 's' AND backend = 'inductor'" in commands["suite-0"]
 
 
 def test_every_suite_has_its_cases() -> None:

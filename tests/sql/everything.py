@@ -27,6 +27,11 @@ def everything() -> Iterator[Event]:
     yield from _steps(rng)
     yield from _traced()
     yield from _models()
+    yield from _served(rng)
+    yield from _captured()
+    yield from _on_gpu(rng)
+    yield from _searched()
+    yield from _exported()
 
 
 def _environments() -> Iterator[Event]:
@@ -53,7 +58,7 @@ def _run(rng: random.Random, config: str, number: int, host: str | None, slower:
     if number == 2:  # described in two parts
         yield run(run_id, config, "measure", git_branch="main")
     for mode, dtype in (("inference", "float32"), ("training", None)):
-        for name, each_ns in (("mlp", 1e6), ("attn", 3e6), ("conv", 2e5)):
+        for name, each_ns in (("mlp", 1e6), ("attn", 3e6), ("conv", 2e5), ("gru", 5e5), ("vit", 4e5)):
             for backend in ("eager", "inductor", "other"):
                 if (mode == "training" and number % 4 == 3) or (name == "conv" and number == 8):
                     continue
@@ -97,6 +102,9 @@ def _measured(
     )
     for name, value in (("operator:aten.add", 3.0), ("graph_operator:aten.add", 2.0), ("graphs", 1.0)):
         yield metric(of, name, value, unit="count")
+    yield metric(of, "compiler_flags", None, original_value='{"dynamo.recompile_limit": "3"}')
+    for part in ("framework", "weights", "gradients", "optimizer", "step", "loading", "first_call"):
+        yield metric(of, f"memory_{part}", 1000.0 * len(part), unit="bytes")
     yield metric(of, "tokens", None if number == 1 else 5.5, statistic="p99")
     for source_, least in (("rss", 50_000), ("rss_growth", 5_000)):
         bound = rng.choice([None, 4096])
@@ -188,8 +196,93 @@ def _models() -> Iterator[Event]:
     yield run("cost", source="cost-model", started_at=BEGAN)
     fit = case("A", "cost", suite="step-cost", parameters={"trim": 10})
     yield from (fit, outcome(fit, reason="straight: no knee"))
+    phases = case("A", "cost", suite="step-phases", parameters={"trim": 10})
+    yield from (phases, outcome(phases, reason="partial: KV tokens are not recorded"))
+    for name, value in (("steps", 100.0), ("floor", 5e6), ("curve_prefill", 2e4), ("min_prefill_tokens", 1.0)):
+        yield metric(phases, name, value)
     for name, value in (("steps", 100.0), ("floor", 5e6), ("curve_base", 1e6), ("min_tokens", 1.0), ("r2", 0.9)):
         yield metric(fit, name, value)
+
+
+def _served(rng: random.Random) -> Iterator[Event]:
+    for number, config in enumerate(("base", "base", "base", "pr", "pr", "pr")):
+        run_id = f"served-{number}"
+        yield run(
+            run_id, config, started_at=BEGAN + dt.timedelta(days=number), tags=_json({"gpus": 4} if number == 2 else {})
+        )
+        for load in (1, 4):
+            of = case(
+                "llama",
+                run_id,
+                suite="serving",
+                parameters={"max_concurrency": load, "request_rate": load, "tp_size": 2},
+            )
+            yield of
+            for sample in range(40):
+                each_ms = rng.uniform(9, 12) * load ** (0.3 if config == "pr" else 0.5)
+                if sample != 17:
+                    yield timing(of, round(6e6 * each_ms), metric="ttft", sample=sample)
+                    yield timing(of, round(40e6 * each_ms), sample=sample)
+                    yield metric(of, "output_tokens", 30.0 + sample % 3, sample=sample)
+                yield metric(of, "start_time", sample / load * 1e9, unit="ns", sample=sample)
+                if sample == 23:
+                    yield metric(of, "request_outcome", None, original_value="cancelled", sample=sample)
+
+
+def _captured() -> Iterator[Event]:
+    yield run("fpm", "fpm", "dynamo-fpm")
+    for worker, ranks in (("w", (0, 1)), (None, (None,))):
+        for rank in ranks:
+            for counter in (1, 2, 2, 5, 6):
+                yield chunk(
+                    run="fpm", chunk_sizes=None, worker_id=worker, dp_rank=rank, counter_id=counter, prefill_tokens=100 * counter,
+                    decode_tokens=counter, time_span="cuda" if counter > 2 else "model",
+                    capture_mode="sampled" if worker is None else "full",
+                )  # fmt: skip
+    heard = _json({"worker_id": "w", "dp_rank": 1, "first": 7, "last": 9})
+    yield events.Metric(run_id="fpm", metric="heartbeats", value=3.0, unit="count", original_value=heard)
+
+
+def _on_gpu(rng: random.Random) -> Iterator[Event]:
+    yield run("gpu", started_at=BEGAN)
+    for backend, each_ns in (("eager", 2e6), ("inductor", 1e6)):
+        of = case("mlp", "gpu", suite="builtin", mode="inference", device="cuda", backend=backend, batch_size=8)
+        yield of
+        for block in range(9):
+            ns = int(each_ns * rng.lognormvariate(0, 0.02))
+            yield timing(of, ns, block=block, sample=block, device_ns=int(0.9 * ns), throttled=4 if block == 3 else 0)
+            for name, value in (
+                ("sm_clock", 1.5e9 + block),
+                ("memory_clock", 2e9),
+                ("power_limit", 700.0),
+                ("temperature", 60.0),
+            ):
+                yield metric(of, f"gpu_{name}", value, phase="steady", sample=block)
+        yield metric(of, "gpu_energy", 0.5, unit="J")
+        yield metric(of, "gpu_uuid", None, original_value="GPU-1")
+        yield outcome(of)
+
+
+def _searched() -> Iterator[Event]:
+    asked = {"search": "s1", "good": "aaa", "bad": "ddd", "candidates": 3, "measure": "command x", "finds": "change",
+             "metric": "latency", "confidence": 0.95}  # fmt: skip
+    yield run("search", "bisect", "bisect", started_at=BEGAN, settings=_json(asked))
+    yield events.Outcome(run_id="search", status="ok", reason="ccc made it slower")
+    for place, (revision, stage) in enumerate((("aaa", None), ("bbb", "prepare"), ("ccc", "measure"), ("ddd", None))):
+        run_id = f"search-{place}"
+        told = {"bisect": "s1", "revision": revision, "place": place} | ({"stage": stage} if stage else {})
+        yield run(run_id, "bisect", "measure", started_at=BEGAN + dt.timedelta(minutes=place), tags=_json(told))
+        if stage is None:
+            yield (of := case("x", run_id, suite="command"))
+            yield timing(of, 1_000_000 * (1 + place))
+            yield outcome(of)
+
+
+def _exported() -> Iterator[Event]:
+    yield run("onnx", started_at=BEGAN)
+    for name, way in (("a", "CaptureFailed"), ("b", "CaptureFailed"), ("c", "SessionFailed"), ("d", "ValueError")):
+        yield (of := case(name, "onnx", suite="builtin", mode="inference", device="cpu", backend="onnxruntime"))
+        yield outcome(of, "fail_to_run", exception=way, reason="no")
 
 
 def _json(value: object) -> Json:

@@ -32,6 +32,24 @@ def test_other_cases_are_no_cost_models(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT * FROM step_cost_models") == []
 
 
+def test_metrics_of_a_model_by_phase_become_columns(warehouse: Builder) -> None:
+    """Of the suite of phases only; its curve as a macro gives a time where KV tokens are unknown, too."""
+    model = case("A", suite="step-phases")
+    warehouse.add(
+        run(), model, outcome(model, reason="partial: KV tokens are not recorded"), metric(model, "floor", 6e6),
+        metric(model, "per_prefill_token_low", 19_000.0), metric(model, "max_decode_requests", 64.0),
+        metric(model, "curve_floor", 6e6), metric(model, "curve_prefill", 2e4), metric(model, "curve_decode", 1e4),
+        metric(model, "curve_kv", 0.0),
+    )  # fmt: skip
+
+    query = """SELECT config, status, reason, floor_ms, per_prefill_token_low_us, per_kv_token_us, max_decode_requests,
+        step_phase_cost_ms(100, 10, NULL, curve_floor_ms, curve_prefill_ms, curve_decode_ms, curve_kv_ms) FROM step_phase_costs"""
+    assert warehouse.rows(query) == [
+        ("A", "partial", "KV tokens are not recorded", 6.0, 19.0, None, 64, pytest.approx(8.1))
+    ]
+    assert warehouse.rows("SELECT * FROM step_cost_models") == []
+
+
 @pytest.mark.parametrize("softness", [0.0, 0.2, 0.5])
 @pytest.mark.parametrize("knee", [0.0, 300.0])
 def test_the_macro_is_the_curve(warehouse: Builder, softness: float, knee: float) -> None:

@@ -14,9 +14,10 @@ from .everything import extremes
 VIEWS = [view for view in sql.views().values() if not view.scalar]
 DERIVED = list(sql.tables().values())
 ARGUMENTS = {
-    "regression_findings": "['main-8', 'main-7']", "regressions": "['main-8', 'main-7']", "run_repeats": "'main-8'",
+    "regression_findings": "['main-8', 'main-7']", "suite_shifts": "['main-8', 'main-7']",
+    "regressions": "['main-8', 'main-7']", "run_repeats": "'main-8'",
     "_steps": "NULL, 1, 300, 200, NULL", "_step_margins": "NULL, 1, NULL",
-    "_runs_before": "'main-8'",
+    "_runs_before": "'main-8'", "_flagged_numbers": "0.95, 120, 0.9", "_judged_cases": "['main-8', 'main-7'], 20, 0.03, 0.05",
 }  # fmt: skip
 SIDES = "['main-6', 'main-5'], ['fuse-6', 'fuse-7']"  # of what compares
 FURTHER = {"last": "20", "floor": "0.03", "fdr": "0.05"}  # arguments of its steps
@@ -136,6 +137,7 @@ def extreme(request: pytest.FixtureRequest) -> Builder:
     return warehouse
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("view", [*VIEWS, *DERIVED], ids=lambda view: view.name)
 def test_no_value_closes_a_view(view: sql.View, extreme: Builder) -> None:
     """All rows come, and where a number is claimed there is one, or NULL."""

@@ -304,3 +304,17 @@ def test_a_selection_is_compared_with_the_same_selection(warehouse: Builder) -> 
 
     warehouse.add(*part("4", 4, {"a": 2.0}, only="a"), *part("5", 5, {"a": 0.5}, only="a"))
     assert [row[:4] for row in warehouse.rows(NEW)] == [("5", "a", "speedup", "fine")]
+
+
+def test_flags_of_chosen_runs_are_what_they_are_among_all(warehouse: Builder) -> None:
+    """`runs` leaves rows out and changes none: the reports before are looked at all the same."""
+    warehouse.add(*nightly("1", "2", "3", "4", "5"))
+    for run_id, speedup in zip("12345", (0.9, 1.1, 0.8, 1.2, 0.7), strict=True):
+        warehouse.add(*result(run=run_id, speedup=speedup))
+    columns = "run_id, name, metric, before, value_before, fine_since, fine_runs, why"
+
+    found = warehouse.rows(f"SELECT {columns} FROM newly_flagged() ORDER BY ALL")
+    assert [row[0] for row in found] == ["3", "5"]
+    for run_id, row in zip("35", found, strict=True):
+        assert warehouse.rows(f"SELECT {columns} FROM newly_flagged(runs := [?])", [run_id]) == [row]
+    assert warehouse.rows("SELECT count(*) FROM newly_flagged(runs := ['4'])") == [(0,)]

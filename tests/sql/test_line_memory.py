@@ -4,7 +4,7 @@ from typing import Any
 
 from bench.warehouse import events
 
-from ..builders import Builder, case, memory, run
+from ..builders import Builder, case, memory, metric, run
 
 CASE = case("train.py")
 
@@ -72,3 +72,45 @@ def test_totals_hold_the_whole_trace(warehouse: Builder) -> None:
     assert warehouse.rows(f"SELECT {names} FROM memory_totals") == [(10, 30, 25, "train.py:7", 50, 4)]
     none = Builder().add(run(), CASE, step(1, 10))
     assert none.rows(f"SELECT {names} FROM memory_totals") == [(10, 10, 10, "train.py:1", None, None)]
+
+
+def test_cpu_and_gpus_are_added_up_by_line(warehouse: Builder) -> None:
+    """Two GPUs count together; a line that used none has none; the sum ranks."""
+    gpus: list[dict[str, Any]] = [{"source": "cuda_allocated", "device_index": index} for index in (0, 1)]
+    warehouse.add(
+        run(),
+        CASE,
+        line(1, increase=5, decrease=1),
+        *(line(1, increase=10, **gpu) for gpu in gpus),
+        line(2, increase=30),
+    )
+
+    found = warehouse.rows(
+        "SELECT line, cpu_increase_bytes, gpu_increase_bytes, increase_bytes, cpu_growth_bytes, gpu_growth_bytes, growth_bytes,"
+        " growth_rank FROM line_memory_sums ORDER BY 1"
+    )
+
+    assert found == [(1, 5, 20, 25, 4, 20, 24, 2), (2, 30, None, 30, 30, None, 30, 1)]
+
+
+def test_a_trace_beside_a_measurement_is_none_of_its_peaks(warehouse: Builder) -> None:
+    """Its readings are in sequence as those of a program's own trace; the peak is what was measured without it."""
+    readings = [
+        memory(CASE, size, statistic="reading", place="m.py:1", line=n, phase="traced")
+        for n, size in ((1, 900), (2, 950))
+    ]
+    warehouse.add(run(), CASE, memory(CASE, 500), *readings)
+
+    assert warehouse.rows("SELECT peak_bytes FROM peak_memory") == [(500,)]
+    assert warehouse.rows("SELECT change_bytes FROM memory_steps ORDER BY step") == [(None,), (50,)]
+
+
+def test_traces_are_listed_with_those_that_failed(warehouse: Builder) -> None:
+    """With the reason; their lines are 0."""
+    failed = case("other")
+    warehouse.add(
+        run(), CASE, failed, line(1, increase=5), metric(failed, "trace_lines", None, original_value="timeout: 5 s")
+    )
+
+    found = warehouse.rows("SELECT name, lines, growth_bytes, reason FROM line_traces ORDER BY 1")
+    assert found == [("other", 0, 0, "timeout: 5 s"), ("train.py", 1, 5, None)]

@@ -1,5 +1,7 @@
 """Operators of models: what eager calls, and what of it compilers capture, by case and across models."""
 
+from typing import Any
+
 from bench.warehouse.events import Event
 
 from ..builders import Builder, case, metric, run
@@ -52,3 +54,26 @@ def test_nothing_inspected_is_no_row(warehouse: Builder) -> None:
     warehouse.add(run(), case("a"))
 
     assert warehouse.rows("SELECT * FROM operator_coverage") == []
+
+
+def test_time_is_shared_out_by_operator(warehouse: Builder) -> None:
+    """Of eager's step; what graphs take of it stands beside; without times there is no share."""
+    timed = inspected("a", {"aten.mm": 2, "aten.add": 1}, {"aten.mm": 2})
+    it: Any = timed[0]
+    warehouse.add(
+        run(), *timed, *inspected("b", {"aten.mm": 1}), metric(it, "operator_time:aten.mm", 300.0, unit="ns"),
+        metric(it, "operator_time:aten.add", 100.0, unit="ns"), metric(it, "graph_operator_time:aten.mm", 280.0, unit="ns"),
+    )  # fmt: skip
+
+    rows = warehouse.rows(
+        "SELECT name, operator, calls, time_ns, share, captured_time_ns FROM operator_calls ORDER BY ALL"
+    )
+    assert rows == [
+        ("a", "aten.add", 1, 100.0, 0.25, None),
+        ("a", "aten.mm", 2, 300.0, 0.75, 280.0),
+        ("b", "aten.mm", 1, None, None, None),
+    ]
+    assert warehouse.rows("SELECT operator, time_ns, share FROM operator_coverage ORDER BY 1") == [
+        ("aten.add", 100.0, 0.25),
+        ("aten.mm", 300.0, 0.75),
+    ]

@@ -61,6 +61,14 @@ def test_all_cells(runs: Builder) -> None:
     assert "model_run" in found["b"]
 
 
+def test_placed_cells(runs: Builder) -> None:
+    """A run's place is among all of its config, those included that did not measure the case."""
+    for run_id in ("a1", "a3", "b1"):
+        runs.add(it := case("m", run=run_id), timing(it, 7))
+
+    assert runs.rows("SELECT run_id, place FROM _placed_cells ORDER BY run_id") == [("a1", 1), ("a3", 3), ("b1", 1)]
+
+
 def test_comparison_sides(runs: Builder) -> None:
     """A run named twice counts once; `is_shared` says whether the other side has runs of that config and host."""
     query = "SELECT side, run_id, is_shared FROM _comparison_sides(['a1', 'a1', 'b1'], ['a2', 'a3'], 20) ORDER BY ALL"
@@ -103,6 +111,36 @@ def test_side_medians_and_case_effects(runs: Builder) -> None:
         "SELECT base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n, exp(effect), own_degrees"
     )
     assert runs.rows(f"{query} FROM _case_effects{sides}") == [(20, 40, 2, 1, 4, 2, pytest.approx(2), 1)]
+
+
+def test_run_medians(runs: Builder) -> None:
+    """All runs that may be the base, and which count whatever the others measured; a case that failed has none."""
+    for run_id, ns in (("a1", 10), ("a2", 30)):
+        runs.add(it := case("m", run=run_id), timing(it, ns))
+    runs.add(run("a4", "a", host="x", started_at=5), it := case("m", run="a4"), timing(it, 20))
+    runs.add(it := case("died", run="a4"), timing(it, 9), outcome(it, "OOM"))
+
+    query = "SELECT side, run_id, is_recent, value, exp(x) FROM _run_medians(NULL, ['a4'], 1) ORDER BY run_id"
+    assert runs.rows(query) == [
+        ("base", "a1", False, 10, pytest.approx(10)),
+        ("base", "a2", True, 30, pytest.approx(30)),
+        ("candidate", "a4", True, 20, pytest.approx(20)),
+    ]
+
+
+def test_a_run_before_stands_in_for_one_that_lacks_the_case(runs: Builder) -> None:
+    """Of the last two runs each case has two values, older ones where a later run did not measure it."""
+    runs.add(run("a4", "a", host="x", started_at=5), run("a5", "a", host="x", started_at=6))
+    for run_id, names in (("a1", "mk"), ("a2", "m"), ("a4", "mk"), ("a5", "mk")):
+        for name in names:
+            runs.add(it := case(name, run=run_id), timing(it, 10))
+
+    query = """
+        SELECT name, list(run_id ORDER BY run_id)
+        FROM _side_medians(NULL, ['a5'], 2) JOIN case_axes USING (case_id)
+        WHERE side = 'base' GROUP BY name ORDER BY name
+    """
+    assert runs.rows(query) == [("k", ["a1", "a4"]), ("m", ["a2", "a4"])]
 
 
 def test_case_noises_and_errors(runs: Builder) -> None:
@@ -259,6 +297,8 @@ def test_steps(warehouse: Builder) -> None:
         ("_step_tokens(NULL::BIGINT[], 7)", 7),
         (f"_step_tokens([{2**62}, {2**62}], 7)", 7),
         ("_ordered_mean([3, 1, 2])", 2.0),
+        ("_percentiles([0, 1, 2])", [1.0, 1.8, 1.98]),
+        ("_percentiles([]::DOUBLE[])", [None, None, None]),
         ("_finite(-1e308)", -1e308),
         ("_finite('nan'::DOUBLE)", None),
         ("_finite('-inf'::DOUBLE)", None),
@@ -334,6 +374,9 @@ def test_runs_before(warehouse: Builder) -> None:
     assert [name for (name,) in warehouse.rows(query, ["both"])] == ["old"]
     warehouse.add(run("steps", "main", started_at=Instant(9)))
     assert next(name for (name,) in warehouse.rows(query, ["steps"])) == "later"
+    for part in ("1/2", "2/2"):
+        warehouse.add(run(part, "main", started_at=Instant(10 + int(part[0])), tags=Json(f'{{"partition": "{part}"}}')))
+    assert next(name for (name,) in warehouse.rows(query, ["2/2"])) == "steps"
 
 
 def test_report_summaries(warehouse: Builder) -> None:
@@ -352,3 +395,98 @@ def test_report_summaries(warehouse: Builder) -> None:
         ("1", 1, 1, "100%, 1/1", 1, pytest.approx(2.0), 1, 2.0),
         ("3", 2, 2, "100%, 2/2", 2, pytest.approx(4.0), 2, 5.0),
     ]
+
+
+def test_a_panel_is_one_text(warehouse: Builder) -> None:
+    """Equal where all five are, unknown ones included; a slash or a tilde in a name makes no other panel of it."""
+    panels = [("s", "m", "t", "d", "b"), ("s", None, "t", "d", "b"), ("s", "", "t", "d", "b"), ("s", "~", "t", "d", "b"),
+              ("s/m", "t", "d", "b", None), ("s", "m/t", "d", "b", None), ("s~1m", "t", "d", "b", None)]  # fmt: skip
+    texts = [text for panel in panels for (text,) in warehouse.rows("SELECT _panel(?, ?, ?, ?, ?)", [*panel])]
+
+    assert texts[:2] == ["s/m/t/d/b", "s/~/t/d/b"]
+    assert len(set(texts)) == len(panels)
+    assert warehouse.rows("SELECT _panel_part(NULL), _panel_part('a/~')") == [("~", "a~1~0")]
+
+
+def test_flagged_numbers_and_their_words(warehouse: Builder) -> None:
+    """A value beyond its limit, or a cause; `flags` puts them into words."""
+    warehouse.add(run(), slow := case("slow", source_id="f"), outcome(slow), metric(slow, "speedup", 0.5, unit="ratio"))
+    warehouse.add(died := case("died", source_id="f"), outcome(died, "OOM", reason="too big"))
+
+    query = "SELECT name, metric, value, threshold, cause FROM _flagged_numbers(0.95, 120, 0.9) ORDER BY name"
+    assert warehouse.rows(query) == [
+        ("died", "status", None, None, "OOM: too big"),
+        ("slow", "speedup", 0.5, 0.95, None),
+    ]
+    words = "SELECT _flag_reason('speedup', 0.5, 0.4, 0.6, 9, 0.95, NULL), _flag_reason('status', 1, 1, 1, 1, 1, 'OOM')"
+    assert warehouse.rows(words) == [("speedup 0.500 (95 % 0.400–0.600, n=9) is below 0.95", "OOM")]
+
+
+def test_counted_cases(warehouse: Builder) -> None:
+    """A skipped case does not count; one of which accuracy alone was judged does, without numbers."""
+    for name, status in (("ok", "ok"), ("skipped", "skipped")):
+        warehouse.add(it := case(name, source_id="f"), outcome(it, status), metric(it, "speedup", 2.0, unit="ratio"))
+    warehouse.add(run(), it := case("accurate", source_id="f"), outcome(it, "pass", kind="accuracy"))
+
+    query = "SELECT name, same_id = case_id, speedup FROM _counted_cases JOIN case_axes USING (case_id) ORDER BY name"
+    assert warehouse.rows(query) == [("accurate", True, None), ("ok", True, 2.0)]
+
+
+def test_compared_and_judged_cases(runs: Builder) -> None:
+    """Beside what is shown stand the places and distances of the base's runs; what only they measured is not judged."""
+    for run_id, ns, names in (("a1", 100, "mk"), ("a2", 400, "m")):
+        for name in names:
+            runs.add(it := case(name, run=run_id), timing(it, ns))
+
+    query = "SELECT name, pair, first_place, base_places, base_deviations, cases FROM"
+    assert runs.rows(f"{query} _compared_cases(NULL, ['a2'], 20, 0.03, 0.05) ORDER BY name") == [
+        ("k", 1, None, [1], [0.0], 1),
+        ("m", 1, 2, [1], [0.0], 1),
+    ]
+    judged = "SELECT name, run_id, is_judged FROM _judged_cases(['a2'], 20, 0.03, 0.05) ORDER BY name"
+    assert runs.rows(judged) == [("k", None, False), ("m", "a2", True)]
+
+
+def test_the_words_of_a_shift(warehouse: Builder) -> None:
+    """A change of a time is SLOWER, of anything else WORSE; one that p does not tell from chance is UNSURE."""
+    query = "SELECT _shift_verdict(?, 0.01, ?, ?, 0.03, 0.05)"
+    said = [
+        ((-0.1, 0.001, "ns"), "SLOWER"),
+        ((-0.1, 0.001, "bytes"), "WORSE"),
+        ((-0.1, 0.02, "ns"), "UNSURE"),
+        ((0.001, 0.5, "ns"), "SAME"),
+    ]
+    assert [warehouse.rows(query, [*given]) for given, _ in said] == [[(verdict,)] for _, verdict in said]
+    assert warehouse.rows("SELECT _shift_reason(ln(1.1), 30, 0.001, 1)") == [
+        (
+            "+10.0 % shared by 30 cases, taken out of each; p = 0.001; one run tells little of how runs differ as a whole",
+        )
+    ]
+
+
+def test_run_flags(warehouse: Builder) -> None:
+    """What the workers of a run said is set in torch's compilers; a run that says nothing, or no JSON, has none."""
+    one = case("m", "1", backend="inductor")
+    flags = '{"dynamo.recompile_limit": "3"}'
+    warehouse.add(
+        run("1"),
+        run("2"),
+        run("3"),
+        one,
+        *(metric(one, "compiler_flags", None, original_value=flags) for _ in range(2)),
+    )
+    bad = case("m", "3", backend="inductor")
+    warehouse.add(
+        bad, *(metric(bad, "compiler_flags", None, original_value=text) for text in ("{", '{"a""b"}', '{"a": "\\q"}'))
+    )
+
+    assert warehouse.rows("SELECT * FROM _run_flags ORDER BY run_id") == [("1", flags), ("3", None)]
+    assert warehouse.rows("SELECT run_id, flags FROM run_details ORDER BY run_id") == [
+        ("1", flags),
+        ("2", None),
+        ("3", None),
+    ]
+    differences = (
+        "SELECT field, base_values, candidate_values FROM environment_differences(['1'], ['2']) WHERE kind = 'flags'"
+    )
+    assert warehouse.rows(differences) == [("dynamo.recompile_limit", ["3"], [None])]

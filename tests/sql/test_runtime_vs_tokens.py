@@ -101,6 +101,15 @@ def test_own_recordings_are_files_by_process(warehouse: Builder) -> None:
     assert warehouse.rows(query) == [(11, 10, None), (11, 11, None)]
 
 
+def test_numbers_of_two_writers_of_a_run_never_meet(warehouse: Builder) -> None:
+    """One writer counts every second step, the other from 1: each step has a number of its own, in the order of writers."""
+    warehouse.add(run(), *(chunk(line, writer="x", batch_id=2 * line) for line in (1, 2, 3)))
+    warehouse.add(*(chunk(line, writer="y", batch_id=line) for line in (1, 2)))
+
+    query = 'SELECT line, batch_id FROM runtime_vs_tokens("trim" := 0) ORDER BY batch_id'
+    assert warehouse.rows(query) == [(1, 2), (2, 4), (3, 6), (1, 7), (2, 8)]
+
+
 def test_a_file_that_grew_is_one_file(warehouse: Builder) -> None:
     """Lines of all parts are trimmed as one file, whichever run loaded them."""
     parts = [source("f", 15), source("f", 15, "later", part=1, first_line=16, source_id="f", config="run")]

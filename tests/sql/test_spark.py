@@ -16,7 +16,7 @@ from bench.spark import ask, register
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import TABLES, Event, Timing
-from bench.warehouse.log import EventLog
+from bench.warehouse.log import EventLog, sha256
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
@@ -42,19 +42,21 @@ SMALL = {
 }  # fmt: skip
 
 ARGUMENTS = {
-    "comparisons": "['main-6', 'main-5'], ['fuse-6', 'fuse-7']",
+    "serving_comparisons": "['served-0', 'served-1', 'served-2'], ['served-3', 'served-4', 'served-5'], ttft := 70",
     "environment_differences": "['main-6', 'main-5'], ['fuse-4', 'main-2']",
     "run_repeats": "'main-8'",
+    "suite_shifts": "['main-8', 'main-7']",
 }
 DERIVED = [view for view in (sql.tables() | sql.views()).values() if view.columns]
-# They stand on `comparisons`, which alone takes Spark half a minute to analyse; docs/spark.md says so.
-TOO_DEEP = {"comparison_means", "regression_findings", "regressions", "shared_shifts"}
+# Spark takes minutes to analyse them; docs/spark.md says so.
+TOO_DEEP = {"comparisons", "comparison_means", "regression_findings", "regressions", "shared_shifts"}
 NAMES = [
     *TABLES,
     *(
         view.name
         for view in DERIVED
-        if view.arguments is None or (not view.name.startswith("_") and view.name not in TOO_DEEP)
+        if view.name not in TOO_DEEP
+        if view.arguments is None or not view.name.startswith("_")
     ),
 ]
 
@@ -140,6 +142,7 @@ def test_no_value_closes_a_view(spark: "SparkSession", tmp_path: Path) -> None:
     computing = [
         "step_breakdown", "step_cells", "runtime_vs_tokens", "runtime_vs_tokens_counts", "memory_totals", "graph_break_reasons",
         "operator_coverage", "source_files", "config_summaries", "step_cost_models", "samples", "noise_floors",
+        "step_phases", "step_phase_costs",
     ]  # fmt: skip
     mine = spark.newSession()
     register(mine, extreme, only=computing)
@@ -158,6 +161,7 @@ def test_no_value_closes_a_view(spark: "SparkSession", tmp_path: Path) -> None:
         "printf('%g', 120::DOUBLE)",
         "format('{:.2g}|{}', 0.00001::DOUBLE, 'x')", "round_even(2.5::DOUBLE, 0)", "'a' || NULL", "concat_ws('-', 'a', NULL)",
         "list_transform(range(1, 1), lambda i: i)", "step_cost_ms(100, 2, 1.0, 2.0, 64, 0.1, 0.5)",
+        "step_phase_cost_ms(100, 2, NULL, 6.0, 0.02, 0.01, 0.0)",
         "json_object('a', 'b')", "floor(log2(8))", "list_filter([1, 2], lambda i: i > 1)", "_t975(5)", "_t_tail(2.5, 7)",
         "_finite('nan'::DOUBLE)", "_finite(1.5)", "_difference(9223372036854775807, -1)", "_fixed_point(1e300, 1e6)",
         "_step_tokens([]::BIGINT[], 7)", "_step_tokens([512, 1], 7)",
@@ -194,6 +198,7 @@ def test_an_older_file_reads_as_null_and_a_newer_one_is_left_out(spark: "SparkSe
     path = EventLog(small).write(Timing, [timing(case("old", "small"), 7, sample=3)], "old")
     old = pq.read_table(path).drop_columns(["sample"])
     pq.write_table(old, path)
+    path = path.rename(path.with_name(f"old-{sha256(path)[:16]}.parquet"))
     newer = old.replace_schema_metadata({**old.schema.metadata, b"bench.version": b"99"})
     pq.write_table(newer, path.with_name("new-0000000000000000.parquet"))
     said: list[str] = []

@@ -12,11 +12,9 @@
 -- arguments: base, candidate, last, floor
 --
 -- axes: sides
--- run_variance  DOUBLE   Variance of what all cases of a run share, between the runs of a side; NULL of fewer than 2 runs.
--- run_degrees   DOUBLE   Degrees of freedom of that.
 -- is_repeated   BOOLEAN  Whether several candidates differ from the base in the same direction.
 -- tied          DOUBLE   Share of the base's runs that are as far from its value, where most are equal to it; else 0.
--- shift         DOUBLE   Median effect of all cases, which is taken out; 0 of fewer than 20 cases.
+-- axes: shifts
 -- change        DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least.
 -- noise         DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
 -- error         DOUBLE   Standard error of the change, of unknown noise that of the samples alone; NULL where nothing tells it.
@@ -24,22 +22,24 @@
 WITH
 case_noises AS (
     SELECT
-        *, count(effect) OVER same_metric AS cases,
-        CASE WHEN count(effect) OVER same_metric >= 20 THEN median(effect) OVER same_metric ELSE 0 END AS shift,
-        -- the median of a variance of so many degrees, as a share of its mean (Wilson and Hilferty)
+        *,  -- the median of a variance of so many degrees, as a share of its mean (Wilson and Hilferty)
         repeats / variance / pow(1 - 2 / (9 * nullif(candidate_runs - 1, 0)::DOUBLE), 3) AS own_share
     FROM _case_noises(base, candidate, last, floor)
-    WINDOW same_metric AS (PARTITION BY pair, metric, phase, unit)
+),
+metric_levels AS (
+    SELECT
+        metric_id, count(effect) AS cases, CASE WHEN count(effect) >= 20 THEN median(effect) ELSE 0 END AS shift,
+        CASE WHEN count(own_share) < 20 THEN 1 ELSE greatest(0, 1 - least(1, median(own_share))) END AS metric_correlation,
+        max(base_runs) AS shift_runs
+    FROM case_noises
+    GROUP BY metric_id
 ),
 correlations AS (
     SELECT
-        *, CASE
-            WHEN NOT is_session OR candidate_runs < 2 THEN 0
-            WHEN count(own_share) OVER same_metric < 20 THEN 1
-            ELSE greatest(0, 1 - least(1, median(own_share) OVER same_metric))
-        END AS correlation
-    FROM case_noises
-    WINDOW same_metric AS (PARTITION BY pair, metric, phase, unit)
+        own.*, cases, shift, shift_runs,
+        CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation
+    FROM case_noises AS own
+    JOIN metric_levels AS of_metric ON own.metric_id = of_metric.metric_id
 ),
 errors AS (
     SELECT
@@ -51,21 +51,36 @@ errors AS (
         ) AS own_error
     FROM correlations
 ),
-inflations AS (
+metric_errors AS (
     SELECT
-        *, CASE WHEN cases >= 20 THEN greatest(1, median(
-            1.4826::DOUBLE * abs(effect - shift) / own_error / (1 + 0.4::DOUBLE / noise_degrees)
-        ) OVER (PARTITION BY pair, metric, phase, unit)) ELSE 1 END AS inflation
+        metric_id,
+        CASE WHEN min(cases) >= 20
+            THEN greatest(1, median(1.4826::DOUBLE * abs(effect - shift) / own_error / (1 + 0.4::DOUBLE / noise_degrees))) ELSE 1
+        END AS inflation,
+        CASE WHEN min(cases) >= 20 THEN 3 + min(run_degrees) END AS shift_degrees,
+        CASE WHEN min(cases) >= 20 THEN sqrt(
+            (3 * 0.0004::DOUBLE + min(run_degrees) * coalesce(min(run_variance), 0)) / (3 + min(run_degrees))
+                * (1 + _median_variance(min(shift_runs)))
+            + pow(1.4826::DOUBLE * median(abs(effect - shift)), 2) * _median_variance(min(cases))
+        ) END AS shift_error
     FROM errors
+    GROUP BY metric_id
+),
+shift_tests AS (
+    SELECT
+        own.metric_id, inflation, _t975(shift_degrees) * shift_error AS shift_reach,
+        2 * _t_tail(abs(shift) / shift_error, shift_degrees) AS shift_p
+    FROM metric_errors AS own
+    JOIN metric_levels AS levels ON own.metric_id = levels.metric_id
 )
 
 SELECT
     pair, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, run_variance, run_degrees,
+    effect, own.metric_id, first_place, base_places, base_deviations,
     candidate_runs > 1 AND (least > shift OR most < shift) AS is_repeated,
-    CASE WHEN list_median(list_transform(base_deviations, lambda x: abs(x))) = 0
+    CASE WHEN base_runs > 1 AND list_median(list_transform(base_deviations, lambda x: abs(x))) = 0
         THEN len(list_filter(base_deviations, lambda x: abs(x) >= abs(effect))) / len(base_deviations)::DOUBLE ELSE 0 END AS tied,
-    shift,
+    cases, shift, shift_reach, shift_p, shift_runs,
     CASE
         WHEN NOT is_session OR candidate_runs < 2 OR variance IS NULL OR most - least <= 3 * sqrt(2 * variance) THEN effect - shift
         WHEN least > shift THEN least - shift
@@ -74,4 +89,5 @@ SELECT
     END AS change,
     sqrt(variance) AS noise, own_error * inflation AS error,
     greatest(coalesce(noise_degrees, base_n + candidate_n - base_runs - candidate_runs), 1) AS degrees
-FROM inflations
+FROM errors AS own
+JOIN shift_tests AS of_metric ON own.metric_id = of_metric.metric_id

@@ -38,12 +38,17 @@ raw_spreads AS (
         END AS usual
     FROM _case_effects(base, candidate, last)
 ),
+metric_spreads AS (
+    SELECT metric_id, median(usual) AS metric_usual
+    FROM raw_spreads
+    GROUP BY metric_id
+),
 usual_spreads AS (
     SELECT
-        *, nullif(greatest(usual, (
-            0.37::DOUBLE * own_degrees * usual + 4 * median(usual) OVER (PARTITION BY pair, metric, phase, unit)
-        ) / (0.37::DOUBLE * own_degrees + 4)), 0) AS usual_variance
-    FROM raw_spreads
+        own.*, nullif(greatest(usual, (0.37::DOUBLE * own_degrees * usual + 4 * metric_usual) / (0.37::DOUBLE * own_degrees + 4)), 0)
+            AS usual_variance
+    FROM raw_spreads AS own
+    JOIN metric_spreads AS of_metric ON own.metric_id = of_metric.metric_id
 ),
 own_variances AS (
     SELECT
@@ -62,20 +67,18 @@ log_variances AS (
     SELECT
         *, ln(own_variance) - _digamma(all_degrees / 2) + ln(nullif(all_degrees, 0) / 2) AS log_variance,
         _trigamma(all_degrees / 2) AS chance,
-        effect / sqrt(_median_variance(base_runs) + _median_variance(candidate_runs)) AS z,
-        sum(all_degrees) OVER same_metric - all_degrees AS other_degrees
+        effect / sqrt(_median_variance(base_runs) + _median_variance(candidate_runs)) AS z
     FROM own_variances
-    WINDOW same_metric AS (PARTITION BY pair, metric, phase, unit)
 ),
 metric_moments AS (
     SELECT
-        pair, metric, phase, unit, count(log_variance) AS n, avg(log_variance) AS log_mean,
+        metric_id, count(log_variance) AS n, avg(log_variance) AS log_mean, sum(all_degrees) AS metric_degrees,
         coalesce(greatest(var_samp(log_variance) - avg(chance), 0), 0) AS excess,
         (2 + 4 / avg(all_degrees) FILTER (all_degrees > 0)) * pow(avg(chance), 2) / nullif(count(log_variance), 0)
             AS excess_variance,
         count(z) AS effects, CASE WHEN count(z) >= 20 THEN median(z) ELSE 0 END AS z_level, list(z) FILTER (z IS NOT NULL) AS zs
     FROM log_variances
-    GROUP BY pair, metric, phase, unit
+    GROUP BY metric_id
 ),
 moderated_moments AS (
     SELECT
@@ -86,7 +89,7 @@ moderated_moments AS (
 ),
 priors AS (
     SELECT
-        pair, metric, phase, unit, n, log_mean,
+        metric_id, n, log_mean, metric_degrees,
         CASE WHEN n > 0 THEN (1 + sqrt(1 + 2 * difference)) / difference
             WHEN effects >= 5 THEN least((1 + sqrt(1.6::DOUBLE)) / 0.3::DOUBLE, 0.8::DOUBLE * (effects - 1)) END AS prior_degrees,
         CASE WHEN n = 0 AND effects >= 5 THEN greatest(
@@ -98,12 +101,10 @@ priors AS (
 ),
 case_priors AS (
     SELECT
-        own.*, CASE WHEN n > 0 THEN least(prior_degrees, other_degrees) ELSE prior_degrees END AS prior_degrees, n, log_mean,
-        effects_variance
+        own.*, CASE WHEN n > 0 THEN least(prior_degrees, metric_degrees - all_degrees) ELSE prior_degrees END AS prior_degrees, n,
+        log_mean, effects_variance
     FROM log_variances AS own
-    JOIN priors AS of_metric
-        ON own.pair = of_metric.pair AND own.metric = of_metric.metric AND own.phase IS NOT DISTINCT FROM of_metric.phase
-        AND own.unit IS NOT DISTINCT FROM of_metric.unit
+    JOIN priors AS of_metric ON own.metric_id = of_metric.metric_id
 ),
 prior_variances AS (
     SELECT
@@ -116,7 +117,8 @@ prior_variances AS (
 
 SELECT
     pair, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, base_sampling, candidate_sampling, least, most, base_deviations, repeats, run_variance, run_degrees, is_session,
+    effect, metric_id, first_place, base_places, base_deviations, base_sampling, candidate_sampling, least, most, repeats,
+    run_variance, run_degrees, is_session,
     (coalesce(prior_degrees * prior_variance, 0) + coalesce(all_degrees * own_variance, 0))
         / nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS variance,
     nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS noise_degrees

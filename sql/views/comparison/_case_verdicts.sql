@@ -8,7 +8,7 @@
 --
 -- axes: sides
 -- is_repeated  BOOLEAN  Whether several candidates differ from the base in the same direction.
--- shift        DOUBLE   Median effect of all cases, which is taken out; 0 of fewer than 20 cases.
+-- axes: shifts
 -- change       DOUBLE   Effect that is tested.
 -- noise        DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
 -- error        DOUBLE   Standard error of the change; NULL where nothing tells it.
@@ -50,7 +50,7 @@ q_values AS (
 
 SELECT
     pair, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, is_repeated, shift, change, noise, error, reach, is_exact, p, q, tests,
+    effect, metric_id, first_place, base_places, base_deviations, is_repeated, cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, p, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR better IS NULL THEN NULL
         WHEN is_exact AND base_value = candidate_value OR noise IS NOT NULL

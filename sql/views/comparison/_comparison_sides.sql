@@ -62,10 +62,10 @@ SELECT
     sides.pair, side, run_id, config, host, place, began_at, git_commit,
     min(side) OVER run_place <> max(side) OVER run_place AS is_shared, coalesce(is_anywhere, false) AS is_anywhere,
     coalesce(
-        max(epoch_us(began_at)) FILTER (side = 'candidate') OVER same_pair
+        max(epoch_us(began_at)::HUGEINT) FILTER (side = 'candidate') OVER same_pair
             - min(epoch_us(began_at)) FILTER (side = 'candidate') OVER same_pair <= 86400000000
         AND abs(
-            min(epoch_us(began_at)) FILTER (side = 'candidate') OVER same_pair
+            min(epoch_us(began_at)::HUGEINT) FILTER (side = 'candidate') OVER same_pair
                 - max(epoch_us(began_at)) FILTER (side = 'base') OVER same_pair
         ) > 43200000000, false
     ) AS is_session

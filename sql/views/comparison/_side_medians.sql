@@ -17,20 +17,37 @@
 --                         from their standard deviation (the median of normal samples varies π / 2 times as much as their
 --                         mean); NULL for one sample.
 WITH
-run_medians AS (
+recent_counts AS (
+    SELECT pair, case_id, metric, phase, unit, count(*) AS recent_runs
+    FROM _run_medians(base, candidate, last)
+    WHERE pair > 0 AND side = 'base' AND is_recent
+    GROUP BY pair, case_id, metric, phase, unit
+),
+full_series AS (SELECT * FROM recent_counts WHERE recent_runs >= last),
+gaps AS (SELECT * FROM recent_counts WHERE recent_runs < last),
+earlier_medians AS (  -- of what some of the last runs lack
     SELECT
-        pair, side, run.run_id, place, cell.case_id, metric, phase, unit, better, is_session, cell.n, median AS value,
-        CASE WHEN unit = 'count' AND median >= 0 THEN ln(1 + median) WHEN median > 0 THEN ln(median) END AS x,
-        CASE
-            WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
-            WHEN median > 0 THEN pi() / 2 * pow(stdev / median, 2) / cell.n
-        END AS sampling,
-        row_number() OVER (PARTITION BY pair, side, cell.case_id, metric, phase, unit ORDER BY place DESC) AS recency
-    FROM _all_cells AS cell
-    JOIN _comparison_sides(base, candidate, last) AS run ON cell.run_id = run.run_id
-    ANTI JOIN _failures AS failure ON cell.run_id = failure.run_id AND cell.case_id = failure.case_id AND void
+        run.*, last - coalesce(recent_runs, 0) AS missing,
+        row_number() OVER (PARTITION BY run.pair, run.case_id, run.metric, run.phase, run.unit ORDER BY place DESC) AS recency
+    FROM _run_medians(base, candidate, last) AS run
+    ANTI JOIN full_series
+        ON run.pair = full_series.pair AND run.case_id IS NOT DISTINCT FROM full_series.case_id AND run.metric = full_series.metric
+        AND run.phase IS NOT DISTINCT FROM full_series.phase AND run.unit IS NOT DISTINCT FROM full_series.unit
+    LEFT JOIN gaps
+        ON run.pair = gaps.pair AND run.case_id IS NOT DISTINCT FROM gaps.case_id AND run.metric = gaps.metric
+        AND run.phase IS NOT DISTINCT FROM gaps.phase AND run.unit IS NOT DISTINCT FROM gaps.unit
+    WHERE NOT is_recent
+),
+last_medians AS (
+    SELECT * FROM _run_medians(base, candidate, last) WHERE is_recent
+    UNION ALL
+    SELECT * EXCLUDE (missing, recency) FROM earlier_medians WHERE recency <= missing
 )
 
-SELECT pair, side, run_id, place, case_id, metric, phase, unit, better, is_session, n, value, x, sampling
-FROM run_medians
-WHERE pair = 0 OR side = 'candidate' OR recency <= last
+SELECT
+    pair, side, run_id, place, case_id, metric, phase, unit, better, is_session, n, value, x,
+    CASE
+        WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
+        WHEN value > 0 THEN pi() / 2 * pow(stdev / value, 2) / n
+    END AS sampling
+FROM last_medians

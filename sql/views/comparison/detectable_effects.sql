@@ -17,9 +17,9 @@
 -- noise             DOUBLE   Standard deviation of ln(value) from run to run (run_noise); NULL where no case was measured
 --                            twice.
 -- sampling_noise    DOUBLE   The part of it that more samples in a run would lower: the standard error of ln(median) of one
---                            run as its samples tell it (see _comparison_samples); NULL where no run has two samples.
+--                            run as its samples tell it (see _side_medians); NULL where no run has two samples.
 -- weight            DOUBLE   Degrees of freedom that this history is worth beyond the runs compared, as in
---                            _comparison_samples.
+--                            _case_noises.
 -- judged            BIGINT   Cases of the config, host, metric and phase whose noise is known.
 -- test_alpha        DOUBLE   Level of the test of one case, after the correction.
 -- runs_needed       BIGINT   Runs on each side to see a change by the factor 1 + effect, either way, beyond 64 rounded up
@@ -28,25 +28,20 @@
 --                            way. NULL where the noise is unknown, or with fewer than 3 degrees of freedom.
 -- workload_seconds  DOUBLE   Time a run takes for the case's work, all backends together; NULL where nobody noted it.
 WITH
-run AS (SELECT DISTINCT ON (run_id) run_id, host FROM runs ORDER BY run_id, started_at, config),
-sampling_noises AS (  -- the axes of a case are the same in every run: its id is their hash
+sampling_noises AS (
     SELECT
-        config, host, case_id, metric, phase, unit, any_value(work_hash) AS work_hash, any_value(suite) AS suite,
-        any_value(name) AS name, any_value(mode) AS mode, any_value(device) AS device, any_value(dtype) AS dtype,
-        any_value(backend) AS backend, any_value(batch_size) AS batch_size,
-        any_value(sequence_length) AS sequence_length, any_value(parameters) AS parameters, any_value(better) AS better,
-        sqrt(avg(CASE
+        cell.config, host, case_id, metric, phase, unit, min(better) AS better,
+        _finite(sqrt(avg(CASE
             WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
             WHEN median > 0 THEN pi() / 2 * pow(stdev / median, 2) / n
-        END)) AS sampling_noise
-    FROM _all_cells
-    JOIN run USING (run_id)
-    GROUP BY config, host, case_id, metric, phase, unit
+        END))) AS sampling_noise
+    FROM _all_cells AS cell
+    JOIN _run_records AS run ON cell.run_id = run.run_id
+    GROUP BY cell.config, host, case_id, metric, phase, unit
 ),
 noises AS (
     SELECT
-        own.config, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise,
-        sampling_noises.* EXCLUDE (config, host, case_id, metric, phase, unit),
+        own.config, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise, better, sampling_noise,
         0.37::DOUBLE * own.n + least(8, 0.37::DOUBLE * other_steps) AS weight,
         count(own.noise) OVER (PARTITION BY own.config, own.host, own.metric, own.phase, own.unit) AS judged,
         greatest(own.noise, CASE WHEN own.noise IS NOT NULL THEN sampling_noise END) AS spread
@@ -86,7 +81,7 @@ ladders AS (
 )
 
 SELECT
-    case_.config, case_.host, case_id, case_.work_hash, suite, name, mode, device, dtype, backend, batch_size,
+    case_.config, case_.host, case_.case_id, axes.work_hash, suite, name, mode, device, dtype, backend, batch_size,
     sequence_length, parameters, metric, phase, unit, better, runs_seen, noise, sampling_noise, case_.weight, judged,
     case_.test_alpha,
     list_min(list_transform(
@@ -98,6 +93,7 @@ SELECT
 FROM test_levels AS case_
 LEFT JOIN ladders
     ON case_.weight = ladders.weight AND case_.test_alpha = ladders.test_alpha AND case_.hiding = ladders.hiding
+LEFT JOIN case_axes AS axes ON case_.case_id = axes.case_id
 LEFT JOIN _workload_times AS work
     ON case_.config = work.config AND case_.host IS NOT DISTINCT FROM work.host
-    AND case_.work_hash IS NOT DISTINCT FROM work.work_hash
+    AND axes.work_hash IS NOT DISTINCT FROM work.work_hash

@@ -12,16 +12,16 @@
 -- same              BOOLEAN    Whether both sides have the same values.
 WITH
 run AS (
-    SELECT DISTINCT ON (run_id)
-        *, list_contains(base, run_id) AS in_base, list_contains(candidate, run_id) AS in_candidate
-    FROM runs
-    WHERE list_contains(base, run_id) OR list_contains(candidate, run_id)
-    ORDER BY run_id, started_at, config
+    SELECT
+        record.*, source, suite, list_contains(base, record.run_id) AS in_base, list_contains(candidate, record.run_id) AS in_candidate
+    FROM _run_records AS record
+    JOIN run_summaries AS summary ON record.run_id = summary.run_id
+    WHERE list_contains(base, record.run_id) OR list_contains(candidate, record.run_id)
 ),
 environment AS (SELECT DISTINCT ON (environment_id) * FROM environments ORDER BY environment_id),
 run_facts AS (
     SELECT
-        run_id,
+        run.run_id,
         [
             {'kind': 'machine', 'field': 'host', 'value': host},
             {'kind': 'machine', 'field': 'cpu', 'value': cpu},
@@ -44,13 +44,15 @@ run_facts AS (
             {'kind': 'call', 'field': 'suite', 'value': suite}
         ] AS columns,
         [
-            {'kind': 'flags', 'object': flags},
+            {'kind': 'software', 'object': packages},
+            {'kind': 'flags', 'object': coalesce(environment.flags, set_flags.flags)},
             {'kind': 'variables', 'object': variables},
             {'kind': 'extra', 'object': extra},
             {'kind': 'tags', 'object': tags}
         ] AS objects
     FROM run
     LEFT JOIN environment USING (environment_id)
+    LEFT JOIN _run_flags AS set_flags ON run.run_id = set_flags.run_id
 ),
 entries AS (  -- what is no object, or has a key twice, stays one fact
     SELECT

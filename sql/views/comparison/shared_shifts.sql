@@ -25,41 +25,18 @@ pairs AS (
     FROM _comparison_sides(base, candidate, last)
     GROUP BY pair
 ),
-metric_effects AS (
+metric_shifts AS (
     SELECT
-        pair, metric, phase, unit, min(better) AS better, count(effect) AS cases, median(effect) AS shift,
-        list(effect) FILTER (effect IS NOT NULL) AS effects, max(run_variance) AS run_variance,
-        max(run_degrees) AS run_degrees, max(base_runs) AS runs
+        pair, metric, phase, unit, min(better) AS better, min(cases) AS cases, min(shift_runs) AS runs, min(shift) AS shift,
+        CASE min(better) WHEN 'lower' THEN -min(shift) ELSE min(shift) END AS gain, min(shift_reach) AS reach, min(shift_p) AS p
     FROM _case_errors(base, candidate, last, floor)
+    WHERE cases >= 20
     GROUP BY pair, metric, phase, unit
-    HAVING count(effect) >= 20 AND min(better) IS NOT NULL
-),
-errors AS (
-    SELECT
-        *, 3 + run_degrees AS degrees,
-        sqrt(
-            (3 * 0.0004::DOUBLE + run_degrees * coalesce(run_variance, 0)) / (3 + run_degrees) * (1 + _median_variance(runs))
-            + pow(1.4826::DOUBLE * list_median(list_transform(effects, lambda x: abs(x - shift))), 2) * _median_variance(cases)
-        ) AS error
-    FROM metric_effects
-),
-tests AS (
-    SELECT
-        *, CASE better WHEN 'lower' THEN -shift ELSE shift END AS gain, _t975(degrees) * error AS reach,
-        2 * _t_tail(abs(shift) / error, degrees) AS p
-    FROM errors
+    HAVING min(better) IS NOT NULL
 )
 
 SELECT
     config, host, metric, phase, unit, better, cases, runs, exp(gain) AS ratio, exp(gain - reach) AS low, exp(gain + reach) AS high,
-    p,
-    CASE
-        WHEN abs(gain) + reach <= ln(1 + floor) THEN 'SAME'
-        WHEN p > fdr / 5 OR abs(gain) < ln(1 + floor) THEN 'UNSURE'
-        WHEN unit = 'ns' OR unit LIKE '%/s' THEN CASE WHEN gain > 0 THEN 'FASTER' ELSE 'SLOWER' END
-        ELSE CASE WHEN gain > 0 THEN 'BETTER' ELSE 'WORSE' END
-    END AS verdict,
-    printf('%+.1f %% shared by %d cases, taken out of each; p = %.2g', 100 * (exp(shift) - 1), cases, p)
-        || CASE WHEN runs = 1 THEN '; one run tells little of how runs differ as a whole' ELSE '' END AS reason
-FROM tests
+    p, _shift_verdict(gain, reach, p, unit, floor, fdr) AS verdict, _shift_reason(shift, cases, p, runs) AS reason
+FROM metric_shifts
 JOIN pairs USING (pair)

@@ -23,8 +23,8 @@ endings AS (
     )
 ),
 peaks AS (
-    SELECT run_id, case_id, max(peak_bytes) AS peak_bytes
-    FROM peak_memory
+    SELECT run_id, case_id, max(size_bytes) AS peak_bytes
+    FROM memory_samples
     WHERE starts_with(source, 'rss_growth')
     GROUP BY run_id, case_id
 )

@@ -1,4 +1,4 @@
--- One row per case and source of memory readings: the highest it reached, over all phases.
+-- One row per case and source of memory readings: the highest it reached, over all phases but that of a trace beside.
 --
 -- axes: run, case
 -- case_id            VARCHAR  Case; NULL where it concerns the run as a whole.
@@ -11,7 +11,11 @@ peaks AS (
     SELECT
         run_id, case_id, source, max(size_bytes) AS peak_bytes,
         max(error_bound_bytes) FILTER (size_bytes = highest) AS error_bound_bytes, count(*) AS n
-    FROM (SELECT *, max(size_bytes) OVER (PARTITION BY run_id, case_id, source) AS highest FROM memory_samples)
+    FROM (
+        SELECT *, max(size_bytes) OVER (PARTITION BY run_id, case_id, source) AS highest
+        FROM memory_samples
+        WHERE phase IS DISTINCT FROM 'traced'
+    )
     GROUP BY run_id, case_id, source
 )
 

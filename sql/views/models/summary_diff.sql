@@ -36,13 +36,12 @@ newest_reports AS (
     FROM _reports
     WHERE age = 1
     QUALIFY 1 = row_number() OVER (
-        PARTITION BY config, suite, mode, dtype, device, backend
+        PARTITION BY config, panel
         ORDER BY selection IS NOT NULL, began_at DESC NULLS LAST, run_id DESC
     )
 ),
 pairs AS (
-    SELECT
-        config, suite, mode, dtype, device, backend, run_id, previous_run, unnest([run_id, previous_run]) AS side_id
+    SELECT panel, run_id, previous_run, unnest([run_id, previous_run]) AS side_id
     FROM newest_reports
 ),
 sides AS (
@@ -52,15 +51,12 @@ sides AS (
         ln(CASE WHEN slowdowns_as_one THEN greatest(side.speedup, 1) ELSE side.speedup END) AS log_speedup
     FROM pairs AS pair
     JOIN _report_cases AS side
-        ON side_id = report_id
-        AND pair.suite IS NOT DISTINCT FROM side.suite AND pair.mode IS NOT DISTINCT FROM side.mode
-        AND pair.dtype IS NOT DISTINCT FROM side.dtype AND pair.device IS NOT DISTINCT FROM side.device
-        AND pair.backend IS NOT DISTINCT FROM side.backend
+        ON side_id = report_id AND pair.panel = side.panel
     WHERE origin IS NOT NULL AND status <> 'skipped' AND previous_run IS NOT NULL
 ),
 by_case AS (
     SELECT
-        run_id, suite, mode, dtype, device, backend, case_id, any_value(name) AS name,
+        run_id, panel, case_id, any_value(name) AS name,
         max(log_speedup) FILTER (here AND counts) AS log_now, max(log_speedup) FILTER (NOT here AND counts) AS log_before,
         CASE
             WHEN log_now IS NULL THEN coalesce(max(reason) FILTER (here), 'absent') || ' now'
@@ -71,12 +67,12 @@ by_case AS (
 ),
 matched_means AS (
     SELECT
-        run_id, suite, mode, dtype, device, backend, count(*) FILTER (why IS NULL) AS n_matched,
+        run_id, panel, count(*) FILTER (why IS NULL) AS n_matched,
         exp(_ordered_mean(list(log_now) FILTER (why IS NULL))) AS matched_speedup,
         exp(_ordered_mean(list(log_before) FILTER (why IS NULL))) AS matched_speedup_before,
         coalesce(list(name || ': ' || why ORDER BY name, why) FILTER (why IS NOT NULL), []) AS excluded
     FROM by_case
-    GROUP BY run_id, suite, mode, dtype, device, backend
+    GROUP BY run_id, panel
 ),
 summaries AS (SELECT *, CASE WHEN slowdowns_as_one THEN dashboard_speedup ELSE speedup END AS mean FROM _report_summaries)
 
@@ -91,17 +87,8 @@ SELECT
     now.mean_compression AS mean_ratio, before.mean_compression AS mean_ratio_before
 FROM newest_reports AS report
 JOIN summaries AS now
-    ON report.run_id = now.run_id
-    AND report.suite IS NOT DISTINCT FROM now.suite AND report.mode IS NOT DISTINCT FROM now.mode
-    AND report.dtype IS NOT DISTINCT FROM now.dtype AND report.device IS NOT DISTINCT FROM now.device
-    AND report.backend IS NOT DISTINCT FROM now.backend
+    ON report.run_id = now.run_id AND report.panel = now.panel
 LEFT JOIN summaries AS before
-    ON previous_run = before.run_id
-    AND report.suite IS NOT DISTINCT FROM before.suite AND report.mode IS NOT DISTINCT FROM before.mode
-    AND report.dtype IS NOT DISTINCT FROM before.dtype AND report.device IS NOT DISTINCT FROM before.device
-    AND report.backend IS NOT DISTINCT FROM before.backend
+    ON previous_run = before.run_id AND report.panel = before.panel
 LEFT JOIN matched_means
-    ON report.run_id = matched_means.run_id
-    AND report.suite IS NOT DISTINCT FROM matched_means.suite AND report.mode IS NOT DISTINCT FROM matched_means.mode
-    AND report.dtype IS NOT DISTINCT FROM matched_means.dtype AND report.device IS NOT DISTINCT FROM matched_means.device
-    AND report.backend IS NOT DISTINCT FROM matched_means.backend
+    ON report.run_id = matched_means.run_id AND report.panel = matched_means.panel

@@ -36,7 +36,7 @@ last_runs AS (
     QUALIFY age <= k
 ),
 panels AS (
-    SELECT DISTINCT config, suite, mode, dtype, device, backend
+    SELECT DISTINCT config, suite, mode, dtype, device, backend, panel
     FROM panel_summaries
     WHERE run_id IN (SELECT run_id FROM last_runs)
 )
@@ -50,7 +50,4 @@ SELECT
 FROM panels AS panel
 JOIN last_runs AS run ON panel.config = run.config
 LEFT JOIN panel_summaries
-    ON run.run_id = panel_summaries.run_id
-    AND panel.suite IS NOT DISTINCT FROM panel_summaries.suite AND panel.mode IS NOT DISTINCT FROM panel_summaries.mode
-    AND panel.dtype IS NOT DISTINCT FROM panel_summaries.dtype AND panel.device IS NOT DISTINCT FROM panel_summaries.device
-    AND panel.backend IS NOT DISTINCT FROM panel_summaries.backend
+    ON run.run_id = panel_summaries.run_id AND panel.panel = panel_summaries.panel

@@ -1,17 +1,18 @@
 -- One row per finding about the runs under judgement, a list of run ids: all that `bench regressions` prints.
--- finding is statistics (a row of `regressions`), shift (what all cases of a run share, a row of `shared_shifts`), limit (a number that is beyond a limit in all judged runs which measured
+-- finding is statistics (a row of `regressions`), shift (what all cases of a run share, a row of `shared_shifts`), suite (a
+-- suite that moved as a whole, a row of `suite_shifts`), limit (a number that is beyond a limit in all judged runs which measured
 -- it, and was within it in the run before, see `newly_flagged`) or coverage (a case that passed in the run before and in
 -- none of the judged runs, see `coverage_losses`).
 --
 -- arguments: judged, last := 20, floor := 0.03, fdr := 0.05, min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9
 --
--- finding       VARCHAR    statistics, shift, limit or coverage.
+-- finding       VARCHAR    statistics, shift, suite, limit or coverage.
 -- config        VARCHAR    Config.
--- host          VARCHAR    Machine of a statistic or a shift.
+-- host          VARCHAR    Machine of a statistic, a shift or a suite.
 -- axes: case without work_hash, value
 -- better        VARCHAR    'higher' or 'lower'; NULL for coverage.
 -- run_id        VARCHAR    First judged run that measured it, the run that is flagged, or the run that lacks the case.
--- runs          BIGINT     Judged runs that measured it; NULL but for statistics, as n, low, high, noise, p, q and since_….
+-- runs          BIGINT     Judged runs that measured it; NULL of a limit and of coverage, as n, low, high, noise, p, q and since_….
 -- n             BIGINT     Runs of the baseline.
 -- baseline      DOUBLE     Their level; of a limit the value in the run before.
 -- value         DOUBLE     What the judged runs measured.
@@ -21,7 +22,7 @@
 -- noise         DOUBLE     Standard deviation of ln(value) from run to run, moderated.
 -- p             DOUBLE     Probability that runs without a change differ as much; NULL where that cannot be judged.
 -- q             DOUBLE     Share of false alarms to expect if this row and all with a smaller p were called changed.
--- verdict       VARCHAR    That of `regressions` or `shared_shifts`. Of a limit WORSE, or SAME where no statistic of the case
+-- verdict       VARCHAR    That of `regressions`, `shared_shifts` or `suite_shifts`. Of a limit WORSE, or SAME where no statistic of the case
 --                          moved beyond its noise, so that the noise alone took the number across the limit. Of coverage BROKEN,
 --                          or REMOVED where the run did not announce the case.
 -- evidence      VARCHAR    Runs before and now, and whether several confirm each other.
@@ -32,7 +33,17 @@
 -- since_commit  VARCHAR    Commit it measured.
 -- good_commit   VARCHAR    Commit of the last run before it.
 WITH
-verdicts AS MATERIALIZED (SELECT * FROM regressions(judged, last := last, floor := floor, fdr := fdr)),
+judged_cases AS MATERIALIZED (SELECT * FROM _judged_cases(judged, last, floor, fdr)),
+verdicts AS (SELECT * FROM judged_cases WHERE is_judged),
+metric_shifts AS (
+    SELECT
+        config, host, metric, phase, unit, min(better) AS better, min(shift_runs) AS runs, min(log_shift) AS shift,
+        min(shift_reach) AS reach, min(shift_p) AS p, min(cases) AS cases, CASE min(better) WHEN 'lower' THEN -min(log_shift) ELSE min(log_shift) END AS gain
+    FROM judged_cases
+    WHERE cases >= 20
+    GROUP BY config, host, metric, phase, unit
+    HAVING min(better) IS NOT NULL
+),
 metrics_that_moved AS (  -- an import reports the metric of a limit itself; a measurement reports what it is computed from
     SELECT
         config, case_id,
@@ -68,24 +79,31 @@ FROM verdicts
 UNION ALL
 SELECT
     'shift', config, host, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, metric, phase, unit, better, NULL, NULL,
-    runs, NULL, NULL, CASE better WHEN 'lower' THEN 1 / ratio ELSE ratio END - 1,
-    CASE better WHEN 'lower' THEN 1 / high ELSE low END - 1, CASE better WHEN 'lower' THEN 1 / low ELSE high END - 1, NULL, p, NULL,
-    verdict, NULL, NULL, reason, NULL, NULL, NULL, NULL
-FROM shared_shifts(NULL, judged, floor := floor, fdr := fdr, last := last)
+    runs, NULL, NULL, exp(shift) - 1, exp(shift - reach) - 1, exp(shift + reach) - 1, NULL, p, NULL,
+    _shift_verdict(gain, reach, p, unit, floor, fdr), NULL, NULL, _shift_reason(shift, cases, p, runs), NULL, NULL, NULL, NULL
+FROM metric_shifts
+UNION ALL
+SELECT
+    'suite', config, host, NULL, suite, NULL, mode, device, dtype, backend, NULL, NULL, NULL, metric, phase, unit, better, run_id,
+    runs, n, baseline, value, change, low, high, noise, p, q, verdict, evidence, NULL, reason, since_run_id, since_at, since_commit,
+    good_commit
+FROM suite_shifts(judged, last := last, floor := floor, fdr := fdr)
 UNION ALL
 SELECT
     'limit', flag.config, NULL, flag.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
     flag.metric, NULL, unit, CASE flag.metric WHEN 'compile_latency' THEN 'lower' ELSE 'higher' END, run_id, NULL, NULL,
-    value_before, value, value / nullif(value_before, 0) - 1, NULL, NULL, NULL, NULL, NULL,
+    value_before, value, _finite(value / nullif(value_before, 0) - 1), NULL, NULL, NULL, NULL, NULL,
     CASE WHEN has_moved = false THEN 'SAME' ELSE 'WORSE' END, NULL, why,
     CASE WHEN has_moved = false THEN why || ', as near to it before as its noise takes it' ELSE why END,
     NULL, NULL, NULL, NULL
-FROM newly_flagged(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS flag
+FROM newly_flagged(
+    min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression, runs := judged
+) AS flag
 JOIN flagged_runs AS beyond ON flag.config = beyond.config AND flag.case_id = beyond.case_id AND flag.metric = beyond.metric
 JOIN passing_runs AS measured ON flag.config = measured.config AND flag.case_id = measured.case_id
 LEFT JOIN metrics_that_moved AS moved
     ON flag.config = moved.config AND flag.case_id = moved.case_id AND flag.metric = moved.metric
-WHERE list_contains(judged, run_id) AND before = 'fine' AND value IS NOT NULL AND beyond.runs = measured.runs
+WHERE before = 'fine' AND value IS NOT NULL AND beyond.runs = measured.runs
 UNION ALL
 SELECT
     'coverage', config, NULL, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, NULL,

@@ -29,7 +29,7 @@ tagged_runs AS (
 ),
 first_parts AS (
     SELECT
-        *, plan IS NULL OR coalesce(epoch_us(began_at) - epoch_us(lag(began_at) OVER same_plan) > 43200000000, true) AS is_first
+        *, plan IS NULL OR coalesce(_difference(epoch_us(began_at), epoch_us(lag(began_at) OVER same_plan)) > 43200000000, true) AS is_first
     FROM tagged_runs
     WINDOW same_plan AS (PARTITION BY config, plan, selection, git_commit ORDER BY began_at NULLS FIRST, run_id)
 ),

@@ -7,7 +7,7 @@
 -- unit         VARCHAR    Unit of the value: ns, bytes, ratio, count …
 -- value        DOUBLE     Of one call, where several were timed together; NULL where what was measured was no number.
 -- loops        BIGINT     Calls timed together; NULL for what was not timed.
--- sample       BIGINT     Number of the sample within its case, from 0.
+-- sample       BIGINT     Number of the sample within its case, from 0; NULL for an aggregate.
 -- process      BIGINT     Worker process within the run, from 0.
 -- recorded_at  TIMESTAMP  When it was recorded.
 WITH
@@ -18,7 +18,7 @@ events AS (
     FROM timings
     WHERE loops > 0
     UNION ALL
-    SELECT run_id, case_id, metric, statistic, phase, unit, better, value, NULL, NULL, NULL, recorded_at
+    SELECT run_id, case_id, metric, statistic, phase, unit, better, value, NULL, sample, NULL, recorded_at
     FROM metrics
     UNION ALL
     SELECT run_id, case_id, source, statistic, phase, 'bytes', 'lower', size_bytes, NULL, NULL, NULL, recorded_at

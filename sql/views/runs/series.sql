@@ -15,16 +15,32 @@
 -- low             DOUBLE     Lower end of its distribution-free 95 % interval within the run; NULL for fewer than 6
 --                            samples.
 -- high            DOUBLE     Upper end.
+WITH
+spans AS (
+    SELECT
+        config, case_id, metric, phase, unit, min(place) AS first_place, max(place) - min(place) + 1 > count(*) AS has_gaps
+    FROM _placed_cells
+    GROUP BY config, case_id, metric, phase, unit
+)
+
 SELECT
-    cell.config, coalesce(axes.case_id, cell.case_id) AS case_id, coalesce(axes.work_hash, cell.work_hash) AS work_hash,
-    cell.suite, cell.name, cell.mode, cell.device, cell.dtype, cell.backend,
-    coalesce(axes.batch_size, cell.batch_size) AS batch_size, cell.sequence_length, cell.parameters, metric, phase, unit, better,
-    row_number() OVER (
-        PARTITION BY cell.config, coalesce(axes.case_id, cell.case_id), metric, phase, unit
-        ORDER BY began_at NULLS FIRST, cell.run_id
-    ) AS position,
-    cell.run_id, began_at, git_commit, host, environment_id, n, median AS value, median_low AS low, median_high AS high
-FROM _all_cells AS cell
-JOIN _run_times AS run ON cell.run_id = run.run_id
-LEFT JOIN _same_cases AS same ON cell.run_id = same.run_id AND cell.case_id = same.case_id
-LEFT JOIN case_axes AS axes ON same.same_id = axes.case_id
+    cell.config, cell.case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    cell.metric, cell.phase, cell.unit, better, place - first_place + 1 AS position, run_id, began_at, git_commit, host, environment_id, n,
+    value, low, high
+FROM _placed_cells AS cell
+JOIN spans
+    ON cell.config = spans.config AND cell.case_id IS NOT DISTINCT FROM spans.case_id AND cell.metric = spans.metric
+    AND cell.phase IS NOT DISTINCT FROM spans.phase AND cell.unit IS NOT DISTINCT FROM spans.unit
+WHERE NOT has_gaps
+UNION ALL
+SELECT  -- where runs lack the metric the others are counted
+    cell.config, cell.case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    cell.metric, cell.phase, cell.unit, better, row_number() OVER (
+        PARTITION BY cell.config, cell.case_id, cell.metric, cell.phase, cell.unit ORDER BY place
+    ), run_id, began_at, git_commit, host, environment_id, n,
+    value, low, high
+FROM _placed_cells AS cell
+JOIN spans
+    ON cell.config = spans.config AND cell.case_id IS NOT DISTINCT FROM spans.case_id AND cell.metric = spans.metric
+    AND cell.phase IS NOT DISTINCT FROM spans.phase AND cell.unit IS NOT DISTINCT FROM spans.unit
+WHERE has_gaps

@@ -10,12 +10,43 @@
 -- writer     VARCHAR  Process that recorded; NULL for imported files.
 -- path       VARCHAR  That file's path; NULL for own recordings.
 -- lines      BIGINT   Lines in it.
--- before     BIGINT   Lines that trimming leaves of the files before it; NULL for the first.
+-- before     BIGINT   Lines that trimming leaves of the files before it, and more where their writers' numbers go further
+--                     (up to 2^53); NULL for the first.
+WITH
+files AS (
+    SELECT *
+    FROM _step_files
+    WHERE (configs IS NULL OR list_contains(configs::VARCHAR[], config))
+        AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
+),
+ranges AS (  -- without a join: it would take five times as long
+    SELECT
+        source_id, CASE WHEN source_id IS NULL THEN run_id END AS own_run, CASE WHEN source_id IS NULL THEN writer END AS own_writer,
+        min(number) AS lowest, max(number) AS highest, min(number - line) AS shift, min(number - line) = max(number - line) AS is_counted
+    FROM (SELECT *, coalesce(batch_id, line::HUGEINT - 1) AS number FROM schedule_chunks)
+    WHERE number BETWEEN 0 AND 9007199254740992
+    GROUP BY ALL
+),
+kept_ranges AS (  -- where lines are counted in another way than by one, what is trimmed is not known, and nothing is
+    SELECT
+        files.*, CASE WHEN is_counted THEN shift + margin + 1 ELSE lowest END AS first_number,
+        CASE WHEN is_counted THEN shift + lines - margin ELSE highest END AS last_number
+    FROM files
+    LEFT JOIN ranges
+        ON coalesce(files.source_id, files.run_id || '/' || coalesce(files.writer, ''))
+            = coalesce(ranges.source_id, own_run || '/' || coalesce(own_writer, ''))
+),
+room AS (  -- what is left of a file, and more where the numbers of the next one would be taken
+    SELECT
+        *, greatest(
+            lines - 2 * margin, 0, last_number + 1 - lead(first_number IGNORE NULLS) OVER (PARTITION BY config ORDER BY file)
+        ) AS numbers
+    FROM kept_ranges
+)
+
 SELECT
     config, run_id, source_id, writer, path, lines,
-    TRY_CAST(sum(greatest(lines - 2 * margin, 0)) OVER (
+    TRY_CAST(sum(numbers) OVER (
         PARTITION BY config ORDER BY file ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS BIGINT) AS before
-FROM _step_files
-WHERE (configs IS NULL OR list_contains(configs::VARCHAR[], config))
-    AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
+FROM room

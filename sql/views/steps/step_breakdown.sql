@@ -10,7 +10,7 @@
 -- mean_model_run_ms    DOUBLE   Mean time the model took.
 -- mean_step_ms         DOUBLE   Mean time of a step.
 -- schedule_share       DOUBLE   Time spent scheduling / time of all steps, 0 to 1.
--- tokens               BIGINT   Tokens scheduled.
+-- tokens               BIGINT   Tokens scheduled; NULL, as other totals, where a capture left steps out.
 -- tokens_per_second    DOUBLE   Tokens / time of all steps.
 -- mean_tokens          DOUBLE   Mean tokens of a step.
 -- mean_batch_size      DOUBLE   Mean requests in a step.
@@ -23,13 +23,15 @@
 -- mean_kv_cache_usage  DOUBLE   Mean share of the KV cache in use, 0 to 1.
 -- max_kv_cache_usage   DOUBLE   Highest share.
 -- mean_budget_use      DOUBLE   Mean tokens / token budget, 0 to 1; NULL where no budget is known.
+-- capture_mode         VARCHAR  'sampled' if a capture of any of its runs left steps out, else 'full'.
+-- time_span            VARCHAR  What the time of the model run spans; NULL for the model run, 'several' if it differs.
 WITH
 steps AS (
     SELECT
         config, _fixed_point(schedule_ms, 1e6) AS schedule_ns, _fixed_point(model_run_ms, 1e6) AS model_run_ns,
-        _fixed_point(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms), 1e6) AS step_ns,
-        _step_tokens(chunk_sizes, total_tokens)::HUGEINT AS tokens, len(chunk_sizes) AS batch_size,
-        _step_tokens(prefill_chunk_sizes, NULL)::HUGEINT AS prefill, _step_tokens(decode_chunk_sizes, NULL)::HUGEINT AS decode,
+        _fixed_point(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms), 1e6) AS step_ns, capture_mode, time_span,
+        _step_tokens(chunk_sizes, total_tokens)::HUGEINT AS tokens, _step_requests(chunk_sizes, prefill, decode) AS batch_size,
+        _step_tokens(prefill_chunk_sizes, prefill_tokens)::HUGEINT AS prefill, _step_tokens(decode_chunk_sizes, decode_tokens)::HUGEINT AS decode,
         waiting, running, _fixed_point(kv_cache_usage, 1e9) AS kv_cache_parts,
         _fixed_point(_step_tokens(chunk_sizes, total_tokens) / nullif(token_budget, 0), 1e9) AS budget_parts
     FROM schedule_chunks
@@ -38,7 +40,9 @@ steps AS (
 ),
 totals AS (
     SELECT
-        config, count(*) AS steps, avg(schedule_ns) / 1e6 AS mean_schedule_ms, avg(model_run_ns) / 1e6 AS mean_model_run_ms,
+        config, count(*) AS steps, bool_or(coalesce(capture_mode = 'sampled', false)) AS is_sampled,
+        CASE WHEN count(DISTINCT coalesce(time_span, 'model')) > 1 THEN 'several' ELSE min(time_span) END AS time_span,
+        avg(schedule_ns) / 1e6 AS mean_schedule_ms, avg(model_run_ns) / 1e6 AS mean_model_run_ms,
         avg(step_ns) / 1e6 AS mean_step_ms,
         sum(schedule_ns::HUGEINT) FILTER (step_ns > 0)::DOUBLE AS scheduling_ns,
         sum(step_ns::HUGEINT) FILTER (step_ns > 0 AND schedule_ns IS NOT NULL)::DOUBLE AS scheduled_ns,
@@ -54,8 +58,11 @@ totals AS (
 
 SELECT
     config, steps, mean_schedule_ms, mean_model_run_ms, mean_step_ms, scheduling_ns / nullif(scheduled_ns, 0) AS schedule_share,
-    TRY_CAST(tokens AS BIGINT) AS tokens, timed_tokens * 1e9 / nullif(token_ns, 0) AS tokens_per_second, mean_tokens,
-    mean_batch_size, TRY_CAST(prefill AS BIGINT) AS prefill_tokens, TRY_CAST(decode AS BIGINT) AS decode_tokens,
+    CASE WHEN NOT is_sampled THEN TRY_CAST(tokens AS BIGINT) END AS tokens,
+    CASE WHEN NOT is_sampled THEN timed_tokens * 1e9 / nullif(token_ns, 0) END AS tokens_per_second, mean_tokens,
+    mean_batch_size, CASE WHEN NOT is_sampled THEN TRY_CAST(prefill AS BIGINT) END AS prefill_tokens,
+    CASE WHEN NOT is_sampled THEN TRY_CAST(decode AS BIGINT) END AS decode_tokens,
     prefill::DOUBLE / nullif(prefill::DOUBLE + decode::DOUBLE, 0) AS prefill_share, mean_waiting, max_waiting, mean_running,
-    mean_kv_cache_usage, max_kv_cache_usage, mean_budget_use
+    mean_kv_cache_usage, max_kv_cache_usage, mean_budget_use, CASE WHEN is_sampled THEN 'sampled' ELSE 'full' END AS capture_mode,
+    time_span
 FROM totals

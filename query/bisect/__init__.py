@@ -1,0 +1,1 @@
+"""Bisection: which commit changed a number, and how sure that is."""

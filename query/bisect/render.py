@@ -1,0 +1,128 @@
+"""What a search found, for people: a table of the commits that matter, and sentences that carry their doubt."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...warehouse.console.numbers import counted
+from .findings import BisectFindings, BisectQuestion, FoundChange
+from .results import COMMIT_COLUMNS, commit_rows
+
+DIGITS = 9  # of a commit
+SHOWN = 0.005  # probability from which a commit is listed
+MOST_NAMED = 6  # commits that a sentence names
+WORDS = {("ns", True): "slower", ("ns", False): "faster", ("bytes", True): "larger", ("bytes", False): "smaller"}
+
+Subject = Callable[[str], str]
+
+
+def table(findings: BisectFindings, subject: Subject) -> tuple[list[str], list[list[Any]]]:
+    """The commits that were measured, could not be, or may have made the change."""
+    rows = [dict(zip(COMMIT_COLUMNS, row, strict=True)) for row in commit_rows(findings)]
+    told = [row for row in rows if row["status"] or row["probability"] >= SHOWN]
+    columns = ["commit", "subject", "runs", "change", "probability", "why not"]
+    shown = [
+        [
+            row["revision"][:DIGITS], _short(subject(row["revision"])), row["runs"] or row["failures"],
+            None if row["change"] is None else f"{100 * row['change']:+.1f} %",
+            percent(row["probability"]) if row["place"] else "good",
+            ": ".join(filter(None, (row["status"], row["reason"]))) if row["status"] not in ("measured", None) else None,
+        ]
+        for row in told
+    ]  # fmt: skip
+    kept = [i for i in range(len(columns)) if any(row[i] not in (None, "") for row in shown)]
+    return [columns[i] for i in kept], [[row[i] for i in kept] for row in shown]
+
+
+def sentences(
+    findings: BisectFindings, subject: Subject, *, unit: str | None = None, better: str | None = None
+) -> Iterator[str]:
+    """The answer first, then its doubt, what else there is, and how much it took."""
+    question = findings.question
+    effort = (
+        f"{counted(findings.measured, 'run')} of {counted(findings.revisions, 'revision')}, of "
+        f"{counted(question.last, 'commit')}"
+    )
+    if findings.change and findings.status == "found":
+        yield _answer(question, findings.change, subject, unit, better) + f"; {effort}"
+        for other in findings.others:
+            yield f"there is another change: {_other(question, other, unit, better)}"
+    elif findings.status == "nothing":
+        what = (
+            "fails"
+            if question.finds == "failure"
+            else f"changed {question.metric} by {100 * question.floor:g} % or more"
+        )
+        yield f"no commit {what}: {percent(float(findings.probability[0]))} sure; {effort}"
+    else:
+        yield f"not sure yet after {effort}"
+        if findings.change:  # but whether it is the largest
+            yield _answer(question, findings.change, subject, unit, better)
+        for other in findings.others:
+            yield f"there may be a larger change: {_other(question, other, unit, better)}"
+        if findings.doubt:
+            doubt = findings.doubt
+            size, among = _size(question, doubt, unit, better), _commits(question, doubt)
+            nothing = percent(float(findings.probability[0]))
+            yield f"if anything changed, then{f' {size},' if size else ''} at {among}; nothing with {nothing}"
+    if not math.isnan(findings.noise):
+        yield f"noise from run to run: {100 * findings.noise:.2g} %"
+
+
+def answer(findings: BisectFindings, subject: Subject, **units: str | None) -> str:
+    """The first sentence."""
+    return next(sentences(findings, subject, **units))
+
+
+def _answer(
+    question: BisectQuestion, change: FoundChange, subject: Subject, unit: str | None, better: str | None
+) -> str:
+    bracket = change.bracket
+    size = _size(question, change, unit, better)
+    sure = f"{percent(bracket.probability)} sure"
+    if bracket.first == bracket.last:
+        commit = question.commits[bracket.first]
+        title = _short(subject(commit))
+        return f"{commit[:DIGITS]}{f' ({title})' if title else ''} made {size}; {sure}"
+    count = bracket.last - bracket.first + 1
+    return f"one of these {count} made {size}, and no run can tell which: {_commits(question, change)}; {sure}"
+
+
+def _size(question: BisectQuestion, change: FoundChange, unit: str | None, better: str | None) -> str:
+    if question.finds == "failure":
+        return "it fail"
+    if math.isnan(change.effect):
+        return ""
+    up = change.effect > 0
+    word = WORDS.get((unit or "", up)) or ("higher" if up else "lower")
+    if better == "higher" and (unit or "") in ("ns", "bytes"):
+        word = "higher" if up else "lower"
+    size, low, high = (100 * abs(math.expm1(value)) for value in (change.effect, change.low, change.high))
+    between = f"{min(low, high):.1f} to {max(low, high):.1f}"
+    return f"{question.metric} {size:.1f} % {word} (95 % {between})"
+
+
+def _other(question: BisectQuestion, change: FoundChange, unit: str | None, better: str | None) -> str:
+    size = _size(question, change, unit, better)
+    return f"{size}, at {_commits(question, change)}; {percent(change.bracket.probability)} sure"
+
+
+def _commits(question: BisectQuestion, change: FoundChange) -> str:
+    first, last = change.bracket.first, change.bracket.last
+    names = [commit[:DIGITS] for commit in question.commits[first : last + 1]]
+    if len(names) == 1:
+        return names[0]
+    if len(names) <= MOST_NAMED:
+        return ", ".join(names)
+    return f"one of {len(names)} commits, {question.commits[first - 1][:DIGITS]}..{names[-1]}"
+
+
+def percent(share: float) -> str:
+    """A probability, never rounded up to certainty."""
+    if share > 0.9995:
+        return "> 99.9 %"
+    return f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 50 else f"{text[:49]}…"

@@ -1,0 +1,111 @@
+"""What two sides served: goodput within limits chosen now, and quantiles of requests, side by side."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...warehouse.console.numbers import JSON_MARKS, amount, ratio
+from ...warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
+from .sides import Side
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+LIMITS = ("ttft", "tpot", "e2e")
+ORDER = ("WORSE", "BETTER", "UNSURE", "SAME")
+NS = {"ms": ("ns", 1e6)}  # units that are printed as others, which have a scale of their own
+
+
+def read_limits(texts: Sequence[str]) -> dict[str, float]:
+    """Limits in ms, of texts such as ttft=200.
+
+    Raises:
+        BenchError: A text is no limit.
+        UnknownName: It limits something else.
+    """
+    limits: dict[str, float] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if name and name not in LIMITS:
+            raise UnknownName("limit", name, LIMITS, cure="Write it as ttft=200, in ms")
+        try:
+            limit = float(value.removesuffix("ms"))
+        except ValueError:
+            limit = math.nan
+        if not equals or not 0 < limit < math.inf:
+            raise BenchError(
+                f"--slo {text!r} is no limit. Write METRIC=MS, such as ttft=200; metrics: {', '.join(LIMITS)}"
+            )
+        limits[name] = limit
+    return limits
+
+
+def compare_served(
+    warehouse: "Warehouse", base: Side, candidate: Side, limits: Mapping[str, float], *, floor: float, fdr: float,
+    metrics: Sequence[str] = (),
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The rows of `serving_comparisons`, what got worse first.
+
+    Raises:
+        UnknownName: There is no such metric.
+        NothingToShow: The sides have no case of a serving benchmark in common.
+    """
+    arguments: dict[str, Any] = {
+        "base": [*base.runs], "candidate": [*candidate.runs], "floor": floor, "fdr": fdr, "ttft": None, "tpot": None, "e2e": None,
+    } | dict(limits)  # fmt: skip
+    rows = warehouse.dicts(
+        "FROM serving_comparisons($base::VARCHAR[], $candidate::VARCHAR[], ttft := $ttft::DOUBLE, tpot := $tpot::DOUBLE,"
+        f" e2e := $e2e::DOUBLE, floor := $floor::DOUBLE, fdr := $fdr::DOUBLE) ORDER BY list_position({[*ORDER]}, verdict),"
+        " abs(ln(ratio)) DESC NULLS LAST, name, parameters, metric",
+        arguments,
+    )
+    if not rows:
+        raise NothingToShow(
+            f"{base.name} and {candidate.name} have no case of a serving benchmark in common whose requests were kept."
+            ' See what there is with: bench sql "FROM serving_metrics()"'
+        )
+    known = {row["metric"] for row in rows}
+    for metric in metrics:
+        if metric not in known:
+            raise UnknownName("metric", metric, sorted(known), where="serving_comparisons")
+    return [row for row in rows if not metrics or row["metric"] in metrics]
+
+
+def render_served(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
+    """The rows as a table for people."""
+    columns = ["model", "parameters", "metric", "base", "candidate", "ratio", "verdict", "intervals by"]
+    return columns, [
+        [
+            row["name"], str(row["parameters"] or "").translate(JSON_MARKS), row["metric"],
+            _amount(row["base_value"], row["unit"]),
+            _amount(row["candidate_value"], row["unit"]),
+            ratio(row["ratio"], row["low"], row["high"]), row["verdict"], row["evidence"],
+        ]
+        for row in rows
+    ]  # fmt: skip
+
+
+def _amount(value: float, unit: str) -> str | None:
+    if unit == "ratio":
+        return f"{100 * value:.1f} %"
+    name, factor = NS.get(unit, (unit, 1.0))
+    return amount(value * factor, name)
+
+
+def sentences_of_served(rows: Sequence[Mapping[str, Any]], limits: Mapping[str, float]) -> Iterator[str]:
+    """What goodput counts, the verdicts, and how far they carry."""
+    given = ", ".join(f"{name} within {limit:g} ms" for name, limit in limits.items())
+    yield (
+        f"goodput counts requests with {given}" if given else "no limits given: goodput counts requests that completed"
+    )
+    counts = Counter(row["verdict"] for row in rows)
+    yield ", ".join(f"{counts[verdict]} {verdict}" for verdict in ORDER if counts[verdict])
+    if any("blocks" in row["evidence"] for row in rows):
+        yield "intervals by blocks of one run do not say how the next run would differ: measure each side again"
+
+
+def exit_code_of_served(rows: Sequence[Mapping[str, Any]]) -> Exit:
+    """1 if anything got worse; 4 if nothing could be judged."""
+    verdicts = {row["verdict"] for row in rows}
+    return Exit.FAILED if "WORSE" in verdicts else Exit.OK if verdicts - {"UNSURE"} else Exit.TOO_LITTLE

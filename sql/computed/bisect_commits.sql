@@ -1,0 +1,13 @@
+-- One row per commit of a search of `bench bisect`: what was measured of it, and the probability that it made the change.
+-- Python computes it when a query names it; Spark does not have it. docs/bisect.md says how.
+--
+-- search       VARCHAR  Name of the search.
+-- place        BIGINT   Place of the commit; 0 is the good one.
+-- revision     VARCHAR  Commit.
+-- probability  DOUBLE   That this commit made the change. The sum of a search is less than 1 by the probability that none did.
+-- status       VARCHAR  measured, not prepared or failed; NULL where nobody tried.
+-- runs         BIGINT   Runs that measured it; NULL for none.
+-- change       DOUBLE   Median of its values / level before the change - 1, every machine by itself; NULL where it has none.
+-- failures     BIGINT   Measurements that failed; NULL for none.
+-- reason       VARCHAR  Why it cannot be measured, in one line.
+query.bisect.results:all_commits

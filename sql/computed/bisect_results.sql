@@ -1,0 +1,19 @@
+-- One row per search of `bench bisect`: what its runs say.
+-- Python computes it when a query names it; Spark does not have it. docs/bisect.md says how.
+--
+-- search           VARCHAR  Name of the search.
+-- status           VARCHAR  found; nothing, where no commit changed it; open, where that is not yet sure enough.
+-- metric           VARCHAR  What changed; NULL where failures are looked for.
+-- first_commit     VARCHAR  The commit that changed it most, or the first of several that cannot be told apart.
+-- last_commit      VARCHAR  That commit, or the last of them.
+-- probability      DOUBLE   That the change is among them.
+-- nothing          DOUBLE   Probability that no commit changed it by as much as the floor.
+-- change           DOUBLE   After / before - 1.
+-- low              DOUBLE   Lower end of its 95 % interval.
+-- high             DOUBLE   Upper end.
+-- others           BIGINT   Other changes that are more likely than not.
+-- noise            DOUBLE   Standard deviation of ln(value) from run to run.
+-- runs             BIGINT   Runs that told something.
+-- revisions        BIGINT   Revisions among them.
+-- commits          BIGINT   Commits that may have made it.
+query.bisect.results:all_results

@@ -1,0 +1,30 @@
+-- One row per pair × run × case × metric × phase × unit of a comparison: what the run measured.
+-- A case that failed has none. A base that is not given has every run that may count, of which `_side_medians` takes the last.
+--
+-- arguments: base, candidate, last
+--
+-- pair         BIGINT   Number of the config and host that are judged apart; 0 where the base is given.
+-- side         VARCHAR  'base' or 'candidate'.
+-- run_id       VARCHAR  Run.
+-- place        BIGINT   Its place in time.
+-- is_recent    BOOLEAN  Whether it counts whatever the others measured: it is given, or one of the last `last` of the base.
+-- case_id      VARCHAR  Case measured; NULL for a value of the run as a whole.
+-- axes: value
+-- is_session   BOOLEAN  Whether all candidates began within a day, and the base half a day or more before or after.
+-- n            BIGINT   Samples.
+-- value        DOUBLE   Their median.
+-- median_low   DOUBLE   Lower end of its 95 % interval; NULL for fewer than 6 samples.
+-- median_high  DOUBLE   Upper end.
+-- stdev        DOUBLE   Standard deviation of the samples; NULL for one.
+-- x            DOUBLE   Natural logarithm of the median, of a count that of 1 + median; NULL where there is none.
+SELECT
+    pair, side, run.run_id, place, is_recent, cell.case_id, metric, phase, unit, better, is_session, cell.n, median AS value,
+    median_low, median_high, stdev,
+    CASE WHEN unit = 'count' AND median >= 0 THEN ln(1 + median) WHEN median > 0 THEN ln(median) END AS x
+FROM _all_cells AS cell
+JOIN (
+    SELECT
+        *, pair = 0 OR side = 'candidate' OR row_number() OVER (PARTITION BY pair, side ORDER BY place DESC) <= last AS is_recent
+    FROM _comparison_sides(base, candidate, last)
+) AS run ON cell.run_id = run.run_id
+ANTI JOIN _failures AS failure ON cell.run_id = failure.run_id AND cell.case_id = failure.case_id AND void

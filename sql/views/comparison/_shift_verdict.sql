@@ -1,0 +1,9 @@
+-- One value: the verdict on what all cases of a metric share: its gain, half of the gain's interval, and its p.
+--
+-- arguments: gain, reach, p, unit, floor, fdr
+CASE
+    WHEN abs(gain) + reach <= ln(1 + floor) THEN 'SAME'
+    WHEN p > fdr / 5 OR abs(gain) < ln(1 + floor) THEN 'UNSURE'
+    WHEN unit = 'ns' OR unit LIKE '%/s' THEN CASE WHEN gain > 0 THEN 'FASTER' ELSE 'SLOWER' END
+    ELSE CASE WHEN gain > 0 THEN 'BETTER' ELSE 'WORSE' END
+END

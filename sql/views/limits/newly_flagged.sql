@@ -1,0 +1,103 @@
+-- One row per flag of a run (see flags, with the same limits) that the report before did not have.
+-- A report is a run, or all parts of one night: runs of a fleet, of `--partition`, and what `--resume` added to them. Reports
+-- before are those of the same config and `--only` that judged the same suite, mode, dtype, device and backend; where there is
+-- none, there are no rows. A case that the report before did not measure cannot have been fine there: `before` says so. How
+-- long a case was fine is followed over the `last` reports before. `runs` keeps the flags of these runs only. A model that failed is the same case even where its batch size is
+-- unknown then (see _same_cases).
+--
+-- arguments: min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9, last := 10, runs := NULL
+--
+-- axes: run, case without work_hash
+-- run_id        VARCHAR    Run that flags it.
+-- case_id       VARCHAR    Case flagged.
+-- metric        VARCHAR    speedup, compile_latency, compression_ratio, accuracy, or status for a case that failed.
+-- unit          VARCHAR    Unit of the values: ratio or s; NULL where there are none.
+-- value         DOUBLE     What was measured; NULL where nothing was.
+-- low           DOUBLE     Lower end of its 95 % interval; NULL where none is known.
+-- high          DOUBLE     Upper end.
+-- threshold     DOUBLE     The limit it is beyond.
+-- why           VARCHAR    The reason in words.
+-- previous_run  VARCHAR    The report before, by its last run.
+-- before        VARCHAR    'fine' if the report before had the case, and this not against it; 'absent' if it did not have (or
+--                          skipped) it.
+-- value_before  DOUBLE     What the report before measured; NULL where nothing was.
+-- fine_since    TIMESTAMP  When the first report began of those before that had the case since it was last flagged; NULL where
+--                          none did.
+-- fine_runs     BIGINT     How many they are; `last` may stand for more.
+WITH
+placed_panels AS (
+    SELECT
+        run.run_id, report.panel, report.run_id AS report_id, position, previous_run, report.began_at,
+        dense_rank() OVER (ORDER BY report.config, report.selection, report.panel) AS track
+    FROM _reports AS report
+    JOIN _report_runs AS run ON report.run_id = run.report_id
+),
+wanted_places AS (
+    SELECT track, min(position) - greatest(last, 1) AS first_place, max(position) AS last_place
+    FROM placed_panels
+    WHERE runs IS NULL OR list_contains(runs::VARCHAR[], run_id)
+    GROUP BY track
+),
+report_panels AS MATERIALIZED (  -- of a run and panel: the track of reports that it is part of, and its place there
+    SELECT placed.run_id, panel, report_id, position, previous_run, began_at, placed.track
+    FROM placed_panels AS placed
+    JOIN wanted_places AS wanted ON placed.track = wanted.track AND position BETWEEN first_place AND last_place
+),
+report_flags AS (
+    SELECT track, position, previous_run, flag.run_id, flag.case_id, coalesce(same_id, flag.case_id) AS same_id, metric
+    FROM _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag
+    JOIN report_panels AS report ON flag.run_id = report.run_id AND flag.panel = report.panel
+    ANTI JOIN _superseded_cases AS again ON flag.run_id = again.run_id AND flag.case_id = again.case_id
+    LEFT JOIN _same_cases AS same ON flag.run_id = same.run_id AND flag.case_id = same.case_id
+),
+successive_flags AS (
+    SELECT
+        *, max(position) OVER (
+            PARTITION BY track, same_id, metric ORDER BY position RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS flagged_before
+    FROM report_flags
+),
+new_flags AS (
+    SELECT *
+    FROM successive_flags
+    WHERE previous_run IS NOT NULL AND flagged_before IS DISTINCT FROM position - 1
+        AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
+),
+case_places AS (
+    SELECT track, same_id, list(position) AS places
+    FROM _counted_cases AS counted
+    JOIN report_panels AS report ON counted.run_id = report.run_id AND counted.panel = report.panel
+    GROUP BY track, same_id
+),
+followed_flags AS (
+    SELECT
+        new.*, list_filter(
+            places, lambda place: place < position AND place >= position - last AND place > coalesce(flagged_before, 0)
+        ) AS fine_places
+    FROM new_flags AS new
+    LEFT JOIN case_places AS of_case ON new.track = of_case.track AND new.same_id = of_case.same_id
+),
+values_before AS (
+    SELECT track, position + 1 AS next_position, same_id, speedup, compile_ns, compression_ratio
+    FROM _counted_cases AS counted
+    JOIN report_panels AS report ON counted.run_id = report.run_id AND counted.panel = report.panel
+),
+report_times AS (SELECT DISTINCT track, position, began_at FROM report_panels)
+
+SELECT
+    flag.run_id, flag.config, flag.case_id, flag.suite, flag.name, flag.mode, flag.device, flag.dtype, flag.backend,
+    flag.batch_size, flag.sequence_length, flag.parameters, flag.metric, flag.unit, flag.value, flag.low, flag.high,
+    flag.threshold, _flag_reason(flag.metric, flag.value, flag.low, flag.high, flag.n, flag.threshold, flag.cause) AS why,
+    previous_run, CASE WHEN before.same_id IS NULL THEN 'absent' ELSE 'fine' END AS before,
+    CASE flag.metric
+        WHEN 'speedup' THEN before.speedup
+        WHEN 'compile_latency' THEN before.compile_ns / 1e9::DOUBLE
+        WHEN 'compression_ratio' THEN before.compression_ratio
+    END AS value_before,
+    since.began_at AS fine_since, coalesce(len(fine_places), 0) AS fine_runs
+FROM followed_flags AS new
+JOIN _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag
+    ON new.run_id = flag.run_id AND new.case_id = flag.case_id AND new.metric = flag.metric
+LEFT JOIN values_before AS before
+    ON new.track = before.track AND new.position = before.next_position AND new.same_id = before.same_id
+LEFT JOIN report_times AS since ON new.track = since.track AND list_min(fine_places) = since.position

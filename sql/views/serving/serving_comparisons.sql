@@ -1,0 +1,88 @@
+-- One row per case of a serving benchmark × metric that runs of both sides measured: what the candidate changed.
+-- Runs and requests of a side are put together as in `serving_metrics`: the error is by runs where a side has several of a case, else
+-- by blocks of time in its only run, which says nothing of how the next run would differ. The interval is that of the logarithm of
+-- the ratio, Student's t with the degrees of freedom of Welch and Satterthwaite. A change counts if it is as large as `floor`, 0.03
+-- unless given, and its q, adjusted over all rows by Benjamini and Hochberg, at most `fdr`.
+--
+-- arguments: base, candidate, ttft := NULL, tpot := NULL, e2e := NULL, floor := 0.03, fdr := 0.05
+--
+-- case_id          VARCHAR  Case: the model with its load and settings.
+-- name             VARCHAR  Model.
+-- backend          VARCHAR  Engine.
+-- parameters       JSON     Load and settings.
+-- metric           VARCHAR  Metric of `serving_metrics` that has a direction.
+-- unit             VARCHAR  Its unit.
+-- better           VARCHAR  'higher' or 'lower'.
+-- base_value       DOUBLE   Value of the base.
+-- candidate_value  DOUBLE   Value of the candidate.
+-- ratio            DOUBLE   How many times better the candidate is: above 1 is better.
+-- low              DOUBLE   Lower end of its 95 % interval; NULL where a side has no error.
+-- high             DOUBLE   Upper end.
+-- p                DOUBLE   Probability of a ratio so far from 1, either way, if nothing changed; NULL as low.
+-- q                DOUBLE   The same, adjusted for the number of rows.
+-- verdict          VARCHAR  BETTER, WORSE, SAME (surely within the floor) or UNSURE.
+-- evidence         VARCHAR  What the interval is over, of each side.
+WITH
+sides AS (
+    SELECT 'base' AS side, * FROM serving_metrics(ttft := ttft, tpot := tpot, e2e := e2e, runs := base)
+    UNION ALL
+    SELECT 'candidate', * FROM serving_metrics(ttft := ttft, tpot := tpot, e2e := e2e, runs := candidate)
+),
+side_values AS (  -- runs of several configs on a side are several runs
+    SELECT
+        side, case_id, metric, min(name) AS name, min(backend) AS backend, min(parameters) AS parameters, min(unit) AS unit,
+        min(better) AS better, avg(value) AS value,
+        CASE WHEN count(*) > 1 THEN stddev_samp(value) / sqrt(count(*)) ELSE min(error) END AS error,
+        CASE WHEN count(*) > 1 THEN count(*) - 1 ELSE min(degrees) END AS degrees,
+        CASE WHEN count(*) > 1 THEN count(*) || ' configs'
+            WHEN min(n_runs) > 1 THEN min(n_runs) || ' runs' ELSE min(degrees) + 1 || ' blocks' END AS evidence
+    FROM sides
+    WHERE better IS NOT NULL
+    GROUP BY side, case_id, metric
+),
+effects AS (
+    SELECT
+        one.case_id, one.name, one.backend, one.parameters, one.metric, one.unit, one.better, one.value AS base_value,
+        other.value AS candidate_value,
+        CASE WHEN one.value > 0 AND other.value > 0
+            THEN CASE one.better WHEN 'higher' THEN ln(other.value / one.value) ELSE ln(one.value / other.value) END END AS effect,
+        pow(one.error / nullif(one.value, 0), 2) AS base_variance, pow(other.error / nullif(other.value, 0), 2) AS candidate_variance,
+        one.degrees AS base_degrees, other.degrees AS candidate_degrees,
+        coalesce(one.evidence, 'no') || ' against ' || coalesce(other.evidence, 'no') AS evidence
+    FROM side_values AS one
+    JOIN side_values AS other ON one.case_id = other.case_id AND one.metric = other.metric
+    WHERE one.side = 'base' AND other.side = 'candidate'
+),
+tested AS (
+    SELECT
+        *, sqrt(base_variance + candidate_variance) AS error,
+        pow(base_variance + candidate_variance, 2) / nullif(
+            pow(base_variance, 2) / base_degrees + pow(candidate_variance, 2) / candidate_degrees, 0
+        ) AS degrees
+    FROM effects
+),
+judged AS (
+    SELECT
+        *, CASE WHEN error > 0 THEN least(2 * _t_tail(abs(effect) / error, degrees), 1) WHEN error = 0 AND effect <> 0 THEN 0 END AS p
+    FROM tested
+),
+ranked AS (
+    SELECT *, row_number() OVER (ORDER BY p NULLS LAST) AS place, count(p) OVER () AS tests FROM judged
+),
+adjusted AS (
+    SELECT
+        *, CASE WHEN p IS NOT NULL
+            THEN least(min(p * tests / place) OVER (ORDER BY place DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 1) END AS q
+    FROM ranked
+)
+
+SELECT
+    case_id, name, backend, parameters, metric, unit, better, base_value, candidate_value, exp(effect) AS ratio,
+    exp(effect - _t975(degrees) * error) AS low, exp(effect + _t975(degrees) * error) AS high, p, q,
+    CASE
+        WHEN q <= fdr AND effect >= ln(1 + floor) THEN 'BETTER'
+        WHEN q <= fdr AND effect <= -ln(1 + floor) THEN 'WORSE'
+        WHEN abs(effect) + _t975(degrees) * error < ln(1 + floor) THEN 'SAME'
+        ELSE 'UNSURE'
+    END AS verdict, evidence
+FROM adjusted

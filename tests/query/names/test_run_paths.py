@@ -1,0 +1,36 @@
+"""Runs that are named by a path."""
+
+from pathlib import Path
+
+import pytest
+from bench.ingest.plan import SourceOptions
+from bench.ingest.run import ingest
+from bench.query.resolve import resolve_run
+from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import BenchError, UnknownName
+from bench.warehouse.store import Store
+
+HYPERFINE = '{"results": [{"command": "sleep", "mean": 1.5, "median": 1.5, "min": 1.5, "max": 1.5, "times": [1.5]}]}'
+
+
+def test_a_run_is_named_by_the_folder_or_file_it_was_loaded_from(tmp_path: Path) -> None:
+    """Wherever a run is named; a path of which nothing was loaded says how to load it, and no path is no run."""
+    folder, other = tmp_path / "results", tmp_path / "other"
+    for place, text in ((folder, HYPERFINE), (other, HYPERFINE.replace("1.5", "2.5"))):
+        place.mkdir()
+        (place / "times.json").write_text(text)
+    store = Store(tmp_path / "store")
+    ingest(store, [str(folder)], sources=SourceOptions(config="main"))
+
+    with Warehouse.open(store) as warehouse:
+        assert (
+            resolve_run(warehouse, str(folder))
+            == resolve_run(warehouse, str(folder / "times.json"))
+            == resolve_run(warehouse, "main")
+        )
+        with pytest.raises(BenchError, match="bench ingest"):
+            resolve_run(warehouse, str(other))
+        with pytest.raises(BenchError, match="nothing of /dev/null is in"):
+            resolve_run(warehouse, "/dev/null")
+        with pytest.raises(UnknownName):
+            resolve_run(warehouse, str(tmp_path / "nothing"))
