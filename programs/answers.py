@@ -1,0 +1,114 @@
+"""What each command answers with `--format json`: the columns of its rows, by the headers of views and `columns.txt`."""
+
+import functools
+import importlib.resources
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .. import sql
+from ..query.comparison.compare import VERDICTS
+from ..sql import ViewColumn
+
+_FROM = re.compile(r"from (\w+): (.+)")
+VERDICT = {"verdict": tuple(verdict for verdict in VERDICTS if verdict)}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonAnswer:
+    """The rows that a command writes with `--format json`.
+
+    `shapes` are views, or groups of `columns.txt`; a row has the columns of one of them. Without any, a row may have any.
+    """
+
+    shapes: tuple[str, ...]
+    version: int = 1  # raised when a column goes, or changes its type; a new one raises nothing
+    choices: dict[str, tuple[str, ...]] | None = None  # column -> the values it may have
+
+
+def _of(*shapes: str, choices: dict[str, tuple[str, ...]] | None = None) -> JsonAnswer:
+    return JsonAnswer(shapes, choices=choices)
+
+
+# Command, with the option that makes it answer so → its rows. `cost-model` and `errors` are objects.
+ANSWERS = {
+    "sql": _of(),
+    "views": _of("views"),
+    "views NAME": _of("views NAME"),
+    "speedups": _of("speedups"),
+    "compare": _of("comparisons", choices=VERDICT),
+    "regressions": _of("regression_findings", choices=VERDICT),
+    "history": _of("change_points"),
+    "history --all": _of("history --all"),
+    "history --summary": _of("history"),
+    "runs": _of("run_summaries"),
+    "runs --forgotten": _of("forgotten_runs"),
+    "configs": _of("config_summaries"),
+    "cases": _of("case_outcomes"),
+    "sources": _of("source_files"),
+    "rejects": _of("rejected_records"),
+    "show": _of("run_details"),
+    "explain": _of(*(f"explain ({kind})" for kind in (
+        "samples", "values", "memory", "steps", "outcomes", "mean of a run", "mean of two sides"
+    ))),
+    "env-diff": _of("environment_differences"),
+    "plan": _of("detectable_effects"),
+    "cost-model": _of("cost-model"),
+    "cost-model --line": _of("cost-model --line"),
+    "cost-model --by phase": _of("cost-model --by phase"),
+    "cost-model --against": _of("cost-model --against"),
+    "viz list": _of("viz list"),
+    "schemas": _of("schemas"),
+    "bisect": _of("bisect_commits"),
+    "doctor": _of("doctor"),
+    "sync --dry-run": _of("sync --dry-run"),
+    "measure models": _of("measure models"),
+    "measure models --print": _of("measure models --print"),
+    "measure command": _of("measure command"),
+    "measure function": _of("measure function"),
+    "measure memory": _of("measure memory"),
+    "measure memory --show steps": _of("measure memory --show steps"),
+    "measure attach": _of("measure attach"),
+    "measure serving": _of("measure serving"),
+    "errors": _of("errors"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RowShape:
+    """What a row is, and its columns by name, in order."""
+
+    grain: str
+    columns: dict[str, ViewColumn]
+
+
+def row_shape(name: str) -> RowShape:
+    """The rows of a view, derived or computed table, or group of `columns.txt`."""
+    return _own()[name] if name in _own() else _of_view(name)
+
+
+def _of_view(name: str) -> RowShape:
+    view = (sql.views() | sql.tables() | sql.computed())[name]
+    return RowShape(view.doc.partition(". ")[0].removesuffix(".") + ".", view.columns)
+
+
+@functools.cache
+def _own() -> dict[str, RowShape]:
+    """The groups of `columns.txt`."""
+    text = importlib.resources.files(__package__ or __name__).joinpath("columns.txt").read_text(encoding="utf-8")
+    found = {}
+    for paragraph in text.strip().split("\n\n")[1:]:
+        name, grain, *lines = paragraph.splitlines()
+        found[name] = RowShape(grain, _columns(lines))
+    return found
+
+
+def _columns(lines: Sequence[str]) -> dict[str, ViewColumn]:
+    columns: dict[str, ViewColumn] = {}
+    for line in lines:
+        if taken := _FROM.fullmatch(line):
+            known = _of_view(taken[1]).columns
+            columns |= {name: known[name] for name in taken[2].split(", ")}
+        else:
+            columns |= sql.read_columns("columns.txt", line)
+    return columns

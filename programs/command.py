@@ -1,0 +1,84 @@
+"""Commands for programs: `bench schemas`, and `bench mcp`."""
+
+from pathlib import Path
+
+import click
+
+from ..query.higher_rooms import higher_rooms
+from ..warehouse.console.options import Command, format_option, notify, store_option
+from ..warehouse.console.tables import write_rows
+from ..warehouse.errors import BenchError
+from ..warehouse.store import Store
+
+
+@click.command(cls=Command, context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, metavar="[COMMAND]…", type=click.UNPROCESSED)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write all of them there.",
+)
+@format_option
+def schemas(words: tuple[str, ...], output: Path | None, fmt: str) -> None:
+    """List the answers that have a JSON Schema; with a COMMAND, print the schema of what it writes with --format json.
+
+    An option that makes another answer goes with the command. Within a version an answer only gains columns.
+
+    \b
+        bench schemas
+        bench schemas measure models
+        bench schemas history --all
+    """
+    from . import schemas as made
+    from .answers import ANSWERS
+
+    if output is not None:
+        if words:
+            raise BenchError("all schemas are written: leave the command out, or -o.")
+        changed = made.write_schemas(output)
+        click.echo(f"{len(ANSWERS)} schemas in {output}, {len(changed)} of them changed", err=True)
+    elif words:
+        click.echo(made.text(" ".join(words)), nl=False)
+    else:
+        rows = [(name, answer.version, made.grain(name)) for name, answer in ANSWERS.items()]
+        write_rows(["answer", "version", "rows"], rows, fmt)
+
+
+@click.command(cls=Command)
+@click.option(
+    "--allow-measure",
+    "commands",
+    multiple=True,
+    metavar="COMMAND",
+    help="A command of bench measure that the tool `measure` may run, as it stands; may be repeated. Without, nothing is"
+    " measured.",
+)
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=3600, show_default=True, metavar="SECONDS",
+              help="Most time for one measurement.")  # fmt: skip
+@click.option("--query-timeout", type=click.FloatRange(0, min_open=True), default=60, show_default=True, metavar="SECONDS",
+              help="Most time for one query.")  # fmt: skip
+@store_option
+def mcp(commands: tuple[str, ...], timeout: float, query_timeout: float, store: Store) -> None:
+    """Answer agents by the Model Context Protocol, over standard input and output.
+
+    Tools: views, sql (in the sandbox), compare, regressions, history, explain, plan, report, chart. Each answer has its
+    doubt in words beside its rows; an UNSURE row has no ratio. Nothing is written and nothing measured, unless commands
+    are allowed.
+
+    \b
+        bench mcp --store .bench
+        bench mcp --allow-measure 'bench measure models --models mlp --quick'
+    """
+    from ..asking import open as open_store
+    from .server import build_server
+    from .tools import AllowedMeasurements, Questions, measure_words
+
+    for command in commands:
+        measure_words(command)
+    opened = open_store(store.root, sandbox=True)
+    measurements = AllowedMeasurements(commands, higher_rooms().run_bench, opened, timeout) if commands else None
+    server = build_server(Questions(opened, query_timeout), measurements)
+    notify(f"answering from {store}, over standard input and output; Ctrl-C ends it")
+    server.run("stdio")

@@ -1,0 +1,339 @@
+"""The tools of `bench mcp`: the questions of `bench.open`, each answer with a summary, its doubt in words, and rows.
+
+No tool takes a path. SQL runs in the sandbox. What a tool measures is chosen among commands that the user has listed.
+"""
+
+import json
+import shlex
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ..asking import OpenStore
+from ..warehouse.console.numbers import counted
+from ..warehouse.console.tables import escape, json_value
+from ..warehouse.errors import BenchError
+from . import doubt
+
+if TYPE_CHECKING:
+    from ..viz.output.figure import Figure
+
+Where = dict[str, list[str]]  # column -> values to keep
+Started = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]  # words after `bench`, seconds → its end
+
+MOST_ROWS = 1000
+MOST_TEXT = 2000  # characters of a text in a row
+MOST_DOCUMENT = 60_000  # characters of a report or an explanation
+COMPARED = (
+    "verdict", "says", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters",
+    "metric", "phase", "unit", "better", "base_value", "candidate_value", "difference", "ratio", "low", "high", "evidence",
+    "reason", "case_id",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAnswer:
+    """An answer of a tool. Whoever passes it on passes on its doubt."""
+
+    summary: str = field(metadata={"meaning": "What was found, in words."})
+    doubt: list[str] = field(
+        metadata={"meaning": "What the answer does not show. Pass it on with what is taken from it."}
+    )
+    rows: list[dict[str, Any]] = field(
+        default_factory=list, metadata={"meaning": "What matters first. `says` is what a row shows, in words."}
+    )
+    left_out: int | None = field(
+        default=0, metadata={"meaning": "Rows that are not among these; null where there are more, uncounted."}
+    )
+    text: str | None = field(
+        default=None, metadata={"meaning": "The report, explanation or chart; what a measurement wrote to stderr."}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PictureAnswer:
+    """An answer with a picture beside it."""
+
+    answer: ToolAnswer
+    png: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """The tools that only read."""
+
+    store: OpenStore
+    query_s: float = 60  # most seconds of a query
+
+    def views(self, name: str | None = None) -> ToolAnswer:
+        """List the views and tables that `sql` can read; with a name, its columns with their types and meanings."""
+        if name is None:
+            rows = self.store.views()
+            return ToolAnswer(summary=f"{counted(len(rows), 'view')}, tables and macros", doubt=[], rows=rows)
+        found = self.store.view(name)
+        columns = [dict(zip(("column", "type", "meaning"), column, strict=True)) for column in found.columns]
+        return ToolAnswer(summary=f"{found.name}: {found.doc}", doubt=[], rows=columns)
+
+    def sql(self, query: str, limit: int = 100) -> ToolAnswer:
+        """Ask the store in DuckDB's SQL, read-only: one SELECT over the views. Files, network and settings are out of reach.
+
+        For "is it faster" use compare: rows of a query carry no verdict.
+        """
+        relation = replace(self.store.sql(query), sandbox=True, limit_s=self.query_s)
+        columns, values, more = relation.first(_bounded(limit))
+        rows = plain(dict(zip(columns, row, strict=True)) for row in values)
+        return ToolAnswer(
+            summary=f"{counted(len(rows), 'row')}{', and there are more' if more else ''}",
+            doubt=[*doubt.verdicts_among(rows), *doubt.intervals(rows), doubt.NO_VERDICT, doubt.ROWS_ARE_DATA],
+            rows=rows,
+            left_out=None if more else 0,
+        )
+
+    def compare(
+        self, base: str, candidate: str, where: Where | None = None, floor: float = 0.03, all_runs: bool = False, limit: int = 50,
+    ) -> ToolAnswer:  # fmt: skip
+        """Compare two sides case by case: FASTER, SLOWER, BETTER, WORSE, SAME, UNSURE, ADDED, REMOVED, BROKEN or FIXED.
+
+        A side is a config, the beginning of a run id or commit, latest or latest~1. `where` maps columns to values to keep,
+        such as {"metric": ["latency"], "name": ["mlp"]}. An UNSURE row has an interval and no ratio: nothing is known of it.
+        """
+        found = self.store.compare(base, candidate, where=where, floor=floor, all_runs=all_runs)
+        rows = found.result.rows
+        said = [{**row, "says": doubt.compared(row)} for row in rows]
+        shown = [{name: doubt.withheld("compare", row)[name] for name in COMPARED} for row in said]
+        doubts = [*doubt.unsure(rows), *([doubt.MEAN_IS_NO_VERDICT] if found.result.means else [])]
+        means = dict(doubt.means(found.result))
+        return _judged([means.get(sentence, sentence) for sentence in found.sentences], shown, doubts, limit)
+
+    def regressions(
+        self, runs: list[str] | None = None, where: Where | None = None, floor: float = 0.03, everything: bool = False,
+        limit: int = 50,
+    ) -> ToolAnswer:  # fmt: skip
+        """What got worse in the newest run, or in the runs named, against the runs before of the same config.
+
+        Only what changed is listed, or with `everything` also what is the same or UNSURE.
+        """
+        found = self.store.regressions(*(runs or ()), where=where, floor=floor)
+        rows = found.result if everything else found.rows
+        shown = [{"says": doubt.regressed(row), **doubt.withheld("regressions", row)} for row in rows]
+        return _judged(found.sentences, shown, list(doubt.unsure(found.result)), limit)
+
+    def history(self, pattern: str | None = None, where: Where | None = None, limit: int = 50) -> ToolAnswer:
+        """What changed over many runs, and since when: steps, drifts and excursions of every number of every case.
+
+        `pattern` is part of a model's name. A series needs 9 runs; of a shorter one nothing is said.
+        """
+        found = self.store.history(pattern, where=where)
+        shown = [{"says": doubt.changed(row), **doubt.withheld("history", row)} for row in found.rows]
+        short = len(found.result.series) - found.result.judged
+        doubts = [*doubt.unsure(found.rows)]
+        if short:
+            doubts.append(
+                f"{short} of {len(found.result.series)} series have too few runs to tell a change from chance"
+            )
+        return _judged([f"changes: {doubt.counts(found.rows)}", *found.sentences], shown, doubts, limit)
+
+    def explain(
+        self, case: str, base: str | None = None, candidate: str | None = None, run: str | None = None,
+        backend: str | None = None, metric: str | None = None,
+    ) -> ToolAnswer:  # fmt: skip
+        """Trace a figure of a case to its SQL, samples, noise and files; with base and candidate, the difference of two sides.
+
+        `case` is a name or the beginning of a case id; also `step`, `run` or `geomean`.
+        """
+        if (base is None) != (candidate is None):
+            raise BenchError("two sides are a base and a candidate. Give both, or neither.")
+        names = (case,) if base is None or candidate is None else (base, candidate, case)
+        found = self.store.explain(*names, run=run, backend=backend, metric=metric)
+        sentences = [sentence for part in found.result.parts for sentence in part.sentences]
+        doubts = [doubt.NO_VERDICT] if len(names) == 1 else []
+        if any(sentence.startswith("UNSURE") for sentence in sentences):
+            doubts.append(f"the verdict is UNSURE, {doubt.NOT_CLAIMED}")
+        if case == "geomean":
+            doubts.append(doubt.MEAN_IS_NO_VERDICT)
+        return ToolAnswer(
+            summary=escape(found.result.title.replace("\n", "; ")),
+            doubt=[*doubts, doubt.ROWS_ARE_DATA],
+            text=_cut(repr(found), MOST_DOCUMENT),
+        )
+
+    def plan(
+        self, detect: float = 0.03, runs: int = 3, power: float = 0.8, where: Where | None = None, limit: int = 50
+    ) -> ToolAnswer:
+        """How many runs on each side it takes to see a change of the size `detect`, from the noise seen so far."""
+        if not 0 < detect < 100 or not 0 < power < 1 or runs < 1:
+            raise BenchError("detect is a fraction above 0, power one between 0 and 1, and runs 1 or more.")
+        found = self.store.plan(detect, runs=runs, power=power, where=where)
+        unknown = sum(row["noise"] is None for row in found.rows)
+        doubts = [
+            f"the noise is what this store has seen; with fewer runs than planned a change of {detect:.1%} may stay UNSURE"
+        ]
+        if unknown:
+            doubts.append(f"the noise of {counted(unknown, 'case')} is not known: one run each")
+        return _judged(found.sentences, found.rows, doubts, limit)
+
+    def report(self, run: str = "latest", base: str | None = None) -> ToolAnswer:
+        """The report of a run as Markdown, against a base if one is given, else against the runs before of its config."""
+        document = self.store.report(run, base).result.document
+        return ToolAnswer(
+            summary=escape(f"{document.title}: {document.verdict}"),
+            doubt=[
+                f"what it counts as unsure is {doubt.NOT_CLAIMED}",
+                doubt.MEAN_IS_NO_VERDICT,
+                doubt.ROWS_ARE_DATA,
+            ],
+            text=document.markdown(MOST_DOCUMENT),
+        )
+
+    def chart(
+        self, name: str, options: dict[str, Any] | None = None, picture: bool = False, limit: int = 50
+    ) -> PictureAnswer:
+        """Draw a chart as text, with its rows, and with `picture` as PNG.
+
+        `name` and `options` are those of `bench viz`: history, speedups, movers (base, candidate), distribution (sides),
+        query (query, x, y, color, kind), … An unknown name or option is an error that says which there are.
+        """
+        from ..viz.command import CHARTS, draw_of
+        from ..viz.options import option_values
+
+        known = name.replace("_", "-")
+        values = option_values(known, draw_of(known), options or {}) if known in CHARTS else {}
+        figure: Figure = self.store.figure(name, **values)
+        rows = [dict(zip(figure.columns, row, strict=True)) for row in figure.rows]
+        kept = rows[: _bounded(limit)]
+        answer = ToolAnswer(
+            summary=f"{known}: {counted(len(rows), 'row')} drawn",
+            doubt=[*doubt.verdicts_among(rows), *map(escape, figure.notes), doubt.NO_VERDICT, doubt.ROWS_ARE_DATA],
+            rows=plain(kept),
+            left_out=len(rows) - len(kept),
+            text=_cut(figure.text(100, 30, False), MOST_DOCUMENT),
+        )
+        if not picture:
+            return PictureAnswer(answer, None)
+        from ..viz.output.files import png
+
+        return PictureAnswer(answer, png(figure))
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedMeasurements:
+    """The tool that measures: one of some commands, as the user wrote them."""
+
+    commands: tuple[str, ...]
+    start: Started
+    store: OpenStore
+    limit_s: float = 3600
+
+    def measure(self, command: str, config: str | None = None) -> ToolAnswer:
+        """Measure: run one of the listed commands as it stands, and record it. `config` labels the run, to compare it later."""
+        if command not in self.commands:
+            raise BenchError(f"{command!r} is not allowed. Allowed is: {'; '.join(self.commands)}")
+        _, what, *rest = measure_words(command)
+        if config is not None:
+            if any(word.partition("=")[0] == "--config" for word in rest):
+                raise BenchError("the command has its own --config. Leave config out.")
+            if not config.isprintable() or not 0 < len(config) <= 100:
+                raise BenchError(f"{config!r} is no label: one of up to 100 printable characters.")
+            rest = [f"--config={config}", *rest]
+        words = ["measure", what, "--format=json", "--errors=json", f"--store={self.store.store}", *rest]
+        try:
+            done = self.start(words, self.limit_s)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(
+                f"it took longer than {self.limit_s:g} s and was interrupted; what it recorded is kept."
+            ) from error
+        rows = _json_rows(done.stdout)
+        failed = Counter(row.get("status") for row in rows)
+        if done.returncode and not rows:
+            raise BenchError(f"it ended with {done.returncode}: {escape(_last(done.stderr))}")
+        return ToolAnswer(
+            summary=f"measured {counted(len(rows), 'row')}, exit code {done.returncode}; "
+            + ", ".join(f"{count} {escape(str(status))}" for status, count in failed.items()),
+            doubt=[
+                *doubt.intervals(rows),
+                "one run: what varies from run to run is not in these intervals; compare judges two sides with several runs",
+                doubt.ROWS_ARE_DATA,
+            ],
+            rows=plain(rows),
+            text=_cut(escape_lines(done.stderr), MOST_TEXT),
+        )
+
+
+def measure_words(command: str) -> list[str]:
+    """The words of a command that may be allowed: `measure` and what follows it.
+
+    Raises:
+        BenchError: It is no command of `bench measure`.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise BenchError(f"cannot read the command {command!r}: {error}.") from error
+    words = words[1:] if words[:1] == ["bench"] else words
+    if len(words) < 3 or words[0] != "measure":
+        raise BenchError(f"{command!r} measures nothing. Allow a command such as: bench measure models --models mlp")
+    return words
+
+
+def plain(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as JSON holds them; a long text is cut, and says so."""
+    return [{str(name): _short(json_value(value)) for name, value in row.items()} for row in rows]
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str):
+        return _cut(value, MOST_TEXT)
+    if isinstance(value, list):
+        return [_short(item) for item in value[:MOST_ROWS]]
+    if isinstance(value, dict):
+        return {_cut(key, MOST_TEXT): _short(item) for key, item in value.items()}
+    return value
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} characters more)"
+
+
+def _bounded(limit: int) -> int:
+    if not 1 <= limit <= MOST_ROWS:
+        raise BenchError(f"limit is {limit}: it is from 1 to {MOST_ROWS}.")
+    return limit
+
+
+def _judged(
+    sentences: Iterable[str], rows: Sequence[Mapping[str, Any]], doubts: Sequence[str], limit: int
+) -> ToolAnswer:
+    """The answer of a command that has sentences below its table."""
+    kept = rows[: _bounded(limit)]
+    more = Counter(row.get("verdict") for row in rows[len(kept) :])
+    cut = ", ".join(f"{count} {verdict or 'without a verdict'}" for verdict, count in more.items())
+    return ToolAnswer(
+        summary=". ".join(escape(sentence.strip()) for sentence in sentences),
+        doubt=[*doubts, *([f"not in rows for want of room: {cut}"] if cut else []), doubt.ROWS_ARE_DATA],
+        rows=plain(kept),
+        left_out=len(rows) - len(kept),
+    )
+
+
+def _json_rows(text: str) -> list[dict[str, Any]]:
+    try:
+        rows = json.loads(text)
+    except ValueError:
+        return []
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _last(text: str) -> str:
+    """The message of an error that was written as JSON, else the last line."""
+    line = (text.strip().splitlines() or [""])[-1]
+    try:
+        return str(json.loads(line)["message"])
+    except (ValueError, KeyError, TypeError):
+        return line
+
+
+def escape_lines(text: str) -> str:
+    """A text of several lines that cannot steer a terminal."""
+    return "\n".join(map(escape, text.splitlines()))
