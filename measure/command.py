@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from ..warehouse.console.error_lines import choose_format_early
 from ..warehouse.console.options import notify
 from ..warehouse.errors import UnknownName
 
@@ -15,6 +16,7 @@ COMMANDS = {
     "function": ("functions", "How long functions take, and which is faster."),
     "memory": ("line_memory", "Where a program's memory goes, line by line."),
     "attach": ("system", "Memory, CPU and GPU use of a running process over time."),
+    "serving": ("serving", "Scheduler steps of a running SGLang or Dynamo server."),
 }
 
 
@@ -37,6 +39,7 @@ class Measures(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; for an unknown name, the error suggests the nearest."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            choose_format_early(args[1:], interspersed=True)
             raise UnknownName("thing to measure", args[0], COMMANDS, cure="List them with: bench measure --help")
         return super().resolve_command(ctx, args)
 

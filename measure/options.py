@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..warehouse.console.fitting import wide_option, write_fitted
 from ..warehouse.console.options import format_option, store_option
+from ..warehouse.environment import COMMIT
 from ..warehouse.errors import BenchError
 from ..warehouse.secrets import KEEP
 
@@ -90,26 +93,50 @@ keep_option: Callable[[Any], Any] = click.option(
 )  # fmt: skip
 
 
+def _commit(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is None:
+        return
+    if not re.fullmatch(r"[0-9a-fA-F]{7,40}", value):
+        raise BenchError(f"{value!r} is no commit. Write 7 to 40 of its hexadecimal digits, as git log prints them.")
+    before = os.environ.get(COMMIT)
+    os.environ[COMMIT] = value.lower()
+    ctx.call_on_close(lambda: os.environ.pop(COMMIT, None) if before is None else os.environ.update({COMMIT: before}))
+
+
+commit_option: Callable[[Any], Any] = click.option(
+    "--commit", metavar="HASH", expose_value=False, callback=_commit,
+    help=f"Commit of the measured code, where that is not this folder's, as {COMMIT} says it.",
+)  # fmt: skip
+
+
 def run_options(sample_hz: float | None = None) -> Callable[[Any], Any]:
     """Options of every run whose rows are written at its end: sample (in Hz, by default), config, tags, fmt, store.
 
-    Beside them is `--keep-command-line`, which sets its variable and is not passed on.
+    Beside them are `--keep-command-line` and `--commit`, which set their variables and are not passed on.
     """
 
     def add(command: Any) -> Any:
-        for option in (store_option, format_option, keep_option, tags_option, config_option, sample_option(sample_hz)):
+        for option in (
+            store_option,
+            format_option,
+            wide_option,
+            keep_option,
+            commit_option,
+            tags_option,
+            config_option,
+            sample_option(sample_hz),
+        ):
             command = option(command)
         return command
 
     return add
 
 
-def write(fmt: str, *, shown: Table, exact: Table) -> None:
-    """Write rows to stdout: formatted for people, or exact values for programs."""
-    from ..warehouse.console.tables import write_rows
+def write(fmt: str, *, shown: Table, exact: Table, shared: Sequence[str] = (), spare: Sequence[str] = ()) -> None:
+    """Write rows to stdout: formatted for people without the spare columns that have no room, or exact values for programs."""
 
     headings, rows = shown if fmt in ("table", "markdown") else exact
-    write_rows(headings, list(rows), fmt)
+    write_fitted(headings, rows, fmt, shared=shared, spare=spare)
 
 
 def recorded(run: "Run", then: str | None = None) -> None:

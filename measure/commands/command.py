@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...warehouse.console.numbers import counted
-from ...warehouse.console.options import share_option
+from ...warehouse.console.options import Command, share_option
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
 from ..options import SECONDS, progress, recorded, run_options, talk, write
+from ..system.instructions import KINDS
 from ..system.machine_lock import alone, lock_option
 from .plan import Hooks, PlannedCommand, Template, parameter_of, plan, program_is_there, template_of
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 WORDS = f"{__name__}.words"
 
 
-class _Command(click.Command):
+class _Command(Command):
     """A command whose arguments after `--` are the words of one command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -75,6 +76,8 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--show-output", is_flag=True, help="Let commands write to the terminal; their stdout goes to stderr.")
 @click.option("--ignore-exit-codes", "fine", metavar="CODES", callback=_exit_codes,
               help="Exit codes beside 0 that are no failure, 1,2 or all.")  # fmt: skip
+@click.option("--instructions", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
+              help="Count instructions in three more runs of each: by the kernel, or slowly by callgrind.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order of runs.")
 @lock_option
 @run_options()
@@ -136,6 +139,8 @@ def command(
             )  # the next command that opens the store seals it; that takes longer than many commands
         progress("")
         _show(measured, fmt, settings["warmup"], empty_ns)
+        if measurement.uncounted:
+            talk(f"instructions were not counted: {measurement.uncounted}")
     recorded(run)
     failed = any(result.status != "ok" for results in measured for result in results)
     return Exit.FAILED if failed else Exit.OK
@@ -168,13 +173,13 @@ def _notify(text: str) -> None:
 
 def _show(comparisons: "Sequence[Sequence[CommandResult]]", fmt: str, warmup: int, empty_ns: float | None) -> None:
     """Write a row for each case to stdout, and notes to stderr."""
-    from .report import COLUMNS, HEADINGS, cells, notes, values
+    from .report import COLUMNS, HEADINGS, SPARE, cells, notes, values
 
     rows = [(result, results[0]) for results in comparisons for result in results]
     alone = all(len(results) == 1 for results in comparisons)
     shown = (cells(*row, alone=alone) for row in rows)
     exact = (values(*row) for row in rows)
-    write(fmt, shown=(HEADINGS[:-2] if alone else HEADINGS, shown), exact=(COLUMNS, exact))
+    write(fmt, shown=(HEADINGS[:-2] if alone else HEADINGS, shown), exact=(COLUMNS, exact), spare=SPARE)
     for row in rows:
         for note in notes(*row, warmup=warmup, empty_ns=empty_ns):
             talk(note)

@@ -19,6 +19,7 @@ from ...warehouse.events import Metric
 from ...warehouse.recorder import Case, Run
 from ..engine.estimate import Estimate, level_of, paired
 from ..engine.sampling import StoppingRule, Verdict, balanced_orders
+from ..system.instructions import CannotCount
 from .plan import PlannedCommand, Template
 from .process import COUNTERS, Launcher, NotStarted, Ran
 
@@ -27,6 +28,7 @@ LEAST_BLOCKS = 5  # fewer say nothing; taken even beyond the usual budget, not b
 FAILURES_RUNNING = 3
 SHORT_NS = 10e6  # below this the start of a process may matter
 EMPTY_RUNS = 5
+COUNTED_RUNS = 3  # whose instructions are counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,7 @@ class CommandSettings:
     fine: frozenset[int] | None = frozenset([0])
     seed: int = 0
     sample_hz: float | None = None
+    instructions: str | None = None  # how to count them, after the times
 
 
 @dataclass(slots=True)
@@ -92,6 +95,7 @@ class CommandMeasurement:
         self._notify = notify
         self._now = now
         self.interrupted = False
+        self.uncounted = ""  # why instructions could not be counted
         self._metric("seed", settings.seed)
 
     def measure(self, comparisons: Sequence[Sequence[PlannedCommand]]) -> list[list[CommandResult]]:
@@ -136,6 +140,9 @@ class CommandMeasurement:
                 result.begun = True
                 self._hook(result, "setup")
             stopped = self._sample(results)
+            if self._settings.instructions:
+                for result in results:
+                    self._count_instructions(result, self._settings.instructions)
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
@@ -203,6 +210,22 @@ class CommandMeasurement:
             case.metric("exit_code", ran.code, phase=phase)
         if phase == "steady":
             result.runs[block] = ran
+
+    def _count_instructions(self, result: CommandResult, kind: str) -> None:
+        """Record the instructions of some more runs, whose times do not count; or why they cannot be counted."""
+        if result.given_up or result.status != "ok":
+            return
+        try:
+            with self._launcher.counting(kind) as count:
+                for _ in range(COUNTED_RUNS):
+                    if self._hook(result, "prepare"):
+                        self._notify(f"{result.side}: counting instructions")
+                        counted_now = count(result.side.words, self._settings.timeout_s)
+                        result.case.metric("instructions", counted_now, unit="count", better="lower", phase="steady")
+                        self._hook(result, "conclude")
+        except CannotCount as error:
+            self.uncounted = str(error)
+            result.case.metric("instructions_skipped", None, text=str(error))
 
     def _failed(self, result: CommandResult, phase: str, status: str, reason: str, **details: Any) -> None:
         result.failures += 1

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,39 @@ class Launcher:
         if ran["peak_bytes"] > FLOOR_SLACK * self.floor_bytes:
             ran["seen_bytes"] = ran["peak_bytes"]
         return Ran(**ran)
+
+    @contextlib.contextmanager
+    def counting(self, kind: str) -> Iterator[Callable[[Sequence[str], float | None], int]]:
+        """For a `with` block, a function that runs a command and returns the instructions that it executed in user mode.
+
+        Raises:
+            CannotCount: They cannot be counted so here, or the command did not end well under callgrind.
+        """
+        from ..system.instructions import CannotCount, InstructionCounter, collected, under_callgrind
+
+        if kind == "callgrind":
+
+            def simulate(words: Sequence[str], timeout_s: float | None) -> int:
+                found = collected(self.run(under_callgrind(words), timeout_s=timeout_s).stderr)
+                if found is None:
+                    raise CannotCount(
+                        "callgrind did not come to its end: the command fails under it, or takes too long"
+                    )
+                return found
+
+            yield simulate
+            return
+        counter = InstructionCounter(self._process.pid)
+
+        def count(words: Sequence[str], timeout_s: float | None) -> int:
+            before = counter.read()
+            self.run(words, timeout_s=timeout_s)
+            return counter.read() - before
+
+        try:
+            yield count
+        finally:
+            counter.close()
 
     def close(self) -> None:
         """End it, and with it a command that still runs."""

@@ -13,6 +13,7 @@ from ..engine.estimate import LEAST_BLOCKS, NORMAL_975, Estimate, contradiction,
 from .measurement import CommandResult
 
 HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
+SPARE = ("system", "user", "range", "difference")  # headings that may go where there is no room
 COLUMNS = (
     "name", "parameters", "status", "reason", "runs", "failed", "mean_ns", "stdev_ns", "median_ns", "min_ns", "max_ns",
     "user_ns", "system_ns", "peak_bytes", "error_bound_bytes", "ratio", "low", "high", "blocks", "difference_ns",

@@ -146,13 +146,46 @@ def load(machine: Machine) -> Finding:
 def gpus(machine: Machine, look: Callable[[], Nvml | None] = nvml) -> Finding:
     """Whether other processes use the GPUs."""
     found = look()
+    if found is None and machine.read("proc/driver/nvidia/version") is not None:
+        return Finding(
+            "gpu processes", UNKNOWN, "there is a driver, and NVML cannot be asked", "pip install nvidia-ml-py"
+        )
     if found is None:
         return Finding("gpu processes", OK, "no GPU that NVML knows")
-    others = found.others([os.getpid()])
+    try:
+        others = found.others([os.getpid()])
+    except found.Error as error:
+        return Finding("gpu processes", UNKNOWN, f"NVML does not tell: {error}")
     if not others:
         return Finding("gpu processes", OK, "none but ours")
     pids = ", ".join(f"{pid} on GPU {index}" for index, pid in others)
-    return Finding("gpu processes", WARNING, pids, "end them, or measure on another: --devices cuda:N")
+    if not any(machine.read(f"proc/{pid}/comm") for _, pid in others):
+        return Finding(
+            "gpu processes", UNKNOWN, f"{pids}: none has this number here, as where NVML counts outside of a container"
+        )
+    return Finding(
+        "gpu processes", WARNING, f"{pids}, by NVML's numbers", "end them, or measure on another: --devices cuda:N"
+    )
+
+
+def gpu_clocks(machine: Machine, look: Callable[[], Nvml | None] = nvml) -> Finding:
+    """Whether the GPUs' clocks follow load, power and heat. The cure locks them, and gives them back."""
+    found = look()
+    if found is None:
+        return Finding("gpu clocks", OK, "no GPU that NVML knows")
+    locks = [gpu.clock_lock() for gpu in found.gpus()]
+    free = [lock for lock in locks if lock.locked is False and lock.mhz]
+    if free:
+        lines = [
+            f"sudo nvidia-smi -i {lock.uuid} --lock-gpu-clocks={lock.mhz},{lock.mhz}; bench measure …; "
+            f"sudo nvidia-smi -i {lock.uuid} --reset-gpu-clocks"
+            for lock in free
+        ]
+        which = f"{len(free)} of {len(locks)}" if len(locks) > 1 else "it"
+        return Finding("gpu clocks", WARNING, f"not locked: {which} follows load, power and heat", "\n".join(lines))
+    if any(lock.locked is None or not lock.locked for lock in locks):
+        return Finding("gpu clocks", UNKNOWN, "NVML does not tell whether they are locked")
+    return Finding("gpu clocks", OK, "locked")
 
 
 def clock(machine: Machine, now: Callable[[], int] = time.perf_counter_ns) -> Finding:
@@ -191,5 +224,5 @@ def exact_memory(machine: Machine) -> Finding:
 
 
 CHECKS: tuple[Callable[[Machine], Finding], ...] = (
-    governor, turbo, siblings, huge_pages, quota, load, gpus, clock, fonts, exact_memory,
+    governor, turbo, siblings, huge_pages, quota, load, gpus, gpu_clocks, clock, fonts, exact_memory,
 )  # fmt: skip

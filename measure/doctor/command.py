@@ -2,7 +2,7 @@
 
 import click
 
-from ...warehouse.console.options import format_option, store_option
+from ...warehouse.console.options import Command, format_option, store_option
 from ...warehouse.errors import Exit
 from ...warehouse.store import Store
 from ..options import SECONDS, talk
@@ -11,7 +11,7 @@ from ..system.machine_lock import alone, lock_option
 COLUMNS = ("check", "status", "found", "cure")
 
 
-@click.command("doctor")
+@click.command("doctor", cls=Command)
 @click.option("--budget", "seconds", type=SECONDS, default=2.0, show_default=True,
               metavar="SECONDS", help="How long to compare a thing with itself, for the noise floor.")  # fmt: skip
 @lock_option
@@ -29,12 +29,12 @@ def command(seconds: float, lock: str, fmt: str, store: Store) -> int:
     from ...warehouse import recorder
     from ...warehouse.console.tables import write_rows
     from .checks import CHECKS, OK, UNKNOWN, WARNING, Machine
-    from .noise_floor import noise
+    from .noise_floor import gpu_noise, noise
 
     machine = Machine()
     settings = {"budget_s": seconds}
     with alone(lock), recorder.run("doctor", suite="doctor", store=store, source="doctor", settings=settings) as run:
-        found = [check(machine) for check in CHECKS] + noise(run, seconds)
+        found = [check(machine) for check in CHECKS] + noise(run, seconds) + gpu_noise(run, seconds)
         for finding in found:
             case = run.case(finding.check, suite="doctor")
             for name, (value, unit) in finding.values.items():

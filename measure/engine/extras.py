@@ -1,13 +1,17 @@
-"""Extras beside the samples: trace files of one call, and first calls in a second process. They change no outcome."""
+"""Extras beside the samples: energy, files of one call, a line trace, first calls in a second process. They change no outcome."""
 
 import re
 import statistics
 from collections.abc import Iterator
+from pathlib import Path
 
 from ...warehouse.files import make_folder
 from ...warehouse.recorder import Run
+from ..pytorch import lines
 from ..pytorch.warm_start import warm_calls
+from ..system.energy import EnergyReading
 from .program import Fact, MeasuredBackend, Program
+from .sampling import loops_for
 from .workload import Job
 
 _ODD = re.compile(r"[^\w.-]")
@@ -17,22 +21,72 @@ def afterwards(
     job: Job, run: Run, program: Program, sides: list[MeasuredBackend]
 ) -> Iterator[tuple[MeasuredBackend, Fact]]:
     """Facts about the sides that the settings ask for; a failure is a fact without a value, with the reason."""
+    if job.settings.energy:
+        yield from _energies(program, sides)
     if job.settings.traced:
         yield from _traces(run, program, sides)
+    others = (job.settings.minify, job.settings.warm_start, job.settings.trace_lines is not None)
+    if not any(others):
+        return
+    for side in sides:
+        side.call = _dropped
+    program.release()  # other processes follow, which need the memory of the device
+    if job.settings.minify:
+        yield from _minified(run, program, sides)
+    if job.settings.trace_lines is not None:
+        yield from _lines(job, run, sides)
     if job.settings.warm_start:
         yield from _warm_starts(job, [side for side in sides if side.backend != job.workload.baseline])
 
 
-def _traces(run: Run, program: Program, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
-    folder = run.store.artefacts / run.run_id
-    make_folder(folder)
+def _dropped() -> None:
+    """Stand in the place of a call that is made no more."""
+
+
+def _energies(program: Program, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
+    """Energy of a call and mean power; without a value, and with the reason, where the device does not tell."""
     for side in sides:
-        place = folder / f"{side.case.case_id}-{_ODD.sub('_', side.backend)}"
+        loops = loops_for(statistics.median(side.steady_ns), program.device.min_sample_ns) if side.steady_ns else 1
+        try:
+            found = program.device.energy(side.call, loops)
+        except Exception as error:
+            found = EnergyReading(reason=f"{type(error).__name__}: {error}")
+        yield side, Fact("gpu_energy", found.joules, "J", "lower", found.reason)
+        if found.watts is not None:
+            yield side, Fact("gpu_power", found.watts, "W")
+
+
+def _traces(run: Run, program: Program, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
+    for side, place in _places(run, sides):
         try:
             for fact in program.trace(side.backend, side.call, place):
                 yield side, fact
         except Exception as error:
             yield side, Fact("trace", None, text=f"{type(error).__name__}: {error}")
+
+
+def _minified(run: Run, program: Program, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
+    for side, place in _places(run, sides):
+        try:
+            for fact in program.minify(side.backend, place):
+                yield side, fact
+        except Exception as error:
+            yield side, Fact("minify", None, text=f"{type(error).__name__}: {error}")
+
+
+def _places(run: Run, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Path]]:
+    """The sides, and what the names of their files begin with."""
+    folder = run.store.artefacts / run.run_id
+    make_folder(folder)
+    for side in sides:
+        yield side, folder / f"{side.case.case_id}-{_ODD.sub('_', side.backend)}"
+
+
+def _lines(job: Job, run: Run, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
+    """Memory line by line of the baseline; how many events there were is recorded with the lines."""
+    for side in sides:
+        if side.backend == job.workload.baseline and (reason := lines.trace_lines(job, run, side.case)):
+            yield side, Fact(lines.TRACE, None, text=reason)
 
 
 def _warm_starts(job: Job, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:

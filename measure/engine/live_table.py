@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from ...warehouse.console.numbers import is_too_wide, ratio, size, times
+from ...warehouse.console.numbers import is_too_wide, memory, ratio, times
 from ...warehouse.console.tables import escape, obeys, shorten, width
 from .progress import ProgressLines, ProgressListener
 from .sampling import busy
@@ -90,7 +90,7 @@ class LiveTable(ProgressListener):
             row.speedup = numbers.get("speedup", row.speedup)
             self._busy = busy(numbers["disturbed"]) if "disturbed" in numbers else self._busy
             if "peak_bytes" in numbers:
-                row.memory = size(numbers["peak_bytes"])
+                row.memory = memory(numbers.get("process_bytes"), numbers["peak_bytes"])
             self._draw()
 
     def end(self, statuses: Mapping[str, str]) -> None:

@@ -31,6 +31,14 @@ class Reporter:
         """Report preliminary numbers of a backend, for display only."""
         self._send({"found": backend, "numbers": numbers})
 
+    def crowded(self, backend: str) -> None:
+        """Report that memory ran out beside other backends: it has no outcome before it was tried with the baseline alone."""
+        self._send({"crowded": backend})
+
+    def lost(self) -> None:
+        """Report that the device is lost: what has no outcome needs another process."""
+        self._send({"lost": True})
+
     def _send(self, what: dict[str, Any]) -> None:
         os.write(self._descriptor, (json.dumps(what) + "\n").encode())
 

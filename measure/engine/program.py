@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from ...warehouse.recorder import Case
 from ..system.devices import Device
+from ..system.host_memory import Peak
 from .workload import Settings, Workload
 
 
@@ -49,8 +50,9 @@ class MeasuredBackend:
     backend: str
     case: Case
     call: Callable[[], Any]
-    first_ns: int
+    first_ns: int  # of all first calls together
     steady_ns: list[float]  # one call, by sample
+    first_calls: int = 1
 
 
 class ModelFailed(Exception):
@@ -88,6 +90,24 @@ class Program(Protocol):
         """Write the trace files of one call that the settings ask for; their names begin with `place`."""
         ...
 
+    def memory(self, backend: str, call: Callable[[], Any]) -> tuple[list[Peak], list[Fact]]:
+        """Call it for the second time; the peaks of a call and of the process that makes it, and what that process holds."""
+        ...
+
+    def first_calls(self, backend: str) -> int:
+        """How many calls it takes until a backend runs as it will from then on: where a graph is recorded, three."""
+        ...
+
+    def rewind(self) -> None:
+        """Have the next call of the backend prepared last do what its first call did, to the same weights."""
+
+    def minify(self, backend: str, place: Path) -> list[Fact]:
+        """The smallest script that shows why a backend is wrong, if it is; its name begins with `place`."""
+        ...
+
+    def release(self) -> None:
+        """Drop what was prepared, so that another process has the device's memory; nothing is called any more."""
+
     def settle(self) -> None:
         """Called between the first calls and the samples."""
 
@@ -97,8 +117,24 @@ Enter = Callable[[str], None]  # called with the phase that loading enters
 MakeProgram = Callable[[Workload, Settings, Enter], Program]
 
 
+OUT_OF_MEMORY = (  # by torch's CPU allocator, by CUDA, and by its libraries, which have no class of exception for it
+    "not enough memory", "can't allocate memory", "out of memory", "cublas_status_alloc_failed", "cudnn_status_alloc_failed",
+)  # fmt: skip
+
+
 def status_of(error: BaseException) -> str:
-    """The status for an exception: OOM if memory ran out on the host or a device, else fail_to_run."""
+    """The status for an exception: OOM if memory ran out on the host or a device, else fail_to_run.
+
+    A compiler wraps what failed: its causes count, too.
+    """
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    return "OOM" if any(map(_is_out_of_memory, seen)) else "fail_to_run"
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
     text = str(error).lower()
-    out = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return "OOM" if out or "not enough memory" in text or "can't allocate memory" in text else "fail_to_run"
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return named or any(words in text for words in OUT_OF_MEMORY)

@@ -2,8 +2,10 @@
 
 All cases of the plan are announced before the first worker starts, so that even a killed runner leaves them in the
 log. The runner sleeps while a worker works: threads block on the worker's pipes and on its end. When a worker dies in the
-phase of one backend, the failure is attributed to that backend and the others get another worker. When it dies while it
-computes the float64 reference, no backend is blamed: all get another worker, which judges without a reference.
+phase of one backend, the failure is attributed to that backend and the others get another worker, as they do when a
+backend's failure took the device with it. A backend that runs out of a GPU's memory beside others gets another worker with the
+baseline alone. When a worker dies while it computes the float64 reference, no backend is blamed: all get another worker, which
+judges without a reference.
 """
 
 import contextlib
@@ -26,6 +28,7 @@ from ...warehouse.recorder import Case, Run, case_ids
 from ..pytorch.compiler_stats import caches
 from ..system.own_process import own_command
 from ..system.process_sampler import sampled
+from . import launcher
 from .estimate import ProcessEstimate, combined
 from .messages import TAIL_BYTES, clean, first_line
 from .program import REFERENCE
@@ -46,6 +49,8 @@ class Progress:
     backend: str | None = None  # that is running; None if the phase concerns all
     ended: dict[str, str] = field(default_factory=dict)  # backend -> status of its performance outcome
     accuracy: dict[str, str] = field(default_factory=dict)  # backend -> status of its accuracy outcome
+    crowded: list[str] = field(default_factory=list)  # backends that ran out of memory beside others
+    lost: bool = False  # whether the device runs nothing any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +182,12 @@ class Runner:
             _end([cases[name]], "skipped", reason=workload.skips[name])
             ended[name] = "skipped"
         wrong: dict[str, str] = {}
+        crowded: set[str] = set()  # measured one by one, each with the baseline alone
         while left := tuple(name for name in workload.backends if name not in ended):
             progress = Progress()
+            backends = tuple(name for name in left if name not in crowded) or (workload.baseline, left[0])
             try:
-                end = self._worker(replace(workload, backends=left), progress)
+                end = self._worker(replace(workload, backends=backends), progress)
             except KeyboardInterrupt:
                 unfinished = [cases[name] for name in left if name not in progress.ended]
                 _end(unfinished, "interrupted", reason="Ctrl-C", phase=progress.phase)
@@ -191,7 +198,10 @@ class Runner:
                 continue
             ended |= progress.ended
             wrong |= {name: status for name, status in progress.accuracy.items() if status not in NOT_FAILURES}
-            missing = [name for name in left if name not in ended]
+            crowded.update(progress.crowded)
+            if progress.lost and (progress.ended or progress.crowded):
+                continue
+            missing = [name for name in backends if name not in ended and name not in progress.crowded]
             guilty = [progress.backend] if progress.backend in missing else missing
             _end(
                 [cases[name] for name in guilty], status, reason=reason, phase=progress.phase,
@@ -225,9 +235,10 @@ class Runner:
         self._workers += not trial
         cache = tempfile.mkdtemp(prefix="bench-inductor-")  # empty, so that the cold compile is cold
         reports, reporting = os.pipe()
+        address = launcher.pipe_address(reports, reporting)
         try:
             process = subprocess.Popen(
-                own_command(f"{__package__}.worker", str(reporting)),
+                [*launcher.words(self._settings.launcher), *own_command(f"{__package__}.worker", address)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(reporting,),
                 start_new_session=True, env={**os.environ, **caches(cache)},
             )  # fmt: skip
@@ -245,6 +256,8 @@ class Runner:
             if progress.phase in SAMPLED:
                 self._cost.begin()
             self._watch.enter(progress.phase, progress.backend)
+        elif "lost" in message or "crowded" in message:
+            return
         elif "found" in message:
             self._add(message["found"], message["numbers"])
             self._watch.found(message["found"], message["numbers"])
@@ -267,6 +280,10 @@ def _record_message(progress: Progress, message: dict[str, Any]) -> None:
         progress.phase, progress.backend = message["phase"], message["backend"]
     elif "ended" in message:
         (progress.accuracy if message["kind"] == "accuracy" else progress.ended)[message["ended"]] = message["status"]
+    elif "crowded" in message:
+        progress.crowded.append(message["crowded"])
+    elif "lost" in message:
+        progress.lost = True
 
 
 def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, receive: Heard) -> End:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...warehouse.console.numbers import BUSY
 from .estimate import Estimate, ProcessEstimate, combined, process_estimate
 
 FIRST_CHECK = 14
@@ -30,7 +31,6 @@ WARM_TOLERANCE = 0.01
 WARM_SHARE = 0.2  # of the budget
 WIDEST_PRINTED_PRECISION = 10.0  # a precision beyond it, ±1000 %, is not written out
 MAX_LOOPS = 1_000_000
-BUSY = 0.2  # of samples disturbed, from which on it is worth a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,19 @@ class Reading:
         return max(self.duration_ns, 1) / self.loops
 
     @property
-    def disturbed(self) -> bool:
+    def throttled(self) -> bool:
+        """Whether power or heat slowed the GPU meanwhile."""
+        return bool(self.disturbance.get("throttled"))
+
+    @property
+    def preempted(self) -> bool:
         """Whether the process lost its processor meanwhile."""
         return bool(self.disturbance.get("involuntary_switches"))
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the process lost its processor, or the GPU was slowed: estimates leave it out where enough others are left."""
+        return self.preempted or self.throttled
 
 
 Clock = Callable[[int], Reading]  # runs one side the given number of times and says how long that took
@@ -82,7 +92,7 @@ class Verdict:
 
     `stopped` is precision, budget or repeat; `estimates` holds, for every side but the baseline, the ratio of the
     baseline's time to its time (for a lone side, its time in ns); `parts` the same as they are combined over processes;
-    `disturbed` is the share of samples that were, `seconds` how long it all took.
+    `disturbed` is the share of samples that were, `throttled` of those that only power or heat slowed, `seconds` its time.
     """
 
     stopped: str
@@ -92,6 +102,7 @@ class Verdict:
     parts: tuple[ProcessEstimate, ...] = ()
     disturbed: float = 0.0
     seconds: float = 0.0
+    throttled: float = 0.0
 
     @property
     def precision(self) -> float:
@@ -102,7 +113,9 @@ class Verdict:
         reached = f"±{self.precision:.2%}" if self.precision < WIDEST_PRINTED_PRECISION else "no telling interval yet"
         why = {"precision": "precision reached", "budget": "budget spent", "repeat": "as many as asked"}[self.stopped]
         settled = "" if self.warm else ", never settled"
-        return "; ".join(filter(None, (f"{why}: {reached} after {self.blocks} blocks{settled}", busy(self.disturbed))))
+        stretch = f"{why}: {reached} after {self.blocks} blocks{settled}"
+        slowed = f"power or heat slowed the GPU in {self.throttled:.0%} of samples" if self.throttled else ""
+        return "; ".join(filter(None, (stretch, busy(self.disturbed - self.throttled), slowed)))
 
 
 def balanced_orders(sides: int, rng: random.Random) -> Iterator[tuple[int, ...]]:
@@ -117,9 +130,9 @@ def balanced_orders(sides: int, rng: random.Random) -> Iterator[tuple[int, ...]]
         yield from square
 
 
-def loops_for(each_ns: float) -> int:
-    """Calls that one sample needs for the clock to be negligible."""
-    return min(max(1, math.ceil(MIN_SAMPLE_NS / max(each_ns, 1.0))), MAX_LOOPS)
+def loops_for(each_ns: float, sample_ns: int = MIN_SAMPLE_NS) -> int:
+    """Calls that one sample needs to last so long; by default for the clock to be negligible."""
+    return min(max(1, math.ceil(sample_ns / max(each_ns, 1.0))), MAX_LOOPS)
 
 
 def is_warm(times: Sequence[float]) -> bool:
@@ -187,6 +200,8 @@ class Sampler:
         seed: int,
         first_block: int = 0,
         now: Callable[[], float] = time.monotonic,
+        sample_ns: int = MIN_SAMPLE_NS,
+        even_loops: bool = False,
     ) -> None:
         """Prepare to sample.
 
@@ -196,7 +211,10 @@ class Sampler:
             seed: Seed of the order within blocks.
             first_block: Number of the first block.
             now: Seconds, for the budget.
+            sample_ns: How long a sample is to last at least.
+            even_loops: Whether the samples of all sides are to have equally many calls, those that the shortest needs.
         """
+        self._sample_ns, self._even_loops = sample_ns, even_loops
         self._clocks = clocks
         self._emit = emit
         self._now = now
@@ -225,10 +243,11 @@ class Sampler:
             blocks += 1
             stopped = rule.stopped(blocks, lambda: [combined([part]) for part in process_estimates(readings)])
         parts = process_estimates(readings)
-        disturbed = statistics.fmean(reading.disturbed for side in readings for reading in side)
-        return Verdict(
-            stopped, warm, blocks, tuple(combined([part]) for part in parts), parts, disturbed, self._now() - began
-        )
+        taken = [reading for side in readings for reading in side]
+        disturbed = statistics.fmean(reading.disturbed for reading in taken)
+        throttled = statistics.fmean(reading.throttled and not reading.preempted for reading in taken)
+        estimates = tuple(combined([part]) for part in parts)
+        return Verdict(stopped, warm, blocks, estimates, parts, disturbed, self._now() - began, throttled)
 
     def _warm_up(self, deadline: float) -> bool:
         """Run blocks until every side is warm; returns whether all were warm in time."""
@@ -236,7 +255,9 @@ class Sampler:
         while True:
             self._block("warmup", readings)
             times = [[reading.each_ns for reading in side] for side in readings]
-            self._loops = [loops_for(statistics.median(side[-WARM_WINDOW:])) for side in times]
+            self._loops = [loops_for(statistics.median(side[-WARM_WINDOW:]), self._sample_ns) for side in times]
+            if self._even_loops:
+                self._loops = [max(self._loops)] * len(self._loops)
             if all(map(is_warm, times)):
                 return True
             if self._now() >= deadline:

@@ -7,6 +7,7 @@ from .messages import Reporter
 from .program import MakeProgram, ModelFailed, status_of
 from .workload import Job
 
+SIDES = 2  # the baseline and what is compared with it; in training each has weights of its own
 STEPS = 2  # the second step also holds what the first leaves: gradients, the optimizer's state
 
 
@@ -17,9 +18,10 @@ def take_steps(job: Job, make: MakeProgram, reporter: Reporter) -> None:
     try:
         program = make(workload, job.settings, reporter.enter)
         if program.missing(backend) is None:
-            step = program.prepare(backend)
-            for _ in range(STEPS):
-                step()
+            steps = [program.prepare(backend) for _ in range(SIDES)]  # held together, as they are when measured
+            for step in steps:
+                for _ in range(STEPS):
+                    step()
             program.device.synchronize()
     except Exception as error:
         cause = error.__cause__ if isinstance(error, ModelFailed) and error.__cause__ else error

@@ -25,13 +25,21 @@ from ...warehouse.recorder import Case, Run, join
 from ..system.devices import Device
 from ..system.memory_limit import bound
 from .extras import afterwards
+from .launcher import open_pipe
 from .messages import TAIL_BYTES, Reporter, clean, first_line, resolve
 from .program import Agreement, Fact, MakeProgram, MeasuredBackend, ModelFailed, Program, status_of
 from .sampling import Clock, Reading, Sample, Sampler, SideFailed, Verdict
 from .trial import take_steps
 from .workload import Job
 
-FIRST_CALL = ("rss_growth", "rss_growth_sampled", "cuda_allocated")  # what compiling took at most
+FIRST_CALL = ("rss_growth", "rss_growth_sampled", "cuda_growth")  # what compiling took at most
+
+
+COLD = "cold: from an empty compile cache"  # what a compile latency is of; that of a warm start is a metric of its own
+
+
+class DeviceLost(Exception):
+    """The device runs nothing any more in this process."""
 
 
 class Measurement:
@@ -48,7 +56,13 @@ class Measurement:
         self._baseline_status = ""
 
     def run(self, make: MakeProgram) -> None:
-        """Measure; every case has an outcome when this returns."""
+        """Measure; every case has an outcome when this returns, or the runner knows that the device is lost."""
+        try:
+            self._measure(make)
+        except DeviceLost:
+            self._reporter.lost()
+
+    def _measure(self, make: MakeProgram) -> None:
         self._reporter.enter("load")
         try:
             program = make(self._job.workload, self._job.settings, self._reporter.enter)
@@ -56,6 +70,10 @@ class Measurement:
             for backend in self._cases:
                 self._failed(backend, failure.__cause__ or failure, status="model_fail_to_load")
             return
+        if program.device.missing() is None:
+            for name, text in program.device.description().items():
+                for case in self._cases.values():
+                    case.metric(name, None, text=text)
         sides = [side for backend in self._cases if (side := self._first_call(program, backend)) is not None]
         program.settle()
         sides = [side for side in sides if self._memory(program, side)]
@@ -78,6 +96,15 @@ class Measurement:
             with program.device.peaks() as peaks:
                 reading = program.device.time(lambda: outputs.append(call()), 1)
             self._record(case, reading, phase="cold")
+            first_ns, first_calls = reading.duration_ns, program.first_calls(backend)
+            for phase in ("compile", "warmup")[
+                : first_calls - 1
+            ]:  # a graph is recorded, and replayed for the first time
+                program.rewind()
+                outputs.clear()
+                reading = program.device.time(lambda: outputs.append(call()), 1)
+                self._record(case, reading, phase=phase)
+                first_ns += reading.duration_ns
             for peak in peaks:  # no memory samples: peaks of one call are compared with those of one call
                 if peak.source in FIRST_CALL:
                     case.metric(f"first_call_{peak.source}", peak.size_bytes, unit="bytes", better="lower")
@@ -85,8 +112,9 @@ class Measurement:
             self._check(program, backend, program.keep(outputs.pop()))
         except Exception as error:
             self._failed(backend, error)
+            _look_after(program.device)
             return None
-        return MeasuredBackend(backend, case, call, reading.duration_ns, [])
+        return MeasuredBackend(backend, case, call, first_ns, [], first_calls)
 
     def _facts(self, case: Case, facts: Iterable[Fact], phase: str | None = None) -> None:
         for fact in facts:
@@ -130,39 +158,46 @@ class Measurement:
         return "eager_1st_run_OOM" if self._baseline_status == "OOM" else "eager_1st_run_fail"
 
     def _memory(self, program: Program, side: MeasuredBackend) -> bool:
-        """Measure the peak memory of one call; after all first calls, so that the same things are loaded for every side."""
+        """Make the second call, which may compile again, and measure peak memory."""
         self._reporter.enter("warmup", side.backend)
         try:
             program.facts(side.backend)  # forget those of other sides
-            with program.device.peaks() as peaks:
-                side.call()
+            peaks, parts = program.memory(side.backend, side.call)
             again = program.facts(side.backend)
             self._facts(side.case, (fact for fact in again if fact.value), phase="warmup")
+            self._facts(side.case, parts)
         except Exception as error:
             self._failed(side.backend, error)
+            _look_after(program.device)
             return False
         for peak in peaks:
             side.case.memory(
-                peak.size_bytes, source=peak.source, statistic=peak.statistic, phase="steady",
+                peak.size_bytes, source=peak.source, statistic=peak.statistic, phase=peak.phase,
                 error_bound_bytes=peak.error_bound_bytes, device_index=peak.device_index,
             )  # fmt: skip
         sizes = {peak.source: peak.size_bytes for peak in peaks}
-        self._reporter.found(
-            side.backend, peak_bytes=next((sizes[it] for it in reversed(FIRST_CALL) if it in sizes), None)
-        )
+        shown = sizes.get("cuda_allocated") or next((sizes[it] for it in FIRST_CALL if it in sizes), None)
+        process = None if "cuda_allocated" in sizes else sizes.get("rss")
+        self._reporter.found(side.backend, peak_bytes=shown, process_bytes=process)
         return True
 
     def _sample(self, device: Device, sides: list[MeasuredBackend]) -> None:
         """Sample the sides; if one fails, the others start again without it, from warm-up, in new blocks."""
         settings, blocks = self._job.settings, 0
+        warming: list[bool] = []  # whether each sample of the warm-up was disturbed
 
         def clock(side: MeasuredBackend) -> Clock:
             return lambda loops: device.time(side.call, loops)
 
         def emit(sample: Sample) -> None:
             nonlocal blocks
+            if sample.phase == "warmup":
+                warming.append(sample.reading.disturbed)
             if sample.phase != self._reporter.phase:
                 self._reporter.enter(sample.phase)
+                self._reporter.found(
+                    sides[0].backend, disturbed=statistics.fmean(warming)
+                )  # a busy machine, before the end
             blocks, side = sample.block + 1, sides[sample.side]
             self._record(side.case, sample.reading, phase=sample.phase, block=sample.block, position=sample.position)
             if sample.phase == "steady":
@@ -170,12 +205,16 @@ class Measurement:
 
         while sides:
             self._reporter.enter("warmup")
-            sampler = Sampler(list(map(clock, sides)), emit, seed=settings.seed, first_block=blocks)
+            sampler = Sampler(
+                list(map(clock, sides)), emit, seed=settings.seed, first_block=blocks, sample_ns=device.min_sample_ns,
+                even_loops=device.even_loops,
+            )  # fmt: skip
             try:
                 verdict = sampler.run(precision=settings.precision, budget_s=settings.budget_s, repeat=settings.repeat)
             except SideFailed as failure:
                 broken = sides.pop(failure.side)
                 self._failed(broken.backend, failure.__cause__ or failure)
+                _look_after(device)
             else:
                 self._finish(sides, verdict)
                 return
@@ -183,7 +222,7 @@ class Measurement:
     def _finish(self, sides: list[MeasuredBackend], verdict: Verdict) -> None:
         """Record how each side ended, with the precision of its ratio to the baseline."""
         first, *others = sides
-        self._reporter.found(first.backend, sampled_s=verdict.seconds, disturbed=verdict.disturbed)
+        self._reporter.found(first.backend, sampled_s=verdict.seconds, disturbed=verdict.disturbed - verdict.throttled)
         for side, part in zip(others or sides, verdict.parts, strict=True):
             self._reporter.found(side.backend, part=astuple(part))
         self._ended_well(first, str(verdict))
@@ -194,9 +233,9 @@ class Measurement:
 
     def _ended_well(self, side: MeasuredBackend, how: str) -> None:
         if self._job.workload.mode and side.backend != self._job.workload.baseline:
-            latency = side.first_ns - statistics.median(side.steady_ns)
+            latency = side.first_ns - side.first_calls * statistics.median(side.steady_ns)
             if latency > 0:  # a first call like any other compiled nothing that could be told from noise
-                side.case.metric("compile_latency", latency, unit="ns", better="lower")
+                side.case.metric("compile_latency", latency, unit="ns", better="lower", text=COLD)
         self._end(side.backend, "ok", reason=how)
 
     def _record(self, case: Case, reading: Reading, *, phase: str, **where: int) -> None:
@@ -211,6 +250,9 @@ class Measurement:
         sys.stderr.write(text)
         reason = first_line(str(error)) or type(error).__name__
         status = status or status_of(error)
+        if status == "OOM" and self._is_crowded(backend):
+            self._reporter.crowded(backend)
+            return
         if self._job.workload.mode and self._reporter.phase in ("load", "cold"):
             judged = status
             if backend == self._job.workload.baseline:
@@ -222,9 +264,24 @@ class Measurement:
             exception=type(error).__qualname__, message=clean(str(error)[:TAIL_BYTES]), stderr_tail=clean(text[-TAIL_BYTES:]),
         )  # fmt: skip
 
+    def _is_crowded(self, backend: str) -> bool:
+        """Whether a backend shares a GPU with others than the baseline, all of which hold memory as long as this process."""
+        workload = self._job.workload
+        return workload.device.startswith("cuda") and backend != workload.baseline and len(self._cases) > 2
+
     def _end(self, backend: str, status: str, **details: Any) -> None:
         self._cases[backend].outcome(status, phase=self._reporter.phase, **details)
         self._reporter.ended(backend, "performance", status)
+
+
+def _look_after(device: Device) -> None:
+    """See whether the device still works.
+
+    Raises:
+        DeviceLost: It does not.
+    """
+    if reason := device.lost():
+        raise DeviceLost(reason)
 
 
 @contextlib.contextmanager
@@ -249,9 +306,9 @@ def ending_with_runner() -> Iterator[None]:
 
 
 def main() -> None:
-    """Measure the job on stdin; the one argument is the number of the pipe to report on."""
+    """Measure the job on stdin; the one argument is the address of the pipe to report on."""
     job = Job.from_dict(json.loads(_read_line()))
-    reporter = Reporter(int(sys.argv[1]))
+    reporter = Reporter(open_pipe(sys.argv[1]))
     with ending_with_runner():
         make: MakeProgram = resolve(job.program)
         if job.workload.bounded and job.workload.device == "cpu":

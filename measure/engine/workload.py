@@ -8,9 +8,10 @@ from ..pytorch.settings import KNOBS
 
 BASELINE = "eager"
 AUTO = -1  # a batch size that is still to be found, see batch_sizes
+FOR_ACCURACY = -2  # a batch size that each model knows, see Model
 NOT_FAILURES = ("ok", "pass", "pass_due_to_skip", "skipped")  # statuses that are no failure
 MODES = ("inference", "training")
-PARAMETERS = ("threads", *KNOBS)  # settings that are axes of a case, too, beside those that have a column
+PARAMETERS = ("threads", "launcher", *KNOBS)  # settings that are axes of a case, too, beside those that have a column
 DTYPES = ("float32", "float64", "float16", "bfloat16", "amp", "amp_float16", "amp_bfloat16")
 
 
@@ -35,6 +36,9 @@ class Workload:
     baseline: str = BASELINE
     skips: Mapping[str, str] = field(default_factory=dict)  # backend -> why it is not run
     unchecked: Mapping[str, str] = field(default_factory=dict)  # backend -> why its accuracy is not judged
+    tolerances: Mapping[str, float] = field(
+        default_factory=dict
+    )  # backend -> that of its accuracy, where the model has its own
     bounded: bool = False
     no_reference: str = ""
 
@@ -64,7 +68,9 @@ class Settings:
     `precision` is a fraction; `repeat`, if given, is the exact number of blocks instead of it; `threads` None leaves
     torch's own choice; `sample_hz`, if given, has a sampler look at the worker so many times a second. `warm_start` has a second
     process make the first calls again, from the caches; `profile`, `memory_snapshot` and `inspect` leave files of one call,
-    `minify` a script that shows why a compiled output is wrong.
+    `minify` a script that shows why a compiled output is wrong. `energy` reads what a call takes of a GPU. Without `memory` the
+    peak memory of models is not measured. `trace_lines`, the fields of a line_memory.trace.Scope, has the memory of the baseline
+    traced line by line. `launcher` is a command to put before every worker.
     """
 
     precision: float = 0.01
@@ -79,6 +85,10 @@ class Settings:
     memory_snapshot: bool = False
     inspect: bool = False
     minify: bool = False
+    memory: bool = True
+    energy: bool = False
+    trace_lines: Mapping[str, Any] | None = None
+    launcher: str | None = None
 
     @property
     def traced(self) -> bool:

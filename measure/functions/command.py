@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...warehouse.console.options import share_option
+from ...warehouse.console.options import Command, share_option
 from ...warehouse.errors import BenchError, Exit, UnknownName
 from ...warehouse.store import Store
 from ..commands.plan import by_name, parameter_of
@@ -67,7 +67,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
     return by_name(list(map(parameter_of, texts)))
 
 
-@click.command("function")
+@click.command("function", cls=Command)
 @click.argument("functions", nargs=-1, required=True, metavar="MODULE:FUNCTION… | MODULE…", callback=_targets)
 @click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", callback=_arguments,
               help="Keyword argument, as JSON, a Python literal or text; may be repeated.")  # fmt: skip
@@ -184,11 +184,16 @@ def _chosen(groups: list[Group], text: str) -> list[Group]:
 
 def _show(store: Store, run_id: str, fmt: str, precision: float, limit: str) -> None:
     from ...warehouse.database import Warehouse
-    from .report import COLUMNS, HEADINGS, busy_machine, results
+    from .report import COLUMNS, HEADINGS, SPARE, busy_machine, results
 
     with Warehouse.open(store) as warehouse:
         found = results(warehouse, run_id)
-    write(fmt, shown=(HEADINGS, (one.cells() for one in found)), exact=(COLUMNS, (one.values() for one in found)))
+    write(
+        fmt,
+        shown=(HEADINGS, (one.cells() for one in found)),
+        exact=(COLUMNS, (one.values() for one in found)),
+        spare=SPARE,
+    )
     for note in (note for result in found for note in result.notes(precision, limit)):
         talk(note)
     if busy := busy_machine(result.disturbed for result in found):

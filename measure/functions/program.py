@@ -9,6 +9,7 @@ import itertools
 import keyword
 import math
 import operator
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,16 +20,18 @@ from ..engine.program import Agreement, Enter, Fact
 from ..engine.sampling import Reading
 from ..engine.workload import Settings, Workload
 from ..system.devices import Device
+from ..system.host_memory import Peak
 from .awaiting import ending, finished
 
 TOLERANCE = 1e-9  # relative, of floats: another order of summation is no other result
 SHOWN = 100  # characters of a value that differs
 
 
-# A loop written for the call: to pass arguments any other way would cost as much as a short function takes.
+# A loop written for the call: to pass arguments any other way would cost as much as a short function takes. All it uses are its
+# own variables, which Python finds faster than those of a function around it.
 _LOOP = """
 def make(function, repeat, clock{values}):
-    {async_}def timed(loops):
+    {async_}def timed(loops, function=function, clock=clock{defaults}):
         repeats = repeat(None, loops)
         start = clock()
         for _ in repeats:
@@ -92,6 +95,7 @@ class Calls:
         call = f"function({', '.join(map(operator.add, names, values))})"
         source = _LOOP.format(
             values="".join(f", {value}" for value in values),
+            defaults="".join(f", {value}={value}" for value in values),
             async_="async " if self._ending.startswith("a") else "",
             call=f"{self._ending} _ in {call}: pass"
             if self._ending.endswith("for")
@@ -105,15 +109,32 @@ class Calls:
         return timed
 
 
+def _cuda() -> Any:
+    """torch.cuda, where this process uses a GPU through it; else None."""
+    torch = sys.modules.get("torch")
+    return torch.cuda if torch is not None and torch.cuda.is_initialized() else None
+
+
 class Here(Device):
-    """This process; calls are timed by a loop of their own."""
+    """This process; calls are timed by a loop of their own. Where torch uses a GPU, its work is waited for."""
+
+    def synchronize(self) -> None:
+        """Wait until the GPU has finished what this process gave it."""
+        if cuda := _cuda():
+            cuda.synchronize()
 
     def time(self, call: Callable[[], Any], loops: int) -> Reading:
         """Time `loops` calls together."""
         if not isinstance(call, Calls):
             return super().time(call, loops)
         before = self._watch.read()
-        return Reading(call.timed(loops), loops, None, self._watch.since(before))
+        self.synchronize()
+        duration = call.timed(loops)
+        if cuda := _cuda():
+            called = time.perf_counter_ns()
+            cuda.synchronize()
+            duration += time.perf_counter_ns() - called
+        return Reading(duration, loops, None, self._watch.since(before))
 
 
 class FunctionProgram:
@@ -153,6 +174,26 @@ class FunctionProgram:
     def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
         """None."""
         return []
+
+    def memory(self, backend: str, call: Callable[[], Any]) -> tuple[list[Peak], list[Fact]]:
+        """Call it; the peaks of that call, in this process."""
+        with self.device.peaks() as peaks:
+            call()
+        return peaks, []
+
+    def first_calls(self, backend: str) -> int:
+        """One: nothing is recorded."""
+        return 1
+
+    def rewind(self) -> None:
+        """Nothing: a function's state is its own."""
+
+    def minify(self, backend: str, place: Path) -> list[Fact]:
+        """None."""
+        return []
+
+    def release(self) -> None:
+        """Nothing: there is no other process."""
 
     def settle(self) -> None:
         """Exclude existing objects from garbage collection."""

@@ -16,6 +16,7 @@ from ..engine.sampling import WIDEST_PRINTED_PRECISION, busy
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
+SPARE = ("slowest", "fastest", "processes", "memory")  # headings that may go where there is no room
 HEADINGS = ("function", "arguments", "time", "fastest", "slowest", "memory", "processes", "speed", "status")
 COLUMNS = (
     "name", "function", "parameters", "status", "reason", "median_ns", "min_ns", "max_ns", "peak_growth_bytes", "samples",

@@ -6,30 +6,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...warehouse.console.options import Values
+from ...warehouse.console.options import PlainCommand
 from ...warehouse.console.tables import escape, write_text
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
 from ..options import SECONDS, recorded, run_options, talk, write
+from .options import scope_options
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
     from .run import Traced
 
-SHOWN = ("lines", "steps", "source")
+SHOWN = ("lines", "sums", "steps", "source")
 
 
-@click.command("memory", context_settings={"allow_interspersed_args": False})
+@click.command("memory", cls=PlainCommand, context_settings={"allow_interspersed_args": False})
 @click.argument("target")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("-m", "module", is_flag=True, help="TARGET is a module to run, as python -m does.")
-@click.option(
-    "--modules", cls=Values, metavar="NAME,…", help="Modules to trace, with what is below them; * for all. "
-    "[default: what lies beside the script or under this folder and is not installed]",
-)  # fmt: skip
-@click.option("--exclude", cls=Values, metavar="NAME,…", help="Modules not to trace.")
+@scope_options()
 @click.option("--show", type=click.Choice(SHOWN), default="lines", show_default=True,
-              help="Lines that moved memory most; every step at which it moved; or annotated source.")  # fmt: skip
+              help="Lines that moved memory most; the same of CPU and GPUs together; every step; annotated source.")  # fmt: skip
 @click.option("--top", type=click.IntRange(min=0), default=6, show_default=True,
               help="Lines with the largest growth, and with the largest transients, to show.")  # fmt: skip
 @click.option("--bottom", type=click.IntRange(min=0), default=6, show_default=True,
@@ -44,7 +41,9 @@ def command(
     arguments: tuple[str, ...],
     module: bool,
     modules: tuple[str, ...],
-    exclude: tuple[str, ...],
+    excluded: tuple[str, ...],
+    events: str,
+    gpus: tuple[int, ...],
     show: str,
     top: int,
     bottom: int,
@@ -80,7 +79,8 @@ def command(
         if not output.parent.is_dir():
             raise BenchError(f"there is no folder {str(output.parent)!r} to write {output.name} into")
     program = program_of(target, arguments, module=module)
-    scope = Scope(tuple(os.path.join(folder, "") for folder in (program.folder, Path.cwd())), modules, exclude)
+    folders = tuple(os.path.join(folder, "") for folder in (program.folder, Path.cwd()))
+    scope = Scope(folders, modules, excluded, events, gpus or None)
     with recorder.run(config, suite="memory", store=store, source="measure", tags=tags) as run:
         traced = trace(run, program, scope, timeout_s=timeout, beside=lambda pid, case: sampled(run, pid, sample, case))
         if traced.interrupted:
@@ -108,6 +108,9 @@ def _show(warehouse: "Warehouse", traced: "Traced", show: str, top: int, bottom:
     if show == "steps":
         rows = report.steps(*of)
         write(fmt, shown=report.step_cells(rows), exact=(report.STEP_COLUMNS, rows))
+    elif show == "sums":
+        rows = report.sums(*of, top=top, bottom=bottom)
+        write(fmt, shown=report.sum_cells(rows), exact=(report.SUM_COLUMNS, rows))
     else:
         rows = report.lines(*of, top=top, bottom=bottom)
         write(fmt, shown=report.line_cells(rows), exact=(report.LINE_COLUMNS, rows))

@@ -1,5 +1,6 @@
 """The report of a line trace: the lines that changed memory most, or memory over time, read from the views."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,13 @@ LINE_COLUMNS = (
     "source", "device_index", "file", "line", "function", "hits", "growth_bytes", "increase_bytes", "decrease_bytes",
     "start_bytes", "peak_bytes", "end_bytes", "transient_bytes", "error_bound_bytes", "text",
 )  # fmt: skip
+SUM_COLUMNS = (
+    "file", "line", "function", "hits", "cpu_growth_bytes", "gpu_growth_bytes", "growth_bytes", "cpu_increase_bytes",
+    "gpu_increase_bytes", "increase_bytes", "text",
+)  # fmt: skip
 STEP_COLUMNS = ("source", "device_index", "step", "place", "recorded_at", "size_bytes", "change_bytes")
 TEXT_WIDTH = 60
+_INSTALLED = re.compile(r"^.*/(site|dist)-packages/")
 
 # The lines to show: those that grew memory most, those that gave back most, and those with the largest transients.
 _CHOSEN = """
@@ -62,6 +68,17 @@ def lines(warehouse: Warehouse, run_id: str, case_id: str, *, top: int, bottom: 
     )
 
 
+def sums(warehouse: Warehouse, run_id: str, case_id: str, *, top: int, bottom: int) -> list[tuple[Any, ...]]:
+    """Lines by what they added to CPU and GPUs together, and those that gave back most: rows of SUM_COLUMNS."""
+    found = warehouse.rows(
+        f"SELECT {', '.join(SUM_COLUMNS)} FROM line_memory_sums WHERE run_id = ? AND case_id = ? ORDER BY growth_rank",
+        [run_id, case_id],
+    )
+    at = SUM_COLUMNS.index("growth_bytes")
+    most = [row for row in found[:top] if row[at] > 0]
+    return most + [row for row in found[max(len(found) - bottom, len(most)) :] if row[at] < 0]
+
+
 def notes(warehouse: Warehouse, run_id: str, case_id: str) -> dict[tuple[str, str], dict[int, Note]]:
     """The notes of annotated source, for every line that ran."""
     found: dict[tuple[str, str], dict[int, Note]] = {}
@@ -99,13 +116,32 @@ def line_cells(rows: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[tuple[A
     for row in rows:
         of = dict(zip(LINE_COLUMNS, row, strict=True))
         sizes = (of[f"{name}_bytes"] for name in ("start", "peak", "end", "transient"))
-        text = of["text"] or ""
         found.append((
             *((named(of["source"], of["device_index"]),) if several else ()),
-            f"{of['file']}:{of['line']}", of["hits"], change(of["growth_bytes"]), *map(size, sizes),
-            text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 1] + "…",
+            place(of["file"], of["line"]), of["hits"], change(of["growth_bytes"]), *map(size, sizes),
+            _shortened(of["text"]),
         ))  # fmt: skip
     return [*(["memory"] if several else []), *heads], found
+
+
+def sum_cells(rows: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Headings and rows of the table of sums."""
+    found = []
+    for row in rows:
+        of = dict(zip(SUM_COLUMNS, row, strict=True))
+        growths = (change(of[f"{name}growth_bytes"]) for name in ("cpu_", "gpu_", ""))
+        found.append((place(of["file"], of["line"]), of["hits"], *growths, _shortened(of["text"])))
+    return ["line", "hits", "CPU", "GPU", "sum", "text"], found
+
+
+def place(file: str, line: int) -> str:
+    """A line as people read it: of an installed package the path within it."""
+    return f"{_INSTALLED.sub('', file)}:{line}"
+
+
+def _shortened(text: str | None) -> str:
+    text = text or ""
+    return text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 1] + "…"
 
 
 def step_cells(rows: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[tuple[Any, ...]]]:

@@ -28,13 +28,14 @@ from .trace import Scope
 from .worker import TraceJob
 
 GRACE_SECONDS = 5.0
+TRACED = "traced"  # the phase of readings of a trace beside a measurement, which views of its peaks leave out
 
 
 @dataclass(frozen=True, slots=True)
 class TracedProgram:
-    """The program to run: a script's path, a module's name, or `module:callable`."""
+    """The program to run: a script's path, a module's name, `module:callable`, or a function that prepares one."""
 
-    kind: str  # script, module or callable
+    kind: str  # script, module, callable or prepared, see TraceJob
     target: str
     arguments: tuple[str, ...] = ()
 
@@ -78,6 +79,7 @@ def program_of(target: str, arguments: tuple[str, ...], *, module: bool = False)
 def trace(
     run: Run, program: TracedProgram, scope: Scope, *, timeout_s: float | None = None,
     beside: Callable[[int, Case], contextlib.AbstractContextManager[Any]] = lambda pid, case: contextlib.nullcontext(),
+    of: Case | None = None,
 ) -> Traced:  # fmt: skip
     """Run a program, and record its lines however it ends.
 
@@ -87,16 +89,19 @@ def trace(
         scope: Which lines to follow.
         timeout_s: Most time it may take.
         beside: Gives a context to hold while it runs, from its process id and the case, such as a sampler's.
+        of: The case whose lines these are, if it is measured by others: its outcome and its peaks are theirs.
     """
-    case = run.case(program.target, parameters={"arguments": list(program.arguments)} if program.arguments else None)
+    arguments = {"arguments": list(program.arguments)} if program.arguments else None
+    case = of or run.case(program.target, parameters=arguments)
     with tempfile.TemporaryDirectory(prefix="bench-lines-", ignore_cleanup_errors=True) as folder:
         job = TraceJob(folder, program.kind, program.target, program.arguments, scope)
         with _Worker(job) as worker, beside(worker.pid, case):
             worker.wait(timeout_s)
         reader = Reader(Path(folder))
-        _record(run, case, reader)
+        _record(run, case, reader, TRACED if of else "steady")
         status, reason, details = worker.outcome(timeout_s)
-        case.outcome(status, phase="steady", reason=reason, **details)
+        if of is None:
+            case.outcome(status, phase="steady", reason=reason, **details)
         notes = [*worker.notes(), *_notes(reader)]
         if status == "ok" and not any(reader.lines()):
             notes.append(
@@ -223,8 +228,8 @@ def _in_foreground() -> bool:
         return False
 
 
-def _record(run: Run, case: Case, reader: Reader) -> None:
-    """Record the lines, every reading in which memory moved, and the peak of it all."""
+def _record(run: Run, case: Case, reader: Reader, phase: str) -> None:
+    """Record the lines, every reading in which memory moved, and the peak of it all, unless it was traced beside."""
     names = {"run_id": run.run_id, "case_id": case.case_id}
     hits = 0
     for line in reader.lines():
@@ -239,24 +244,24 @@ def _record(run: Run, case: Case, reader: Reader) -> None:
             )
         )  # fmt: skip
     highest: dict[Any, MemorySample] = {}
-    for sample in _readings(names, reader):
+    for sample in _readings(names, reader, phase):
         run.emit(sample)
         so_far = highest.setdefault((sample.source, sample.device_index), sample)
         if sample.size_bytes > so_far.size_bytes:
             highest[sample.source, sample.device_index] = sample
-    for sample in highest.values():
+    for sample in highest.values() if phase != TRACED else ():
         run.emit(replace(sample, statistic="peak", line=None))
     case.metric("line_events", hits, unit="count")
 
 
-def _readings(names: dict[str, str], reader: Reader) -> Iterator[MemorySample]:
+def _readings(names: dict[str, str], reader: Reader, phase: str) -> Iterator[MemorySample]:
     """Memory after each step, and before it the peak within, where that is gone by then; numbered from 1."""
     numbers = itertools.count(1)
     for step in reader.steps():
         place = f"{_short(step.file)}:{step.line}" if step.line else step.file
         for size in [step.peak, step.end] if step.peak > max(step.start, step.end) else [step.end]:
             yield MemorySample(
-                **names, source=step.source.source, size_bytes=size, statistic="reading", phase="steady",
+                **names, source=step.source.source, size_bytes=size, statistic="reading", phase=phase,
                 error_bound_bytes=step.source.error_bound_bytes, device_index=step.source.device_index, place=place,
                 recorded_at=Instant(step.at_ns // 1000), line=next(numbers),
             )  # fmt: skip

@@ -24,15 +24,29 @@ from .meters import gpus, host
 OWN = str(Path(__file__).parents[2]) + os.sep
 TRACER = str(Path(__file__).parent) + os.sep
 INSTALLED = ("site-packages", "dist-packages")
+EVENTS = ("line", "call")
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which code to follow: modules by name (`pkg` covers `pkg.sub`, `*` all), else what lies in `folders`."""
+    """Which code to follow: modules by name (`pkg` covers `pkg.sub`, `*` all), else what lies in `folders`.
+
+    With `events` "call" a function is one line, that of its definition; `gpus` are the devices to watch, None for all.
+    """
 
     folders: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
+    events: str = "line"
+    gpus: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> "Scope":
+        """From JSON, which has lists for tuples."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+        }
+        return cls(**values)
 
     def holds(self, file: str, module: Mapping[str, Any]) -> bool:
         """Whether to follow code of this file, in a module with these globals."""
@@ -69,6 +83,7 @@ class LineTrace:
         self._host.on_move = self._moved
         self._settled: dict[str, dict[int, int]] = {}  # as `known`, but only lines that were as high as memory is now
         self._gpus: dict[int, Ledger] = {}  # by device index
+        self.by_call = scope.events == "call"
         self.threads: dict[int, list[Lane]] = {}
         self.line = self._line()
         # What monitoring does not tell; a test's own has frames of its own.
@@ -162,6 +177,8 @@ class LineTrace:
         Asked where host memory moved, as a GPU's first use makes it, and at new lines: at every line it would cost too much.
         """
         for index, source, read in gpus(self._gpus):
+            if self._scope.gpus is not None and index not in self._scope.gpus:
+                continue
             ledger = Ledger(self._folder, len(self._gpus) + 1, source, read, first=0)
             self._gpus[index] = ledger
             self._settled.clear()  # as its lines are to be noted, too
@@ -195,6 +212,7 @@ class _SetTrace:
 
     def _functions(self, lanes: list[Lane]) -> Callable[[FrameType, str, Any], Any]:
         known, lines_of, new_place, line = self._trace.known, self._trace.lines_of, self._trace.place, self._trace.line
+        by_call = self._trace.by_call
 
         def on_call(frame: FrameType, event: str, arg: Any) -> Any:
             code = frame.f_code
@@ -206,9 +224,14 @@ class _SetTrace:
                 return None
             number, place = frame.f_lineno, ELSEWHERE
             if number > code.co_firstlineno:  # it goes on after a yield
+                number = code.co_firstlineno if by_call else number
                 place = lines.get(number) or new_place(lines, code, number)
             for lane in lanes:
                 lane.enter(place)
+            if by_call:
+                frame.f_trace_lines = False
+                if place == ELSEWHERE:
+                    line(code, code.co_firstlineno, frame)
             return on_event
 
         def on_event(frame: FrameType, event: str, arg: Any) -> Any:
@@ -234,7 +257,8 @@ class _Monitoring:
     def start(self) -> None:
         monitoring, events = self._monitoring, self._monitoring.events
         monitoring.use_tool_id(self._tool, "bench measure memory")
-        own = events.LINE | events.PY_RETURN | events.PY_YIELD  # of followed code only
+        by_call = self._trace.by_call
+        own = events.PY_RETURN | events.PY_YIELD | (0 if by_call else events.LINE)  # of followed code only
         known, new_place, lanes_here = self._trace.known, self._trace.place, self._trace.lanes
 
         def followed(code: CodeType) -> dict[int, int] | None:
@@ -251,13 +275,15 @@ class _Monitoring:
                 self._codes.append(code)
             for lane in lanes_here():
                 lane.enter(ELSEWHERE)
+            if by_call:
+                self._trace.line(code, code.co_firstlineno, self._trace.frame(1))
             return None
 
         def goes_on(code: CodeType, offset: int, error: BaseException | None = None) -> Any:
             lines = followed(code)
             if lines is None:
                 return None if error else monitoring.DISABLE  # a throw cannot be disabled
-            number = self._trace.frame(1).f_lineno
+            number = code.co_firstlineno if by_call else self._trace.frame(1).f_lineno
             place = lines.get(number) or new_place(lines, code, number)
             for lane in lanes_here():
                 lane.enter(place)

@@ -23,7 +23,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,7 +37,11 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 @dataclass(frozen=True, slots=True)
 class TraceJob:
-    """What to run and where to count; `kind` is script, module or callable."""
+    """What to run and where to count; `kind` is script, module, callable or prepared.
+
+    A prepared program is a function of bench, called with the arguments before anything is counted: it returns what to run,
+    and the modules to follow where none were chosen.
+    """
 
     folder: str
     kind: str
@@ -53,7 +57,7 @@ class TraceJob:
     def read(cls, text: str) -> "TraceJob":
         """The job of such an argument."""
         fields = json.loads(text)
-        scope = Scope(**{name: tuple(value) for name, value in fields.pop("scope").items()})
+        scope = Scope.of(fields.pop("scope"))
         return cls(**{**fields, "arguments": tuple(fields["arguments"]), "scope": scope})
 
 
@@ -93,9 +97,9 @@ def _child(job: TraceJob, reports: int) -> int:
     report(pid=me)
     trace, error, code = None, None, 0
     try:
-        program = _program(job)
+        program, scope = _program(job)
         release_free_memory()
-        trace = LineTrace(Path(job.folder), job.scope)
+        trace = LineTrace(Path(job.folder), scope)
         trace.start()
         program()
         _wait_for_threads()
@@ -109,8 +113,19 @@ def _child(job: TraceJob, reports: int) -> int:
     return code
 
 
-def _program(job: TraceJob) -> Callable[[], Any]:
-    """What to call to run the program, everything that can be done before it done."""
+def _program(job: TraceJob) -> tuple[Callable[[], Any], Scope]:
+    """What to call to run the program, everything that can be done before it done, and what to follow."""
+    if job.kind == "prepared":
+        from ..engine.messages import resolve
+
+        sys.path[0] = os.getcwd()
+        call, modules = resolve(job.target)(*job.arguments)
+        return call, replace(job.scope, modules=job.scope.modules or modules)
+    return _named(job), job.scope
+
+
+def _named(job: TraceJob) -> Callable[[], Any]:
+    """What runs a script, a module or a callable."""
     sys.argv = [job.target, *job.arguments]
     if job.kind == "script":
         path = os.path.abspath(job.target)

@@ -1,17 +1,20 @@
 """`bench measure models`: every backend of every model against eager."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from ...warehouse.console.options import Command
+from ...warehouse.environment import COMMIT
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
 from ..engine.workload import AUTO, Workload
+from ..log_file import logged
 from ..options import talk
 from ..pytorch import torchrun
+from .old_options import ModelsCommand
 from .options import axis_options, command_for, selection_options, setting_options
 from .planning import plan_request
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 CASE_COLUMNS = ("suite", "model", "mode", "device", "dtype", "batch", "length", "parameters", "backend", "left_out")
 
 
-@click.command("models", cls=Command)
+@click.command("models", cls=ModelsCommand)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(exists=True, dir_okay=False))
 @axis_options
 @setting_options
@@ -30,14 +33,15 @@ CASE_COLUMNS = ("suite", "model", "mode", "device", "dtype", "batch", "length", 
 def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> int:
     """Measure models: every backend against eager, with intervals.
 
-    Each workload runs in a fresh process, its backends interleaved in random blocks, until the speedup is known as
-    precisely as asked. A plan file holds the same options, and several products of axes. Ends with 1 if a case failed;
-    what was measured is kept in any case.
+    Each workload runs in a fresh process with an empty compile cache, so that a first call compiles; its backends are
+    interleaved in random blocks, until the speedup is known as precisely as asked. A plan file holds the same options,
+    and several products of axes. Ends with 1 if a case failed; what was measured is kept in any case.
 
     \b
         bench measure models --models mlp attention --backends eager inductor --batch-sizes 1 8 32
         bench measure models nightly.toml --partition 1/4 --resume
     """
+    ctx.with_resource(logged(options["log_file"]))
     found = plan_request(ctx, options)
     if not found.plan:
         talk(f"part {options['part']} of this plan is empty")
@@ -69,7 +73,7 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
 
     wanted = RunRequest(
         store=store, config=found.values["config"], tags={**found.values["tags"], **_scope(options)}, lock=options["lock"],
-        fmt=fmt, baseline=options["baseline"], fleet=options["fleet"],
+        fmt=fmt, baseline=options["baseline"], fleet=options["fleet"], statistic=options["statistic"],
     )  # fmt: skip
     if wanted.fleet and (options["part"] or options["revisions"]):
         raise BenchError("--fleet shares a plan out by itself: leave out --partition and --revisions.")
@@ -78,6 +82,8 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
             return measure(plan, found.settings, wanted, known)
     if known or wanted.baseline or len(set(revisions)) < 2:
         raise BenchError("--revisions takes two or more, and neither --resume nor --baseline: it compares them itself.")
+    if os.environ.get(COMMIT):
+        raise BenchError("--revisions names the commits of its runs itself: leave out --commit.")
     if torchrun.started():
         raise BenchError(
             "revisions are measured by ranks of this machine: leave torchrun out, --distributed starts them."

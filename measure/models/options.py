@@ -6,24 +6,38 @@ A name in AXES may stand in every product of a plan file; one in HERE only on th
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ...warehouse.console.options import Values, share_option
 from ...warehouse.errors import BenchError
-from ..engine.workload import AUTO, BASELINE, DTYPES, MODES, Workload
+from ..engine.workload import AUTO, BASELINE, DTYPES, FOR_ACCURACY, MODES, Workload
+from ..line_memory.options import scope_options
 from ..options import SECONDS, run_options
 from ..pytorch.settings import knob_options
 from ..system.machine_lock import lock_option
+from .report import STATISTICS
 from .selection import fleet_name, part_of, pattern
 
-AXES = ("suites", "models", "backends", "modes", "batch_sizes", "sequence_lengths", "dtypes", "devices")
-HERE = ("plan_file", "only", "keep", "leave", "leave_exactly", "part", "fleet", "resume", "retry", "baseline",
-        "revisions", "rounds", "print_only", "print_commands", "lock", "fmt", "store")  # fmt: skip
+AXES = (
+    "suites",
+    "models",
+    "backends",
+    "modes",
+    "batch_sizes",
+    "batch_size_file",
+    "sequence_lengths",
+    "dtypes",
+    "devices",
+)
+HERE = ("plan_file", "model_configs", "only", "keep", "leave", "leave_exactly", "part", "fleet", "resume", "retry", "baseline",
+        "revisions", "rounds", "statistic", "log_file", "print_only", "print_commands", "lock", "fmt", "store")  # fmt: skip
 RETRIES = ("failed", "timeout", "skipped")
 QUICK_PRECISION, QUICK_BUDGET_S = 0.03, 4.0
 
+WORDS = {"auto": AUTO, "accuracy": FOR_ACCURACY}  # batch sizes that are no number
 _CLASS = re.compile(r"(?<=[^\\]),(?=class:)")
 
 Decorator = Callable[[Any], Any]
@@ -50,15 +64,15 @@ def device_name(text: str) -> str:
 
 
 def batch_size(text: str) -> int:
-    """A batch size; `auto` means that one is searched for.
+    """A batch size; `auto` means that one is searched for, `accuracy` the one that the model has for that.
 
     Raises:
         BenchError: It is neither.
     """
-    if text == "auto":
-        return AUTO
+    if text in WORDS:
+        return WORDS[text]
     if not text.isdecimal() or int(text) < 1:
-        raise BenchError(f"{text!r} is no batch size. Write a number of 1 or more, or auto.")
+        raise BenchError(f"{text!r} is no batch size. Write a number of 1 or more, auto or accuracy.")
     return int(text)
 
 
@@ -77,12 +91,17 @@ axis_options = _stack(
     click.option("--suites", cls=Suites, default=["builtin"],
                  help="Sets of models, or path:FILE,class:NAME. [default: builtin]"),
     click.option("--models", cls=Values, help="Models of the suites; all if left out."),
+    click.option("--model-config", "model_configs", cls=Values, metavar="FILE.json…",
+                 help="Configurations of transformers: a model of random weights each; as --suites path:FILE.json."),
     click.option("--backends", cls=Values, default=[BASELINE, "inductor"],
                  help="Backends, beside eager, the baseline. [default: eager inductor]"),
     click.option("--modes", cls=Values, value_type=click.Choice(MODES), default=["inference"],
                  help="inference, training. [default: inference]"),
     click.option("--batch-sizes", cls=Values, value_type=click.types.FuncParamType(batch_size),
-                 help="Batch sizes; auto is the largest of 1024, 512 … that fits. Each model's own if left out."),
+                 help="Batch sizes; auto is the largest of 1024, 512 … that fits, accuracy that at which PyTorch's benchmarks"
+                      " check it. Each model's own if left out."),
+    click.option("--batch-size-file", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
+                 help="Batch sizes by model: lines of NAME,SIZE; of other models as ever."),
     click.option("--sequence-lengths", cls=Values, value_type=_COUNT,
                  help="Sequence lengths, for models that have them."),
     click.option("--dtypes", cls=Values, value_type=click.Choice(DTYPES), default=["float32"],
@@ -99,9 +118,14 @@ setting_options = _stack(
     click.option("--repeat", type=_COUNT, help="Take exactly so many samples of each case instead."),
     click.option("--quick", is_flag=True,
                  help=f"Precision {QUICK_PRECISION:.0%} and a budget of {QUICK_BUDGET_S:g} s, unless given."),
+    click.option("--fast", is_flag=True, help="Leave out models that are known to take long."),
+    click.option("--no-skip", is_flag=True, help="Run what a suite skips, too, unless something is not installed."),
     click.option("--timeout", "timeout_s", type=SECONDS, default=2000.0, show_default=True, metavar="SECONDS",
                  help="Most time for one workload's worker."),
     click.option("--threads", type=_COUNT, help="Threads torch computes with; an axis of the case."),
+    click.option("--launcher", metavar="COMMAND",
+                 help="Start every worker by this, as 'numactl -C 0-3 -m 0'; 'xeon …' is PyTorch's own, torch.backends.xeon"
+                      ".run_cpu. An axis of the case."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of weights, inputs and the order of samples."),
     lock_option,
     click.option("--warm-start", is_flag=True,
@@ -109,6 +133,12 @@ setting_options = _stack(
     click.option("--profile", is_flag=True, help="Keep a profiler trace of one call of each backend."),
     click.option("--memory-snapshot", is_flag=True, help="Keep a snapshot of a GPU's memory over one call of each."),
     click.option("--inspect", is_flag=True, help="Keep the operators a model runs, with inputs, and its captured graphs."),
+    click.option("--memory/--no-memory", default=True, show_default=True,
+                 help="Measure peak memory, of every backend in one more process that runs it alone."),
+    click.option("--energy", is_flag=True, help="Measure the energy of a call on a GPU, in one more second for each backend."),
+    click.option("--trace-lines", is_flag=True,
+                 help="Trace the memory of eager line by line, over two steps in a process of their own."),
+    scope_options("trace-"),
     click.option("--minify", is_flag=True,
                  help="Of a wrong output, keep the smallest script that shows it, by torch's minifier, within 5 minutes."),
     run_options(),
@@ -136,6 +166,10 @@ selection_options = _stack(
     click.option("--revisions", cls=Values, metavar="REV…",
                  help="Measure these git revisions in turn, each in a worktree, and compare them with the first."),
     click.option("--rounds", type=_COUNT, default=3, show_default=True, help="Runs of each revision."),
+    click.option("--log-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+                 help="Append what is printed to this file, too."),
+    click.option("--statistic", type=click.Choice(STATISTICS), default=STATISTICS[0], show_default=True,
+                 help="What the table shows of a case's samples; speedups are of blocks in any case."),
     click.option("--print", "print_only", is_flag=True, help="Print the cases and run nothing."),
     click.option("--print-commands", is_flag=True, help="Print a command for each workload and run nothing."),
 )  # fmt: skip
@@ -153,7 +187,7 @@ def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Ite
     size = "auto" if workload.batch_size == AUTO else workload.batch_size or None
     axes = {
         "suites": [file or workload.suite], "models": [workload.name], "backends": workload.backends, "modes": [workload.mode],
-        "batch_sizes": [size], "sequence_lengths": [workload.sequence_length],
+        "batch_sizes": [size], "batch_size_file": [], "sequence_lengths": [workload.sequence_length],
         "dtypes": [workload.dtype], "devices": [workload.device],
     }  # fmt: skip
     words = ["bench", "measure", "models"]

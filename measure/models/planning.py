@@ -7,15 +7,19 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from ...warehouse.environment import declare
 from ...warehouse.errors import BenchError, UnknownName
+from ..engine import launcher
 from ..engine.workload import BASELINE, PARAMETERS, Settings, Workload
+from ..line_memory.options import choice
 from ..options import talk
 from ..pytorch import registry as known_backends
 from ..pytorch import torchrun
-from ..pytorch.settings import turned
+from ..pytorch.settings import check_config, check_ddp, check_validation, turned
+from ..suites.huggingface import ARCHITECTURES
 from ..suites.model import Model
 from ..suites.registry import models_of
-from . import plan_file
+from . import batch_size_file, plan_file
 from .options import AXES, HERE, QUICK_BUDGET_S, QUICK_PRECISION
 from .product import merged, product
 from .selection import select
@@ -43,10 +47,19 @@ def plan_request(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
     """
     file = plan_file.read(options["plan_file"], ctx) if options["plan_file"] else plan_file.PlanFile()
     given = {name for name in options if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    if options["model_configs"]:
+        named = tuple(options["suites"]) if "suites" in given else ()
+        options = {**options, "suites": (*named, *(f"path:{file}" for file in options["model_configs"]))}
+        given.add("suites")
     values = {name: value for name, value in options.items() if name not in HERE}
     values |= {name: value for name, value in file.shared.items() if name not in given}
     values["ranks"] = _ranks(values)
     parameters = {name: values[name] for name in PARAMETERS if turned(name, values[name])}
+    check_ddp(values["distributed"], values["optimize_ddp"], values["compiled_autograd"])
+    launcher.words(values["launcher"])
+    check_validation(values["translation_validation"])
+    check_config("dynamo", values["dynamo_config"] or ())
+    check_config("inductor", values["inductor_config"] or ())
     products = {
         place: values | {name: value for name, value in table.items() if name not in given}
         for place, table in file.products.items()
@@ -81,7 +94,7 @@ def _ranks(values: Mapping[str, Any]) -> int | None:
 def _settings(values: Mapping[str, Any]) -> Settings:
     """The settings of the measurement."""
     usual = Settings(precision=QUICK_PRECISION, budget_s=QUICK_BUDGET_S) if values["quick"] else Settings()
-    given = {**values, "sample_hz": values["sample"]}
+    given = {**values, "sample_hz": values["sample"], "trace_lines": choice(values)}
     return Settings(**{
         field.name: getattr(usual, field.name) if given[field.name] is None else given[field.name]
         for field in fields(Settings)
@@ -99,8 +112,56 @@ def _product(place: str, axes: Mapping[str, Any], parameters: Mapping[str, Any])
         chosen = _models(axes["suites"], axes["models"])
     except BenchError as error:
         raise BenchError(f"{place}: {error}") if place else error from None
-    rest = {name: axes[name] for name in AXES if name not in ("suites", "models")}
-    return [workload for suite, models in chosen for workload in product(suite, models, **rest, parameters=parameters)]
+    _check_sizes(place, axes, chosen)
+    declare(package for _, models in chosen for model in models.values() for package in model.packages)
+    rest = {name: axes[name] for name in AXES if name not in ("suites", "models", "batch_size_file")}
+    rest |= {
+        "fast": axes["fast"],
+        "no_skip": axes["no_skip"],
+        "named_sizes": _named_sizes(axes["batch_size_file"], chosen),
+    }
+    return [
+        workload
+        for suite, models in chosen
+        for workload in product(suite, models, **rest, parameters=parameters, notify=talk)
+    ]
+
+
+def _named_sizes(path: str | None, chosen: Sequence[tuple[str, dict[str, Model]]]) -> dict[str, int]:
+    """The batch sizes of a file, for the models that are chosen; without one, none.
+
+    Raises:
+        BenchError: It cannot be read, or names none of these models.
+    """
+    sizes = batch_size_file.read(path) if path else {}
+    models = {name: model for _, its in chosen for name, model in its.items()}
+    found = {name: size for name, size in sizes.items() if name in models and models[name].batch_size is not None}
+    if path and not found:
+        raise UnknownName("model", next(iter(sizes)), models, where="the plan", cure=f"{path} names none that it has.")
+    if path and len(found) < len(models):
+        talk(f"{path} has a batch size for {len(found)} of {len(models)} models; the others are as ever")
+    return found
+
+
+def _check_sizes(place: str, axes: Mapping[str, Any], chosen: Sequence[tuple[str, dict[str, Model]]]) -> None:
+    """Name the models that have no axis of the sizes that are asked for.
+
+    Raises:
+        BenchError: None of the models has it.
+    """
+    models = {name: model for _, its in chosen for name, model in its.items()}
+    for option, axis in (("batch_sizes", "batch_size"), ("sequence_lengths", "sequence_length")):
+        fixed = [name for name, model in models.items() if getattr(model, axis) is None] if axes[option] else []
+        if not fixed:
+            continue
+        flag, size = f"--{option.replace('_', '-')}", axis.replace("_", " ")
+        if len(fixed) == len(models):
+            where = f"{place}: " if place else ""
+            raise BenchError(
+                f"{where}{' and '.join(fixed[:3])} {'takes' if len(fixed) == 1 else 'take'} no {size}. Leave {flag} out; a"
+                f" model of your own takes it as an argument of get_example_inputs."
+            )
+        talk(f"{', '.join(fixed)} {'takes' if len(fixed) == 1 else 'take'} no {size}: {flag} is for the others")
 
 
 def _models(suite_names: Sequence[str], names: Sequence[str]) -> list[tuple[str, dict[str, Model]]]:
@@ -112,6 +173,13 @@ def _models(suite_names: Sequence[str], names: Sequence[str]) -> list[tuple[str,
             there = [known for models in suites.values() for known in models]
             where = "suite " + " and ".join(map(repr, suites))
             file = f" A file of models is a suite: --suites {name}" if name.startswith("path:") else ""
+            kin = next((known for known in ARCHITECTURES if name.lower().startswith(known)), None)
+            if kin or any(suite.startswith("huggingface") for suite in suites):
+                file += " Architectures" if kin is None else f" {name} is of architecture {kin!r}; architectures"
+                file += (
+                    " are known by name in suite 'huggingface', with random weights: no checkpoint is downloaded. For a"
+                    " configuration of your own: --model-config FILE.json"
+                )
             raise UnknownName("model", name, there, where=where, cure=f"It has: {', '.join(there)}.{file}")
     return [
         (suite, {name: models[name] for name in dict.fromkeys(names) if name in models})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...warehouse.console.numbers import duration, ratio, size, time_with_doubt
+from ...warehouse.console.numbers import memory, ratio, time_with_doubt
 from ..engine.estimate import Estimate, contradiction, doubt
 from ..engine.workload import BASELINE, NOT_FAILURES
 from ..options import Table, talk, write
@@ -16,14 +16,16 @@ from ..options import Table, talk, write
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
+STATISTICS = ("median", "min", "mean")  # of a case's samples, the usual one first
 FAILURES = ("failed", "status", "phase", "reason")
 
 # The cases of the run, and of other runs those that belong to the plan and that the run has not.
 _QUERY = """
 SELECT
     run_id, suite, name AS model, mode, device, dtype, batch_size, sequence_length, parameters, backend, status, reason,
-    phase, accuracy, accuracy_reason, median_ns, median_low_ns, median_high_ns, samples, speedup, low, high, blocks, p,
-    p_unpaired, compile_ns, peak_bytes, revision
+    phase, accuracy, accuracy_reason, median_ns, median_low_ns, median_high_ns, minimum_ns, mean_ns, mean_low_ns,
+    mean_high_ns, samples, disturbed, speedup, low, high, blocks, p, p_unpaired, compile_ns, compiles, peak_bytes,
+    process_bytes, revision
 FROM model_results
 WHERE run_id = $run OR list_contains(map_keys($known::MAP(VARCHAR, VARCHAR)), case_id)
     AND run_id = ($known::MAP(VARCHAR, VARCHAR))[case_id]
@@ -54,7 +56,12 @@ class CaseResult:
     median_ns: float | None
     median_low_ns: float | None
     median_high_ns: float | None
+    minimum_ns: float | None
+    mean_ns: float | None
+    mean_low_ns: float | None
+    mean_high_ns: float | None
     samples: int
+    disturbed: float | None
     speedup: float | None
     low: float | None
     high: float | None
@@ -62,7 +69,9 @@ class CaseResult:
     p: float | None
     p_unpaired: float | None
     compile_ns: float | None
+    compiles: int
     peak_bytes: int | None
+    process_bytes: int | None
     revision: str | None
     withheld: str | None = None  # why the speedup is not shown
 
@@ -114,15 +123,23 @@ class CaseResult:
         """Whether it counts against the run."""
         return self.judged not in NOT_FAILURES
 
-    def cells(self) -> tuple[str | int | None, ...]:
+    def time(self, statistic: str) -> tuple[float | None, float | None, float | None]:
+        """A statistic of its samples in ns, with the ends of its 95 % interval; a minimum has none."""
+        if statistic == "mean":
+            return self.mean_ns, self.mean_low_ns, self.mean_high_ns
+        if statistic == "min":
+            return self.minimum_ns, None, None
+        return self.median_ns, self.median_low_ns, self.median_high_ns
+
+    def cells(self, statistic: str = STATISTICS[0]) -> tuple[str | int | None, ...]:
         """The row of the table; a case with a wrong output has no speedup."""
         gained = (
             (None,) * 5 if self.failed or self.withheld else (self.speedup, self.low, self.high, self.blocks, self.p)
         )
         return (
             " ".join([self.model, *self.unusual]), self.mode, self.batch_size, self.sequence_length, self.backend,
-            time_with_doubt(self.median_ns, self.median_low_ns, self.median_high_ns, self.samples), ratio(*gained) or "–",
-            duration(self.compile_ns), size(self.peak_bytes), self.judged,
+            time_with_doubt(*self.time(statistic), self.samples, self.disturbed), ratio(*gained) or "–",
+            time_with_doubt(self.compile_ns, None, None, self.compiles), memory(self.process_bytes, self.peak_bytes), self.judged,
         )  # fmt: skip
 
     def note(self) -> str | None:
@@ -137,7 +154,7 @@ class CaseResult:
         return "; ".join(filter(None, (f"{self.title}: {self.reason or 'measured'}", doubts)))
 
 
-HEADINGS = ("model", "mode", "batch", "length", "backend", "median", "speedup", "compile", "memory", "status")
+BEFORE, AFTER = ("model", "mode", "batch", "length", "backend"), ("speedup", "compile", "memory (+step)", "status")
 COLUMNS = tuple(field.name for field in fields(CaseResult))
 
 
@@ -162,25 +179,40 @@ def _withheld(result: CaseResult, baseline: Estimate | None) -> str | None:
 
 
 def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
-    """The latest noise floor that bench doctor recorded for the machine of a run, as a sentence."""
+    """The latest noise floor that bench doctor recorded for the machine of a run, or for its GPU, as a sentence."""
+    ((on_gpu,),) = warehouse.rows("SELECT bool_or(starts_with(device, 'cuda')) FROM cases WHERE run_id = ?", [run_id])
+    column, what = ("gpu_noise_floor", "this GPU") if on_gpu else ("noise_floor", "this machine")
     rows = warehouse.rows(
-        "SELECT noise_floor, measured_at FROM noise_floors JOIN runs USING (environment_id, host)"
-        " WHERE runs.run_id = ? AND noise_floor IS NOT NULL ORDER BY measured_at DESC LIMIT 1",
+        f"SELECT {column}, measured_at FROM noise_floors JOIN runs USING (environment_id, host)"
+        f" WHERE runs.run_id = ? AND {column} IS NOT NULL ORDER BY measured_at DESC LIMIT 1",
         [run_id],
     )
     if not rows:
         return None
     ((floor, when),) = rows
-    return f"the noise floor of this machine was {floor:.2%} at {when:%F %H:%M} UTC (bench doctor)"
+    return f"the noise floor of {what} was {floor:.2%} at {when:%F %H:%M} UTC (bench doctor)"
 
 
-def show(found: Sequence[CaseResult], fmt: str) -> None:
-    """Write a row for each case, for people also a row for each failure, and notes to stderr."""
+def show(found: Sequence[CaseResult], fmt: str, statistic: str = STATISTICS[0]) -> None:
+    """Write a row for each case, for people also a row for each failure, and notes to stderr.
+
+    Args:
+        found: The cases.
+        fmt: How to write them.
+        statistic: Of their samples, what people see; programs get all.
+    """
+    headings = (*BEFORE, statistic, *AFTER)
     exact = ([getattr(result, name) for name in COLUMNS] for result in found)
-    shown: Table = HEADINGS, [result.cells() for result in found]
+    shown: Table = headings, [result.cells(statistic) for result in found]
     if any(result.revision for result in found):
-        shown = ("revision", *HEADINGS), [(result.revision, *result.cells()) for result in found]
-    write(fmt, shown=shown, exact=(COLUMNS, exact))
+        shown = ("revision", *headings), [(result.revision, *result.cells(statistic)) for result in found]
+    write(
+        fmt,
+        shown=shown,
+        exact=(COLUMNS, exact),
+        shared=("mode", "batch", "length"),
+        spare=("compile", "memory (+step)"),
+    )
     failures = [(one.title, one.judged, *one.blamed) for one in found if one.failed and one.status != "interrupted"]
     if failures and fmt in ("table", "markdown"):
         click.echo()

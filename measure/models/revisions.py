@@ -68,27 +68,38 @@ def worktrees(revisions: Sequence[str]) -> Iterator[dict[str, Worktree]]:
     Raises:
         BenchError: This is no git repository, or it has no such revision.
     """
-    top = Path(_git("rev-parse", "--show-toplevel"))
-    commits = {revision: _commit(revision) for revision in revisions}
+    top = Path(git("rev-parse", "--show-toplevel"))
+    commits = {revision: commit_of(revision) for revision in revisions}
     parent = Path(tempfile.mkdtemp(prefix="bench-revisions-"))
     try:
         for number, commit in enumerate(commits.values()):
-            _git("worktree", "add", "--detach", str(parent / str(number)), commit)
+            git("worktree", "add", "--detach", str(parent / str(number)), commit)
         yield {revision: Worktree(parent / str(number), top) for number, revision in enumerate(commits)}
     finally:
         shutil.rmtree(parent, ignore_errors=True)
-        _git("worktree", "prune")
+        git("worktree", "prune")
 
 
-def _commit(revision: str) -> str:
+def commit_of(revision: str) -> str:
+    """The commit that git calls so.
+
+    Raises:
+        UnknownName: There is none.
+        BenchError: This is no git repository.
+    """
     try:
-        return _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        return git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     except BenchError:
-        known = _git("for-each-ref", "--format=%(refname:short)").splitlines()
+        known = git("for-each-ref", "--format=%(refname:short)").splitlines()
         raise UnknownName("revision", revision, known, where="the repository here", cure="See: git log --all") from None
 
 
-def _git(*words: str) -> str:
+def git(*words: str) -> str:
+    """What git answers, in the present folder.
+
+    Raises:
+        BenchError: It failed.
+    """
     done = subprocess.run(["git", *words], capture_output=True, text=True)
     if done.returncode:
         lines = done.stderr.strip().splitlines()

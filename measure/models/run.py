@@ -12,7 +12,7 @@ from ...warehouse.store import Store
 from ..engine.workload import Settings, Workload
 from ..options import recorded, talk
 from ..system.machine_lock import alone
-from . import baseline
+from . import baseline, line_traces
 
 if TYPE_CHECKING:
     from ...warehouse.recorder import Run
@@ -31,6 +31,7 @@ class RunRequest:
     fmt: str
     baseline: str | None = None  # run to compare with
     fleet: str | None = None  # what machines call it that share the plan
+    statistic: str = "median"  # of a case's samples, in the table
 
 
 def measure(
@@ -61,7 +62,9 @@ def measure(
     with Warehouse.open(wanted.store) as warehouse:
         found = results(warehouse, run.run_id if run else "", known=known.runs if known else None)
         floor = noise_floor(warehouse, found[0].run_id) if found else None
-    show(found, wanted.fmt)
+    show(found, wanted.fmt, wanted.statistic)
+    if run and settings.trace_lines is not None:
+        line_traces.show(wanted.store, run.run_id, wanted.fmt)
     if floor:
         talk(floor)
     if run and base:
@@ -123,7 +126,7 @@ def measure_revisions(
     with Warehouse.open(wanted.store) as warehouse:
         rows = [results(warehouse, run.run_id) for run in last.values()]
     found = [*itertools.chain(*zip(*rows, strict=True))]  # the same cases of all revisions, one below the other
-    show(found, wanted.fmt)
+    show(found, wanted.fmt, wanted.statistic)
     talk(f"of each revision the run of round {len(whole) or 1} of {rounds}")
     first, *others = runs
     for other in others:

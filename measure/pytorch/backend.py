@@ -31,7 +31,8 @@ class Backend:
     `missing` takes a device and says, with the cure, why the backend cannot run there; None if it can. `needs` are
     packages, each with its install line. `dynamo` tells whether torch._dynamo's counters are about it, `training`
     whether it can train, `changes` whether it changes the module, and so gets a copy, and `rough` whether what it gives is
-    meant to differ, and is judged by its cosine with eager's.
+    meant to differ, and is judged by its cosine with eager's. `graphs` tells that on a GPU it records a CUDA graph at the
+    second call and replays it from the third on, so that the first is not what it will be.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Backend:
     training: bool = True
     changes: bool = False
     rough: bool = False
+    graphs: bool = False
 
     def unavailable(self, device: str, mode: str) -> str | None:
         """Why this backend cannot run a workload; None if it can."""

@@ -1,7 +1,9 @@
 """Statistics of torch's compiler: its counters, the reasons for graph breaks, and the time of its phases."""
 
+import json
 import os
 import re
+import warnings
 from collections import Counter
 from typing import Any
 
@@ -10,6 +12,7 @@ from ..engine.program import Fact
 GRAPH_BREAK = "graph_break:"  # and the reason: read by the view graph_break_reasons
 PHASE = "compile_phase:"
 RECOMPILE = "recompile:"  # and the reason
+FLAGS = "compiler_flags"  # read by the view _run_flags
 
 
 def caches(folder: str) -> dict[str, str]:
@@ -30,6 +33,13 @@ def own_cache(folder: str) -> None:
         os.environ |= caches(os.path.join(root, re.sub(r"\W", "_", folder)))
 
 
+def drop() -> None:
+    """Drop all compiled code and what it holds, CUDA graphs and their memory among it."""
+    import torch
+
+    torch._dynamo.reset()
+
+
 def forget() -> None:
     """Reset the counters for the next backend; compiled code stays."""
     from torch._dynamo import utils
@@ -38,6 +48,22 @@ def forget() -> None:
     utils.graph_break_reasons.clear()
     utils.compilation_time_metrics.clear()
     utils.clear_compilation_metrics()
+
+
+def flags() -> Fact:
+    """The settings of dynamo, functorch and inductor that are not torch's defaults, whoever set them, as a JSON object."""
+    from torch import _dynamo, _functorch, _inductor
+
+    found: dict[str, str] = {}
+    with warnings.catch_warnings(action="ignore"):  # of deprecated settings
+        for module in (_dynamo, _functorch, _inductor):
+            config: Any = module.config
+            for name, entry in config._config.items():  # nothing public knows the defaults
+                if not hasattr(entry, "default") or entry.alias is not None:
+                    continue
+                if (value := getattr(config, name)) != entry.default:
+                    found[f"{module.__name__.removeprefix('torch._')}.{name}"] = repr(value)
+    return Fact(FLAGS, None, text=json.dumps(dict(sorted(found.items()))))
 
 
 def facts() -> list[Fact]:

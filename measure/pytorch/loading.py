@@ -4,6 +4,7 @@ A target is one of
 
     module:Class             a torch.nn.Module made without arguments
     /folder/file.py:Class    the same, in any file; its folder is on the path, so that it may import its neighbours
+    /folder/file.json:config a configuration of transformers
     module:function:NAME     function(NAME, workload) returns the module and its inputs
 
 A class says what to call it with by a method `get_example_inputs`, which gets what it takes of `batch_size`,
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engine.workload import Workload
+from ..suites import configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,9 @@ def build(workload: Workload) -> Built:
         Exception: Whatever the model's own code raises.
     """
     source, name = _parts(workload.target)
-    if ":" in name:
+    if source.endswith(configuration.SUFFIX):
+        module, inputs = configuration.build(Path(source), workload)
+    elif ":" in name:
         function, _, argument = name.partition(":")
         module, inputs = getattr(importlib.import_module(source), function)(argument, workload)
     else:
@@ -54,12 +58,12 @@ def beside(target: str, name: str, module: Any) -> Any:
     """Another class of the target's file or module, made without arguments, with the weights of `module`.
 
     Raises:
-        ValueError: The target is made by a function, which has no others beside it.
+        ValueError: The target is made by a function or a configuration, which has no others beside it.
         Exception: Whatever its code raises, and of torch, that its weights are others.
     """
     source, own = _parts(target)
-    if ":" in own:
-        raise ValueError(f"{target} is made by a function: only a class has others beside it")
+    if ":" in own or source.endswith(configuration.SUFFIX):
+        raise ValueError(f"{target} is no class: only a class has others beside it")
     other = getattr(_module(source), name)()
     other.load_state_dict(module.state_dict(), assign=True)
     for weight in module.parameters():

@@ -4,18 +4,20 @@ import contextlib
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.program import REFERENCE, Agreement, Enter, Fact, ModelFailed, status_of
 from ..engine.workload import BASELINE, Settings, Workload
 from ..system.devices import Device, device
-from . import accuracy, compiler_stats, inspection, minifier, profiles, registry
+from ..system.host_memory import Peak
+from . import accuracy, compiler_stats, inspection, memory_process, minifier, profiles, registry
 from .backend import Backend, Example
 from .loading import build
 from .ranks import Ranks, spread
 from .settings import RANKS, Knobs
-from .step import PreparedModel, mark_batch, step, turned, types
+from .step import PreparedModel, TrainingStep, mark_batch, step, turned, types
 
 if TYPE_CHECKING:
     from .accuracy import Tensors
@@ -26,8 +28,16 @@ REFERENCE_SIZE = 6  # times the weights: twice as wide, with gradients, and as m
 class TorchProgram:
     """One torch model at one size, for any number of backends, each with weights of its own where it changes them."""
 
-    def __init__(self, workload: Workload, settings: Settings, enter: Enter = lambda phase: None) -> None:
+    def __init__(
+        self, workload: Workload, settings: Settings, enter: Enter = lambda phase: None, *, alone: bool = False
+    ) -> None:
         """Build the model and its inputs, the same for the same seed.
+
+        Args:
+            workload: What to build.
+            settings: How it is measured.
+            enter: Called with the phase that loading enters.
+            alone: Whether one backend is to be prepared, once: it takes the model itself instead of a copy.
 
         Raises:
             ModelFailed: They could not be built.
@@ -39,15 +49,19 @@ class TorchProgram:
         torch.set_grad_enabled(workload.mode == "training")
         self._workload = workload
         self._settings = settings
+        self._alone = alone
         self._start_ns = 0
         self._rough = False  # whether the backend prepared last is
         self._wrong: set[str] = set()  # backends that do not agree with eager
         self._last = BASELINE  # backend prepared last
+        self._weights: list[tuple[Any, Any]] = []  # its parameters and buffers with copies, where it is to be rewound
+        self._forget: Callable[[], None] = lambda: None  # clears the state of its optimizer
         self._knobs = Knobs.of(workload.parameters)
         self.device: Device = device(workload.device, flush_l2=self._knobs.flush_l2)
         if self.device.missing() is not None:
             return
         try:
+            self.device.use()
             self._knobs.apply(torch, workload.device)
             self._reseed()
             built = build(workload)
@@ -104,12 +118,13 @@ class TorchProgram:
         if backend != BASELINE:
             self._start(found)
             compiler_stats.own_cache(backend)
-        compiler_stats.forget()  # and no dynamo reset: it would make the backends prepared before compile anew
+            compiler_stats.forget()  # and no dynamo reset: it would make the backends prepared before compile anew
         self._reseed()
         ranks, kind = self._ranks, self._knobs.distributed
         if ranks:
             ranks.prepare(backend)
-        model = self._model.copied() if mode == "training" or found.changes or ranks else self._model
+        own = (mode == "training" or found.changes or ranks) and not self._alone
+        model = self._model.copied() if own else self._model
         called = spread(model.module, kind) if kind else model.module
         example = Example(
             model.args, model.kwargs, self._workload.device, mode, self._knobs.fullgraph, self._knobs.dynamic or None,
@@ -123,8 +138,37 @@ class TorchProgram:
                 forward = found.prepare(called, example)
             return forward(*args, **kwargs)
 
-        taken = step(model, call, mode, self._amp, self._knobs)
+        backward: Callable[[], Any] = contextlib.nullcontext
+        if self._knobs.compiled_autograd and found.dynamo:
+            backward = registry.compiled_backward(found, example)
+        taken = step(model, call, mode, self._amp, self._knobs, backward)
+        self._weights, self._forget = [], lambda: None
+        if isinstance(taken, TrainingStep) and self.first_calls(backend) > 1:
+            self._weights = [(x, x.detach().to("cpu", copy=True)) for x in model.weights()]
+            self._forget = taken.optimizer.state.clear
         return ranks.together(taken) if ranks else taken
+
+    def first_calls(self, backend: str) -> int:
+        """Three where a CUDA graph is recorded: the first runs without, the second records, the third replays. Ranks take one."""
+        graphs = registry.backend(backend).graphs and self._workload.device.startswith("cuda")
+        return 3 if graphs and self._ranks is None else 1
+
+    def rewind(self) -> None:
+        """Give the backend prepared last its first weights again, in their places, and the same random numbers."""
+        import torch
+
+        with torch.no_grad():
+            for weight, first in self._weights:
+                weight.copy_(first)
+        self._forget()
+        self._reseed()
+
+    def release(self) -> None:
+        """Drop the model, its reference, and what compilers hold of it."""
+        self._weights, self._forget, self._reference = [], lambda: None, None
+        del self._model
+        compiler_stats.drop()
+        self.device.release()
 
     def _start(self, backend: Backend) -> None:
         """Do the one-time work of a process, such as imports and finding a compiler, with a model of one operator."""
@@ -134,7 +178,8 @@ class TorchProgram:
         began = time.perf_counter_ns()
         with contextlib.suppress(Exception):  # then the model's own first call will say why
             x = torch.ones(2, 2, device=self._workload.device)
-            backend.prepare(torch.nn.Tanh(), Example((x,), {}, self._workload.device))(x)
+            module = torch.nn.Tanh().train(self._workload.mode == "training")
+            backend.prepare(module, Example((x,), {}, self._workload.device))(x)
         self._start_ns = time.perf_counter_ns() - began
 
     def facts(self, backend: str) -> list[Fact]:
@@ -143,7 +188,10 @@ class TorchProgram:
             return []
         start = [Fact("compiler_start", self._start_ns, "ns")] if self._start_ns else []
         self._start_ns = 0
-        return [*start, *(compiler_stats.facts() if registry.backend(backend).dynamo else [])]
+        return [
+            *start,
+            *([compiler_stats.flags(), *compiler_stats.facts()] if registry.backend(backend).dynamo else []),
+        ]
 
     def keep(self, output: Any) -> "Tensors":
         """A copy of a step's output (and loss and gradients) that later steps leave alone."""
@@ -159,6 +207,11 @@ class TorchProgram:
         digest = accuracy.digest(output)
         if digest != accuracy.digest(again):
             most = accuracy.compare(output, again, None, self._rule()).error
+            if not self.device.repeatable and accuracy.compare(output, again, None, self._rule()).equal:
+                what = (
+                    f"two runs of eager differ by up to {most:.2g}, as additions in any order do, within the tolerance"
+                )
+                return Agreement(True, what, most, None, self.agree(output, again).metrics, digest)
             cure = "" if self._knobs.deterministic else ". Measure it with: --deterministic"
             what = f"two runs of eager differ by up to {most:.2g}{cure}"
             return Agreement(False, what, most, "eager_two_runs_differ", digest=digest)
@@ -185,12 +238,11 @@ class TorchProgram:
 
     def _rule(self) -> accuracy.ToleranceRule:
         workload, knobs = self._workload, self._knobs
-        return accuracy.rule(
-            workload.dtype, workload.mode, tolerance=knobs.tolerance, cosine=knobs.cosine or self._rough
-        )
+        tolerance = workload.tolerances.get(self._last) if knobs.tolerance is None else knobs.tolerance
+        return accuracy.rule(workload.dtype, workload.mode, tolerance=tolerance, cosine=knobs.cosine or self._rough)
 
     def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
-        """The requested files: a profile, a memory snapshot, for eager an inspection, for a wrong backend a minified script."""
+        """The requested files: a profile, a memory snapshot, for eager an inspection."""
         import torch
 
         found = []
@@ -200,23 +252,53 @@ class TorchProgram:
             path = place.with_name(place.name + ".snapshot.pickle")
             found += profiles.memory_snapshot(torch, call, path, self._workload.device)
         if self._settings.inspect and backend == BASELINE:
-            found += inspection.operators(torch, call, place.with_name(place.name + ".operators.txt"))
-            found += inspection.graphs(self._compiled_step, place.with_name(place.name + ".graphs.txt"))
-        if (
-            self._settings.minify
-            and backend in self._wrong
-            and registry.backend(backend).dynamo
-            and self._ranks is None
-        ):
-            folder = place.with_name(place.name + ".minifier")
-            found.append(minifier.repro(self._workload, self._settings, backend, folder))
+            found += inspection.operators(
+                torch, call, place.with_name(place.name + ".operators.txt"), self.device.synchronize
+            )
+            graphs = place.with_name(place.name + ".graphs.txt")
+            found += inspection.graphs(self._compiled_step, graphs, self.device.synchronize)
         return found
 
-    def _compiled_step(self, backend: Callable[[Any, Any], Any]) -> Any:
-        """The result of one step whose forward pass is compiled by a given function of graphs."""
+    def minify(self, backend: str, place: Path) -> list[Fact]:
+        """The smallest script that shows why a backend of torch.compile is wrong; of ranks there is none."""
+        if backend not in self._wrong or not registry.backend(backend).dynamo or self._ranks is not None:
+            return []
+        return [minifier.repro(self._workload, self._settings, backend, place.with_name(place.name + ".minifier"))]
+
+    def _compiled_step(self, backend: Callable[[Any, Any], Any]) -> Callable[[], Any]:
+        """A step whose forward pass is compiled by a given function of graphs."""
         model = self._model.copied()
         called = registry.compiled(model.module, Example(), backend=backend)
-        return step(model, called, self._workload.mode, self._amp, self._knobs)()
+        return step(model, called, self._workload.mode, self._amp, self._knobs)
+
+    def memory(self, backend: str, call: Callable[[], Any]) -> tuple[list[Peak], list[Fact]]:
+        """Take a step; the peaks and parts of the memory of a process that runs this backend alone, of ranks the step's peaks."""
+        if self._ranks is not None:  # they can be started once only
+            with self.device.peaks() as peaks:
+                call()
+            return [self._own(peak, peaks, call) for peak in peaks], []
+        call()
+        self.device.release()  # what nobody holds, to the process that begins now
+        return memory_process.measure(self._workload, self._settings, backend) if self._settings.memory else ([], [])
+
+    def _own(self, peak: Peak, peaks: list[Peak], call: Callable[[], Any]) -> Peak:
+        """A peak of this backend's own: of a GPU's allocator, without what the others hold."""
+        if peak.source != "cuda_allocated":
+            return peak
+        growth = next(one.size_bytes for one in peaks if one.source == "cuda_growth")
+        step = getattr(call, "step", call)
+        held = step.held_bytes if isinstance(step, TrainingStep) else self.weight_bytes
+        return replace(peak, size_bytes=growth + held)
+
+    @property
+    def module(self) -> Any:
+        """The model as it was built."""
+        return self._model.module
+
+    @property
+    def weight_bytes(self) -> int:
+        """Of the model's parameters and buffers."""
+        return self._model.size_bytes
 
     def settle(self) -> None:
         """End the compiler's idle helper processes, so that none runs beside the samples."""

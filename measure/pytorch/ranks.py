@@ -10,6 +10,7 @@ import atexit
 import json
 import os
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Protocol
@@ -40,12 +41,14 @@ class Ranks:
         if torchrun.leading():
             self._others = [torchrun.Followers(message)]
         elif "RANK" not in os.environ:
+            _check_gpus(workload.device, count)
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
             os.environ |= {**meeting, "WORLD_SIZE": str(count), "RANK": "0", "LOCAL_RANK": "0"}
             self._others = [
-                Rank({**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}, message) for rank in range(1, count)
+                Rank({**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}, message, give_up)
+                for rank in range(1, count)
             ]
         atexit.register(self._close)
         meet(workload.device)
@@ -76,7 +79,7 @@ class Together:
     """A step that all ranks run together."""
 
     def __init__(self, step: Callable[[], Any], number: int, send: Callable[..., None]) -> None:
-        self._step, self._number, self._tell = step, number, send
+        self.step, self._number, self._tell = step, number, send
 
     def __call__(self) -> Any:
         """Take it once."""
@@ -86,7 +89,26 @@ class Together:
         """Let the others run it so often; returns the function to call as often here."""
         self._tell("run", self._number, loops)
         barrier()
-        return self._step
+        return self.step
+
+
+def give_up(reason: str) -> None:
+    """End this process: a collective that a rank is missing from would be waited for until its timeout."""
+    sys.stderr.write(f"{reason}\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _check_gpus(device: str, count: int) -> None:
+    """Every rank of this machine needs a GPU of its own.
+
+    Raises:
+        ValueError: There are too few; NCCL would wait for them.
+    """
+    import torch
+
+    if device.startswith("cuda") and count > (there := torch.cuda.device_count()):
+        raise ValueError(f"{count} ranks need {count} GPUs and torch sees {there}. Choose as many with --ranks")
 
 
 def meet(device: str) -> None:
@@ -94,8 +116,6 @@ def meet(device: str) -> None:
     import torch
 
     on_gpu = device.startswith("cuda")
-    if on_gpu:
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     torch.distributed.init_process_group("nccl" if on_gpu else "gloo", **torchrun.meeting())
 
 

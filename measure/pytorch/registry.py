@@ -7,8 +7,6 @@ same file, with the same weights and inputs, that should compute the same.
 """
 
 import inspect
-import os
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,8 +14,9 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from ...warehouse.errors import UnknownName
-from . import exports, loading
+from . import loading
 from .backend import Backend, Example
+from .backends import cuda_graph, exports, needs, onnx_session, quantization
 
 GROUP = "bench.backends"
 TORCH, MODEL = "torch:", "model:"
@@ -37,34 +36,36 @@ def compiled(
     return call
 
 
+def compiled_backward(backend: Backend, example: Example) -> Callable[[], Any]:
+    """The context of a backward pass that is captured as it runs, and compiled by the same backend."""
+    from torch._dynamo import compiled_autograd
+
+    return lambda: compiled_autograd._enable(
+        lambda graph: backend.prepare(graph, example), dynamic=bool(example.dynamic)
+    )
+
+
 def _compiler(name: str, missing: Callable[[str], str | None] = lambda device: None, **how: Any) -> Backend:
     """A backend of torch.compile."""
     return Backend(name, partial(compiled, **{"backend": name, **how}), missing, dynamo=True)
 
 
-def _without_compiler(device: str) -> str | None:
-    if device == "cpu":
-        compilers = filter(None, (os.environ.get("CXX"), "g++", "clang++"))
-        if not any(map(shutil.which, compilers)):
-            return "inductor needs a C++ compiler on the CPU. Install one with: apt install g++ (or set CXX)"
-    elif shutil.which("cc") is None and shutil.which("gcc") is None:
-        return "inductor's triton needs a C compiler. Install one with: apt install gcc"
-    return None
+def _quantized(
+    mode: str, missing: Callable[[str], str | None] = needs.without_compiler, *, quantizes: bool = True
+) -> Backend:
+    """A mode of torchao, then inductor; int8weightonly has no suffix."""
+    quantize = getattr(quantization, mode)
 
+    def prepare(module: Any, example: Example) -> Callable[..., Any]:
+        return compiled(quantize(module, example.device), example, options=quantization.OPTIONS)
 
-def _without_gpu(device: str) -> str | None:
-    return None if device.startswith("cuda") else "it needs a GPU. Measure it with: --devices cuda"
-
-
-def _quantized(module: Any, example: Example) -> Callable[..., Any]:
-    from torchao.quantization import Int8WeightOnlyConfig, quantize_
-
-    quantize_(module, Int8WeightOnlyConfig())
-    return compiled(module, example)
+    name = "quantized" if mode == "int8weightonly" else f"quantized-{mode}"
+    packages = quantization.INSTALL if quantizes else None
+    return Backend(name, prepare, missing, packages, dynamo=True, training=False, changes=quantizes, rough=quantizes)
 
 
 def _inductor(name: str, **how: Any) -> Backend:
-    return _compiler(f"inductor-{name}" if name else "inductor", _without_compiler, backend="inductor", **how)
+    return _compiler(f"inductor-{name}" if name else "inductor", needs.without_compiler, backend="inductor", **how)
 
 
 _ONNX = {name: f"pip install {name}" for name in ("onnx", "onnxscript", "onnxruntime")}
@@ -73,21 +74,27 @@ OWN = (
     Backend("eager", lambda module, example: module),
     _compiler("aot_eager"),
     _inductor(""),
-    _inductor("reduce-overhead", mode="reduce-overhead"),
-    _inductor("max-autotune", mode="max-autotune"),
-    _inductor("no-cudagraphs", mode="max-autotune-no-cudagraphs"),
+    replace(_inductor("reduce-overhead", mode="reduce-overhead"), graphs=True),
+    replace(_inductor("max-autotune", mode="max-autotune"), missing=needs.without_large_gpu, graphs=True),
+    replace(_inductor("no-cudagraphs", mode="max-autotune-no-cudagraphs"), missing=needs.without_large_gpu),
     replace(_inductor("freezing", options={"freezing": True}), training=False, changes=True),
-    _compiler("cudagraphs", _without_gpu),
+    replace(_compiler("cudagraphs", needs.without_gpu), graphs=True),
+    Backend("eager-cudagraph", cuda_graph.captured, needs.without_gpu, training=False),
     Backend("export", exports.export, training=False),
-    Backend("aotinductor", exports.aotinductor, _without_compiler, training=False),
+    Backend("aotinductor", exports.aotinductor, needs.without_headers, training=False),
     Backend("torchscript", exports.torchscript),
-    Backend("onnxruntime", exports.onnxruntime, needs=_ONNX, training=False),
+    Backend("onnxruntime", onnx_session.exported, onnx_session.missing, _ONNX, training=False),
+    Backend("onnxruntime-torchscript", partial(onnx_session.exported, dynamo=False), onnx_session.missing, _ONNX,
+            training=False),
     replace(
-        _compiler("tensorrt", _without_gpu), needs={"torch_tensorrt": "pip install torch-tensorrt"}, training=False
+        _compiler("tensorrt", needs.without_gpu), needs={"torch_tensorrt": "pip install torch-tensorrt"}, training=False
     ),
     replace(_compiler("xla", backend="openxla"), needs={"torch_xla": "pip install torch-xla"}),
-    Backend("quantized", _quantized, _without_compiler, {"torchao": "pip install torchao"}, dynamo=True, training=False,
-            changes=True, rough=True),
+    _quantized("int8weightonly"),
+    _quantized("int8dynamic"),
+    _quantized("int4weightonly"),
+    _quantized("autoquant", lambda device: quantization.without_autoquant(device) or needs.without_compiler(device)),
+    _quantized("noquant", quantizes=False),
 )  # fmt: skip
 
 

@@ -4,17 +4,21 @@ A knob is a field here; its option on the command line is made of it, and so is 
 """
 
 import ast
-from collections.abc import Callable, Mapping
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self
 
 import click
 
 from ...warehouse.console.options import Values
-from ...warehouse.errors import BenchError
+from ...warehouse.errors import BenchError, UnknownName
 from ..options import Finite
 
 RANKS = 2  # processes of a distributed model, unless told
+DDP_MODES = ("ddp_optimizer", "python_reducer", "python_reducer_without_compiled_forward", "no_optimization")
 
 
 def _knob(default: Any, help: str, **option: Any) -> Any:
@@ -46,8 +50,20 @@ class Knobs:
     cosine: bool = _knob(False, "Check accuracy by the cosine instead of by float64.")
     distributed: str | None = _knob(None, "Over several processes: DDP or FSDP.", type=click.Choice(("ddp", "fsdp")))
     ranks: int | None = _knob(None, f"Processes of a distributed model. [default: {RANKS}]", type=click.IntRange(min=1))
+    optimize_ddp: str | None = _knob(
+        None, "How torch.compile lets DDP's communication overlap.", type=click.Choice(DDP_MODES)
+    )
+    compiled_autograd: bool = _knob(False, "Capture the backward pass as it runs, and compile it by the same backend.")
+    tf32: str | None = _knob(
+        None,
+        "TF32 in a GPU's products and convolutions of float32. [default: torch's]",
+        type=click.Choice(("on", "off")),
+    )
     fullgraph: bool = _knob(False, "A graph break is an error.")
     dynamic: bool = _knob(False, "Compile for any shape.")
+    translation_validation: bool = _knob(
+        False, "Have z3 prove that the guards of dynamic shapes hold what they should."
+    )
     dynamic_batch: bool = _knob(False, "Compile for any batch size, of the other sizes as they are.")
     dynamo_config: tuple[str, ...] = _knob((), "Settings of torch._dynamo.config.", cls=Values, value_type=_PAIR)
     inductor_config: tuple[str, ...] = _knob((), "Settings of torch._inductor.config.", cls=Values, value_type=_PAIR)
@@ -63,21 +79,31 @@ class Knobs:
         """Apply the knobs that concern the whole process.
 
         Raises:
-            ValueError: There is no such setting.
+            UnknownName: There is no such setting.
         """
         if self.deterministic:
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it the first matrix product raises
             torch.use_deterministic_algorithms(True)
             torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
             torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-            _set(torch, "_inductor", ("fallback_random=True",))
-        _set(torch, "_dynamo", self.dynamo_config)
-        _set(torch, "_inductor", self.inductor_config)
+            _set("_inductor", ("fallback_random=True",))
+        if self.tf32 is not None:
+            torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = self.tf32 == "on"
+        if self.optimize_ddp is not None:
+            _set("_dynamo", (f"optimize_ddp={self.optimize_ddp}",))
+        if self.translation_validation:
+            import torch.fx.experimental._config as fx_config
+
+            fx_config.translation_validation = True
+        _set("_dynamo", self.dynamo_config)
+        _set("_inductor", self.inductor_config)
         if self.memory_fraction is not None and device.startswith("cuda"):
             torch.cuda.set_per_process_memory_fraction(self.memory_fraction, torch.device(device).index)
 
 
 KNOBS = tuple(knob.name for knob in fields(Knobs))
-_USUAL = {"optimizer": "sgd", "ranks": RANKS}
+USUAL_OPTIMIZER = "sgd"
+_USUAL = {"optimizer": USUAL_OPTIMIZER, "ranks": RANKS}
 
 
 def turned(name: str, value: Any) -> bool:
@@ -85,21 +111,71 @@ def turned(name: str, value: Any) -> bool:
     return value is not None and value is not False and value not in ((), _USUAL.get(name))
 
 
-def _set(torch: Any, module: str, pairs: tuple[str, ...]) -> None:
-    """Set `a.b=value` in the configuration of a module of torch; a value is a Python literal, or else text."""
-    if not pairs:
-        return
-    import importlib
+def check_ddp(distributed: str | None, mode: str | None, compiled_autograd: bool) -> None:
+    """Refuse a mode of DDP that torch has not: without DDP, or without what it compiles.
 
+    Raises:
+        BenchError: Says what to add or to leave out.
+    """
+    if mode is None:
+        return
+    if distributed != "ddp":
+        raise BenchError("--optimize-ddp is how DDP is compiled, and nothing is spread by DDP. Add: --distributed ddp.")
+    if mode.startswith("python_reducer") and not compiled_autograd:
+        raise BenchError(f"--optimize-ddp {mode} communicates in a compiled backward pass. Add: --compiled-autograd.")
+    if mode == "no_optimization" and compiled_autograd:
+        raise BenchError(
+            "--optimize-ddp no_optimization cannot be compiled with the backward pass. Leave out one of both."
+        )
+
+
+def check_config(compiler: str, pairs: Sequence[str]) -> None:
+    """Look up the settings of `_dynamo` or `_inductor`; torch is imported where there are any, if it is installed.
+
+    Raises:
+        UnknownName: There is no such setting.
+    """
+    if pairs and importlib.util.find_spec("torch") is not None:
+        for pair in pairs:
+            _target(f"_{compiler}", pair.partition("=")[0])
+
+
+def check_validation(wanted: bool) -> None:
+    """Refuse to validate without the prover: torch would go on, and validate nothing.
+
+    Raises:
+        BenchError: z3 is not installed.
+    """
+    if wanted and importlib.util.find_spec("z3") is None:
+        raise BenchError(
+            "--translation-validation needs z3, which is not installed. Install it with: pip install z3-solver"
+        )
+
+
+def _target(module: str, key: str) -> tuple[Any, str]:
+    """What holds the setting `a.b`, and its name there.
+
+    Raises:
+        UnknownName: There is none.
+    """
     config: Any = importlib.import_module(f"torch.{module}.config")
+    *path, name = key.split(".")
+    target = config
+    for part in path:
+        target = getattr(target, part, None)
+    if target is None or not hasattr(target, name):
+        known = [
+            name for name in config._config if not name.startswith("_") and not name.isupper()
+        ]  # nothing public lists them in all versions
+        raise UnknownName("setting", key, sorted(known), where=f"torch.{module}.config")
+    return target, name
+
+
+def _set(module: str, pairs: Sequence[str]) -> None:
+    """Set `a.b=value` in the configuration of a module of torch; a value is a Python literal, or else text."""
     for pair in pairs:
         key, _, text = pair.partition("=")
-        *path, name = key.split(".")
-        target: Any = config
-        for part in path:
-            target = getattr(target, part, None)
-        if target is None or not hasattr(target, name):
-            raise ValueError(f"torch.{module}.config has no {key!r}")
+        target, name = _target(module, key)
         try:
             value = ast.literal_eval(text)
         except (ValueError, SyntaxError):

@@ -3,7 +3,7 @@
 import contextlib
 import copy
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,10 +40,12 @@ class PreparedModel:
 
     @property
     def size_bytes(self) -> int:
-        """Of parameters and buffers."""
-        return sum(
-            x.numel() * x.element_size() for x in itertools.chain(self.module.parameters(), self.module.buffers())
-        )
+        """Of parameters and buffers; of shards those that are here."""
+        return sum(_local(x).nbytes for x in self.weights())
+
+    def weights(self) -> Iterator[Any]:
+        """Parameters and buffers."""
+        return itertools.chain(self.module.parameters(), self.module.buffers())
 
     def pool(self) -> list[tuple[tuple[Any, ...], Mapping[str, Any]]]:
         """Its inputs and seven similar ones; integers are shuffled, because they must stay valid indices."""
@@ -117,14 +119,61 @@ def _checkpoint(module: Any) -> None:
         part.forward = functools.partial(checkpoint, part.forward, use_reentrant=False)
 
 
-def step(
-    model: PreparedModel, forward: Callable[..., Any], mode: str, amp: Callable[[], Any], knobs: Knobs
-) -> Callable[[], Any]:
-    """The function that one measured call runs.
+@dataclass(frozen=True, slots=True)
+class TrainingStep:
+    """A step of training, as a function without arguments."""
 
-    Returns:
-        A function that returns the output; in training with the loss, and the gradients by parameter.
-    """
+    module: Any
+    run: Callable[[], Any]
+    amp: Callable[[], Any]
+    optimizer: Any
+    backward: Callable[[], Any] = contextlib.nullcontext  # the context that the backward pass runs in
+
+    def __call__(self) -> Any:
+        """The output with the loss, and the gradients by parameter."""
+        self.optimizer.zero_grad()
+        with self.amp():
+            output = self.run()
+            loss = _loss(output)
+        with self.backward():
+            loss.backward()
+        self.optimizer.step()
+        gradients = {name: p.grad for name, p in self.module.named_parameters() if p.grad is not None}
+        return {"output": output, "loss": loss, "gradients": gradients}
+
+    @property
+    def gradient_bytes(self) -> int:
+        """Of the gradients that the last step left."""
+        return sum(_local(p.grad).nbytes for p in self.module.parameters() if p.grad is not None)
+
+    @property
+    def optimizer_bytes(self) -> int:
+        """Of the optimizer's state."""
+        import torch
+        from torch.utils._pytree import tree_leaves
+
+        return sum(_local(x).nbytes for x in tree_leaves(dict(self.optimizer.state)) if isinstance(x, torch.Tensor))
+
+    @property
+    def held_bytes(self) -> int:
+        """Of both, and of the weights: what is there between two steps."""
+        return PreparedModel(self.module, (), {}).size_bytes + self.gradient_bytes + self.optimizer_bytes
+
+
+def _local(tensor: Any) -> Any:
+    """Of a tensor in shards the one that is here."""
+    return getattr(tensor, "to_local", lambda: tensor)()
+
+
+def step(
+    model: PreparedModel,
+    forward: Callable[..., Any],
+    mode: str,
+    amp: Callable[[], Any],
+    knobs: Knobs,
+    backward: Callable[[], Any] = contextlib.nullcontext,
+) -> Callable[[], Any]:
+    """The function that one measured call runs. It returns the output; in training it is a TrainingStep."""
     import torch
 
     if knobs.randomize_inputs:
@@ -135,21 +184,8 @@ def step(
     inferring = run if amp is contextlib.nullcontext else _within(amp, run)
     if mode != "training":
         return inferring
-    module = model.module
     kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[knobs.optimizer or "sgd"]
-    optimizer = kind(module.parameters(), lr=LEARNING_RATE)
-
-    def train() -> Any:
-        optimizer.zero_grad()
-        with amp():
-            output = run()
-            loss = _loss(output)
-        loss.backward()
-        optimizer.step()
-        gradients = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
-        return {"output": output, "loss": loss, "gradients": gradients}
-
-    return train
+    return TrainingStep(model.module, run, amp, kind(model.module.parameters(), lr=LEARNING_RATE), backward)
 
 
 def _fixed(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[], Any]:

@@ -1,9 +1,14 @@
-"""A file as a suite: its classes that say what to call them with. The file is read, not run, until a worker runs it."""
+"""A file as a suite: its classes that say what to call them with. The file is read, not run, until a worker runs it.
+
+A JSON file is a configuration of transformers, see `configuration`.
+"""
 
 import ast
+from collections.abc import Mapping
 from pathlib import Path
 
 from ...warehouse.errors import BenchError, UnknownName
+from . import configuration
 from .model import Model
 
 INPUTS = "get_example_inputs"
@@ -21,14 +26,16 @@ def parts(suite: str) -> tuple[Path, str | None]:
 def models_in(suite: str) -> dict[str, Model]:
     """The models of a file, by class.
 
-    A model has a batch size or a sequence length if its `get_example_inputs` takes one; the default there is the
-    model's own, else 1 and 128.
+    A model has a batch size or a sequence length if its `get_example_inputs`, its own or that of a base in the file, takes
+    one; the default there is the model's own, else 1 and 128.
 
     Raises:
         UnknownName: The file has no class of that name.
         BenchError: The file cannot be read or is no Python, or none of its classes has example inputs.
     """
     path, name = parts(suite)
+    if path.suffix == configuration.SUFFIX:
+        return configuration.models_in(path)
     try:
         tree = ast.parse(path.read_bytes(), str(path))
     except OSError as error:
@@ -38,7 +45,8 @@ def models_in(suite: str) -> dict[str, Model]:
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     if name is not None and name not in classes:
         raise UnknownName("class", name, classes, where=str(path))
-    found = {named: _model(path, node) for named, node in classes.items() if named == name or _inputs(node) is not None}
+    methods = {named: _inputs(node, classes) for named, node in classes.items()}
+    found = {named: _model(path, named, method) for named, method in methods.items() if named == name or method}
     if not found:
         raise BenchError(
             f"{path} has no model: a class with a method {INPUTS}(batch_size, sequence_length), which returns what to "
@@ -47,15 +55,23 @@ def models_in(suite: str) -> dict[str, Model]:
     return found if name is None else {name: found[name]}
 
 
-def _model(path: Path, node: ast.ClassDef) -> Model:
-    """With the sizes of its own method; one that inherits its method takes none."""
-    method = _inputs(node)
+def _model(path: Path, name: str, method: ast.FunctionDef | None) -> Model:
+    """With the sizes of its method; one that inherits it from another file takes none that could be known here."""
     sizes = _defaults(method) if method else {}
-    return Model(f"{path}:{node.name}", sizes.get("batch_size"), sizes.get("sequence_length"))
+    return Model(f"{path}:{name}", sizes.get("batch_size"), sizes.get("sequence_length"))
 
 
-def _inputs(node: ast.ClassDef) -> ast.FunctionDef | None:
-    return next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == INPUTS), None)
+def _inputs(
+    node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], seen: frozenset[str] = frozenset()
+) -> ast.FunctionDef | None:
+    """The method of a class, its own or that of a base in the same file."""
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and item.name == INPUTS:
+            return item
+    bases = (
+        base.id for base in node.bases if isinstance(base, ast.Name) and base.id in classes and base.id not in seen
+    )
+    return next((method for base in bases if (method := _inputs(classes[base], classes, seen | {node.name}))), None)
 
 
 def _defaults(method: ast.FunctionDef) -> dict[str, int]:

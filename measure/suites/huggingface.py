@@ -11,6 +11,7 @@ from typing import Any
 
 from ..engine.workload import Workload
 from .model import Model, without
+from .pytorch_lists import ACCURACY_BATCH_SIZES, exceptions_of
 
 Sizes = dict[str, Any]
 
@@ -58,6 +59,7 @@ SMALL_STAGES = {"depths": [1, 1, 1, 1], "hidden_sizes": [16, 32, 64, 128]}
 BASE = _sizes(USUAL, 768, 12, 12, 3072)
 
 MASKED, CAUSAL, PAIR, IMAGE = "ForMaskedLM", "ForCausalLM", "ForConditionalGeneration", "ForImageClassification"
+HEADS = (MASKED, CAUSAL, "LMHeadModel", PAIR, IMAGE)
 
 ARCHITECTURES = {
     # encoders
@@ -125,17 +127,15 @@ def _models(size: str, batch_size: int, sequence_length: int | None = None) -> d
         name: Model(
             f"{__name__}:build:{size}/{name}", batch_size,
             None if architecture.head == IMAGE else sequence_length or architecture.longest, missing,
+            exceptions=exceptions_of("huggingface", architecture.prefix + architecture.head),
+            accuracy_batch_size=ACCURACY_BATCH_SIZES["huggingface"],
         )
         for name, architecture in ARCHITECTURES.items()
     }  # fmt: skip
 
 
 def build(name: str, workload: Workload) -> tuple[Any, dict[str, Any]]:
-    """The model called `small/NAME` or `full/NAME`, and its inputs: random tokens, or random images.
-
-    Raises:
-        ValueError: The sequence is longer than the model has positions for.
-    """
+    """The model called `small/NAME` or `full/NAME`, and its inputs: random tokens, or random images."""
     import transformers
 
     size, _, name = name.partition("/")
@@ -149,13 +149,24 @@ def build(name: str, workload: Workload) -> tuple[Any, dict[str, Any]]:
         for token in ("bos", "eos", "pad", "decoder_start", "cls", "sep", "mask"):
             if (getattr(config, f"{token}_token_id", None) or 0) >= VOCABULARY:
                 setattr(config, f"{token}_token_id", 2)
+    return built(architecture, config, workload)
+
+
+def built(architecture: Architecture, config: Any, workload: Workload) -> tuple[Any, dict[str, Any]]:
+    """The model of a configuration with its dropout turned down, and its inputs.
+
+    Raises:
+        ValueError: The sequence is longer than the model has positions for.
+    """
+    import transformers
+
     config.use_cache = False
     for setting in dir(config):
         if "drop" in setting and isinstance(getattr(config, setting), float):
             setattr(config, setting, 1e-30)
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "max_target_positions", None)
     if positions and (workload.sequence_length or 0) > positions:
-        raise ValueError(f"{name} has {positions} positions, and {workload.sequence_length} are asked for")
+        raise ValueError(f"{workload.name} has {positions} positions, and {workload.sequence_length} are asked for")
     module = getattr(transformers, architecture.prefix + architecture.head)(config)
     return module, _inputs(architecture, config, workload)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from ..engine.workload import Workload
 from .model import Model, without
+from .pytorch_lists import ACCURACY_BATCH_SIZES, exceptions_of
 
 BATCH_SIZE = 8
 NAMES = (
@@ -17,7 +18,18 @@ NAMES = (
 def models() -> dict[str, Model]:
     """The models by timm's names, on images of the size each was made for."""
     missing = without("timm", "pip install timm")
-    return {name: Model(f"{__name__}:build:{name}", BATCH_SIZE, None, missing) for name in NAMES}
+    accuracy = ACCURACY_BATCH_SIZES["timm"]
+    return {
+        name: Model(
+            f"{__name__}:build:{name}",
+            BATCH_SIZE,
+            None,
+            missing,
+            exceptions=exceptions_of("timm", name),
+            accuracy_batch_size=accuracy,
+        )
+        for name in NAMES
+    }
 
 
 def build(name: str, workload: Workload) -> tuple[Any, tuple[Any, ...]]:

@@ -10,9 +10,9 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from ...warehouse.errors import BenchError
 from ..engine.workload import Workload
-from .model import Model
+from .model import FAST, Model, without
+from .pytorch_lists import ACCURACY_BATCH_SIZES, FIXED_BATCH_SIZE, MOST_FOR_ACCURACY, SLOW, exceptions_of
 
 INSTALL = "git clone https://github.com/pytorch/benchmark && cd benchmark && python install.py && pip install -e ."
 
@@ -46,22 +46,44 @@ SKIPS: dict[str, dict[str, str]] = {
     "yolov3": _ONLY_TRAINING,
 }
 
+# Models of PyTorch's dashboard of 2023-01-01: what is skipped where the package, which knows them all, is not installed.
+REPORTED = (
+    "BERT_pytorch", "Background_Matting", "LearningToPaint", "Super_SloMo", "alexnet",
+    "attention_is_all_you_need_pytorch", "dcgan", "demucs", "densenet121", "detectron2_fcos_r_50_fpn", "dlrm", "drq",
+    "fastNLP_Bert", "functorch_dp_cifar10", "hf_Albert", "hf_Bart", "hf_Bert", "hf_Bert_large", "hf_BigBird",
+    "hf_DistilBert", "hf_GPT2", "hf_GPT2_large", "hf_Longformer", "hf_Reformer", "hf_T5", "hf_T5_base", "hf_T5_large",
+    "lennard_jones", "mnasnet1_0", "mobilenet_v2", "mobilenet_v3_large", "moco", "nvidia_deeprecommender",
+    "phlippe_densenet", "phlippe_resnet", "pytorch_CycleGAN_and_pix2pix", "pytorch_stargan", "pytorch_struct",
+    "pytorch_unet", "resnet152", "resnet18", "resnet50", "resnext50_32x4d", "shufflenet_v2_x1_0", "soft_actor_critic",
+    "speech_transformer", "squeezenet1_1", "tacotron2", "timm_efficientdet", "timm_efficientnet", "timm_nfnet",
+    "timm_regnet", "timm_resnest", "timm_vision_transformer", "timm_vision_transformer_large", "timm_vovnet",
+    "tts_angular", "vgg16", "vision_maskrcnn", "yolov3",
+)  # fmt: skip
+
 
 def models() -> dict[str, Model]:
-    """The models whose folders are there, each at its own batch size.
-
-    Raises:
-        BenchError: torchbenchmark is not installed.
-    """
+    """The models whose folders are there, each at its own batch size; where it is not installed, those that are known of it."""
+    if missing := without("torchbenchmark", INSTALL):
+        names = sorted({*REPORTED, *SKIPS}, key=str.lower)
+        return {name: _model(name, missing) for name in names}
     spec = importlib.util.find_spec("torchbenchmark")
-    if spec is None or not spec.submodule_search_locations:
-        raise BenchError(f"torchbenchmark is not installed. Install it with: {INSTALL}")
+    assert spec is not None, "it is installed"
     folders = sorted(
-        path.parent for place in spec.submodule_search_locations for path in Path(place).glob("models/*/__init__.py")
+        path.parent
+        for place in spec.submodule_search_locations or ()
+        for path in Path(place).glob("models/*/__init__.py")
     )
-    return {
-        folder.name: Model(f"{__name__}:build:{folder.name}", 0, None, SKIPS.get(folder.name, {})) for folder in folders
-    }
+    return {folder.name: _model(folder.name, SKIPS.get(folder.name, {})) for folder in folders}
+
+
+def _model(name: str, skips: dict[str, str]) -> Model:
+    slow = {FAST: f"--fast: it takes {SLOW[name]} s on a desktop's CPU"} if name in SLOW else {}
+    usual = ACCURACY_BATCH_SIZES["torchbench"]
+    return Model(
+        f"{__name__}:build:{name}", None if name in FIXED_BATCH_SIZE else 0, None, {**skips, **slow},
+        exceptions=exceptions_of("torchbench", name),
+        accuracy_batch_size=min(usual, MOST_FOR_ACCURACY.get(name, usual)),
+    )  # fmt: skip
 
 
 def build(name: str, workload: Workload) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@ import contextlib
 import click
 
 from ...warehouse.console.numbers import counted
+from ...warehouse.console.options import Command
 from ...warehouse.console.tables import escape
 from ...warehouse.errors import Exit
 from ...warehouse.secrets import masked_command
@@ -14,7 +15,7 @@ from ..options import SECONDS, recorded, run_options, talk, write
 COLUMNS = ("metric", "unit", "n", "minimum", "median", "mean", "maximum")
 
 
-@click.command("attach")
+@click.command("attach", cls=Command)
 @click.argument("pid", type=click.IntRange(min=1))
 @click.option("--duration", type=SECONDS, metavar="SECONDS",
               help="How long to look; else until the process ends, or Ctrl-C.")  # fmt: skip

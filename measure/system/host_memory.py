@@ -34,6 +34,7 @@ class Peak:
     error_bound_bytes: int | None = None
     device_index: int | None = None
     statistic: str = "peak"  # or a reading, where nobody keeps a peak
+    phase: str | None = "steady"  # None: from the start of the process
 
 
 class HostMemory:
@@ -50,7 +51,7 @@ class HostMemory:
         peaks: list[Peak] = []
         release_free_memory()
         if self.exact:
-            before = self._status("VmRSS")
+            before = self.resident_bytes()
             self._reset()
             yield peaks
             peak, bound, kind = self._status("VmHWM"), error_bound_bytes(), ""
@@ -60,6 +61,18 @@ class HostMemory:
                 yield peaks
             peak, bound, kind = highest[0], None, "_sampled"
         peaks += [Peak("rss" + kind, peak, bound), Peak("rss_growth" + kind, max(peak - before, 0), bound)]
+
+    def resident_bytes(self) -> int:
+        """What the process holds in memory now."""
+        return self._status("VmRSS") if self.exact else _resident_bytes()
+
+    def highest(self) -> int:
+        """The most that the process has held since it began, or since the last `forget` or `watch`; where `exact`."""
+        return self._status("VmHWM")
+
+    def forget(self) -> None:
+        """Have `highest` begin anew, with what is held now; where `exact`."""
+        self._reset()
 
     def _probe(self) -> bool:
         try:

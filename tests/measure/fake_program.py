@@ -14,6 +14,7 @@ from bench.measure.engine.program import REFERENCE, Agreement, Enter, Fact, Mode
 from bench.measure.engine.sampling import Reading
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.system.devices import Device
+from bench.measure.system.host_memory import Peak
 
 
 def _segfault() -> None:
@@ -34,14 +35,30 @@ def _exhaust() -> None:
     bytearray(1 << 60)
 
 
+BROKEN: list[str] = []  # why the device of this process is lost
+
+
+def _lose() -> None:
+    BROKEN.append("an illegal memory access was encountered")
+    raise RuntimeError(BROKEN[0])
+
+
 DEEDS: dict[str, Callable[[], Any]] = {
     "sigkill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "segfault": _segfault,
     "exit": _shout,
     "raise": _raise,
     "oom": _exhaust,
+    "lose": _lose,
     "hang": lambda: time.sleep(600),
 }
+
+
+class Losable(Device):
+    """A device that an illegal access ends."""
+
+    def lost(self) -> str | None:
+        return BROKEN[0] if BROKEN else None
 
 
 class Gauged(Device):
@@ -59,13 +76,14 @@ class FakeProgram:
     """
 
     def __init__(self, workload: Workload, settings: Settings, enter: Enter = lambda phase: None) -> None:
-        self.device = Gauged() if "gauge" in workload.parameters else Device()
+        self.device = Gauged() if "gauge" in workload.parameters else Losable()
         self._deeds = workload.parameters
         if "load" in self._deeds:
             raise ModelFailed from ValueError(self._deeds["load"])
         if "reference" in self._deeds and not workload.no_reference:
             enter(REFERENCE)
             self._do(self._deeds["reference"])
+        self._backends = len(workload.backends)
         self._how = workload.no_reference or "equal"
         self._misfit = workload.batch_size > self._deeds.get("fits", workload.batch_size)
 
@@ -79,20 +97,26 @@ class FakeProgram:
         def call() -> str:
             nonlocal calls
             calls += 1
+            if BROKEN:
+                raise RuntimeError(f"nothing runs any more: {BROKEN[0]}")
             if self._misfit:
                 raise MemoryError(f"no room for {backend}")
             if when and calls == int(when):
                 self._do(deed)
+            if deed == "crowd" and self._backends > 2:
+                raise MemoryError("no room beside others")
+            if deed == "graph" and calls == 2:
+                time.sleep(0.03)  # it records
             time.sleep(0.0005)
-            return "wrong" if deed == "wrong" else "right"
+            return "wrong" if deed == "wrong" or (deed == "graph" and calls < 3) else "right"
 
         return call
 
     def _do(self, deed: str) -> None:
-        if "pid_file" in self._deeds:
-            Path(self._deeds["pid_file"]).write_text(str(os.getpid()))
         sys.stderr.write(f"about to {deed}\n")
         sys.stderr.flush()
+        if "pid_file" in self._deeds:  # whoever waits for it may kill this process at once
+            Path(self._deeds["pid_file"]).write_text(str(os.getpid()))
         DEEDS[deed]()
 
     def facts(self, backend: str) -> list[Fact]:
@@ -110,5 +134,20 @@ class FakeProgram:
     def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
         call()
         return [Fact("trace", 1, text=str(place))]
+
+    def memory(self, backend: str, call: Callable[[], Any]) -> tuple[list[Peak], list[Fact]]:
+        with self.device.peaks() as peaks:
+            call()
+        return peaks, []
+
+    def first_calls(self, backend: str) -> int:
+        return 3 if self._deeds.get(backend) == "graph" else 1
+
+    def rewind(self) -> None: ...
+
+    def minify(self, backend: str, place: Path) -> list[Fact]:
+        return [Fact("minified", 1, text=str(place))]
+
+    def release(self) -> None: ...
 
     def settle(self) -> None: ...

@@ -2,19 +2,25 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from bench.cli import cli
-from bench.measure.doctor import checks
+from bench.measure.doctor import checks, noise_floor
 from bench.measure.doctor.checks import OK, UNKNOWN, WARNING, Finding, Machine
+from bench.measure.system.devices import Cuda
+from bench.measure.system.nvml import Nvml
 from bench.query.resolve import resolve_run
 from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 from click.testing import CliRunner
+
+from ..system.fake_gpu import FakeCuda, Library, not_supported
 
 CPU = "sys/devices/system/cpu"
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
@@ -73,16 +79,71 @@ def test_the_cure_for_siblings_leaves_one_of_each(tmp_path: Path) -> None:
     assert "taskset -c 0,1 bench" in checks.siblings(Machine(tmp_path, (0, 1, 2, 3))).cure
 
 
-def test_other_processes_on_a_gpu_are_named() -> None:
-    """Ours is none of them."""
+def test_other_processes_on_a_gpu_are_named(tmp_path: Path) -> None:
+    """Ours is none of them; a number that no process has here, since NVML counts outside of a container, accuses nobody."""
 
     class Gpus:
         def others(self, pids: list[int]) -> list[tuple[int, int]]:
             return [(1, 4711)] if pids == [os.getpid()] else []
 
     look: Any = Gpus
-    assert checks.gpus(Machine(), look).found == "4711 on GPU 1"
+    (tmp_path / "proc" / "4711").mkdir(parents=True)
+    unseen = checks.gpus(Machine(tmp_path), look)
+    (tmp_path / "proc" / "4711" / "comm").write_text("train")
+    seen = checks.gpus(Machine(tmp_path), look)
+
+    assert (seen.status, seen.found) == (WARNING, "4711 on GPU 1, by NVML's numbers")
+    assert (unseen.status, "outside of a container" in unseen.found) == (UNKNOWN, True)
     assert checks.gpus(Machine(), lambda: None).status == OK
+
+
+@pytest.mark.parametrize(
+    ("reasons", "status", "found"),
+    [(0x1, WARNING, "not locked"), (0x2, OK, "locked"), (None, UNKNOWN, "NVML does not tell")],
+)
+def test_the_clocks_of_a_gpu_are_locked_by_a_command_that_also_gives_them_back(
+    reasons: int | None, status: str, found: str
+) -> None:
+    """At its default clock, by its UUID, which is the same for everybody."""
+    library = Library()
+    library.reasons = reasons or 0
+    if reasons is None:
+        library.nvmlDeviceGetCurrentClocksThrottleReasons = not_supported  # type: ignore[method-assign, assignment]
+
+    finding = checks.gpu_clocks(Machine(), lambda: Nvml(library))
+
+    assert (finding.status, finding.found.startswith(found)) == (status, True)
+    assert (finding.cure == (
+        "sudo nvidia-smi -i GPU-1234 --lock-gpu-clocks=1410,1410; bench measure …; "
+        "sudo nvidia-smi -i GPU-1234 --reset-gpu-clocks"
+    )) == (status == WARNING)  # fmt: skip
+    assert checks.gpu_clocks(Machine(), lambda: None).status == OK
+
+
+def test_the_noise_floor_of_a_gpu_is_that_of_a_kernel_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Both sides in long samples, by both clocks; nothing where NVML knows no GPU, and torch is not even imported."""
+    torch = pytest.importorskip("torch")
+    cuda = FakeCuda()
+    fake = SimpleNamespace(cuda=cuda)
+    monkeypatch.setattr(noise_floor, "device", lambda name: Cuda(fake))
+    monkeypatch.setattr(torch, "ones", lambda size, device: SimpleNamespace(mul_=lambda factor: cuda.call()))
+    monkeypatch.setitem(sys.modules, "pynvml", Library())
+
+    with recorder.run("doctor", store=tmp_path, source="doctor") as run:
+        monkeypatch.setattr(noise_floor, "nvml", lambda: None)
+        nothing = noise_floor.gpu_noise(run, 0.05)
+        monkeypatch.setattr(noise_floor, "nvml", object)
+        (finding,) = noise_floor.gpu_noise(run, 0.05)
+
+    assert nothing == []
+    assert (finding.check, list(finding.values) in ([], ["gpu_noise_floor"])) == ("gpu noise floor", True)
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        rows = warehouse.rows(
+            "SELECT DISTINCT device, device_ns / loops FROM timings JOIN cases USING (case_id) WHERE phase = 'steady'"
+        )
+    assert rows == [("cuda", 2e6)]
 
 
 def test_a_slow_clock_is_found() -> None:
@@ -113,7 +174,7 @@ def test_every_finding_is_a_row_and_recorded(examined: Any) -> None:
     _, done, warehouse = examined
     found = {row["check"]: row for row in json.loads(done.stdout)}
 
-    assert {"governor", "turbo", "siblings", "huge pages", "quota", "load", "gpu processes", "clock", "fonts",
+    assert {"governor", "turbo", "siblings", "huge pages", "quota", "load", "gpu processes", "gpu clocks", "clock", "fonts",
             "exact memory", "noise floor"} <= found.keys()  # fmt: skip
     recorded = dict(
         warehouse.rows(

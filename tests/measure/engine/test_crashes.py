@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from bench.measure.engine.program import status_of
 from bench.measure.engine.runner import Runner
 from bench.measure.engine.runner_overhead import OwnCost
 from bench.measure.engine.workload import Settings, Workload
@@ -107,13 +108,25 @@ def test_a_backend_that_dies_in_its_first_call_has_an_outcome(
     assert {found[case]["status"] for case in [("fake", "eager"), ("next", "eager"), ("next", "candidate")]} == {"ok"}
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("call", [1, 2, 40], ids=["cold", "warmup", "steady"])
+def test_who_takes_the_device_along_fails_alone(tmp_path: Path, workload: Any, call: int) -> None:
+    """Nothing else runs in that process any more: the others are measured in another."""
+    its = workload("eager", "candidate", "other", candidate=f"lose@{call}")
+    failed = measure(tmp_path, its, settings=Settings(repeat=60, budget_s=0.5, timeout_s=60.0))
+
+    found = {backend: row["status"] for (_, backend), row in outcomes(tmp_path).items()}
+    assert (failed, found) == (1, {"eager": "ok", "candidate": "fail_to_run", "other": "ok"})
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("deed", "status", "reason"),
     [
-        pytest.param("raise", "fail_to_run", "no kernel for this", marks=exhaustive),
-        pytest.param("oom", "OOM", "MemoryError", marks=exhaustive),
+        ("raise", "fail_to_run", "no kernel for this"),
+        ("oom", "OOM", "MemoryError"),
         ("hang", "timeout", "longer than the 60 s allowed"),
-        pytest.param("segfault", "crashed", "worker ended by SIGSEGV", marks=exhaustive),
+        ("segfault", "crashed", "worker ended by SIGSEGV"),
         ("sigkill", "killed", "worker ended by SIGKILL, which is what the kernel sends when memory runs out"),
     ],
 )
@@ -209,16 +222,17 @@ def judged(store: Path) -> dict[str, tuple[str, str | None]]:
     return {backend: (status, reason) for backend, status, reason in rows}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("deeds", "eager", "candidate"),
     [
         ({"trust": "eager_two_runs_differ"}, "eager_two_runs_differ", "eager_two_runs_differ"),
         ({"eager": "raise@1"}, "eager_1st_run_fail", "eager_1st_run_fail"),
-        pytest.param({"eager": "oom@1"}, "eager_1st_run_OOM", "eager_1st_run_OOM", marks=exhaustive),
-        pytest.param({"candidate": "raise@1"}, "pass", "fail_to_run", marks=exhaustive),
-        pytest.param({"candidate": "oom@1"}, "pass", "OOM", marks=exhaustive),
+        ({"eager": "oom@1"}, "eager_1st_run_OOM", "eager_1st_run_OOM"),
+        ({"candidate": "raise@1"}, "pass", "fail_to_run"),
+        ({"candidate": "oom@1"}, "pass", "OOM"),
         ({"candidate": "segfault@1"}, "pass", "infra_error"),
-        pytest.param({"load": "no such size"}, "model_fail_to_load", "model_fail_to_load", marks=exhaustive),
+        ({"load": "no such size"}, "model_fail_to_load", "model_fail_to_load"),
     ],
 )
 def test_accuracy_is_judged_however_a_side_ends(
@@ -241,6 +255,7 @@ def test_a_timeout_before_the_output_is_one_of_accuracy_too(tmp_path: Path, work
     }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("deed", "why"), [("segfault", "worker ended by SIGSEGV"), ("hang", "longer than the 60 s allowed")]
 )
@@ -278,6 +293,7 @@ def test_a_baseline_that_is_not_judged_is_compared_with_all_the_same(tmp_path: P
 RUNNER = """
 import sys
 from bench.measure.engine.workload import Settings, Workload
+from bench.measure.engine.program import status_of
 from bench.measure.engine.runner import Runner
 from bench.warehouse import recorder
 
@@ -332,6 +348,7 @@ def wait_until(condition: Any, seconds: float = 120.0) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.exhaustive
 def test_the_runner_sleeps_while_a_worker_works(tmp_path: Path, workload: Any) -> None:
     """It neither polls nor spins: hardly any processor time in seconds of waiting."""
     with recorder.run("t", store=tmp_path) as run:
@@ -365,3 +382,60 @@ def test_the_runners_own_cost_is_that_of_sampling_alone() -> None:
         cost.end()
 
     assert cost.share == pytest.approx(0.03 / 4)
+
+
+def test_a_backend_that_finds_no_room_beside_others_is_tried_again_with_the_baseline_alone(
+    tmp_path: Path, workload: Any
+) -> None:
+    """On a GPU, where all stay resident: the order of backends decides nothing. On a CPU its memory is what it is."""
+    sides = ("eager", "candidate", "other")
+    plan = [
+        replace(workload(*sides, name="gpu", candidate="crowd"), device="cuda"),
+        workload(*sides, candidate="crowd"),
+    ]
+
+    assert measure(tmp_path, *plan) == 1
+
+    found = {name: one["status"] for name, one in outcomes(tmp_path).items()}
+    assert {side: found["gpu", side] for side in sides} == dict.fromkeys(sides, "ok")
+    assert (found["fake", "candidate"], found["fake", "other"]) == ("OOM", "ok")
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        processes = warehouse.rows(
+            "SELECT backend, list_sort(list(DISTINCT process)) FROM timings JOIN cases USING (run_id, case_id)"
+            " WHERE name = 'gpu' AND phase = 'steady' GROUP BY 1 ORDER BY 1"
+        )
+    assert processes == [("candidate", [1]), ("eager", [0, 1]), ("other", [0])]
+
+
+def test_what_records_a_graph_is_judged_and_timed_by_the_call_that_replays_it(tmp_path: Path, workload: Any) -> None:
+    """The third: the first runs without the graph, the second records it, and counts towards compiling."""
+    assert measure(tmp_path, workload(candidate="graph")) == 0
+
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        judged = warehouse.rows("SELECT DISTINCT status FROM case_outcomes WHERE kind = 'accuracy'")
+        phases = warehouse.rows(
+            "SELECT phase, duration_ns > 3e7 FROM timings JOIN cases USING (run_id, case_id)"
+            " WHERE backend = 'candidate' AND block IS NULL ORDER BY phase"
+        )
+        ((latency,),) = warehouse.rows("SELECT value FROM metrics WHERE metric = 'compile_latency'")
+    assert judged == [("pass",)]
+    assert [phase for phase, _ in phases] == ["cold", "compile", "warmup"]
+    assert dict(phases)["compile"]
+    assert latency > 0.02e9
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (MemoryError(), "OOM"), (RuntimeError("CUDA error: out of memory"), "OOM"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "OOM"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes"), "OOM"),
+        (RuntimeError("no kernel for this"), "fail_to_run"),
+    ],
+)  # fmt: skip
+def test_memory_that_ran_out_is_known_in_every_wording(error: Exception, status: str) -> None:
+    """Also where a compiler wraps the exception in one of its own."""
+    wrapped = RuntimeError("backend='inductor' raised")
+    wrapped.__cause__ = error
+
+    assert (status_of(error), status_of(wrapped)) == (status, status)

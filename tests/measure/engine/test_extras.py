@@ -117,10 +117,15 @@ def test_what_a_model_consists_of_is_a_file(tmp_path: Path) -> None:
     torch._dynamo.reset()
 
     with torch.no_grad():
-        kinds, *totals = inspection.operators(torch, lambda: (module(x), module(x)), tmp_path / "operators")
-    graphs, *calls = inspection.graphs(
-        lambda backend: torch.compile(module, backend=backend)(x).sum().backward(), tmp_path / "graphs"
-    )
+        kinds, *totals = inspection.operators(
+            torch, lambda: (module(x), module(x)), tmp_path / "operators", lambda: None
+        )
+
+    def step_by(backend: Any) -> Any:
+        compiled = torch.compile(module, backend=backend)
+        return lambda: compiled(x).sum().backward()
+
+    graphs, *calls = inspection.graphs(step_by, tmp_path / "graphs", lambda: None)
 
     assert {fact.name: fact.value for fact in totals}["operator:aten.addmm.default"] == 2
     assert "2 aten.addmm.default(float32[2], float32[3, 2], float32[2, 2])\n" in (tmp_path / "operators").read_text()
@@ -128,3 +133,66 @@ def test_what_a_model_consists_of_is_a_file(tmp_path: Path) -> None:
     assert {"# as captured", "# ATen", "# ATen, backward"} <= set((tmp_path / "graphs").read_text().splitlines())
     found = {fact.name: fact.value for fact in calls}
     assert (found["graph_operator:aten.addmm.default"], found["graph_operator:aten.mm.default"]) == (1, 1)
+
+
+def span(name: str, start: float, end: float, device: str = "DeviceType.CUDA") -> SimpleNamespace:
+    """An event of torch's profiler, in µs."""
+    return SimpleNamespace(name=name, device_type=device, time_range=SimpleNamespace(start=start, end=end))
+
+
+def test_the_times_of_kernels_add_up_to_the_time_in_which_any_ran() -> None:
+    """Where two streams overlap the common time counts once; what the host does is no kernel."""
+    events = [
+        span("gemm", 0, 40),
+        span("copy", 30, 50),
+        span("gemm", 60, 99),
+        span("aten::mm", 0, 90, "DeviceType.CPU"),
+    ]
+
+    found = {fact.name: fact.value for fact in profiles.kernel_times(events, 100_000)}
+
+    assert found == {"kernel_time": 89_000, "kernel_share": 0.89, "kernel:copy": 20_000, "kernel:gemm": 79_000}
+
+
+def test_a_profile_without_kernels_has_no_time_of_them() -> None:
+    """None with the reason, not 0."""
+    (found,) = profiles.kernel_times([span("aten::mm", 0, 90, "DeviceType.CPU")], 100_000)
+
+    assert (found.value, found.text) == (None, "the profiler saw no kernel of a GPU")
+
+
+def test_energy_is_a_metric_of_each_backend(tmp_path: Path, workload: Any) -> None:
+    """On request; where the device does not tell it there is the reason, and no number."""
+    measure(tmp_path, workload(), energy=True)
+    measure(tmp_path / "unasked", workload())
+
+    assert metrics(tmp_path, "gpu_energy", "gpu_power") == [
+        (backend, "gpu_energy", None, "the energy of a CPU is not read") for backend in ("eager", "candidate")
+    ]
+    assert metrics(tmp_path / "unasked", "gpu_energy") == []
+
+
+def test_graphs_cover_a_share_of_calls_and_of_time(tmp_path: Path) -> None:
+    """A graph break leaves two graphs, whose forward and backward are inside; what comes between and after them is not."""
+    torch = pytest.importorskip("torch")
+    weight = torch.randn(8, 8, requires_grad=True)
+
+    def model(x: Any) -> Any:
+        y = torch.relu(x @ weight)
+        torch._dynamo.graph_break()
+        return y.tanh()
+
+    def step_by(backend: Any) -> Any:
+        compiled = torch.compile(model, backend=backend)
+        return lambda: compiled(torch.ones(4, 8)).exp().mean().backward()
+
+    torch._dynamo.reset()
+    facts = inspection.graphs(step_by, tmp_path / "graphs", lambda: None)
+    found = {fact.name: fact.value for fact in facts if fact.value is not None}
+
+    assert (found["graphs"], found["graph_calls"]) == (2, 4)  # each forward and backward
+    assert 0 < found["captured_ops"] < found["total_ops"]
+    assert found["captured_ops_share"] == found["captured_ops"] / found["total_ops"]
+    assert 0 < found["captured_time_share"] < 1
+    assert found["graph_operator_time:aten.mm.default"] > 0
+    assert "graph_operator_time:aten.exp.default" not in found

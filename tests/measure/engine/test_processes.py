@@ -9,7 +9,7 @@ from bench.measure.engine.rounds import LEAST, MOST, further
 from bench.measure.engine.runner import WorkloadFindings
 from bench.measure.engine.workload import Workload
 
-from ...benchmarks.processes import CLAIMED, MISSED, WORLDS, measured, simulate
+from ...benchmarks.simulations.processes import CLAIMED, MISSED, WORLDS, measured, simulate
 from ...exhaustive import exhaustive
 
 

@@ -134,6 +134,7 @@ def measure(*arguments: str) -> Any:
     return CliRunner().invoke(cli, [*usual, *arguments], standalone_mode=False)
 
 
+@pytest.mark.exhaustive
 def test_a_module_is_measured_whole(write: Write) -> None:
     """Every benchmark with every combination of its parameters, in the order written."""
     write(bench_other=OTHER, bench_work=CODE)

@@ -4,9 +4,12 @@ import asyncio
 import json
 import math
 import os
+import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -144,7 +147,7 @@ def test_a_process_that_dies_is_one_outcome() -> None:
 
 def test_a_table_for_people() -> None:
     """With arguments as they were read."""
-    result = measure("json:dumps", "--arg", 'obj={"a": [1]}', "--arg", "indent=2")
+    result = measure("json:dumps", "--arg", 'obj={"a": [1]}', "--arg", "indent=2", "--wide")
 
     assert result.return_value == 0, result.output
     assert "indent=2 obj={'a': [1]}" in result.stdout
@@ -214,6 +217,24 @@ def test_what_cannot_be_copied_cannot_be_checked() -> None:
     """Which is no fault of the function: the cure is said."""
     with pytest.raises(BenchError, match=r"cannot be copied, to be checked: .*\. Leave out --check"):
         program("make", checked=True, n=1).keep(threading.Lock())
+
+
+def test_what_a_function_gave_a_gpu_is_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch returns at once: the time is that until the GPU is done, and what ran before is waited for first."""
+    log: list[str] = []
+
+    def done() -> None:
+        log.append("wait")
+        time.sleep(0.005)
+
+    cuda = SimpleNamespace(is_initialized=lambda: True, synchronize=done)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    launch = Calls(lambda: log.append("launch"), (), {}, asyncio.new_event_loop())
+
+    reading = Here().time(launch, 2)
+
+    assert log == ["wait", "launch", "launch", "wait"]
+    assert reading.duration_ns >= 5_000_000
 
 
 def test_coroutines_are_awaited_in_one_loop() -> None:

@@ -19,8 +19,6 @@ from bench.warehouse.load import load
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
-from ...exhaustive import exhaustive
-
 MB = 1 << 20
 
 PROGRAM = """
@@ -92,22 +90,15 @@ def test_a_large_parent_lends_the_program_nothing(here: Path) -> None:
     assert rows("SELECT start_bytes < 60000000 FROM memory_totals") == [(True,)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("last", "expected"),
     [
         ("raise RuntimeError('no kernel\\nsecond line')", ("fail_to_run", "no kernel", 1, None, "RuntimeError")),
-        pytest.param("raise MemoryError('all of it')", ("OOM", "all of it", 1, None, "MemoryError"), marks=exhaustive),
-        pytest.param(
-            "import sys; sys.exit(3)",
-            ("fail_to_run", "the program ended with exit code 3", 3, None, None),
-            marks=exhaustive,
-        ),
+        ("raise MemoryError('all of it')", ("OOM", "all of it", 1, None, "MemoryError")),
+        ("import sys; sys.exit(3)", ("fail_to_run", "the program ended with exit code 3", 3, None, None)),
         ("import os; os.kill(os.getpid(), 9)", ("killed", None, None, signal.SIGKILL, None)),
-        pytest.param(
-            "import ctypes; ctypes.string_at(0)",
-            ("crashed", "the program ended by SIGSEGV", None, signal.SIGSEGV, None),
-            marks=exhaustive,
-        ),
+        ("import ctypes; ctypes.string_at(0)", ("crashed", "the program ended by SIGSEGV", None, signal.SIGSEGV, None)),
         ("import time; time.sleep(60)", ("timeout", "longer than the 2 s allowed", None, None, None)),
         ("def (", ("fail_to_run", None, 1, None, "SyntaxError")),
     ],

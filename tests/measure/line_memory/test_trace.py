@@ -409,6 +409,7 @@ def test_half_a_record_of_a_killed_process_is_left_out(tmp_path: Path) -> None:
     assert len(list(reader.steps())) == 2
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TREES)
 def test_lines_that_are_only_hits_are_told_from_others(traced: Traced, tree: Any) -> None:

@@ -4,11 +4,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from bench.measure.engine.runner import Runner
-from bench.measure.engine.workload import AUTO, Settings
+from bench.measure.engine.trial import take_steps
+from bench.measure.engine.workload import AUTO, Job, Settings
 from bench.measure.models.batch_sizes import fitted
 from bench.measure.models.options import batch_size
 from bench.measure.system.memory_limit import free_bytes
@@ -16,6 +18,8 @@ from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
+
+from ..fake_program import FakeProgram
 
 
 class Tries:
@@ -117,9 +121,26 @@ def test_a_container_has_what_it_is_allowed(tmp_path: Path) -> None:
     assert free_bytes(tmp_path) == 400
 
 
-def test_a_size_is_a_number_or_auto() -> None:
+def test_a_size_is_a_number_or_a_word() -> None:
     """Nothing else."""
     assert (batch_size("auto"), batch_size("8")) == (AUTO, 8)
     for text in ("0", "-1", "many"):
-        with pytest.raises(BenchError, match="Write a number of 1 or more, or auto"):
+        with pytest.raises(BenchError, match="Write a number of 1 or more, auto or accuracy"):
             batch_size(text)
+
+
+def test_a_try_holds_two_sides_as_the_measurement_will(workload: Any) -> None:
+    """In training each has weights of its own: a size that fits once need not fit where it is compared."""
+    held: list[str] = []
+
+    class Program(FakeProgram):
+        def prepare(self, backend: str) -> Any:
+            held.append(backend)
+            return super().prepare(backend)
+
+    job = Job(run_id="r", store="", process=0, workload=workload(), settings=Settings(), program="", trial=True)
+    told: list[tuple[str, str, str]] = []
+    take_steps(job, Program, SimpleNamespace(enter=print, ended=lambda *ended: told.append(ended)))  # type: ignore[arg-type]
+
+    assert held == ["eager", "eager"]
+    assert told == [("eager", "performance", "ok")]

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.measure.engine import claims as room
 from bench.measure.engine import runner
 from bench.measure.engine.workload import Settings, Workload
-from bench.measure.models import fleet as room
 from bench.measure.models import run as models_run
 from bench.measure.models.fleet import Claims
 from bench.measure.models.run import RunRequest, measure
@@ -145,7 +145,7 @@ def test_a_claim_from_a_real_namespace_of_processes(tmp_path: Path, plan: list[W
     """What is process 2 there is none here, or another."""
     script = """
 import os, sys
-from bench.measure.models.fleet import Holder
+from bench.measure.engine.claims import Holder
 from bench.warehouse import environment
 sys.stdout.write(Holder("other", os.getpid(), **environment.machine()).to_json().decode())
 """
@@ -219,8 +219,8 @@ def cases(store: Store) -> list[tuple[str, ...]]:
 
 def only(count: int) -> Any:
     """A way to claim so many workloads and no more, as if others were faster."""
-    take, left = Claims._take, iter(range(count))
-    return lambda self, workload: next(left, None) is not None and take(self, workload)
+    take, left = Claims.take, iter(range(count))
+    return lambda self, key: next(left, None) is not None and take(self, key)
 
 
 @exhaustive
@@ -231,7 +231,7 @@ def test_machines_that_share_a_plan_are_one_side(
     store = Store(tmp_path)
     for fleet in ("night-1", "night-2"):
         with monkeypatch.context() as patched:
-            patched.setattr(Claims, "_take", only(2))
+            patched.setattr(Claims, "take", only(2))
             assert machine(plan, fleet) == 0
         assert machine(plan, fleet) == 0
     assert machine(plan, "night-2") == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.measure.command import measure
 from bench.measure.engine.workload import Job, Settings, Workload
 from bench.measure.models.product import merged, product
 from bench.measure.pytorch import Backend
@@ -17,6 +18,7 @@ from bench.measure.suites.model import Model
 from bench.measure.suites.registry import models_of
 from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.recorder import case_ids
+from click.testing import CliRunner
 
 FLAT = Model("m:Flat", batch_size=8)
 LONG = Model("m:Long", batch_size=4, sequence_length=128)
@@ -168,3 +170,68 @@ def test_a_model_says_where_not_to_run_it() -> None:
     assert reasons(modes=["training"]) == {"eager": "no gradient", "inductor": "no gradient"}
     assert reasons(devices=["cuda:1"], dtypes=["float16"]) == {"eager": "overflows", "inductor": "overflows"}
     assert reasons(dtypes=["float16"]) == {"inductor": "takes an hour"}
+
+
+def test_sizes_that_a_model_does_not_take_are_said() -> None:
+    """Where others take them it is a note; where none does, an error before anything runs."""
+
+    def ask(*models: str) -> Any:
+        words = [
+            "models",
+            "--models",
+            *models,
+            "--backends",
+            "eager",
+            "--sequence-lengths",
+            "8",
+            "--print",
+            "--format",
+            "json",
+        ]
+        return CliRunner().invoke(measure, words)
+
+    both = ask("mlp", "attention")
+    assert [row["length"] for row in json.loads(both.stdout)] == [None, 8]
+    assert both.stderr == "mlp takes no sequence length: --sequence-lengths is for the others\n"
+    alone = ask("mlp")
+    assert isinstance(alone.exception, BenchError) and "mlp takes no sequence length. Leave" in str(alone.exception)
+
+
+@pytest.mark.parametrize("suite", ["huggingface", "builtin"])
+def test_a_checkpoint_of_a_hub_is_no_model_of_a_suite(suite: str) -> None:
+    """Suite huggingface has its architecture with random weights, which the error says, and how to pass a configuration."""
+    arguments = ["models", "--suites", suite, "--models", "bert-base-uncased", "--print"]
+
+    with pytest.raises(UnknownName, match=r"architecture 'bert'.*random weights.*--model-config FILE.json"):
+        CliRunner().invoke(measure, arguments, catch_exceptions=False)
+
+
+def test_a_configuration_is_a_model_called_like_its_file(tmp_path: Path) -> None:
+    """It replaces the usual suite, and its command can be printed; vision has no sequences."""
+    (tmp_path / "tiny.json").write_text('{"model_type": "bert", "max_position_embeddings": 64}')
+    (tmp_path / "eye.json").write_text('{"model_type": "vit"}')
+    files = [str(tmp_path / name) for name in ("tiny.json", "eye.json")]
+
+    plan = CliRunner().invoke(measure, ["models", "--model-config", *files, "--print", "--format", "json"])
+    commands = CliRunner().invoke(measure, ["models", "--model-config", *files, "--print-commands"])
+
+    rows = {(row["suite"], row["model"], row["batch"], row["length"]) for row in json.loads(plan.stdout)}
+    assert rows == {("tiny.json", "tiny", 4, 64), ("eye.json", "eye", 4, None)}
+    assert f"--suites path:{files[0]} --models tiny" in commands.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "does not say which architecture"),
+        ('{"model_type": "brt"}', r"no architecture 'brt'.*Nearest: .*\"architectures\""),
+    ],
+)
+def test_a_configuration_that_says_no_model_is_an_error(tmp_path: Path, text: str, problem: str) -> None:
+    """Before anything runs, with the cure."""
+    (tmp_path / "tiny.json").write_text(text)
+    arguments = ["models", "--model-config", str(tmp_path / "tiny.json"), "--print"]
+
+    with pytest.raises(BenchError, match=problem):
+        CliRunner().invoke(measure, arguments, catch_exceptions=False)

@@ -1,12 +1,13 @@
 """The table at the end of a measurement: its numbers, and its doubts."""
 
+import datetime as dt
 import math
 from typing import cast
 
 import numpy as np
 import pytest
 from bench.measure.engine.estimate import ratio_of
-from bench.measure.models.report import results, show
+from bench.measure.models.report import STATISTICS, noise_floor, results, show
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Event
 
@@ -35,10 +36,10 @@ def test_the_table_says_what_the_views_say(warehouse: Builder) -> None:
     rows = [result.cells() for result in results(cast(Warehouse, warehouse), "run")]
 
     assert rows == [
-        ("mlp", "inference", 8, None, "eager", "2.00 ms ±0.0% (n=10)", "–", "–", "3.00 MiB", "ok"),
+        ("mlp", "inference", 8, None, "eager", "2.00 ms ±0.0% (n=10)", "–", "–", "300 MiB (+3.00 MiB)", "ok"),
         (
             "mlp", "inference", 8, None, "inductor", "1.00 ms ±0.0% (n=10)", "2.000x (95 % 2.000–2.000, n=10, p<0.001)",
-            "2.50 s", "3.00 MiB", "ok",
+            "2.50 s (n=1)", "300 MiB (+3.00 MiB)", "ok",
         ),
     ]  # fmt: skip
 
@@ -113,3 +114,63 @@ def test_a_baseline_that_does_not_agree_with_itself_failed(warehouse: Builder) -
     (result,) = results(cast(Warehouse, warehouse), "run")
 
     assert (result.judged, result.failed) == ("eager_two_runs_differ", True)
+
+
+@pytest.mark.parametrize(("device", "sentence"), [("cpu", "this machine was 1.00%"), ("cuda:0", "this GPU was 0.30%")])
+def test_results_are_cited_with_the_noise_of_what_ran_them(warehouse: Builder, device: str, sentence: str) -> None:
+    """A checksum on the CPU says nothing of a kernel on a GPU."""
+    doctor = run("d", source="doctor", host="h", environment_id="e", started_at=dt.datetime(2026, 1, 1))
+    side = case("m", backend="eager", device=device)
+    floors = [
+        metric(case("x", "d"), name, value, unit="ratio")
+        for name, value in (("noise_floor", 0.01), ("gpu_noise_floor", 0.003))
+    ]
+    warehouse.add(run(host="h", environment_id="e"), doctor, side, *floors)
+
+    assert sentence in str(noise_floor(cast(Warehouse, warehouse), "run"))
+
+
+def test_the_table_shows_the_statistic_that_was_asked_for(
+    warehouse: Builder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The mean has Student's interval, the minimum none; the heading says which it is."""
+    warehouse.add(*measured([1_000_000, 2_000_000, 3_000_000] * 3, [1_000_000] * 9))
+    found = results(cast(Warehouse, warehouse), "run")
+
+    shown = {statistic: found[0].cells(statistic)[5] for statistic in STATISTICS}
+    show(found, "table", "min")
+
+    assert shown == {
+        "median": "2.00 ms ±50.0% (n=9)", "min": "1.00 ms (n=9)", "mean": "2.00 ms ±33.3% (n=9)",
+    }  # fmt: skip
+    headings = capsys.readouterr().out.split("\n")[0].split()
+    assert "min" in headings
+    assert "median" not in headings
+
+
+def test_a_time_of_a_busy_machine_says_so(warehouse: Builder) -> None:
+    """The share of its samples that lost their processor; a small one is not worth a word."""
+    one, other = (
+        case("m", backend=name, mode="inference", device="cpu", dtype="float32", line=line)
+        for line, name in enumerate(("eager", "inductor"))
+    )
+    warehouse.add(run(), one, other, outcome(one), outcome(other))
+    for side, disturbed in ((one, 4), (other, 1)):
+        warehouse.add(*(timing(side, 1000, block=k, involuntary_switches=int(k < disturbed)) for k in range(10)))
+
+    shown = [result.cells()[5] for result in results(cast(Warehouse, warehouse), "run")]
+
+    assert shown == ["1.00 µs ±0.0% (n=10, disturbed 40 %)", "1.00 µs ±0.0% (n=10)"]
+
+
+def test_parts_of_memory_are_a_row_of_a_view(warehouse: Builder) -> None:
+    """They add up to the peak of the process."""
+    one = case("m", backend="eager", mode="training")
+    parts = {"framework": 300, "weights": 20, "gradients": 20, "optimizer": 0, "step": 60, "first_call": 90}
+    warehouse.add(run(), one, memory(one, 400), memory(one, 30, source="rss_growth", phase="steady"))
+    warehouse.add(*(metric(one, f"memory_{name}", size, unit="bytes") for name, size in parts.items()))
+
+    columns = "process_bytes, framework_bytes, weights_bytes, gradients_bytes, optimizer_bytes, step_bytes"
+    assert warehouse.rows(f"SELECT {columns}, first_call_bytes, steady_call_bytes FROM memory_parts") == [
+        (400, 300, 20, 20, 0, 60, 90, 30)
+    ]

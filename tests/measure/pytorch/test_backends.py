@@ -11,15 +11,20 @@ from bench.measure.pytorch.backend import Example
 from bench.measure.pytorch.registry import OWN, backend
 from bench.warehouse.errors import UnknownName
 
-INFERENCE_ONLY = {"inductor-freezing", "export", "aotinductor", "onnxruntime", "tensorrt", "quantized"}
-GPU_ONLY = {"cudagraphs", "tensorrt"}
+INFERENCE_ONLY = {
+    "inductor-freezing", "eager-cudagraph", "export", "aotinductor", "onnxruntime", "onnxruntime-torchscript", "tensorrt",
+    "quantized", "quantized-int8dynamic", "quantized-int4weightonly", "quantized-autoquant", "quantized-noquant",
+}  # fmt: skip
+GPU_ONLY = {"cudagraphs", "eager-cudagraph", "tensorrt"}
 
 
 def test_all_of_them_are_there() -> None:
     """The compilers, their modes, the exporters; and torch's own by its name for them."""
     registry.check(("eager", "aot_eager", "inductor", "inductor-reduce-overhead", "inductor-max-autotune",
                     "inductor-no-cudagraphs", "inductor-freezing", "cudagraphs", "export", "aotinductor", "torchscript",
-                    "onnxruntime", "tensorrt", "xla", "quantized", "torch:tvm"))  # fmt: skip
+                    "onnxruntime", "onnxruntime-torchscript", "tensorrt", "xla", "eager-cudagraph", "quantized",
+                    "quantized-int8dynamic", "quantized-int4weightonly", "quantized-autoquant", "quantized-noquant",
+                    "torch:tvm"))  # fmt: skip
     with pytest.raises(UnknownName, match=r"Nearest: 'torchscript'.*torch:NAME, for those of torch\._dynamo"):
         registry.check(("torchscrpt",))
     with pytest.raises(UnknownName, match="model:CLASS"):
@@ -34,16 +39,58 @@ def test_what_is_not_installed_says_how_to_install_it(monkeypatch: pytest.Monkey
 
     assert cures == {
         "onnxruntime": "onnx is not installed. Install it with: pip install onnx",
+        "onnxruntime-torchscript": "onnx is not installed. Install it with: pip install onnx",
         "tensorrt": "torch_tensorrt is not installed. Install it with: pip install torch-tensorrt",
         "xla": "torch_xla is not installed. Install it with: pip install torch-xla",
-        "quantized": "torchao is not installed. Install it with: pip install torchao",
+        **{
+            f"quantized{mode}": "torchao is not installed. Install it with: pip install torchao"
+            for mode in ("", "-int8dynamic", "-int4weightonly", "-autoquant")
+        },
     }
 
 
-def test_some_are_for_inference_or_for_a_gpu_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A skip with its reason, not a failure."""
+@pytest.fixture
+def large_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
+    """A machine with a GPU that nothing is missing on; its properties can be changed."""
+    torch = pytest.importorskip("torch")
+    gpu = SimpleNamespace(multi_processor_count=132, capability=(9, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: gpu)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: gpu.capability)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: "there")
-    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/there")
+    monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "bin" / name))
+    monkeypatch.setattr("bench.measure.pytorch.backends.needs.USUAL_HOME", str(tmp_path / "none"))
+    (tmp_path / "include").mkdir()
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    gpu.header = tmp_path / "include" / "cuda.h"
+    gpu.header.touch()
+    monkeypatch.setitem(sys.modules, "torchao", SimpleNamespace(autoquant=print))
+    monkeypatch.setattr("bench.measure.pytorch.backends.onnx_session.CUDA", "CUDA")
+    runtime = SimpleNamespace(OrtValue=SimpleNamespace(from_dlpack=None), get_available_providers=lambda: ["CUDA"])
+    monkeypatch.setitem(sys.modules, "onnxruntime", runtime)
+    return gpu
+
+
+def test_what_a_gpu_lacks_is_a_skip_with_its_cure(large_gpu: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An old one, a small one, no triton, no headers of CUDA; nothing is tuned, or compiled, under a name it does not deserve."""
+    names = ("inductor", "inductor-max-autotune", "inductor-no-cudagraphs", "aotinductor")
+    assert [backend(name).missing("cuda:0") for name in names] == [None] * 4
+
+    large_gpu.multi_processor_count = 40
+    assert "68 multiprocessors and more, and this one has 40" in str(backend("inductor-max-autotune").missing("cuda:0"))
+    assert backend("inductor").missing("cuda:0") is None
+    large_gpu.header.unlink()
+    assert "CUDA_HOME" in str(backend("aotinductor").missing("cuda:0"))
+    large_gpu.capability = (6, 1)
+    assert "7.0 and up, and this one has 6.1" in str(backend("inductor").missing("cuda:0"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "triton" else "there")
+    assert "pip install triton" in str(backend("inductor").missing("cuda:0"))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert "apt install gcc" in str(backend("inductor").missing("cuda:0"))
+
+
+def test_some_are_for_inference_or_for_a_gpu_only(large_gpu: SimpleNamespace) -> None:
+    """A skip with its reason, not a failure."""
 
     def refused(device: str, mode: str) -> set[str]:
         return {one.name for one in OWN if one.unavailable(device, mode) is not None}
@@ -92,20 +139,6 @@ def test_a_mode_of_inductor_is_a_backend_of_its_own(compiled: list[dict[str, Any
     ]
 
 
-def test_quantized_weights_are_compiled(compiled: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """By torchao, on a copy: the backend says that it changes the module."""
-    done: list[Any] = []
-    fake = SimpleNamespace(Int8WeightOnlyConfig=lambda: "int8", quantize_=lambda *given: done.append(given))
-    monkeypatch.setitem(sys.modules, "torchao", SimpleNamespace(quantization=fake))
-    monkeypatch.setitem(sys.modules, "torchao.quantization", fake)
-
-    backend("quantized").prepare("module", Example())
-
-    assert done == [("module", "int8")]
-    assert compiled[0]["backend"] == "inductor"
-    assert backend("quantized").changes
-
-
 @pytest.mark.parametrize("name", ["eager", "aot_eager", "export", "torchscript", "torch:eager"])
 def test_each_computes_what_eager_does(name: str) -> None:
     """With inputs by place and by name."""
@@ -120,32 +153,6 @@ def test_each_computes_what_eager_does(name: str) -> None:
     found = backend(name).prepare(Scale().eval(), Example(*inputs))(*inputs[0], **inputs[1])
 
     assert found["scaled"].tolist() == [0.0, 3.0, 6.0, 9.0]
-
-
-def test_an_onnx_session_gets_tensors_by_its_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the order of the model's inputs; what it gives comes back as tensors."""
-    torch = pytest.importorskip("torch")
-    seen: dict[str, Any] = {}
-
-    class Session:
-        def __init__(self, path: str, providers: list[str]) -> None:
-            seen["providers"] = providers
-            assert Path(path).name == "model.onnx"
-
-        def get_inputs(self) -> list[Any]:
-            return [SimpleNamespace(name="x.1"), SimpleNamespace(name="mask")]
-
-        def run(self, names: None, given: dict[str, Any]) -> list[Any]:
-            return [given["x.1"] * given["mask"]]
-
-    monkeypatch.setitem(sys.modules, "onnxruntime", SimpleNamespace(InferenceSession=Session))
-    monkeypatch.setattr(torch.onnx, "export", lambda *a, **k: SimpleNamespace(save=lambda path: None))
-
-    call = backend("onnxruntime").prepare(None, Example((), {}, device="cuda:0"))
-    (found,) = call(torch.tensor([1.0, 2.0]), mask=torch.tensor([1.0, 0.0]))
-
-    assert found.tolist() == [1.0, 0.0]
-    assert seen["providers"] == ["CUDAExecutionProvider", "CPUExecutionProvider"]
 
 
 BREAKING = """
@@ -212,6 +219,6 @@ def test_another_class_of_the_file_takes_the_place_of_the_model(tmp_path: Path) 
     for name, said in (("Other", "size mismatch"), ("Nope", "no attribute 'Nope'")):
         with pytest.raises((RuntimeError, AttributeError), match=said):
             backend(f"model:{name}").prepare(module, example)
-    with pytest.raises(ValueError, match="made by a function"):
+    with pytest.raises(ValueError, match="only a class has others"):
         backend("model:Second").prepare(module, Example(target="suite:build:bert"))
     assert backend("model:Second").unavailable("cpu", "training") == "model:Second is for inference only"

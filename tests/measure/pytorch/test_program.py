@@ -1,7 +1,9 @@
 """The torch side: models, steps, outputs compared, and one real measurement from command line to table."""
 
+import json
 import subprocess
 import sys
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,16 @@ from bench.measure.pytorch.backend import Backend
 from bench.measure.pytorch.registry import OWN
 from bench.measure.suites.registry import builtin, models_of
 from bench.measure.system.devices import Device
+from bench.measure.system.host_memory import Peak
 
 from ...exhaustive import exhaustive
 
 torch = pytest.importorskip("torch")
 
+from bench.measure.pytorch import compiler_stats  # noqa: E402
 from bench.measure.pytorch.accuracy import digest  # noqa: E402
 from bench.measure.pytorch.program import TorchProgram  # noqa: E402
+from bench.measure.pytorch.ranks import Together  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +66,108 @@ def test_training_changes_the_weights_of_its_own_side_only() -> None:
 
     assert second["output.loss"] < first["output.loss"], "the loss goes down"
     assert digest(first) == digest(other_side)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_backend_is_rewound_to_its_first_call(monkeypatch: pytest.MonkeyPatch, optimizer: str) -> None:
+    """In place, since a CUDA graph knows its weights by their addresses; the third call of one is judged like a first."""
+    p = program(mode="training", knobs={"optimizer": optimizer})
+    monkeypatch.setattr(TorchProgram, "first_calls", lambda self, backend: 3)
+    step = p.prepare("eager")
+    places = [weight.data_ptr() for weight, _ in p._weights]
+    outputs = []
+    for _ in range(3):
+        outputs.append(digest(p.keep(step())))
+        p.rewind()
+
+    assert len(set(outputs)) == 1
+    assert [weight.data_ptr() for weight, _ in p._weights] == places
+
+
+def test_graphs_take_three_first_calls_on_a_gpu_only() -> None:
+    """Without one they are not recorded."""
+    p = program()
+    p._workload = replace(p._workload, device="cuda:0")
+
+    assert [p.first_calls(name) for name in ("eager", "inductor", "inductor-reduce-overhead", "cudagraphs")] == [
+        1,
+        1,
+        3,
+        3,
+    ]
+    assert program().first_calls("inductor-reduce-overhead") == 1
+
+
+JITTERY = """
+import torch
+
+class Jittery(torch.nn.Module):
+    jitter = {jitter}
+
+    def forward(self, x):
+        Jittery.jitter = -Jittery.jitter
+        return x + Jittery.jitter
+
+    def get_example_inputs(self):
+        return torch.ones(4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("repeatable", "jitter", "status"),
+    [(False, 1e-6, "pass"), (False, 0.5, "eager_two_runs_differ"), (True, 1e-6, "eager_two_runs_differ")],
+)
+def test_eager_of_a_gpu_may_differ_from_itself_within_the_tolerance(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repeatable: bool, jitter: float, status: str
+) -> None:
+    """Atomics add in any order; a CPU repeats itself to the last bit. A larger difference is one on both."""
+    monkeypatch.setattr(Device, "repeatable", repeatable)
+    (tmp_path / "jittery.py").write_text(JITTERY.format(jitter=jitter))
+    p = program(target=f"{tmp_path / 'jittery.py'}:Jittery")
+
+    found = p.trust(p.keep(p.prepare("eager")()))
+
+    assert found is not None
+    assert (found.judged, "differ by up to" in found.what) == (status, True)
+
+
+def test_a_backward_pass_is_captured_as_it_runs() -> None:
+    """By compiled autograd, which torch counts; the gradients are those of eager."""
+    p = program(mode="training", knobs={"compiled_autograd": True})
+    expected = p.keep(p.prepare("eager")())
+
+    found = p.keep(p.prepare("aot_eager")())
+
+    assert p.agree(expected, found).equal
+    assert {fact.name: fact.value for fact in p.facts("aot_eager")}["autograd_captures"] == 1
+
+
+def test_memory_of_a_rank_is_its_own_not_that_of_the_backends_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks are started once for all backends, so the allocator's peak counts those of all: only what is its own remains."""
+    p = program(mode="training", knobs={"optimizer": "adam"})
+    step: Any = p.prepare("eager")
+    step()
+    weights = sum(weight.nbytes for weight in step.module.parameters())
+    peaks = [Peak("cuda_allocated", 10**9, 0, 0), Peak("cuda_growth", 500, 0, 0), Peak("rss", 7)]
+
+    found = [p._own(peak, peaks, Together(step, 0, lambda *words: None)) for peak in peaks]
+
+    # gradients as large as the weights; two moments of each for adam, and its count of steps
+    steps = 4 * len(list(step.module.parameters()))
+    assert [peak.size_bytes for peak in found] == [500 + 4 * weights + steps, 500, 7]
+
+
+def test_what_was_prepared_can_be_dropped() -> None:
+    """So that another process has the memory: nothing of the program holds the model any more."""
+    p = program(mode="training")
+    held = weakref.ref(p._model.module)
+    step = p.prepare("eager")
+    step()
+    del step
+
+    p.release()
+
+    assert held() is None
 
 
 def test_eager_that_repeats_itself_is_trusted() -> None:
@@ -231,3 +338,15 @@ def test_a_real_measurement_ends_in_a_table(tmp_path: Path) -> None:
         (False, True, True),
     ]
     assert "n=15" in done.stdout
+
+
+def test_a_compiler_says_what_is_not_torchs_default() -> None:
+    """Of dynamo and inductor, whoever set it; what was set to its default again is none."""
+    import torch._dynamo.config as dynamo
+    import torch._inductor.config as inductor
+
+    before = json.loads(compiler_stats.flags().text or "")
+    with dynamo.patch(recompile_limit=3), inductor.patch(shape_padding=inductor.shape_padding):
+        after = json.loads(compiler_stats.flags().text or "")
+
+    assert {key: value for key, value in after.items() if before.get(key) != value} == {"dynamo.recompile_limit": "3"}

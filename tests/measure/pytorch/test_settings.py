@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from bench.measure.command import measure
 from bench.measure.engine.program import ModelFailed
 from bench.measure.engine.workload import Settings, Workload
-from bench.measure.pytorch.settings import KNOBS, Knobs
+from bench.measure.pytorch.settings import DDP_MODES, KNOBS, Knobs
 from click.testing import CliRunner
 
 torch = pytest.importorskip("torch")
@@ -41,7 +42,16 @@ def program(name: str = "MLP", mode: str = "training", **knobs: Any) -> TorchPro
 def test_a_knob_that_is_turned_is_a_parameter_of_the_case() -> None:
     """By the name of its option; one that is not, or that is where it stands anyway, is none: that is the same case."""
     usual = ["--optimizer", "sgd", "--distributed", "ddp", "--ranks", "2"]
-    given = ["--optimizer", "adam", "--channels-last", "--inductor-config", "a=1", "b=x", "--tolerance", "0"]
+    given = [
+        "--optimizer",
+        "adam",
+        "--channels-last",
+        "--inductor-config",
+        "max_autotune=1",
+        "debug=x",
+        "--tolerance",
+        "0",
+    ]
 
     plain, turned = (
         CliRunner().invoke(measure, ["models", "--models", "mlp", "--print", "--format", "json", *options]).stdout
@@ -50,7 +60,7 @@ def test_a_knob_that_is_turned_is_a_parameter_of_the_case() -> None:
 
     assert [row["parameters"] for row in json.loads(plain)] == 2 * [{"distributed": "ddp"}]
     assert json.loads(turned)[0]["parameters"] == {
-        "optimizer": "adam", "channels_last": True, "inductor_config": ["a=1", "b=x"], "tolerance": 0.0,
+        "optimizer": "adam", "channels_last": True, "inductor_config": ["max_autotune=1", "debug=x"], "tolerance": 0.0,
     }  # fmt: skip
     assert set(KNOBS) >= {"eval_mode", "randomize_inputs", "fullgraph", "checkpointing", "memory_fraction", "cosine"}
 
@@ -101,7 +111,7 @@ def test_a_dynamic_batch_is_compiled_for_any_size() -> None:
         return graph
 
     torch._dynamo.reset()
-    program("MLP", "inference", dynamic_batch=True)._compiled_step(look)
+    program("MLP", "inference", dynamic_batch=True)._compiled_step(look)()
 
     ((batch, width),) = [shape for shape in shapes if not all(size.isdecimal() for size in shape)]
     assert batch.startswith("s")
@@ -126,7 +136,9 @@ def test_settings_of_the_compiler_are_set_or_refused() -> None:
     assert torch._dynamo.config.recompile_limit == 3
     with pytest.raises(ModelFailed) as failure:
         program(inductor_config=["no.such=1"])
-    assert str(failure.value.__cause__) == "torch._inductor.config has no 'no.such'"
+    assert str(failure.value.__cause__).startswith("no setting 'no.such' in torch._inductor.config")
+    result = CliRunner().invoke(measure, ["models", "--models", "mlp", "--dynamo-config", "recompile_limt=3"])
+    assert "Nearest: 'recompile_limit'" in str(result.exception)
 
 
 def test_what_concerns_a_gpu_is_told_to_it() -> None:
@@ -159,3 +171,66 @@ def test_what_returns_no_numbers_is_not_trained() -> None:
 
     with pytest.raises(ValueError, match="nothing to train on: the model returns NoneType"):
         train()
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("on", True), ("off", False)])
+def test_tf32_is_a_knob(monkeypatch: pytest.MonkeyPatch, text: str, wanted: bool) -> None:
+    """Of products and convolutions; without it torch's own choice stays."""
+    fake = SimpleNamespace(
+        cudnn=SimpleNamespace(allow_tf32=None), cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=None))
+    )
+
+    Knobs(tf32=text).apply(SimpleNamespace(backends=fake), "cpu")
+    assert (fake.cudnn.allow_tf32, fake.cuda.matmul.allow_tf32) == (wanted, wanted)
+
+
+@pytest.mark.parametrize("mode", DDP_MODES)
+def test_a_mode_of_ddp_is_a_setting_of_dynamo(mode: str) -> None:
+    """By torch's own name for it."""
+    import torch._dynamo.config as dynamo
+
+    with dynamo.patch(optimize_ddp=True):
+        Knobs(optimize_ddp=mode).apply(torch, "cpu")
+        assert dynamo.optimize_ddp == mode
+
+
+@pytest.mark.parametrize(
+    ("options", "cure"),
+    [
+        (["--optimize-ddp", "ddp_optimizer"], "Add: --distributed ddp."),
+        (["--optimize-ddp", "ddp_optimizer", "--distributed", "fsdp"], "Add: --distributed ddp."),
+        (["--optimize-ddp", "python_reducer", "--distributed", "ddp"], "Add: --compiled-autograd."),
+        (
+            ["--optimize-ddp", "no_optimization", "--distributed", "ddp", "--compiled-autograd"],
+            "Leave out one of both.",
+        ),
+        (["--optimize-ddp", "python_reducer", "--distributed", "ddp", "--compiled-autograd"], ""),
+    ],
+)
+def test_a_mode_of_ddp_that_torch_has_not_is_refused_before_anything_runs(options: list[str], cure: str) -> None:
+    """Without DDP, or without what it compiles."""
+    done = CliRunner().invoke(measure, ["models", "--models", "mlp", "--modes", "training", "--print", *options])
+
+    assert (done.exit_code == 0) == (cure == "")
+    assert cure in done.output + str(done.exception)
+
+
+def test_deterministic_products_have_the_workspace_that_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it the first of a GPU raises; one that the user has set stays."""
+    done: list[bool] = []
+    fake = SimpleNamespace(
+        use_deterministic_algorithms=done.append,
+        backends=SimpleNamespace(cudnn=SimpleNamespace(), cuda=SimpleNamespace(matmul=SimpleNamespace())),
+    )
+    import torch._inductor.config as inductor
+
+    with inductor.patch(fallback_random=False):
+        for before, after in ((None, ":4096:8"), (":16:8", ":16:8")):
+            monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+            if before:
+                monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", before)
+            Knobs(deterministic=True).apply(fake, "cuda")
+            assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == after
+
+    assert done == [True, True]
+    assert (fake.backends.cudnn.allow_tf32, fake.backends.cuda.matmul.allow_tf32) == (False, False)

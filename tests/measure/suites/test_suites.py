@@ -1,5 +1,6 @@
 """Suites: what they list, without torch; what a target becomes, with it."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -54,12 +55,13 @@ def workload(target: str, batch_size: int = 2, sequence_length: int | None = 8, 
 
 
 def test_a_file_is_a_suite_of_its_classes_with_inputs(own: Path) -> None:
-    """An axis is there if the method takes it, and its default is the model's own size."""
+    """An axis is there if the method takes it, its own or an inherited one; its default is the model's own size."""
     found = models_of(f"path:{own}")
 
     assert {name: (m.batch_size, m.sequence_length) for name, m in found.items()} == {
         "Sized": (6, 9),
         "Fixed": (None, None),
+        "Inherits": (6, 9),
     }
     assert list(models_of(f"path:{own},class:Inherits")) == ["Inherits"]
 
@@ -131,24 +133,50 @@ def test_an_architecture_computes_a_loss_of_its_labels(name: str) -> None:
     assert output.loss is None
 
 
+@pytest.mark.parametrize(("named", "made"), [(None, "BertForMaskedLM"), (["BertModel"], "BertModel")])
+def test_a_configuration_of_ones_own_is_built(tmp_path: Path, named: list[str] | None, made: str) -> None:
+    """With the class it names, else that of its architecture; a model without a head gets no labels, and can be trained."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from bench.measure.pytorch.loading import build
+
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "vocab_size": 50,
+    }
+    (tmp_path / "tiny.json").write_text(json.dumps({"model_type": "bert", "architectures": named, **sizes}))
+    (model,) = models_of(f"path:{tmp_path / 'tiny.json'}").values()
+
+    built = build(workload(model.target))
+
+    assert type(built.module).__name__ == made
+    assert (built.module.config.hidden_size, built.module.config.vocab_size) == (16, 50)
+    assert ("labels" in built.kwargs) == (named is None)
+    output = built.module(**built.kwargs)
+    assert torch.isfinite(output[0]).all()
+
+
 def test_a_longer_sequence_than_there_are_positions_is_refused() -> None:
     """In words, rather than by an index out of range."""
     pytest.importorskip("transformers")
 
-    with pytest.raises(ValueError, match="bert has 512 positions, and 513 are asked for"):
+    with pytest.raises(ValueError, match="n has 512 positions, and 513 are asked for"):
         huggingface.build("small/bert", workload("", sequence_length=513))
 
 
 def test_a_suite_that_lacks_its_package_is_skipped_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its models are listed all the same; those of torchbench lie in its folder, so there are none."""
+    """Its models are listed all the same; of torchbench, whose models lie in its folder, those that are known."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
-    for suite, cure in (("huggingface", "bench-warehouse[huggingface]"), ("timm", "pip install timm")):
+    for suite, cure in (
+        ("huggingface", "bench-warehouse[huggingface]"), ("timm", "pip install timm"), ("torchbench", "install.py"),
+    ):  # fmt: skip
         models = models_of(suite)
         assert len(models) >= 20
         assert all(cure in str(model.skipped("inference", "cpu", "float32", "eager")) for model in models.values())
-    with pytest.raises(BenchError, match=r"torchbenchmark is not installed.*install\.py"):
-        models_of("torchbench")
 
 
 def test_torchbench_is_the_folders_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

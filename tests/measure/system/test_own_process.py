@@ -16,6 +16,7 @@ LINES = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("hiding", ["bench.py", "bench/__init__.py"])
 @pytest.mark.parametrize("line", LINES, ids=lambda line: " ".join(line[:2]))
 def test_a_file_called_bench_hinders_no_measurement(hiding: str, line: list[str], tmp_path: Path) -> None:

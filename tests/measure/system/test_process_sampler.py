@@ -213,6 +213,7 @@ def test_gpus_that_the_tree_uses_are_recorded() -> None:
         nvmlDeviceGetCount=lambda: 3,
         nvmlDeviceGetHandleByIndex=lambda index: index,
         nvmlDeviceGetComputeRunningProcesses=lambda handle: running[handle],
+        NVMLError=LookupError,
         nvmlDeviceGetUtilizationRates=lambda handle: SimpleNamespace(gpu=40),
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .backend import Example
+    from ..backend import Example
 
 Call = Callable[..., Any]
 
@@ -50,26 +50,4 @@ def torchscript(module: Any, example: "Example") -> Call:
         else:  # it takes inputs by place or by name, and not both
             named = inspect.signature(module.forward).bind(*example.args, **example.kwargs).arguments
             call = trace(module, example_kwarg_inputs=named, **how)
-    return call
-
-
-def onnxruntime(module: Any, example: "Example") -> Call:
-    """The exported graph as ONNX, run by ONNX Runtime; its outputs are a list, in the order of the model's tensors."""
-    import onnxruntime as ort
-    import torch
-    from torch.utils._pytree import tree_leaves
-
-    with tempfile.TemporaryDirectory(prefix="bench-onnx-") as folder:
-        path = Path(folder) / "model.onnx"
-        program = torch.onnx.export(module, example.args, kwargs=dict(example.kwargs or {}), dynamo=True)
-        assert program is not None
-        program.save(str(path))
-        own = ["CUDAExecutionProvider"] if example.device.startswith("cuda") else []
-        session = ort.InferenceSession(str(path), providers=[*own, "CPUExecutionProvider"])
-    names = [given.name for given in session.get_inputs()]
-
-    def call(*args: Any, **kwargs: Any) -> list[Any]:
-        given = [x.detach().cpu().numpy() for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-        return [torch.from_numpy(y) for y in session.run(None, dict(zip(names, given, strict=True)))]
-
     return call

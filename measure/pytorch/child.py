@@ -1,0 +1,45 @@
+"""A process that a worker starts for the same workload, with the compile caches that the worker has filled.
+
+The worker passes its job as one line of JSON; the process answers in lines of JSON, whatever the model prints.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..engine.messages import first_line
+from ..engine.program import ModelFailed
+from ..engine.workload import Job
+from ..system.own_process import own_command
+from . import torchrun
+from .compiler_stats import caches
+
+Answer = Mapping[str, Any]
+
+
+def answers(module: str, job: Job) -> tuple[list[Answer], str]:
+    """What a module's process answers to a job, and how it ended; it ends with this one."""
+    environment = torchrun.left(os.environ)
+    if root := environment.pop("BENCH_COMPILE_CACHE", None):
+        environment |= caches(root)
+    done = subprocess.run(
+        own_command(module), input=json.dumps(job.to_dict()) + "\n", stdout=subprocess.PIPE, text=True, env=environment
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()], f"ended with {done.returncode}"
+
+
+def answer(ask: Callable[[Job], Iterator[Answer]]) -> None:
+    """In that process: answer the job on stdin."""
+    lines = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for found in ask(Job.from_dict(json.loads(sys.stdin.readline()))):
+        print(json.dumps(found), file=lines, flush=True)
+
+
+def reason_of(error: Exception) -> str:
+    """An exception in one line; of a model that could not be built, its cause."""
+    cause = error.__cause__ if isinstance(error, ModelFailed) and error.__cause__ else error
+    return first_line(str(cause)) or type(cause).__name__

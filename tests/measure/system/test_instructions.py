@@ -1,0 +1,64 @@
+"""Counting instructions: repeatable where it can be done, a reason where it cannot."""
+
+import ctypes
+import errno
+import os
+import platform
+import shutil
+
+import pytest
+from bench.measure.commands.process import launcher
+from bench.measure.system.instructions import CannotCount, InstructionCounter, collected, under_callgrind
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(errno.EACCES, "perf_event_paranoid"), (errno.ENOENT, "callgrind needs none"), (errno.EBUSY, "perf_event_open")],
+)
+def test_a_kernel_that_refuses_says_why(number: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what to do."""
+
+    class Refusing:
+        @staticmethod
+        def syscall(*arguments: object) -> int:
+            ctypes.set_errno(number)
+            return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Refusing)
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    with pytest.raises(CannotCount, match=reason):
+        InstructionCounter(os.getpid())
+
+
+def test_what_callgrind_collected() -> None:
+    """The last line of its kind; nothing where it did not come to its end."""
+    assert collected(b"==1== Collected : 12\n==1== \n==1== Collected : 387283\n==1== I refs: 387,283\n") == 387_283
+    assert collected(b"sort: no such file") is None
+
+
+def test_without_valgrind_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No command fails for the lack of it."""
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(CannotCount, match="not installed"):
+        under_callgrind(["true"])
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
+def test_a_fixed_workload_repeats_within_a_thousandth() -> None:
+    """Under callgrind."""
+    with launcher() as starter, starter.counting("callgrind") as count:
+        found = [count(["sort", "/etc/passwd"], 60.0) for _ in range(2)]
+
+    assert max(found) <= 1.001 * min(found)
+
+
+def test_the_kernel_s_count_repeats_within_a_thousandth() -> None:
+    """Where it counts; and ten times the work is about ten times as many."""
+    with launcher() as starter:
+        try:
+            with starter.counting("perf") as count:
+                found = [count(["sort", "/etc/passwd"], 60.0) for _ in range(3)]
+        except CannotCount as error:
+            pytest.skip(str(error))
+
+    assert min(found) > 100_000 and max(found) <= 1.001 * min(found)
