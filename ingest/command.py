@@ -6,7 +6,7 @@ import time
 import click
 
 from ..warehouse.console.numbers import counted
-from ..warehouse.console.options import Command, store_option
+from ..warehouse.console.options import Command, Values, store_option
 from ..warehouse.console.tables import obeys, write_rows
 from ..warehouse.errors import BenchError
 from ..warehouse.store import Store
@@ -16,7 +16,7 @@ from .progress import IngestProgress
 from .run import IngestReport
 from .run import ingest as ingest_files
 from .user_formats.mapped import Mapped
-from .user_formats.mapping import fields_for_people, parse_mapping
+from .user_formats.mapping import fields_for_people, parse_mapping, terms_of
 from .user_formats.pattern import Pattern
 
 SHOWN_NOTES = 20
@@ -29,6 +29,9 @@ SHOWN_NOTES = 20
 @click.option(
     "--pattern", metavar="REGEX", help="Read any text: a line that matches is a row, its named groups are columns."
 )
+@click.option("--axes", cls=Values, metavar="COLUMN…", help="Columns of a table that are axes of its cases.")
+@click.option("--metrics", cls=Values, metavar="COLUMN…", help="Columns that are measured numbers.")
+@click.option("--ignore", cls=Values, metavar="COLUMN…", help="Columns to leave out.")
 @click.option("--config", metavar="LABEL", help="Config to load as; else NAME of NAME:PATH, else the folder's name.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Label the new runs; may be repeated.")
 @click.option(
@@ -43,6 +46,9 @@ def ingest(
     format_name: str | None,
     maps: tuple[str, ...],
     pattern: str | None,
+    axes: tuple[str, ...],
+    metrics: tuple[str, ...],
+    ignore: tuple[str, ...],
     config: str | None,
     tags: tuple[str, ...],
     metric: str | None,
@@ -59,15 +65,16 @@ def ingest(
     \b
         bench ingest A:profiles/a B:profiles/b
 
-    Any table (CSV, JSON, JSON lines, Parquet) is read by a mapping of its columns. FIELD=COLUMN is what a column says,
-    FIELD:=TEXT a text for all rows; words that can be nothing else (ms, lower, mean) need no colon. What describes a
-    value follows it, or comes before the first and is said of all. @FILE holds the same in TOML.
+    Any table (CSV, JSON, JSON lines, Parquet, SQLite, xlsx) is read by a mapping of its columns. FIELD=COLUMN is what a
+    column says, FIELD:=TEXT a text for all rows; words that can be nothing else (ms, lower, mean) need no colon. What
+    describes a value follows it, or comes before the first and is said of all. @FILE holds the same in TOML.
 
     \b
         bench ingest results.csv --map name=model,value=result,unit=ms
         bench ingest r.csv --map "name=op,unit=us,value=mean,statistic=mean,value=p99,statistic=p99,value=peak,unit=MB"
         bench ingest nightly.jsonl --map name=test,value=seconds,unit=s,commit=sha,time=date,status=result,reason=error
         bench ingest any.parquet --map @mapping.toml --map suite:=nightly
+        bench ingest sweep.csv --map name=kernel --metrics time_us gflops --axes threads tile --ignore host_id
 
     So is any text, by a regular expression (RE2's syntax): the named groups of a line that matches are its columns; one
     that has the name of a field is that field. Other lines are counted. Of a log that grew only the new lines are read.
@@ -80,7 +87,10 @@ def ingest(
         store,
         list(paths),
         sources=SourceOptions(
-            format=format_name, config=config, own=_own(maps, pattern, format_name, paths), again=again
+            format=format_name,
+            config=config,
+            own=_own((*maps, *terms_of(axes, metrics, ignore)), pattern, format_name, paths),
+            again=again,
         ),
         options=Options(metric=metric),
         tags=dict(_pair(tag) for tag in tags),

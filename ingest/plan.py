@@ -17,8 +17,8 @@ from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head, find_format, formats
 from .progress import IngestProgress
-from .readers.files import FileLocation, find_files, left_below, read_head
-from .readers.unrecognised import JSON, describe, is_whole_json
+from .readers.files import FileLocation, find_files, is_circle, left_below, read_head
+from .readers.unrecognised import READABLE, describe, is_whole_json
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
@@ -116,6 +116,8 @@ def parse(text: str, options: SourceOptions) -> RequestedPath:
     path = Path(text)
     if not path.exists() and "://" in text:  # not repeated: it may hold a credential
         raise BenchError("an address is no file or folder. A store in a bucket is copied with: bench sync SRC DST")
+    if path.is_symlink() and not path.exists():
+        raise BenchError(f"{path} is a link that leads {'round in a circle' if is_circle(path) else 'nowhere'}.")
     if not path.exists():
         folder = path.parent if path.parent.is_dir() else Path()
         near = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
@@ -181,7 +183,7 @@ def _plan_set(
         more = f"\n  … and {len(unknown) - 10} more" if len(unknown) > 10 else ""
         if options.own is not None:
             raise BenchError(f"nothing in {want.path} can be read as you say:\n{looks}{more}")
-        others = "" if all(look.startswith(JSON) for look in unknown.values()) else f": {', '.join(formats())}"
+        others = "" if all(look.startswith(READABLE) for look in unknown.values()) else f": {', '.join(formats())}"
         raise BenchError(
             f"nothing in {want.path} is recognised:\n{looks}{more}\nName a format with --format if the file is of it"
             f"{others}.\nAny table is read by naming its columns with --map, any log by describing its lines "

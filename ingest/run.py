@@ -143,7 +143,7 @@ def _publishing(store: Store, report: IngestReport, progress: IngestProgress) ->
         progress.publishing()
         loaded = load_locked(store)
         report.recovered = len(loaded.recovered)
-        report.notes += [f"{name} {why}" for name, why in loaded.left_out.items()]
+        report.notes += loaded.notes
         write_index(store, read_log(store))
 
 

@@ -42,7 +42,7 @@ class Warehouse:
                 connection.close()
             try:
                 loaded = load(store, wait=not store.database.exists())
-                _note(f"{name} {why}" for name, why in loaded.left_out.items())
+                _note(loaded.notes)
             except StoreBusy:
                 pass
             except BenchError as error:
@@ -81,7 +81,7 @@ def _opened_apart(store: Store, config: Mapping[str, Any] | None) -> "duckdb.Duc
         journals = len(EventLog(store).journals())
         without = f", without what is in {counted(journals, 'journal')}" if journals else ""
         _note([f"{store.root} cannot be written: it is loaded anew for each question{without}"])
-        _note(f"{name} {why}" for name, why in loaded.left_out.items())
+        _note(loaded.notes)
         return connect(apart.database, config)
 
 

@@ -7,12 +7,12 @@ It is read from /proc, /sys and package files in 2 ms: psutil, platform and impo
 import contextlib
 import functools
 import hashlib
-import itertools
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,28 @@ from .events import Environment, as_json
 from .secrets import masked_variable
 
 VARIABLES = (
-    "CUDA_VISIBLE_DEVICES", "KMP_AFFINITY", "KMP_BLOCKTIME", "LD_PRELOAD", "MALLOC_ARENA_MAX", "MALLOC_CONF",
-    "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OMP_PLACES", "OMP_PROC_BIND", "PYTHONHASHSEED", "PYTORCH_CUDA_ALLOC_CONF",
+    "CUBLAS_WORKSPACE_CONFIG", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+    "KMP_AFFINITY", "KMP_BLOCKTIME", "LD_PRELOAD", "MALLOC_ARENA_MAX", "MALLOC_CONF", "MKL_NUM_THREADS",
+    "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS", "OMP_PLACES", "OMP_PROC_BIND", "PYTHONHASHSEED", "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
 )  # fmt: skip
+PACKAGES = (  # beside torch: what a model is made of, or compiled with; names as in the folders of installed distributions
+    "transformers", "timm", "torchbench", "torchvision", "torchao", "triton", "pytorch_triton", "onnxruntime",
+    "onnxruntime_gpu", "onnxscript", "openvino", "torch_tensorrt", "numpy",
+)  # fmt: skip
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg")  # the second under WSL
+_declared: set[str] = set()  # further packages, see `declare`
 PREFIXES = ("TORCH", "INDUCTOR", "NCCL_", "TRITON_")
+COMMIT = "BENCH_COMMIT"  # names the commit of the measured code, where that is not the tree that bench is called in
 NAMES_OF_RUNS = "TORCHELASTIC_"  # what torchrun says of one start of its ranks
 _SHARED = "cpu[0-9]*/topology/core_cpus_list"
 PER_PROCESS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")  # paths that differ in every worker and change no speed
+
+
+def declare(packages: Iterable[str]) -> None:
+    """Have the versions of these packages recorded, too, from the next `capture` on; names are those of pip."""
+    _declared.update(re.sub(r"[-_.]+", "_", package).lower() for package in packages)
+    capture.cache_clear()
 
 
 @functools.cache
@@ -42,6 +57,7 @@ def capture() -> Environment:
         and name not in PER_PROCESS
         and not name.startswith(NAMES_OF_RUNS)
     }
+    packages = _versions()
     return identified(
         Environment(
             environment_id="",
@@ -55,7 +71,8 @@ def capture() -> Environment:
             os=f"{machine.sysname} {machine.release}",
             architecture=machine.machine,
             python=sys.version.split()[0],
-            torch=_version("torch"),
+            torch=packages.pop("torch", None),
+            packages=as_json(packages) if packages else None,
             variables=as_json(variables) if variables else None,
             extra=as_json(extra) if extra else None,
         )
@@ -83,6 +100,13 @@ def machine() -> dict[str, str]:
 
 
 def git(folder: Path | None = None) -> tuple[str | None, str | None, bool | None]:
+    """Commit, branch and dirtiness of the measured code: the commit named by hand, else of the tree around `folder`."""
+    found = _working_tree(folder)
+    named = os.environ.get(COMMIT)
+    return (named, found[1], False) if named else found
+
+
+def _working_tree(folder: Path | None) -> tuple[str | None, str | None, bool | None]:
     """Commit, branch and dirtiness of the working tree around `folder`; Nones outside one."""
     command = ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
     try:
@@ -111,13 +135,18 @@ def _read(path: str) -> str | None:
     return None
 
 
-def _version(distribution: str) -> str | None:
-    """Of an installed distribution, the first that Python would find."""
-    kinds = ("dist-info/METADATA", "egg-info/PKG-INFO")
-    for folder, kind in itertools.product(filter(None, sys.path), kinds):
-        for path in Path(folder).glob(f"{distribution}-*.{kind}"):
-            return _value_after(path, "Version")
-    return None
+def _versions() -> dict[str, str]:
+    """Versions of torch, the PACKAGES and what was declared, where installed, each from where Python would find it."""
+    files = {".dist-info": "METADATA", ".egg-info": "PKG-INFO"}
+    wanted, found = {"torch", *PACKAGES, *_declared}, dict[str, str]()
+    for folder in filter(None, sys.path):
+        with contextlib.suppress(OSError):
+            for entry in sorted(os.listdir(folder)):
+                name, kind = entry.partition("-")[0].lower(), os.path.splitext(entry)[1]
+                if name in wanted and kind in files and name not in found:
+                    version = _value_after(Path(folder, entry, files[kind]), "Version")
+                    found |= {name: version} if version else {}
+    return dict(sorted(found.items()))
 
 
 def _value_after(path: Path, name: str) -> str | None:
@@ -131,7 +160,7 @@ def _value_after(path: Path, name: str) -> str | None:
 
 def _gpus() -> tuple[list[str] | None, str | None, dict[str, list[int | None]]]:
     """Names, driver and further facts of the GPUs."""
-    if not Path("/dev/nvidiactl").exists():
+    if not any(Path(path).exists() for path in GPU_DEVICES):
         return None, None, {}
     try:
         import pynvml

@@ -1,7 +1,12 @@
 """Errors that a person can act on: what, where, the cure, the nearest name."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from typing import Any
+
+_QUOTED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?!\w)""")
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 class Exit(IntEnum):
@@ -20,6 +25,32 @@ class BenchError(Exception):
     """An error whose message is for the user; the command line prints it and exits with `exit_code`."""
 
     exit_code = Exit.USAGE
+    where: str | None = None  # the place that it concerns, if it is known apart from the message
+    nearest: Sequence[str] = ()  # names that may have been meant
+
+    def fields(self) -> dict[str, Any]:
+        """The parts of the error for programs: what `--errors json` writes."""
+        return error_fields(str(self), self.exit_code, type(self).__name__, where=self.where, nearest=self.nearest)
+
+
+def error_fields(
+    message: str, exit_code: int, kind: str, *, where: str | None = None, nearest: Iterable[str] = (), cure: str = ""
+) -> dict[str, Any]:
+    """An error in its parts. The first sentence of a message says what is wrong, those after it what to do."""
+    what, *rest = _sentences(message.partition("\n")[0].strip())
+    cures = [cure] if cure else [sentence for sentence in rest if not sentence.startswith("Nearest: ")]
+    return {
+        "what": what, "where": where, "cure": " ".join(cures) or None, "nearest": [*nearest], "exit_code": int(exit_code),
+        "kind": kind, "message": message,
+    }  # fmt: skip
+
+
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text. None ends within quotes: what a name says is nobody's advice."""
+    masked = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), text)
+    ends = [(gap.start(), gap.end()) for gap in _BETWEEN_SENTENCES.finditer(masked)]
+    starts = [0, *(end for _, end in ends)]
+    return [text[start:end] for start, end in zip(starts, [*(start for start, _ in ends), None], strict=True)]
 
 
 class StoreBusy(BenchError):
@@ -40,10 +71,16 @@ class UnknownName(BenchError):
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "", cure: str = "") -> None:
         import difflib
 
+        from .old_names import today
+
         known = list(known)
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or known[:3]
+        new = today(name, known)
+        near = [new] if new else difflib.get_close_matches(name, known, n=3, cutoff=0.5) or known[:3]
+        self.where, self.nearest = where or None, near
         parts = [f"no {kind} {name!r}{' in ' + where if where else ''}."]
-        if near:
+        if new:
+            parts.append(f"It is called {new!r} here.")
+        elif near:
             parts.append(f"Nearest: {', '.join(repr(n) for n in near)}.")
         if cure:
             parts.append(cure)

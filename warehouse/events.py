@@ -134,6 +134,9 @@ class Environment(Event):
     architecture: Annotated[str | None, Column("Machine architecture, such as x86_64.")] = None
     python: Annotated[str | None, Column("Python version.")] = None
     torch: Annotated[str | None, Column("PyTorch version.")] = None
+    packages: Annotated[
+        Json | None, Column("Versions of what models are made of and compiled with, as a JSON object.")
+    ] = None
     flags: Annotated[Json | None, Column("Compiler and dynamo/inductor settings, as a JSON object.")] = None
     variables: Annotated[Json | None, Column("Environment variables that change speed, as a JSON object.")] = None
     extra: Annotated[Json | None, Column("What else was known, as a JSON object.")] = None
@@ -215,6 +218,9 @@ class Timing(Event):
     major_faults: Annotated[int | None, Column("Page faults that read the disk.", unit="count")] = None
     steal_ns: Annotated[int | None, Column("Time the hypervisor took away, all processors.", unit="ns")] = None
     gc_collections: Annotated[int | None, Column("Garbage collections.", unit="count")] = None
+    throttled: Annotated[
+        int | None, Column("What slowed the GPU meanwhile, as the bits of NVML's reasons; 0 nothing, NULL unknown.")
+    ] = None
     source_id: SourceId = None
     line: Line = None
 
@@ -312,6 +318,29 @@ class ScheduleChunk(Event):
     source_id: SourceId = None
     line: Line = None
     extra: Annotated[Json | None, Column("Fields of the record that have no column, as a JSON object.")] = None
+    prefill_tokens: Annotated[
+        int | None, Column("Prompt tokens computed in this step, where no chunk sizes say so.", unit="tokens")
+    ] = None
+    decode_tokens: Annotated[
+        int | None,
+        Column("Tokens generated in this step: one a decoding request, unless decoding is speculative.", unit="tokens"),
+    ] = None
+    prefill_kv_tokens: Annotated[
+        int | None, Column("KV-cache tokens that the requests in prefill hold before the step.", unit="tokens")
+    ] = None
+    decode_kv_tokens: Annotated[
+        int | None, Column("KV-cache tokens that the requests in decode hold before the step.", unit="tokens")
+    ] = None
+    worker_id: Annotated[str | None, Column("Engine that ran the step, among those of one deployment.")] = None
+    dp_rank: Annotated[int | None, Column("Data-parallel rank within the engine, from 0.")] = None
+    counter_id: Annotated[
+        int | None, Column("Number of the pass as worker and rank count it; a gap is a pass that was lost.")
+    ] = None
+    capture_mode: Annotated[str | None, Column("full: every step was recorded; sampled: some; NULL: full.")] = None
+    time_span: Annotated[
+        str | None,
+        Column("What model_run_ms spans: 'model' (NULL too), 'cuda', 'scheduler_interval', 'schedule_to_output' …"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +365,9 @@ class Metric(Event):
     recorded_at: RecordedAt = None
     source_id: SourceId = None
     line: Line = None
+    sample: Annotated[
+        int | None, Column("Number of the sample within its case, as in timings; NULL for an aggregate.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

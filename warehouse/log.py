@@ -86,6 +86,7 @@ class EventLog:
     def __init__(self, store: Store) -> None:
         """The log of `store`, which need not exist yet."""
         self.store = store
+        self.unchecked_bytes = 0  # of events that were sealed here, and have no checksum: their writers were killed
 
     def files(self) -> list[LogFile]:
         """Every published file, by table and name; names that are not the log's own are left out."""
@@ -217,6 +218,7 @@ class EventLog:
                 )
         with as_bench_error("of a journal", self.store.events):
             seal_journal(contents, self.store.events, path.stem, publish)
+        self.unchecked_bytes += contents.unchecked
         if not contents.damage:
             _drop(path)
             return

@@ -426,7 +426,8 @@ class Case:
             loops: Calls in the sample.
             sample: Number of the sample; counted here if left out.
             details: Other nullable columns of `timings` by name: block, position, process, device_ns,
-                voluntary_switches, involuntary_switches, minor_faults, major_faults, steal_ns, gc_collections.
+                voluntary_switches, involuntary_switches, minor_faults, major_faults, steal_ns, gc_collections,
+                throttled.
 
         Raises:
             BenchError: The run is closed, the disk is full, or a detail is no column.

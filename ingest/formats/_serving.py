@@ -4,8 +4,26 @@
 - itl: between two tokens (chunks) of a response; tpot: its mean over a response; time_per_output_token: latency over the
   number of tokens, the first included.
 - request_throughput, input_throughput, output_throughput, total_throughput: of the whole benchmark, a second.
+
+Requests are samples of one case with suite='serving'. The table `requests` puts the samples of one request together by
+`sample`, the number of the request: within its case and run for own recordings; for an import within a case and record (line)
+of a file. All samples of a request have that number, timings and metrics alike:
+
+| samples of a request | stored as | in `requests` |
+|---|---|---|
+| latency, ttft, tpot | timings (ns, loops 1), or metrics of unit ns | e2e_ms, ttft_ms, tpot_ms |
+| input_tokens, output_tokens | metrics, unit tokens, better NULL, statistic NULL | tokens_in, tokens_out |
+| start_time | metrics, unit ns, better NULL: any origin, only differences count; else recorded_at | arrival_s |
+| request_outcome | metrics without a value, original_value the text; only of requests that did not complete | outcome |
+
+A request that did not complete has no latency, ttft, tpot and output_tokens (or has them as metrics with value NULL), and says
+why in request_outcome: errored, cancelled, incomplete; else it counts as errored. tpot that no sample tells is
+(e2e - ttft) / (tokens_out - 1), NULL where there is one token. Gaps (itl) are numbered through all requests of a record, in order
+of these; itl_count (metrics, unit count, one a request) says how many are of each. The duration of a benchmark is the metric
+benchmark_duration (ns, statistic NULL); without it, it is from the first arrival to the last end.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -149,12 +167,26 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
             cut = [value for index, value in enumerate(recorded) if index in failures and value]
             case.samples(cut, unit, metric=f"{metric}_errored", recorded_at=moment, better=None)
     case.samples(record.array("start_times"), "s", loops=None, metric="start_time", better=None)
+    for index in sorted(failed):
+        case.request_outcome(index, "errored")
+    if not _is_list(record, "latencies") and _is_list(record, "itls") and _is_list(record, "ttfts"):
+        _latencies(case, record, failed, moment)
     _gaps(case, record.array("itls"), failed, moment)
     if texts := count_in(record.array("generated_texts")):
         results.note(f"{texts} generated texts are left out")
     for field in (*REQUESTS, "itls", "start_times", "generated_texts", "errors"):
         if _is_list(record, field):
             del record[field]  # which are long, and done with
+
+
+def _latencies(case: Subject, record: Object, failed: set[int], moment: Instant | None) -> None:
+    """Latencies that a tool leaves out of its details: the first token's and all gaps after it together."""
+    ttfts, latencies = record.array("ttfts"), list[float | None]()
+    for index, gaps in enumerate(records_in(record.array("itls"))):
+        parts = [ttfts[index], *gaps] if isinstance(gaps, list) and index not in failed else [None]
+        numbers = [number(part) for part in parts]
+        latencies.append(None if None in numbers else math.fsum(one for one in numbers if one is not None))
+    case.samples(latencies, "s", metric="latency", recorded_at=moment)
 
 
 def _gaps(case: Subject, itls: list[Any], failed: set[int], moment: Instant | None) -> None:

@@ -38,10 +38,8 @@ class Asv(JsonFormat):
     name = "asv"
     doc = "airspeed velocity (asv) results folder, or its files; versions 1 and 2"
     becomes = (
-        "a file → a run of its commit at the commit's date, of config folder/machine; a benchmark and combination of "
-        "parameters → a case, whose parameters hold also the environment's requirements and the benchmark's version; "
-        "samples → timings of `number` loops; the result → latency_median (latency_estimate where no statistics stand "
-        "beside it), memory or value; null → outcome fail_to_run, NaN → skipped"
+        "file → run of its commit, of config folder/machine; benchmark × parameters → case; result → latency_median "
+        "(latency_estimate without statistics), memory or value; null → fail_to_run, NaN → skipped"
     )
     lost = "profiles (a note counts them)"
     runs = FILE

@@ -23,10 +23,8 @@ class BenchTable(Format):
 
     name = "bench-table"
     doc = "what bench export --as csv or parquet writes"
-    becomes = (
-        "a row → a sample of a case, or how the case ended; rows of one `run` → a run; runs that are known → known"
-    )
-    lost = "what the table does not hold of a run: machine, settings, tags"
+    becomes = "row → sample, or how its case ended; rows of one `run` → run"
+    lost = "machine, settings and tags of a run"
     unpacks = True
     histories = True
 

@@ -34,10 +34,8 @@ class BenchmarkDotNet(JsonFormat):
     name = "benchmarkdotnet"
     doc = "BenchmarkDotNet JSON (JsonExporter: full, brief, compressed)"
     becomes = (
-        "a benchmark → a case named by `FullName`, `Parameters` and the job (unless default) its parameters; results of "
-        "the workload → timings of their operations, warm-up and pilot → phase warmup, jitting → cold, overhead → metric "
-        "overhead; `Statistics` → latency_mean …, latency_p95 …; `Memory` and `Metrics` → metrics; without statistics → "
-        "outcome fail_to_run; the host → environment"
+        "benchmark → case named by `FullName`, with `Parameters` and job; results → timings (pilot: warmup, jitting: "
+        "cold), overhead; `Statistics` → latency; `Memory`, `Metrics` → metrics"
     )
     places = ("results/*.json",)
     shapes = (frozenset({"HostEnvironmentInfo", "Benchmarks"}),)

@@ -1,6 +1,6 @@
-"""Conbench: benchmark results as its API gives or takes them, and its descriptions of runs."""
+"""Conbench: benchmark results as its API gives or takes them, its descriptions of runs, and its comparisons of two runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...warehouse.events import Environment, as_json
@@ -14,6 +14,7 @@ STATISTICS = {
 }  # fmt: skip
 METRICS = {"ns": "latency", "ops/s": "throughput", "bytes/s": "throughput", "items/s": "throughput", "bytes": "memory"}
 UNITS = {"i/s": "items/s", "b/s": "B/s"}
+OF_BOTH = ("analysis", "history_fingerprint")  # what a comparison says of its two sides
 RUN = ("run_id", "run_name", "run_reason", "run_tags", "batch_id", "github", "commit", "machine_info", "cluster_info")
 
 
@@ -23,10 +24,8 @@ class Conbench(JsonFormat):
     name = "conbench"
     doc = "Conbench benchmark results (of its API, or as posted to it), and its descriptions of runs"
     becomes = (
-        "results of one Conbench run → a run with its commit, first time and machine; a result → a case named by the tag "
-        "`name`, other tags its parameters; `data` → samples of latency, throughput, memory or value as the unit says, "
-        "`times` beside rates → samples of time; statistics → _mean …; `error` → outcome fail_to_run; results that are in "
-        "the store already → known"
+        "Conbench run → run; result → case named by the tag `name`, other tags its parameters; `data` → samples, "
+        "`times` beside rates → samples of time; statistics → _mean …"
     )
     histories = True
     holds = (Object, list)
@@ -66,14 +65,95 @@ class Conbench(JsonFormat):
         if not isinstance(name, str) or not name:
             raise BadRecord("no tag called name")
         case = results.case(name, parameters=tags)
-        stats, error = record.section("stats"), record.take("error")
-        _stats(case, stats)
-        if error is not None:
-            text = error if isinstance(error, str) else as_json(error)
-            case.outcome("fail_to_run", text.strip().rpartition("\n")[2][:500], message=text[:10_000])
+        _stats(case, record.section("stats"))
+        _error(case, record.take("error"))
         for field in (*RUN, "timestamp", "context", "info"):
             record.take(field)
         case.fields(record.left())
+
+
+class ConbenchCompare(JsonFormat):
+    """Comparisons of two runs by Conbench."""
+
+    name = "conbench-compare"
+    doc = "Conbench comparison of two runs or results (of its API, api/compare/…)"
+    becomes = (
+        "side of a pair → record of the run of its Conbench run: case named by the tag `name`, other tags its parameters; value "
+        "→ _mean by its unit; `error` → fail_to_run; analysis → `fields` of the contender"
+    )
+    histories = True
+    holds = (Object, list)
+    shapes = (
+        *(
+            frozenset({f"{at}baseline", f"{at}contender", f"{at}analysis"})
+            for at in ("data.data[].", "data[].", "[].", "")
+        ),
+        *(frozenset({f"{at}baseline_run_id", f"{at}contender_run_id"}) for at in ("data[].", "[].", "")),
+    )
+
+    def open(self, document: Any, results: Results) -> Iterator[Any]:
+        """A run for the results of each Conbench run."""
+        sides = [side for record in _records(document) for side in _sides(record)]
+        groups: dict[str, list[Any]] = {}
+        for side in sides:
+            if isinstance(side, Object):
+                groups.setdefault(_run_of(side), []).append(side)
+        for group in groups.values():
+            measured = [{key: value for key, value in side.items() if key not in OF_BOTH} for side in group]
+            results.run(content=as_json(measured), tags={"run_id": group[0].get("run_id")})
+            yield from group
+        yield from (side for side in sides if isinstance(side, Broken))
+
+    def load(self, record: Object, results: Results) -> None:
+        """One side of a comparison."""
+        tags = dict(record.section("tags"))
+        name = tags.pop("name", None) or record.text("benchmark_name")
+        tags.pop("id", None)
+        if not isinstance(name, str) or not name:
+            raise BadRecord("no tag called name")
+        case = results.case(name, parameters=tags)
+        unit, less = record.text("unit"), record.take("less_is_better")
+        unit = UNITS.get(unit.lower(), unit) if unit else None
+        better = {True: "lower", False: "higher"}.get(less) if isinstance(less, bool) else None
+        metric = METRICS.get(unit_of(unit).name or "", "value")
+        statistic = record.text("single_value_summary_type") or "mean"
+        value = record.take("single_value_summary" if "single_value_summary" in record else "value")
+        case.metric(metric, value, unit, statistic=statistic, better=better)
+        _error(case, record.take("error"))
+        for field in ("run_id", "benchmark_name", "case_permutation", "language", "batch_id", "benchmark_result_id"):
+            record.take(field)
+        case.fields(record.left())
+
+
+def _sides(record: Any) -> Iterable[Any]:
+    """The results that a record compares, as objects of their own; the contender has what belongs to both."""
+    if not isinstance(record, Object):
+        return [Broken(record, BadRecord("not an object"))]
+    both = {key: record[key] for key in ("unit", "less_is_better") if key in record}
+    rest = {key: record[key] for key in OF_BOTH if key in record}
+    found: list[Any] = []
+    for name in ("baseline", "contender"):
+        side, more = record.get(name), rest if name == "contender" else {}
+        if isinstance(side, str) or f"{name}_run_id" in record:  # as until 2023: 0.036 s
+            value = (side or "").split()[:1] if isinstance(side, str | None) else [as_json(side)]
+            apart = {key.removeprefix(f"{name}_"): record[key] for key in record if key.startswith(f"{name}_")}
+            about = {
+                "tags": record.get("tags"),
+                "benchmark_name": record.get("batch"),
+                "value": next(iter(value), None),
+            }
+            side = Object([*{**about, **apart}.items()]) if side is not None or apart.get("error") else None
+        if isinstance(side, Object):
+            found.append(Object([*{**side, **both, **more}.items()]))
+        elif side is not None:
+            found.append(Broken(record, BadRecord(f"{name} is no result")))
+    return found or [Broken(record, BadRecord("neither a baseline nor a contender"))]
+
+
+def _error(case: Subject, error: Any) -> None:
+    if error is not None:
+        text = error if isinstance(error, str) else as_json(error)
+        case.outcome("fail_to_run", text.strip().rpartition("\n")[2][:500], message=text[:10_000])
 
 
 def _records(document: Any) -> list[Any]:

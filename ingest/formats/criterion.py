@@ -19,11 +19,10 @@ class Criterion(JsonFormat):
     name = "criterion"
     doc = "Criterion.rs folder (target/criterion), or an estimates.json in it"
     becomes = (
-        "a folder `new` → the run of the config, any other baseline → a run of config folder/baseline; `sample.json` → "
-        "timings of its iterations; `estimates.json` → latency_mean, _median, _mad, _stddev, _slope with standard error "
-        "and interval; `change` → change_mean and change_median, ratios below 0 where it got faster; throughput → work"
+        "`new` → run of the config, another baseline → run of config folder/baseline; `sample.json` → timings; "
+        "`estimates.json` → latency with intervals; `change` → change_mean, change_median, below 0 if faster"
     )
-    lost = "tukey.json and raw.csv, which say what follows from the samples"
+    lost = "tukey.json and raw.csv, which follow from the samples"
     places = ("**/estimates.json",)
     shapes = (
         frozenset({"Mean.point_estimate", "Median.point_estimate"}),

@@ -1,5 +1,6 @@
 """fio: its JSON output."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,6 +9,7 @@ from ..readers.document import Object
 from ..readers.json_format import JsonFormat
 from ..readers.results import Results, Subject, number
 
+FIRST = re.compile(r"^\{", re.MULTILINE)
 DIRECTIONS = ("read", "write", "trim")
 LATENCIES = {"lat": "latency", "clat": "completion_latency", "slat": "submission_latency"}
 STATISTICS = {"min": "min", "max": "max", "mean": "mean", "stddev": "stddev"}
@@ -20,12 +22,17 @@ class Fio(JsonFormat):
     name = "fio"
     doc = "fio JSON (--output-format=json, json+)"
     becomes = (
-        "a job and direction → a case named by the job, its direction and the options (but file names) parameters; lat, clat, "
-        "slat → latency, completion_latency, submission_latency with _mean, _p99 …; iops; bandwidth → throughput; an error → "
-        "outcome fail_to_run; time, version and disks → the run"
+        "job × direction → case with its options; lat, clat, slat → latency, completion_latency, submission_latency; "
+        "iops; bandwidth → throughput"
     )
+    lost = "what fio printed before the document, as where errors went into the same file"
     runs = FILE
     shapes = (frozenset({"fio version", "jobs"}),)
+
+    def parse(self, text: str) -> Any:
+        """The document, from the first line that begins one."""
+        began = FIRST.search(text)
+        return super().parse(text[began.start() :] if began else text)
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """The run of that time."""

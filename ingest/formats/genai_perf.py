@@ -50,13 +50,10 @@ class GenaiPerf(JsonFormat):
     name = "genai-perf"
     doc = "GenAI-Perf JSON or CSV (profile_export_genai_perf), and Perf Analyzer's profile export"
     becomes = (
-        "a folder → a run; a JSON → a case named by the model, concurrency, request rate, lengths and endpoint its parameters; "
-        "a CSV, which names no model and is left out beside its JSON → a case named by its folder below the one given, or by "
-        "itself; avg, p99, min … → latency_mean, ttft_p99 …; throughputs → request_throughput, output_throughput; telemetry → "
-        "metrics of each GPU; a request of a profile export → samples of latency, ttft, ttst and itl (between responses with "
-        "text) of the same case, NULL where nothing came"
+        "folder → run; JSON → case named by the model, with its load; CSV (ignored beside its JSON) → case named by "
+        "its folder; request → samples of latency, ttft, ttst, itl"
     )
-    lost = "texts of requests and responses of a profile export; headers and API keys"
+    lost = "texts of requests and responses; headers and API keys"
     places = ("*/*_genai_perf.json", "*/*_genai_perf.csv", "*/*profile_export*.json")
     shapes = (
         frozenset({"request_latency.unit", "request_latency.avg"}),

@@ -25,9 +25,8 @@ class GithubAction(JsonFormat):
     name = "github-action-benchmark"
     doc = "github-action-benchmark data.js (window.BENCHMARK_DATA = …) or its JSON"
     becomes = (
-        "an entry → a run with its suite, commit and date; a benchmark → a case with latency, throughput or value as its "
-        "unit says (_mean, _median by tool); `range` → _stddev or _range; numbers in `extra` → metrics; entries that are "
-        "in the store already → known"
+        "entry → run; benchmark → case with latency, throughput or value by its unit; `range` → _stddev or _range; "
+        "numbers in `extra` → metrics"
     )
 
     runs = FILE
@@ -72,12 +71,10 @@ class GithubActionCustom(JsonFormat):
     """Results that a tool wrote for github-action-benchmark."""
 
     name = "github-action-custom"
-    doc = (
-        "JSON for github-action-benchmark (customBiggerIsBetter, customSmallerIsBetter): a list of name, unit and value"
-    )
+    doc = "JSON for github-action-benchmark (customBiggerIsBetter, customSmallerIsBetter)"
     becomes = (
-        "an entry → a case with latency, throughput or value as its unit says; `range` → _stddev or _range; numbers in `extra` "
-        "→ metrics; which direction is better only the unit says"
+        "entry → case with latency, throughput or value by its unit, which alone says what is better; `range`, `extra` "
+        "as above"
     )
     holds = list
     shapes = (frozenset({"[].name", "[].unit", "[].value"}),)

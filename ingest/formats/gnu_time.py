@@ -26,11 +26,10 @@ class GnuTime(TextFormat):
     """Resources of commands."""
 
     name = "gnu-time"
-    doc = "output of GNU time (/usr/bin/time -v), also appended by many calls and amid other output"
+    doc = "output of GNU time (/usr/bin/time -v), also of many calls"
     becomes = (
-        "a block → a case named by its command; elapsed → a timing; user and system → user_time, system_time; maximum resident "
-        "set size (in KiB) → a memory peak; page faults, context switches, file system → counts; an exit status other than 0 or "
-        "a signal → outcome fail_to_run"
+        "block → case named by its command; elapsed → timing; user_time, system_time; maximum resident set size → "
+        "memory peak"
     )
     lost = "lines of the command's own output (a note counts them)"
 

@@ -26,11 +26,10 @@ class GoTest(TextFormat):
     name = "go-test"
     doc = "output of go test -bench"
     becomes = (
-        "a result line → a case named by it, `pkg` its suite, key=value parts of the name its parameters; ns/op → a "
-        "timing of its iterations; B/op, allocs/op, MB/s and other units → metrics; FAIL and SKIP → outcomes with the "
-        "reason; goos, goarch, cpu and other lines of configuration → environment"
+        "line → case, `pkg` its suite, key=value parts of the name its parameters; ns/op → timing; B/op, allocs/op, "
+        "other units → metrics; FAIL, SKIP → outcomes"
     )
-    lost = "lines that are no results (PASS, ok …); a note counts them"
+    lost = "lines that are no results (a note counts them)"
 
     def recognise(self, head: Head) -> bool:
         """Whether a line among the first is a result in ns/op, or says goos before a benchmark."""

@@ -21,11 +21,7 @@ class GoogleBenchmark(JsonFormat):
 
     name = "google-benchmark"
     doc = "google-benchmark JSON"
-    becomes = (
-        "an iteration entry → a timing of `iterations` loops (latency, and cpu_time); an aggregate entry → latency_mean, "
-        "_median, _stddev, _cv of the case it belongs to, BigO and RMS too; counters → metrics; `error_message` and "
-        "`skip_message` → outcomes; a file → a run with its time and machine"
-    )
+    becomes = "iteration → timing of `iterations` loops, and cpu_time; aggregate → latency; counters → metrics"
     runs = FILE
     shapes = (
         frozenset({"context.date", "context.num_cpus", "benchmarks"}),

@@ -46,11 +46,8 @@ class Guidellm(JsonFormat):
     name = "guidellm"
     doc = "GuideLLM report in JSON (benchmarks.json)"
     becomes = (
-        "a file → a run, begun with its first benchmark; a benchmark → a case named by the model, its strategy, rate, streams "
-        "and data its parameters (of a sweep, which finds its rates itself, the number of the step); distributions over "
-        "successful requests → ttft_mean, latency_p99, request_throughput_mean …, over others with _incomplete, _errored and "
-        "_total in the name, unless they are of no request; a request → samples of latency, ttft, tpot, input_tokens, "
-        "output_tokens, those of incomplete and errored ones apart; errors → the outcome and its reason"
+        "file → run; benchmark → case named by the model, with strategy and load; distributions → ttft, latency …, of "
+        "unsuccessful requests with _incomplete, _errored, _total; request → samples of latency, ttft, tpot, tokens"
     )
     lost = "texts of requests and responses; API keys and headers"
     runs = FILE
@@ -224,6 +221,8 @@ def _request(case: Subject, request: Object, status: str, number: int) -> None:
     """One request; what one that was cut short or failed took is no latency."""
     case.has_outcome = True  # the benchmark's
     suffix = "" if status == "successful" else f"_{status}"
+    if suffix:
+        case.request_outcome(number, status)
     when = instant(request.get("request_start_time") or request.get("start_time"))
     for field, (metric, unit) in REQUEST.items():
         if field in request:

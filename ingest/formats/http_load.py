@@ -32,8 +32,8 @@ class K6(JsonFormat):
     name = "k6"
     doc = "k6 summary (--summary-export, or JSON of handleSummary's data)"
     becomes = (
-        "the file → a case of its name; a metric → metrics with _mean, _median, _p95 …, `http_req_duration` called latency, the "
-        "rate of `http_reqs` request_throughput; tags of a metric → parameters; thresholds and checks → fields and tags"
+        "file → case of its name; metric → metrics; `http_req_duration` → latency, `http_reqs` → request_throughput; "
+        "tags → parameters"
     )
     shapes = tuple(
         frozenset({f"metrics.{name}"})
@@ -94,10 +94,7 @@ class Oha(JsonFormat):
 
     name = "oha"
     doc = "oha JSON (--output-format json, -j)"
-    becomes = (
-        "the file → a case of its name; latencies → latency_mean, _min, _max, _p99 …, of first bytes → ttfb; requestsPerSec → "
-        "request_throughput; status codes and errors → counts; histograms → fields"
-    )
+    becomes = "file → case of its name; latency, first bytes → ttfb; requestsPerSec → request_throughput"
     shapes = (frozenset({"summary.requestsPerSec", "latencyPercentiles"}),)
 
     def identity(self, name: str) -> str:
@@ -138,10 +135,9 @@ class Locust(JsonFormat):
     name = "locust"
     doc = "Locust CSV (--csv: …_stats.csv)"
     becomes = (
-        "a row → a case named by the request, its method a parameter; response times → latency_mean, _median, _p99 …; "
-        "requests/s → request_throughput; requests, failures → counts"
+        "row → case named by the request, with its method; response times → latency; requests/s → request_throughput"
     )
-    lost = "the history, failures and exceptions beside it, which are left out with a note"
+    lost = "history, failures and exceptions (a note names them)"
     headers = (
         frozenset({"Name", "Request Count", "Failure Count", "Median Response Time", "Requests/s"}),
         *LOCUST_OTHERS,

@@ -19,9 +19,8 @@ class Hyperfine(JsonFormat):
     name = "hyperfine"
     doc = "hyperfine JSON (--export-json) or CSV (--export-csv)"
     becomes = (
-        "a command → a case named by it, `parameters` its parameters; `times` → timings; mean, stddev, median, min, max → "
-        "latency_mean …; user and system → user_time_mean, system_time_mean; `memory_usage_byte` → memory peaks; "
-        "exit codes other than 0 → outcome fail_to_run; a CSV has no times, and beside a JSON of its name is left out"
+        "command → case with `parameters`; `times` → timings; user_time, system_time; `memory_usage_byte` → memory "
+        "peaks; exit code → fail_to_run; CSV is ignored beside its JSON"
     )
     shapes = (frozenset({"results[].command", "results[].mean"}), frozenset({"results[].command", "results[].times"}))
     headers = (frozenset({"command", "mean", "stddev", "median", "user", "system", "min", "max"}),)

@@ -18,9 +18,8 @@ class Jmh(JsonFormat):
     name = "jmh"
     doc = "JMH JSON (-rf json)"
     becomes = (
-        "a benchmark → a case whose parameters are `params`, jmh.mode and jmh.threads; `rawData` → samples: throughput or "
-        "latency as the unit says, histograms of mode sample → timings; score, error, interval and percentiles → _mean, "
-        "_error, _low, _high, _p50 …; secondary metrics → metrics of their name; the JVM → environment"
+        "benchmark → case with `params`, jmh.mode and jmh.threads; `rawData` → samples of throughput or latency; "
+        "secondary metrics → metrics"
     )
     holds = list
     shapes = (

@@ -18,9 +18,8 @@ BEGIN = re.compile(r"\s*(<\?xml[^>]*\?>\s*)?(<!--.*?-->\s*)*<testsuites?[\s>/]",
 THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")  # as Maven writes 1,234.5
 NOT_RUN = {"notrun", "skipped", "suppressed", "disabled"}
 BECOMES = (
-    "a test → a case named classname.name, its suite the suite; `time` of one that passed → a timing, of one that did not → "
-    "time_until_failure; failure and error → outcome fail_to_run with the message; skipped, disabled → skipped; time, host "
-    "and properties of the suite → the run"
+    "test → case named classname.name; `time` → timing, of one that did not pass → time_until_failure; failure, error "
+    "→ fail_to_run; skipped, disabled → skipped"
 )
 
 

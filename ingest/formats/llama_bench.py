@@ -29,11 +29,10 @@ class LlamaBench(JsonFormat):
     name = "llama-bench"
     doc = "llama-bench JSON, JSON lines, CSV (-o json, jsonl, csv) or the Markdown table it prints"
     becomes = (
-        "a test → a case named by the type of the model, `backends` its backend, pp512 or tg128 and all settings its parameters; "
-        "`samples_ns` → timings, `samples_ts` → samples of throughput in tokens/s; averages → _mean, _stddev; build, processors "
-        "and time → the run"
+        "test → case named by the model's type, with backend, pp512 or tg128 and settings; `samples_ns` → timings, "
+        "`samples_ts` → throughput in tokens/s"
     )
-    lost = "in Markdown: settings that are as usual, and every sample, which the table does not have"
+    lost = "in Markdown: usual settings and samples, which the table does not have"
     runs = FILE
     shapes = (frozenset(f"[].{key}" for key in KEYS), frozenset(KEYS))
     headers = (frozenset(KEYS),)

@@ -45,10 +45,8 @@ class Llmperf(JsonFormat):
     name = "llmperf"
     doc = "LLMPerf summary and individual responses (*_summary.json, *_individual_responses.json)"
     becomes = (
-        "a folder → a run, begun at the timestamp of its first summary; a summary → a case named by the model, its lengths, "
-        "concurrency and sampling parameters, texts and numbers of --metadata its parameters; quantiles and mean … → ttft_p99, "
-        "latency_mean …, inter_token_latency → time_per_output_token; responses → samples of the case of the summary beside "
-        "them, else of one named by the file; those with an error code → NULL, and the reason of the outcome"
+        "folder → run; summary → case named by the model, with its load and --metadata; statistics → ttft, latency, "
+        "time_per_output_token; responses → samples"
     )
     holds = (Object, list)
     shapes = (
@@ -156,7 +154,11 @@ def _response(record: Object, results: Results) -> None:
             value = None if failed and metric != "input_tokens" else value
             case.samples([value], unit, metric=metric, sample=record["index"], better=better)
     if "start_time" in response:
-        case.samples([response.take("start_time")], "s", loops=None, metric="start_time", better=None)
+        case.samples(
+            [response.take("start_time")], "s", loops=None, metric="start_time", better=None, sample=record["index"]
+        )
+    if failed:
+        case.request_outcome(record["index"], "errored")
     message = response.take("error_msg")
     case.text("error", message if message != "" else None)
     case.fields(response.left())

@@ -21,11 +21,10 @@ class LmEval(JsonFormat):
     name = "lm-eval"
     doc = "lm-evaluation-harness results (results_….json)"
     becomes = (
-        "a file → a run of its date; a task → a case, its number of shots and its filter (unless none) parameters; a score → a "
-        "metric of its name, its standard error → _stderr; which is better → as the file says; model and settings → tags of the "
-        "run: the model is what configs differ in, so load each with a name of its own"
+        "file → run; task → case with shots and filter; score → metric; model → tags of the run, so load each model "
+        "under a name of its own"
     )
-    lost = "configs, hashes and groups of tasks, whose scores stand among the results"
+    lost = "configs, hashes and groups of tasks"
     runs = FILE
     shapes = (frozenset({"results", "versions", "config.model_args"}),)
 

@@ -85,13 +85,11 @@ class Mlperf(Format):
     name = "mlperf"
     doc = "MLPerf Inference LoadGen logs (mlperf_log_summary.txt, mlperf_log_detail.txt), also whole submissions"
     becomes = (
-        "a log → a run with its time, of the folders above its run_N as config; the test → a case named by the system under "
-        "test, scenario and mode its parameters, dtype and tags from measurements.json beside it; latencies → latency_mean, "
-        "_p99 …, query_latency, ttft, tpot; the percentile that is scored → scored_latency; samples a second → throughput; "
-        "settings and counters → metrics of their name; INVALID → outcome invalid with the recommendations, no result → "
-        "fail_to_run, accuracy runs → skipped; a record is a line"
+        "log → run, folders above its run_N its config; test → case named by the system, with scenario and mode; "
+        "latency, query_latency, ttft, tpot; scored percentile → scored_latency; INVALID → outcome invalid, accuracy "
+        "runs → skipped"
     )
-    lost = "when an entry was written, by which line of LoadGen and which thread"
+    lost = "when an entry was written, by which line of LoadGen and thread"
     runs = FILE
     unpacks = True
     places = (f"**/{DETAIL}", f"**/{SUMMARY}")

@@ -34,12 +34,10 @@ class ModelCsv(Format):
     """Results of models by batch size and sequence length."""
 
     name = "model-csv"
-    doc = (
-        "CSV of model,batch_size,sequence_length,result: time in seconds or memory in MB; and the CSV about its machine"
-    )
+    doc = "CSV of model,batch_size,sequence_length,result, and the CSV about its machine"
     becomes = (
-        "a folder → a run; a row → latency or memory of a case, inference or training by the file's name; the machine's file → "
-        "environment (cpu, architecture, system, Python, torch, RAM, GPUs, the rest as extra), date and time → when the run began"
+        "folder → run; row → latency or memory of a case; machine's file → environment; see "
+        "[ingest](ingest.md#model-csv)"
     )
     unpacks = True
 

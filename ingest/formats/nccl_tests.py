@@ -22,11 +22,10 @@ class NcclTests(TextFormat):
     name = "nccl-tests"
     doc = "output of nccl-tests and rccl-tests (all_reduce_perf …)"
     becomes = (
-        "a row → two cases, out-of-place and in-place, named by the collective (by the file where it does not say it), with "
-        "size, type, redop, root and number of ranks as parameters; time → latency_mean; algbw, busbw; wrong results → outcome "
-        "fail_accuracy"
+        "row → two cases, out-of-place and in-place, named by the collective, with size, type, redop, root, ranks; "
+        "time → latency_mean; algbw, busbw; wrong results → fail_accuracy"
     )
-    lost = "lines that begin with #, but for the header, the collective and the ranks"
+    lost = "lines that begin with #, but for header, collective and ranks"
 
     def recognise(self, head: Head) -> bool:
         """Whether the header of the table is there."""

@@ -1,30 +1,25 @@
 """Nsight Systems: what `nsys export --type sqlite` writes, or `nsys profile --export sqlite`.
 
-The database is opened read-only and immutable, nothing in it is trusted: only plain tables are read, no view, no extension, no
-function of its schema; a row is bounded in length, a table in rows and work by the size of the file.
-
 Schemas differ by version, so tables are known by their columns: one with `start` and `end` (ns since the session began) holds
 spans. Names are ids of `StringIds`.
 """
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote as in_url
 
 from ...warehouse.environment import identified
 from ...warehouse.events import CaseRecord, Environment, Instant, Metric, Outcome, Reject, RunRecord, Timing, as_json
 from ...warehouse.log import Batch
 from ...warehouse.recorder import case_ids
 from ...warehouse.schema import quote
-from ..format import FILE, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
+from ..format import FILE, MAX_TEXT, Format, Head, Part, Tally
 from ..readers.document import LAST, labels
+from ..readers.sqlite_file import ROW_BYTES, SQLITE, as_plain, column_list, open_sqlite, plain_tables, sqlite_errors
 
 if TYPE_CHECKING:
     import sqlite3
 
-MAGIC = b"SQLite format 3\0"
 STRINGS = "StringIds"
 SUITES = {  # as torch.profiler calls them, so that the same kernel from both has one name
     "CUPTI_ACTIVITY_KIND_KERNEL": "kernel", "CUPTI_ACTIVITY_KIND_MEMCPY": "gpu_memcpy",
@@ -51,7 +46,6 @@ ABOUT = {  # tables about the session, and how many rows of them are kept
 }  # fmt: skip
 LONGEST = 4096  # characters of what is said about the session
 MOST_SAID = 32  # times the size of the file: what all `fields` together may take
-OPERATIONS = 10_000  # of SQLite's machine, after which it asks whether to go on
 
 
 class NsightSystems(Format):
@@ -60,20 +54,18 @@ class NsightSystems(Format):
     name = "nsight-systems"
     doc = "Nsight Systems export in SQLite (nsys export --type sqlite)"
     becomes = (
-        "a file → a run of the time its session began; a row with start and end → a timing of a case named by its kernel, call "
-        "or range, its kind the suite (kernel, gpu_memcpy, gpu_memset, cuda_runtime, nvtx, osrt …), grid, block, bytes and kind "
-        "of copy its parameters; its other columns → `fields` of its line; GPUs and system → environment; see "
-        "[decision](decisions/2026-11-21-spans-are-samples.md)"
+        "file → run; row with start and end → timing of a case named by its kernel, call or range, its kind the suite; "
+        "other columns → `fields`; see [ingest](ingest.md#nsight-systems)"
     )
-    lost = "tables without spans (thread scheduling, call chains, processes), whose rows a note counts"
+    lost = "tables without spans (a note counts their rows)"
     runs = FILE
 
     def recognise(self, head: Head) -> bool:
         """Whether it is a database with strings and spans."""
-        if not head.data.startswith(MAGIC):
+        if not head.data.startswith(SQLITE):
             return False
-        with contextlib.suppress(*_errors()), _open(head.path) as database:
-            return _is_export(_tables(database))
+        with contextlib.suppress(*sqlite_errors()), open_sqlite(head.path) as database:
+            return _is_export(plain_tables(database))
         return False
 
     def read(self, part: Part, batch: Batch) -> Tally:
@@ -82,9 +74,9 @@ class NsightSystems(Format):
         tally.shares[part.run_id] = tally
         reader = _Reader(part, batch, tally)
         try:
-            with _open(part.path) as database:
+            with open_sqlite(part.path) as database:
                 reader.read(database)
-        except _errors() as error:
+        except sqlite_errors() as error:
             reader.reject(f"the database cannot be read: {error}", "")
         if Path(f"{part.path}-wal").exists():
             tally.notes.append(f"{part.name}: has a write-ahead log beside it, which is not read")
@@ -104,7 +96,7 @@ class _Reader:
 
     def read(self, database: "sqlite3.Connection") -> None:
         """All tables of a database, in order of their names."""
-        tables = _tables(database)
+        tables = plain_tables(database)
         if not _is_export(tables):
             self.reject("no export of Nsight Systems", "")
             return
@@ -117,7 +109,7 @@ class _Reader:
                 elif table not in ABOUT and table != STRINGS:
                     ((count,),) = database.execute(f"SELECT count(*) FROM {quote(table)}")
                     aside += [f"{table} {count}"] * (count > 0)
-            except _errors() as error:
+            except sqlite_errors() as error:
                 self.reject(f"{table} cannot be read any further: {error}", "")
         if aside:
             self._tally.notes.append(
@@ -130,9 +122,11 @@ class _Reader:
         """The run and its machine."""
         about: dict[str, list[dict[str, Any]]] = {}
         for table in ABOUT.keys() & tables.keys():
-            with contextlib.suppress(*_errors()):
-                for row in database.execute(f"SELECT {_list(tables[table])} FROM {quote(table)} LIMIT {ABOUT[table]}"):
-                    short = [value[:LONGEST] if isinstance(value, str) else value for value in map(_text, row)]
+            with contextlib.suppress(*sqlite_errors()):
+                for row in database.execute(
+                    f"SELECT {column_list(tables[table])} FROM {quote(table)} LIMIT {ABOUT[table]}"
+                ):
+                    short = [value[:LONGEST] if isinstance(value, str) else value for value in map(as_plain, row)]
                     about.setdefault(table, []).append(dict(zip(tables[table], short, strict=True)))
         gpus, system = about.pop("TARGET_INFO_GPU", []), about.pop("TARGET_INFO_SYSTEM_ENV", [])
         facts = {str(row.get("name")): row.get("value") for row in system}
@@ -162,17 +156,17 @@ class _Reader:
             for column in named
         ]
         name = f"coalesce({', '.join(names)}, NULL)" if names else "NULL"
-        most = self._part.end_byte // 4  # rows: each takes that many bytes
-        for row in database.execute(f"SELECT {name}, {_list(columns)} FROM {quote(table)} AS t ORDER BY rowid"):
+        most = self._part.end_byte // ROW_BYTES  # rows
+        for row in database.execute(f"SELECT {name}, {column_list(columns)} FROM {quote(table)} AS t ORDER BY rowid"):
             most -= 1
             if most < 0 or self._room < 0:
                 self.reject(f"{table} has more rows than the file has room for", "")
                 return
-            self._span(suite, row[0], dict(zip(columns, map(_text, row[1:]), strict=True)))
+            self._span(suite, row[0], dict(zip(columns, map(as_plain, row[1:]), strict=True)))
 
     def _span(self, suite: str, name: Any, row: dict[str, Any]) -> None:
         start, end = row["start"], row["end"]
-        called = _text(name)
+        called = as_plain(name)
         if called is None:
             called = (
                 f"memcpy {COPIES.get(row['copyKind'], row['copyKind'])}" if row.get("copyKind") is not None else suite
@@ -230,57 +224,6 @@ class _Reader:
         self._batch.add(Reject(reason=reason, text=text[:MAX_TEXT], **place))
 
 
-def _errors() -> tuple[type[Exception], ...]:
-    import sqlite3
-
-    return sqlite3.Error, ValueError, OverflowError, MemoryError  # ValueError: a name or a message that is no UTF-8
-
-
-@contextlib.contextmanager
-def _open(path: Path) -> Iterator["sqlite3.Connection"]:
-    """A database that may be hostile, to read only."""
-    import sqlite3
-
-    database = sqlite3.connect(f"file:{in_url(str(path.absolute()))}?mode=ro&immutable=1", uri=True)
-    left = 1000 + path.stat().st_size // 100  # times OPERATIONS: far more than any reading of a file of that size takes
-
-    def is_enough() -> bool:
-        nonlocal left
-        left -= 1
-        return left < 0
-
-    try:
-        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LINE_BYTES)
-        database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        database.set_progress_handler(is_enough, OPERATIONS)
-        database.text_factory = lambda data: data.decode("utf-8", "backslashreplace")
-        for setting in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "mmap_size = 0"):
-            database.execute(f"PRAGMA {setting}")
-        yield database
-    finally:
-        database.close()
-
-
-def _tables(database: "sqlite3.Connection") -> dict[str, list[str]]:
-    """The plain tables and their plain columns: none that is computed, no view, no virtual table."""
-    query = (
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' AND name NOT LIKE 'sqlite%'"
-    )
-    names = [name for (name,) in database.execute(query) if isinstance(name, str)]
-    return {
-        name: [row[1] for row in database.execute(f"PRAGMA table_xinfo({quote(name)})") if row[6] == 0]
-        for name in names[:1000]
-    }
-
-
 def _is_export(tables: dict[str, list[str]]) -> bool:
     strings = {"id", "value"} <= set(tables.get(STRINGS, ()))
     return strings and any({"start", "end"} <= set(columns) for columns in tables.values())
-
-
-def _list(columns: list[str]) -> str:
-    return ", ".join(quote(column) for column in columns)
-
-
-def _text(value: Any) -> Any:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from ..format import Head
 from ..readers.document import Object, lines_of
-from ..readers.json_format import JsonFormat
-from ..readers.results import Results
+from ..readers.json_format import LEADING, JsonFormat
+from ..readers.results import Results, number
 
 NAMES = ("Name", "Range", "Operation")
 COLUMN = re.compile(r"(Total Time|Total|Average|Avg|Median|Med|Minimum|Min|Maximum|Max|StdDev) \((\w+)\)")
@@ -23,8 +24,10 @@ TALK = (
     "NOTICE:",
 )  # beginnings of other lines
 TIMES = {"nsecond": "ns", "usecond": "us", "msecond": "ms", "second": "s"}
+BYTES = re.compile(r"([KMGT]?)byte(/s|/second)?")
 THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
 SIZES = re.compile(r"\(\d{1,10}(, ?\d{1,10}){2}\)")
+RAW = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream"'  # how the header of a raw page begins
 OF_LAUNCH = ("ID", "Process ID", "Process Name", "Host Name", "Context", "Stream", "Kernel Time")
 LATENCIES = ("Duration", "gpu__time_duration.sum")
 
@@ -35,8 +38,8 @@ class NsightTable(JsonFormat):
     name = "nsys-stats"
     doc = "Nsight Systems summaries in CSV (nsys stats --format csv), one report or several"
     becomes = (
-        "a row → a case named by the kernel, operation or range, its kind the suite (kernel, gpu_memcpy, api, nvtx); times → "
-        "latency_mean, _median, _sum …; sizes → size_mean …; instances → calls; time (%) → share"
+        "row → case named by the kernel, operation or range, its kind the suite; times → latency; sizes → size; "
+        "instances → calls; time (%) → share"
     )
     headers = tuple(
         frozenset({f"{total} ({unit})", name})
@@ -84,24 +87,32 @@ class NsightCompute(JsonFormat):
     """Metrics of kernels by Nsight Compute."""
 
     name = "ncu"
-    doc = "Nsight Compute CSV (ncu --csv), a row for each metric"
+    doc = "Nsight Compute CSV (ncu --csv), a row for each metric, or a column (--page raw)"
     becomes = (
-        "a row → a sample of that metric of a case named by the kernel, its suite kernel, block, grid and device its parameters; "
-        "Duration and gpu__time_duration.sum → latency; rules → fields"
+        "metric of a launch → sample of it of a case named by the kernel, with block, grid, device; Duration, "
+        "gpu__time_duration.sum → latency; rules and texts → fields"
     )
     lost = "process, context and stream of a launch"
-    headers = (frozenset({"ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"}),)
+    headers = (
+        frozenset({"ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"}),
+        frozenset({"ID", "Process ID", "Kernel Name", "Context", "Stream"}),
+    )
     ragged = True
     holds = list
+
+    def recognise(self, head: Head) -> bool:
+        """Whether it has such a header; that of a raw page may be longer than what is looked at."""
+        return super().recognise(head) or any(line.startswith(RAW) for line in lines_of(head.text)[:LEADING])
 
     def table(self, text: str) -> list[Any]:
         """Without the lines about the profiling."""
         return super().table("\n".join("" if line.startswith(TALK) else line for line in lines_of(text)))
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """Nothing is said of when; the machine has a name."""
-        records: list[Any] = document
-        return records
+        """Nothing is said of when; of a raw page the row below the header has the units."""
+        units = (record for record in document if isinstance(record, Object) and record.keys().isdisjoint(OF_LAUNCH))
+        results.context = next(units, None) or Object()
+        return [record for record in document if record is not results.context]
 
     def load(self, record: Object, results: Results) -> None:
         """One metric of one launch."""
@@ -109,14 +120,28 @@ class NsightCompute(JsonFormat):
         axes["device"] = record.text("Device")
         parameters = {key: value for key, value in axes.items() if value is not None}
         case = results.case(record.name("Kernel Name"), suite="kernel", parameters=parameters)
-        name, value, unit = record.text("Metric Name"), record.text("Metric Value"), record.text("Metric Unit")
-        if value is not None and THOUSANDS.fullmatch(value):
-            value = value.replace(",", "")
-        if name is not None:
-            case.metric("latency" if name in LATENCIES else name, value, TIMES.get(unit or "", unit))
         for field in (*OF_LAUNCH, "Section Name", "CC"):
             record.take(field)
+        if "Metric Name" in record or "Metric Value" in record:
+            metrics = [(record.text("Metric Name"), record.text("Metric Value"), record.text("Metric Unit"))]
+        else:
+            columns = [column for column in record.left() if number(_plain(record[column])) is not None]
+            metrics = [(column, record.text(column), results.context.get(column)) for column in columns]
+        for name, value, unit in metrics:
+            if name is not None:
+                case.metric("latency" if name in LATENCIES else name, _plain(value), _unit(unit))
         case.fields(record.left())
+
+
+def _plain(value: Any) -> Any:
+    """A number as it is without marks between its thousands."""
+    return value.replace(",", "") if isinstance(value, str) and THOUSANDS.fullmatch(value) else value
+
+
+def _unit(text: str | None) -> str | None:
+    """A unit in the words of other tools."""
+    match = BYTES.fullmatch(text or "")
+    return f"{match[1]}B{'/s' if match[2] else ''}" if match else TIMES.get(text or "", text)
 
 
 def _sizes(text: str | None) -> Any:

@@ -31,11 +31,10 @@ class Nvbench(JsonFormat):
     name = "nvbench"
     doc = "NVBench JSON (--json, --jsonbin), with its sample files"
     becomes = (
-        "a state → a case on device cuda, its axes and GPU its parameters; sample files → timings (GPU time); cold GPU time "
-        "→ latency_mean and _cv, host time → host_time_mean, batched → batch_latency_mean; other summaries → metrics by "
-        "their tag; skipped states → outcome skipped with the reason; devices → environment"
+        "state → case with axes and GPU; sample files → timings (GPU time); cold GPU time → latency, host time → "
+        "host_time, batched → batch_latency; other summaries → metrics by tag"
     )
-    lost = "names and descriptions of summaries, which explain their tags; types of values"
+    lost = "names and descriptions of summaries; types of values"
     shapes = (
         frozenset({"meta.version.nvbench", "devices", "benchmarks"}),
         frozenset({"benchmarks[].states[].summaries", "benchmarks[].states[].is_skipped"}),

@@ -36,12 +36,10 @@ class OptimumBenchmark(JsonFormat):
     """Results of optimum-benchmark."""
 
     name = "optimum-benchmark"
-    doc = "optimum-benchmark experiments: benchmark_report, benchmark_config, benchmark, as JSON or CSV, also folders of them"
+    doc = "optimum-benchmark experiments, as JSON or CSV, also folders of them"
     becomes = (
-        "a folder → a run with its machine; a target (load_model, prefill, decode, per_token …) → a case named by the model, "
-        "with backend, device, dtype, mode, batch size and sequence length; the target, the task, other shapes, arguments of the "
-        "generation and settings of the backend its parameters; latencies → timings, their mean, p99 … → latency_mean …; "
-        "throughput, energy, efficiency → metrics; max_ram, max_allocated … → memory peaks; a config without report → outcome "
+        "folder → run; target (load_model, prefill, decode …) → case named by the model, with sizes and settings; "
+        "timings; throughput, energy, efficiency; max_ram, max_allocated … → memory peaks; config without report → "
         "fail_to_run"
     )
     holds = (Object, list)

@@ -26,11 +26,10 @@ class PerfStat(TextFormat):
     """Counters of perf stat."""
 
     name = "perf-stat"
-    doc = "perf stat as JSON (-j) or with a separator (-x,), also with -r, -I, -o"
+    doc = "perf stat as JSON (-j) or with a separator (-x,)"
     becomes = (
-        "the file → a case of its name, with socket, core, thread … as parameters; a counter → a metric of its event, "
-        "with -r a mean and its _error in percent; what perf derives of it → metrics such as `insn per cycle`, "
-        "context-switches_rate; one that was not counted has no value; with -I each interval is a sample"
+        "file → case of its name, with socket, core, thread …; counter → metric, with -r a mean and its _error in "
+        "percent, with -I samples; derived ones such as `insn per cycle`"
     )
 
     def recognise(self, head: Head) -> bool:

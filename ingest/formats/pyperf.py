@@ -22,9 +22,8 @@ class Pyperf(JsonFormat):
     name = "pyperf"
     doc = "pyperf and pyperformance JSON, also .json.gz"
     becomes = (
-        "a benchmark → a case; values of a worker → timings of loops × inner_loops with its number as process (bytes and "
-        "integers → metrics), warmups and calibration → phase warmup; `mem_max_rss` → memory peaks; a file → a run with "
-        "its first date, host and machine"
+        "file → run; benchmark → case; values → timings of loops × inner_loops by worker, warmups and calibration → "
+        "phase warmup; `mem_max_rss` → memory peaks"
     )
     runs = FILE
     shapes = (

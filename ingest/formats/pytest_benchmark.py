@@ -22,9 +22,8 @@ class PytestBenchmark(JsonFormat):
     name = "pytest-benchmark"
     doc = "pytest-benchmark JSON, or its storage folder (.benchmarks)"
     becomes = (
-        "a benchmark → a case named by `fullname`, `params` its parameters, `group` its suite; `data` → timings of "
-        "`iterations` loops; `stats` → latency_min … and throughput_mean (`ops`); numbers of `extra_info` → metrics; "
-        "a file → a run with its commit, time and machine"
+        "file → run; benchmark → case named by `fullname`, with `params`, `group` its suite; `data` → timings; `stats` "
+        "→ latency_min … and throughput_mean (`ops`); numbers of `extra_info` → metrics"
     )
     runs = FILE
     places = ("*/*.json",)

@@ -19,12 +19,11 @@ class RustText(TextFormat):
     """Results of Rust benchmarks as text."""
 
     name = "rust-text"
-    doc = "output of cargo bench: libtest (`test x ... bench: 5 ns/iter (+/- 1)`) or Criterion.rs (`x  time: [1 ns 2 ns 3 ns]`)"
+    doc = "output of cargo bench: libtest or Criterion.rs"
     becomes = (
-        "a result → a case with latency_estimate (libtest prints a median, Criterion.rs its estimate) and latency_range, or "
-        "latency_low and latency_high; thrpt and MB/s → throughput; FAILED → outcome"
+        "result → case with latency_estimate and latency_range, or latency_low, latency_high; thrpt, MB/s → throughput"
     )
-    lost = "lines that are no results, among them what changed since an earlier run; a note counts them"
+    lost = "lines that are no results (a note counts them)"
 
     def recognise(self, head: Head) -> bool:
         """Whether one of the first lines is such a result."""

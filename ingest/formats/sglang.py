@@ -34,10 +34,8 @@ class Sglang(Format):
     name = "sglang"
     doc = "sglang.bench_serving JSON lines, also --output-details"
     becomes = (
-        "a file → a run of the folder; a line → a case named by the model the server says, else by the file (by the dataset, "
-        "if the file has its default name), with its load and the server's parallelism as parameters, its tag or backend as "
-        "backend; mean_e2e_latency_ms … → latency_mean, ttft, itl, tpot; requests, throughputs and failures as of vLLM; lines "
-        "appended later → the same run"
+        "file → run of the folder; line → case named by the model, else the file, with load and parallelism; metrics "
+        "as of vLLM"
     )
     lost = "generated texts (a note counts them); API keys of the server"
     grows = True

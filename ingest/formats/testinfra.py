@@ -19,12 +19,10 @@ class TestInfra(JsonFormat):
 
     __test__ = False
     name = "test-infra"
-    doc = "pytorch/test-infra benchmark records (schema v3): a list, an object or JSON lines"
+    doc = "pytorch/test-infra benchmark records (schema v3)"
     becomes = (
-        "records of one commit, workflow and job → a run; a record → a case: the model its name, the benchmark its suite, "
-        "mode, dtype, device and backend theirs, model type, inputs and extra_info (but numbers with a fraction and the "
-        "description) parameters; `benchmark_values` → values of the metric, whose unit may stand in parentheses; "
-        "dependencies and runners → environment; records that are in the store already → known"
+        "records of one commit, workflow and job → run; record → case: the model its name, benchmark its suite, inputs "
+        "and extra_info its parameters; `benchmark_values` → values of the metric"
     )
     histories = True
     holds = (Object, list)

@@ -85,10 +85,10 @@ class TimeSeries(Format):
     """Series over time."""
 
     name = "time-series"
-    doc = "CSV of a series over time, as Otava reads it: time, commit …, metrics; with commas, semicolons or tabs"
+    doc = "CSV of a series over time, as Otava reads it: time, commit …, metrics"
     becomes = (
-        "a row → a run with its time, commit and branch (other columns of text → tags); the file → a case of its name; a "
-        "column of numbers → a metric of its name; rows that are in the store already → known"
+        "row → run with its time, commit, branch (other texts → tags); file → case of its name; column of numbers → "
+        "metric"
     )
     lost = "nothing; comment lines (#) are kept as a note"
     unpacks = True

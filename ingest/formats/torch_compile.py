@@ -18,8 +18,9 @@ from ...warehouse.log import Batch
 from ..format import Format, Head, Part, Tally, split_lines
 from ..readers.csv_rows import BadRow, CsvRow, read_rows, reject, rows
 from ..readers.document import labels, lines_of
-from ._torch_names import FOLDERS, SIDE_BY_SIDE, axes_of, day_of, stem
+from ._torch_names import FOLDERS, axes_of, day_of, stem
 from ._torch_rows import ACCURACY, COLUMNS, COMPILATION, COVERAGE, LEADING, PERFORMANCE, ResultRows, is_number
+from .torch_baselines import is_wide, repeats_others
 
 LOOK = 1 << 14  # bytes by which a file is recognised
 BEFORE_LATENCY = [column for column in COLUMNS[:7] if column != "abs_latency"]  # of rows without header, until 2022
@@ -43,14 +44,14 @@ class TorchCompile(Format):
 
     name = "torch-compile"
     doc = (
-        "torch.compile benchmark results: performance, accuracy, coverage and compilation_metrics CSVs of one folder, of any "
-        "age, or an archive of such folders by day; its expected-performance CSV"
+        "torch.compile benchmark results: performance, accuracy, coverage and compilation_metrics CSVs of a folder, or "
+        "an archive of such folders by day; expected-performance CSV"
     )
     becomes = (
-        "a folder → a run, of its day where its name says one; a row → a case with its outcome, speedup, absolute_latency, "
-        "compile_latency, peak memories and counters, compile_phase:…; see [ingest](ingest.md#torch-compile)"
+        "folder → run; row → case with outcome, speedup, absolute_latency, compile_latency, memory peaks, counters, "
+        "compile_phase:…; see [ingest](ingest.md#torch-compile)"
     )
-    lost = "nothing; summaries and lookup.csv, which say the same again, are left out with a note"
+    lost = "nothing; a note names summaries and lookup.csv, which are left out"
     places = FOLDERS
     unpacks = True
 
@@ -59,8 +60,10 @@ class TorchCompile(Format):
         if _repeats_other_files(head):
             return True
         first = next((row for row in _first_rows(head) if not row.is_blank()), None)
-        if first is None or not (
-            _is_result(first) or first.text.lstrip().startswith("#") or first.cells[:1] == LEADING[:1]
+        if (
+            first is None
+            or is_wide(first.cells, head.path)
+            or not (_is_result(first) or first.text.lstrip().startswith("#") or first.cells[:1] == LEADING[:1])
         ):
             return False
         return (
@@ -134,12 +137,7 @@ def _repeats_other_files(head: Head) -> str | None:
     cells = first.cells if first is not None else []
     if (len(cells) > 2 and cells[:2] == ["", "Compiler"]) or cells[:3] == ["dev", "suite", "name"]:
         return "is a published summary, which the views derive from the results"
-    if (
-        len(cells) > 3
-        and cells[:3] == LEADING
-        and cells[3] not in TABLE_OF_COLUMN
-        and SIDE_BY_SIDE.fullmatch(stem(head.path.name))
-    ):
+    if len(cells) > 3 and cells[:3] == LEADING and cells[3] not in TABLE_OF_COLUMN and repeats_others(head.path):
         return "shows side by side what the compilers' own files hold"
     if first is not None and LOOKUP.fullmatch(first.text):
         folders = [line.rpartition(",")[2] for line in lines_of(head.text) if LOOKUP.fullmatch(line)]

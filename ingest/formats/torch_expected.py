@@ -36,8 +36,8 @@ class TorchExpected(Format):
     name = "torch-compile-expected"
     doc = "what PyTorch's CI expects of torch.compile: name,accuracy,graph_breaks; accuracy by dtype; speedup targets"
     becomes = (
-        "the files of a folder → a run tagged `expected`; a row → a case with outcome of kind accuracy, for each dtype where "
-        "they are columns; graph_breaks and speedup → metrics; compiler, suite, mode and device are those of the file's name"
+        "folder's files → run tagged `expected`; row → case with an accuracy outcome for each dtype; graph_breaks, "
+        "speedup → metrics"
     )
     lost = "nothing; comments are kept as a note, blank lines are no records"
     unpacks = True

@@ -40,13 +40,11 @@ class TorchTrace(Format):
     """A trace."""
 
     name = "torch-trace"
-    doc = "trace of torch.profiler (Kineto), .json or .json.gz of any size, or any other in Chrome's trace-event format"
+    doc = "trace of torch.profiler (Kineto), .json or .json.gz, or another in Chrome's trace-event format"
     becomes = (
-        "a file → a run of the time its events began; a span (ph X) → a timing of a case named by it, its category the suite, "
-        "its input shapes, grid and block, bytes or collective its parameters; [memory] → memory readings; counters (ph C) → "
-        "metrics; what else an event says (thread, ids, arguments), and other events whole → `fields` of their line; "
-        "deviceProperties → environment, other fields of the document → tags; see "
-        "[decision](decisions/2026-11-21-spans-are-samples.md)"
+        "file → run; span (ph X) → timing of a case named by it, with shapes, grid, block, bytes or collective, its "
+        "category the suite; [memory] → memory readings; counters → metrics; all else → `fields`; see "
+        "[ingest](ingest.md#torch-trace)"
     )
     lost = "fields of an event, outside its args, that the format does not define"
     unpacks = True

@@ -21,10 +21,7 @@ class TrtexecTimes(JsonFormat):
 
     name = "trtexec-times"
     doc = "trtexec JSON of inferences (--exportTimes)"
-    becomes = (
-        "the file → a case of its name; an inference → a sample of latency, and of compute, h2d, d2h and enqueue, taken as end "
-        "less start where the file does not say them"
-    )
+    becomes = "file → case of its name; inference → samples of latency, compute, h2d, d2h, enqueue"
     lost = "when each part began and ended"
     holds = list
     shapes = (frozenset({"[].startComputeMs", "[].endComputeMs"}),)
@@ -55,10 +52,7 @@ class TrtexecProfile(JsonFormat):
 
     name = "trtexec-profile"
     doc = "trtexec JSON of layers (--exportProfile)"
-    becomes = (
-        "a layer → a case named by it, the file its suite; averageMs, medianMs, timeMs → latency_mean, _median, _sum; "
-        "percentage → share; the count of inferences → tags of the run"
-    )
+    becomes = "layer → case, file its suite; averageMs, medianMs, timeMs → latency; percentage → share"
     holds = list
     shapes = (frozenset({"[].name", "[].timeMs", "[].averageMs", "[].percentage"}),)
 

@@ -30,14 +30,11 @@ class Vllm(JsonFormat):
     """Results of vLLM."""
 
     name = "vllm"
-    doc = "vLLM benchmark JSON: serving (one or several, also --save-detailed), latency, throughput, and folders of sweeps"
+    doc = "vLLM benchmark JSON: serving, latency, throughput, and folders of sweeps"
     becomes = (
-        "a folder → a run, begun at its first date, of the commit that --metadata names; a serving benchmark → a case "
-        "named by the model, its load (request_rate, max_concurrency …), texts of --metadata and what a sweep set its "
-        "parameters, label or backend its backend; a latency or throughput benchmark, which names no model → a case named "
-        "by the file; mean_ttft_ms … → ttft_mean, tpot, itl, latency (e2el); ttfts, itls, input_lens, output_lens, "
-        "latencies → samples; throughputs → request_throughput, output_throughput, total_throughput; requests that failed "
-        "→ samples NULL, texts of `error`, and the reason of the outcome, which is fail_to_run if none completed"
+        "folder → run; serving benchmark → case named by the model, with load, --metadata and sweep; latency and "
+        "throughput benchmarks → case named by the file; ttft, tpot, itl, latency (e2el); request_throughput, "
+        "output_throughput, total_throughput; lists → samples"
     )
     lost = "generated texts (a note counts them)"
     holds = (Object, list)

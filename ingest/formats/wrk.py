@@ -29,10 +29,10 @@ class Wrk(TextFormat):
     name = "wrk"
     doc = "output of wrk and wrk2, also several in one file"
     becomes = (
-        "a report → a case named by its address, threads and connections its parameters; latency → latency_mean, _stddev, _max, "
-        "_p99 …; requests/sec → request_throughput; transfer/sec (in KiB, MiB …) → throughput; errors → counts"
+        "report → case named by its address, with threads and connections; latency; requests/sec → request_throughput; "
+        "transfer/sec → throughput"
     )
-    lost = "the statistics of each thread's rate, and the spectrum of percentiles (a note counts the lines)"
+    lost = "each thread's rate, the spectrum of percentiles (a note counts the lines)"
 
     def recognise(self, head: Head) -> bool:
         """Whether a report begins, and what it says of threads follows."""

@@ -54,6 +54,7 @@ def rows_of(values: Sequence[Any], unit: str | None, kind: Unit, better: str | N
         "value": read / calls if together and calls else read,
         "unit": kind.name,
         "better": better,
+        "sample": np.arange(first, first + len(values)),
     }
     if kind.factor != 1 or kind.name != unit:
         in_rows |= {"original_value": list(map(repr, values)), "original_unit": unit and unit[:LONGEST_NAME]}

@@ -1,6 +1,7 @@
 """Find the files at a path and in the subfolders that formats use, and read their beginnings."""
 
 import contextlib
+import errno
 import os
 import shlex
 import stat
@@ -101,11 +102,19 @@ def left_below(path: Path, found: Iterable[FileLocation]) -> str | None:
 
 def _astray(path: Path, inside: Path, *, deep: bool) -> str | None:
     """The target of a path that lies outside the folder; None if it lies inside."""
-    try:
-        end = path.resolve()
-    except (OSError, RuntimeError):
+    if is_circle(path):
         return "round in a circle"
+    end = path.resolve()
     return None if end.parent == inside or (deep and end.is_relative_to(inside)) else "out of its folder"
+
+
+def is_circle(path: Path) -> bool:
+    """Whether a link leads to itself; `resolve` raises RuntimeError for one until Python 3.12, and nothing from 3.13 on."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _is(kind: Format, path: Path) -> bool:

@@ -17,6 +17,8 @@ MAGIC = {
     b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"PK\x03\x04": "zip",
 }  # fmt: skip
 
+DAMAGES = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+
 
 class PackingError(Exception):
     """A file that cannot be unpacked; the message is the reason, in words that follow its name."""
@@ -43,15 +45,7 @@ def unpacked(path: Path) -> Iterator[bytes]:
                 yield from _of_xz(file)
             else:
                 yield from _of_stream(file, kind)
-        except (
-            OSError,
-            EOFError,
-            zlib.error,
-            lzma.LZMAError,
-            zipfile.BadZipFile,
-            RuntimeError,
-            NotImplementedError,
-        ) as error:
+        except DAMAGES as error:
             raise PackingError(f"cannot be unpacked: {error}") from None
 
 

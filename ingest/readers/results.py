@@ -250,7 +250,7 @@ class Subject:
                 else:
                     original = _original(value, one, unit, kind)
                     each = one / calls if together and calls and one is not None else one
-                    yield Metric(value=each, unit=kind.name, better=better, **original, **place)
+                    yield Metric(value=each, unit=kind.name, better=better, sample=index, **original, **place)
 
         self._results.add(events())
 
@@ -292,6 +292,18 @@ class Subject:
             self._results.add(
                 [Metric(metric=name[:LONGEST_NAME], value=None, original_value=_text(value), **self.place())]
             )
+
+    def request_outcome(self, sample: int, status: str, *, phase: str = "steady") -> None:
+        """Add why a request did not complete: the sample of that number has no latency, or none that counts."""
+        said = Metric(
+            metric="request_outcome",
+            value=None,
+            original_value=_text(status),
+            sample=sample,
+            phase=phase,
+            **self.place(),
+        )
+        self._results.add([said])
 
     def fields(self, left: Mapping[str, Any]) -> None:
         """Add the fields of a record that were not used otherwise, as one JSON text."""

@@ -1,28 +1,35 @@
-"""Tables of any kind, read row by row: CSV with any separator, JSON, JSON lines, Parquet; packed or not."""
+"""Tables of any kind, read row by row: CSV with any separator, JSON, JSON lines, packed or not; Parquet, SQLite, xlsx."""
 
 import functools
 import itertools
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted
+from ...warehouse.errors import UnknownName
 from ...warehouse.events import as_json
 from ..format import Part, as_text, encoding
 from . import csv_rows
 from .csv_rows import CsvRow
 from .document import BadRecord, Object, decode, numbered_lines, read_text, repeated_key, show
 from .files import read_head
+from .sqlite_file import SQLITE, rows_of_table, sqlite_errors, tables_of
+from .xlsx_file import SheetRow, is_workbook, open_workbook
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PARQUET = b"PAR1"
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 SEPARATORS = ",;\t|"
 BATCH = 4096  # rows of Parquet read at a time
+SHOWN = 20  # tables or sheets that a message names
 PEEK = 1000  # rows of JSON whose fields are the columns, unless one is looked for that they have not
 
 
@@ -40,10 +47,11 @@ class Record:
 class TableFile:
     """A file as a table."""
 
-    kind: str  # csv, json, json lines or parquet
+    kind: str  # csv, json, json lines, parquet, sqlite or xlsx
     columns: list[str]
     complete: bool  # whether every column there is is among them; rows of JSON have fields of their own
     rows: Callable[[], Iterator[Record]]
+    note: str | None = None  # what the user must know of it
 
 
 def open_table(part: Part, records: str | None) -> TableFile:
@@ -51,7 +59,7 @@ def open_table(part: Part, records: str | None) -> TableFile:
 
     Args:
         part: What is to be read of it.
-        records: Where the rows of a JSON document are.
+        records: Where the rows are: a path in a JSON document, a table of SQLite, a sheet of a workbook.
 
     Raises:
         BadRecord: It is none.
@@ -59,6 +67,12 @@ def open_table(part: Part, records: str | None) -> TableFile:
     head = read_head(part.path).data
     if head.startswith(PARQUET):
         return _parquet(part)
+    if head.startswith(SQLITE):
+        return _sqlite(part, records)
+    if is_workbook(part.path):
+        return _sheet(part, records)
+    if head.startswith(OLE):
+        raise BadRecord("is an old (.xls) or an encrypted workbook: save it as .xlsx without a password, or as CSV")
     first = head.decode(encoding(head), "replace").removeprefix("\ufeff").lstrip().partition("\n")[0].rstrip()
     if not first.startswith(("{", "[")):
         return _csv(part)
@@ -100,9 +114,7 @@ def _csv(part: Part) -> TableFile:
             break
     if header is None or header.problem:
         raise BadRecord(f"has no header: {header.problem}" if header else "has no header")
-    twice = [name for name, count in Counter(header.cells).items() if count > 1 and name]
-    if twice:
-        raise BadRecord(f"has the column {twice[0]!r} twice")
+    _check_header(header.cells)
     names, first = header.cells, header.line
 
     def rows() -> Iterator[Record]:
@@ -110,6 +122,12 @@ def _csv(part: Part) -> TableFile:
         return (_of_csv(row, names) for row in csv_rows.rows(lines, separator))
 
     return TableFile("csv", [name for name in names if name], True, rows)
+
+
+def _check_header(names: Iterable[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1 and name]
+    if twice:
+        raise BadRecord(f"has the column {twice[0]!r} twice")
 
 
 def _of_csv(row: CsvRow, names: list[str]) -> Record:
@@ -207,6 +225,107 @@ def _parquet(part: Part) -> TableFile:
             yield Record(number + 1, {}, lambda: text, f"the rest cannot be read as Parquet: {error}")
 
     return TableFile("parquet", names, True, rows)
+
+
+def _sqlite(part: Part, records: str | None) -> TableFile:
+    """One table of a database."""
+    with part.path.open("rb") as file:
+        if file.read(len(SQLITE)) != SQLITE:
+            raise BadRecord("is a packed SQLite file, which is read unpacked only: unpack it first")
+    tables = _tables(part.path)
+    name = _chosen("table", records, tables)
+
+    def rows() -> Iterator[Record]:
+        number = 0
+        try:
+            for row in rows_of_table(part.path, name, tables[name]):
+                number += 1
+                cells = {column: cell for column, cell in zip(tables[name], row, strict=True) if cell not in (None, "")}
+                yield Record(number, cells, functools.partial(as_json, cells))
+        except sqlite_errors() as error:
+            text = f"after row {number}"
+            yield Record(number + 1, {}, lambda: text, f"the rest of the table cannot be read: {error}")
+
+    log = part.path.with_name(f"{part.path.name}-wal")
+    note = None
+    if log.is_file() and log.stat().st_size:
+        cure = f"sqlite3 {shlex.quote(str(part.path))} 'PRAGMA wal_checkpoint(TRUNCATE)'"
+        note = f"has a write-ahead log beside it, which is not read. Move its rows into the database with: {cure}"
+    return TableFile("sqlite", tables[name], True, rows, note)
+
+
+def _sheet(part: Part, records: str | None) -> TableFile:
+    """One sheet of a workbook, whose first row that holds something names the columns; empty rows are none."""
+    book = open_workbook(part.path)
+    name = _chosen("sheet", records, book.sheets)
+    header = next(book.rows(name), None)
+    if header is None or header.problem:
+        raise BadRecord(f"has no header in the sheet {name!r}{f': {header.problem}' if header else ''}")
+    first, names = header.number, {column: str(cell).strip() for column, cell in header.cells.items()}
+    _check_header(names.values())
+
+    def rows() -> Iterator[Record]:
+        number = first
+        try:
+            for row in book.rows(name):
+                number = row.number
+                if number > first:
+                    yield _of_sheet(row, names)
+        except BadRecord as error:
+            text = f"after row {number}"
+            yield Record(number + 1, {}, lambda: text, f"the rest of the sheet: {error}")
+
+    return TableFile("xlsx", list(names.values()), True, rows)
+
+
+def _of_sheet(row: SheetRow, names: dict[int, str]) -> Record:
+    more = min(row.cells.keys() - names.keys(), default=None)
+    problem = row.problem if more is None else f"a cell in column {more + 1}, which the header does not name"
+    cells = {} if problem else {names[column]: cell for column, cell in row.cells.items()}
+    return Record(row.number, cells, functools.partial(as_json, list(row.cells.values())), problem)
+
+
+def describe_tables(path: Path) -> str | None:
+    """What a database or workbook holds, in words that follow its name; None if it is neither.
+
+    Raises:
+        BadRecord: It cannot be read.
+    """
+    if is_workbook(path):
+        return f"is a workbook with the sheets: {_listed(open_workbook(path).sheets)}"
+    with path.open("rb") as file:
+        if file.read(len(SQLITE)) != SQLITE:
+            return None
+    return f"is an SQLite file with the tables: {_listed(_tables(path))}"
+
+
+def _tables(path: Path) -> dict[str, list[str]]:
+    try:
+        return tables_of(path)
+    except sqlite_errors() as error:
+        raise BadRecord(f"cannot be read as SQLite: {error}") from None
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = sorted(names)
+    return ", ".join(map(repr, names[:SHOWN])) + (f" and {len(names) - SHOWN} more" if names[SHOWN:] else "")
+
+
+def _chosen(what: str, wanted: str | None, there: Iterable[str]) -> str:
+    """The table or sheet that is meant.
+
+    Raises:
+        BadRecord: There is none of that name, or nobody said which of several.
+    """
+    names = sorted(there)
+    if wanted in names or (wanted is None and len(names) == 1):
+        return names[0] if wanted is None else wanted
+    if not names:
+        raise BadRecord(f"holds no {what}")
+    if wanted is None:
+        cure = shlex.quote("records=" + names[0].replace(",", "\\,"))
+        raise BadRecord(f"holds {len(names)} {what}s: {_listed(names)}. Say which with --map {cure}")
+    raise BadRecord(f"has {UnknownName(what, wanted, names, cure=f'The {what}s are: {_listed(names)}.')}")
 
 
 def _microseconds(batch: "pa.RecordBatch") -> "pa.RecordBatch":

@@ -1,18 +1,40 @@
 """What a file holds that no format recognises, and which formats are nearest to it."""
 
 import json
+import re
+import shlex
+import zipfile
 from collections.abc import Iterable
 
 from ..format import Format, Head, encoding
-from .packing import PackingError, packing_of, unpacked
+from .document import BadRecord
+from .packing import DAMAGES, PackingError, packing_of, unpacked
+from .tables import describe_tables
 
 NEAREST = 3  # formats that are named
 SHOWN = 12  # keys that are
-JSON = "is JSON"  # how the description of JSON begins
+ZIP = b"PK\x03\x04"
+PICKLE = re.compile(rb"\x80[\x02-\x05][\x95\]}(c]", re.DOTALL)
+TIMER = b"torch.utils.benchmark"
+LOOKED_AT = 1 << 12  # bytes of a pickle, which names early what it holds
+TO_JSON = (
+    "import dataclasses, json, pickle, sys, torch; print(json.dumps([dataclasses.asdict(m.task_spec) | "
+    "{'number_per_run': m.number_per_run, 'raw_times': m.raw_times} for m in %s]))"
+)
+JSON = "is JSON"
+# beginnings of descriptions that say what to do
+READABLE = (JSON, "is an SQLite file", "is a workbook", "is a pickle")
 
 
 def describe(head: Head, kinds: Iterable[Format]) -> str:
     """A description of a file's content, in words that follow its name; of JSON with the nearest of these formats."""
+    try:
+        if tables := describe_tables(head.path):
+            return tables
+    except BadRecord as error:
+        return str(error)
+    if pickled := _describe_pickle(head):
+        return pickled
     if packing_of(head.data):
         try:
             next(unpacked(head.path), b"")
@@ -32,6 +54,29 @@ def describe(head: Head, kinds: Iterable[Format]) -> str:
     if "," in line:
         return f"looks like CSV: {shown}"
     return f"begins with: {shown!r}" if line else "holds only blank lines"
+
+
+def _describe_pickle(head: Head) -> str | None:
+    """Why a pickle is not read, and what writes measurements of PyTorch's Timer as JSON; None for a file that is none."""
+    load, torchs = "pickle.load(open(sys.argv[1], 'rb'))", head.data
+    if head.data.startswith(ZIP):
+        try:
+            with zipfile.ZipFile(head.path) as archive:
+                inside = next((name for name in archive.namelist() if name.endswith("/data.pkl")), None)
+                if inside is None:
+                    return None
+                with archive.open(inside) as stream:
+                    torchs = stream.read(LOOKED_AT)
+        except (*DAMAGES, KeyError):
+            return None
+        load = "torch.load(sys.argv[1], weights_only=False)"
+    elif not PICKLE.match(head.data):
+        return None
+    what = "is a pickle, which can run any code when it is loaded, so it is not read"
+    if TIMER not in torchs[:LOOKED_AT]:
+        return f"{what}. Write the results as JSON or CSV"
+    path = shlex.quote(str(head.path))
+    return f'{what}. If you trust who made it, write its measurements as JSON: python -c "{TO_JSON % load}" {path} > times.json'
 
 
 def is_whole_json(data: bytes) -> bool:

@@ -20,12 +20,12 @@ from ..readers.json_format import reject_file
 from ..readers.results import AS_THE_UNIT_SAYS, Results, Subject, number
 from ..readers.tables import Record, TableFile, check_columns, lookup, open_table, spare
 from ..readers.units import unit_of
+from .columns import NO_VALUE, OtherColumns, sort_columns
 from .mapping import REPEATED, Mapping, Term, Value, with_columns
 from .row_runs import PAUSE_S, RunsOfRows, cell_of, text_of
 
 COUNTS = ("batch_size", "sequence_length")
 METRICS = {"ns": "latency", "ops/s": "throughput"}
-NO_VALUE = {"nan", "null", "none", "n/a", "na", "-", "inf", "+inf", "-inf", "infinity", "-infinity", "+infinity"}
 ENDINGS = {
     "ok": "ok pass passed success successful succeeded complete completed done true",
     "fail_to_run": "fail_to_run fail failed failure error errored crash crashed false",
@@ -35,10 +35,11 @@ ENDINGS = {
     "interrupted": "interrupted",
 }
 STATUSES = {word: status for status, words in ENDINGS.items() for word in words.split()}
+WITH_UNIT = re.compile(
+    r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-zµμ]+)"
+)  # a number and the unit behind it
+SUFFIXES = ("ns", "bytes", "%")  # units that may stand there, as `unit_of` names them
 MOST = 2.0**53  # beyond it doubles, which other tools count in, leave numbers out
-DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]|$)")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-EXACT = 4  # digits of a number that was measured
 LOOKED_AT = 1000  # rows that tell what a column holds
 SHOWN = 12  # columns named in a note
 
@@ -46,7 +47,7 @@ SHOWN = 12  # columns named in a note
 class Mapped(Format):
     """Tables whose columns the user names."""
 
-    doc = "any CSV, JSON, JSON lines or Parquet, whose columns --map names"
+    doc = "any CSV, JSON, JSON lines, Parquet, SQLite or xlsx, whose columns --map names"
     unpacks = True
 
     def __init__(self, mapping: Mapping) -> None:
@@ -96,6 +97,8 @@ def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time:
         results: Takes cases, values and notes.
         by_time: Rows more than PAUSE_S apart belong to different runs.
     """
+    if table.note is not None:
+        results.note(table.note)
     reader = _Reader(with_columns(mapping, table.columns), results)
     if reader.mapping.rest != "out":
         reader.sort_out(record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None)
@@ -121,10 +124,9 @@ class _Reader:
     results: Results
     used: set[str] = field(default_factory=set)
     others: dict[str, None] = field(default_factory=dict)  # columns that the mapping does not name, in order
-    measured: list[Value] = field(default_factory=list)  # those of them that hold measured values
-    times: list[str] = field(
-        default_factory=list
-    )  # and those that hold times, which would part every row from all others
+    no_axes: OtherColumns = field(
+        default_factory=OtherColumns
+    )  # those of them that would part every row from all others
     odd: dict[str, None] = field(default_factory=dict)  # statuses nobody knows
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # samples so far, by run, case and metric
 
@@ -136,19 +138,8 @@ class _Reader:
 
     def sort_out(self, rows: Iterable[dict[str, Any]]) -> None:
         """Tell by some rows which columns that the mapping does not name are no axes of a case."""
-        columns: dict[str, list[Any]] = {}
-        for cells in rows:
-            for path, value in spare(cells, self.used):
-                columns.setdefault(path, []).append(value)
-        for path, values in columns.items():
-            texts = [str(value) for value in values if value is not None and str(value).lower() not in NO_VALUE]
-            if not texts:
-                continue
-            if all(DATE.match(text) for text in texts) and len(set(texts)) > 1:
-                self.times.append(path)
-            elif all(map(NUMBER.fullmatch, texts)) and 2 * sum(map(_is_exact, texts)) > len(texts):
-                self.measured.append(Value(path, {}))
-        self.used |= {*self.times, *(value.column for value in self.measured)}
+        self.no_axes = sort_columns(rows, self.used)
+        self.used |= {*self.no_axes.measured, *self.no_axes.times, *self.no_axes.labels}
 
     def load(self, record: Record) -> None:
         """One row.
@@ -171,9 +162,10 @@ class _Reader:
         status = self._status(cells)
         for value in self.mapping.values:
             self._value(value, cells, case, moment, failed=status not in (None, "ok"))
-        for value in self.measured:
+        for column in self.no_axes.measured:
             with contextlib.suppress(BadRecord):  # nobody asked for it
-                self._value(value, cells, case, moment, failed=status not in (None, "ok"))
+                self._value(Value(column, {}), cells, case, moment, failed=status not in (None, "ok"))
+        case.fields({column: lookup(cells, column) for column in self.no_axes.labels})
         if status is not None:
             case.outcome(status, text_of(cell_of(fields.get("reason"), cells)))
 
@@ -186,13 +178,16 @@ class _Reader:
                 else "became parameters; ignore=COLUMN leaves one out, rest=out all"
             )
             self.results.note(f"columns that the mapping does not name {became}: {_listed(list(self.others))}")
-        if self.measured:
-            names = [value.column for value in self.measured]
-            cure = f"if one is an axis, say --map parameters={names[0]}, and --map ignore={names[0]} leaves it out"
-            self.results.note(f"columns of measured numbers became metrics: {_listed(names)}; {cure}")
-        if self.times:
+        for names, became in (
+            (self.no_axes.measured, "of measured numbers became metrics"),
+            (self.no_axes.labels, "that count or name rows are kept as fields"),
+        ):
+            if names:
+                cure = f"if one is an axis, say --map parameters={names[0]}, and --map ignore={names[0]} leaves it out"
+                self.results.note(f"columns {became}: {_listed(names)}; {cure}")
+        if times := self.no_axes.times:
             self.results.note(
-                f"columns of times are left out: {_listed(self.times)}; say what it is with --map time={self.times[0]}"
+                f"columns of times are left out: {_listed(times)}; say what it is with --map time={times[0]}"
             )
         if len(self.runs.starts) > 1:
             self.results.note(
@@ -233,8 +228,10 @@ class _Reader:
         cell = lookup(cells, value.column)
         about = {key: text_of(cell_of(term, cells)) for key, term in value.about.items()}
         unit, statistic = about.get("unit"), about.get("statistic")
-        if isinstance(cell, str) and cell.endswith("%") and unit_of(unit or "%").name == "%":
-            cell, unit = cell[:-1].rstrip(), "%"
+        if isinstance(cell, str) and (parts := WITH_UNIT.fullmatch(cell)):
+            own = unit_of(parts[2]).name
+            if own in SUFFIXES and unit_of(unit or parts[2]).name == own:
+                cell, unit = parts[1], parts[2]
         read = [_number(value.column, each, failed=failed) for each in (cell if isinstance(cell, list) else [cell])]
         numbers = [each for each in read if each is not None]
         if not numbers:
@@ -259,12 +256,6 @@ class _Reader:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if names[SHOWN:] else "")
-
-
-def _is_exact(text: str) -> bool:
-    """Whether a number has a fraction and four digits that count or more: axes, such as 0.25, are rounder than measurements."""
-    digits = re.sub(r"[eE].*|[^0-9]", "", text).strip("0")
-    return "." in text and len(digits) >= EXACT
 
 
 def _typed(value: Any) -> Any:

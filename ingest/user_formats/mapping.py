@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...warehouse.errors import BenchError, UnknownName
-from ..readers.units import unit_of
+from ..readers.units import PERCENT, unit_of
 
 AXES = ("name", "suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
 OF_VALUE = ("metric", "unit", "better", "statistic", "phase", "loops")
@@ -41,7 +41,7 @@ FIELDS = {
     "commit": "commit that was measured",
     "branch": "its branch",
     "host": "machine that measured",
-    "records": "where the rows are in a JSON document: a path such as results.items",
+    "records": "where the rows are: a path in JSON such as results.items, a table of SQLite, a sheet of xlsx",
     "ignore": "a column to leave out; may be repeated",
     "rest": "what becomes of other columns: parameters (if nothing is said) or out",
 }
@@ -50,7 +50,11 @@ RESTS = ("parameters", "out")
 STATISTIC = re.compile(
     r"min|max|mean|median|sum|mode|q1|q3|std|stddev|stderr|variance|cv|iqr|mad|low|high|p\d+(\.\d+)?"
 )
-WORDS = {"unit": {"ratio", "count"}, "better": {"lower", "higher"}, "phase": {"cold", "compile", "warmup", "steady"}}
+WORDS = {
+    "unit": {"ratio", "count", *PERCENT},
+    "better": {"lower", "higher"},
+    "phase": {"cold", "compile", "warmup", "steady"},
+}
 PAIR = re.compile(r"\s*(\w+)\s*(:?=)\s*(.*?)\s*", re.DOTALL)
 Pair = tuple[str, bool, str]  # field, whether its text stands for itself, column or text
 
@@ -120,7 +124,7 @@ class Mapping:
         parts = [f"{name}{self.fields[name]}" for name in FIELDS if name in self.fields]
         parts += [f"parameters{Term(column)}" for column in sorted(self.parameters)]
         parts += [f"ignore{Term(column)}" for column in sorted(self.ignored)]
-        parts += [f"records={self.records}"] if self.records else []
+        parts += [f"records{Term(self.records)}"] if self.records else []
         parts += [f"rest={self.rest}"] if self.rest != RESTS[0] else []
         return ",".join([*parts, *map(str, self.values)])
 
@@ -143,6 +147,15 @@ def parse_mapping(texts: Iterable[str], groups: Sequence[str] = ()) -> Mapping:
     if not mapping.values and "status" not in mapping.fields:
         raise BenchError("nothing is measured. Map value=COLUMN, or at least status=COLUMN")
     return mapping
+
+
+def terms_of(axes: Iterable[str], metrics: Iterable[str], ignored: Iterable[str]) -> list[str]:
+    """The words of a mapping in which these columns are axes, measured numbers, or left out."""
+    return [
+        *(f"{column if column in AXES else 'parameters'}{Term(column)}" for column in axes),
+        *(str(Value(column, {})) for column in metrics),
+        *(f"ignore{Term(column)}" for column in ignored),
+    ]
 
 
 def with_columns(mapping: Mapping, columns: Iterable[str]) -> Mapping:

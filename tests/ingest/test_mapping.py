@@ -414,6 +414,17 @@ def test_columns_can_be_left_out(tmp_path: Path) -> None:
         parse_mapping(["name=m,value=v,ignore:=seed"])
 
 
+def test_a_unit_behind_a_number_is_understood(tmp_path: Path) -> None:
+    """Sizes and times; where the mapping names a unit it must be of the same kind, and what is no unit is a reject."""
+    found = read(tmp_path, "m,v\na,100 kbytes\nb,2 Megabytes\nc,4MiB\nd,3 apples\n", "name=m,value=v,metric:=peak")
+
+    assert [event.value for event in found.of(Metric)] == [100_000, 2_000_000, 4 << 20]
+    assert [reject.reason for reject in found.of(Reject)] == ['v is "3 apples", not a number']
+    times = read(tmp_path, "m,v\na,1.5 ms\nb,2 MB\n", "name=m,value=v,unit:=s")
+    assert [event.duration_ns for event in times.of(Timing)] == [1_500_000]
+    assert [reject.reason for reject in times.of(Reject)] == ['v is "2 MB", not a number']
+
+
 def test_percent_is_a_unit_however_it_is_written(tmp_path: Path) -> None:
     """In the unit or behind the number; a percentage of milliseconds is a reject."""
     found = read(tmp_path, "m,v,u\na,12.5,%\nb,50%,percent\nc,7 %,\nd,50%,ms\n", "name=m,value=v,unit=u")
@@ -458,6 +469,17 @@ def test_the_command_shows_what_it_understood(tmp_path: Path) -> None:
         "ignore=COLUMN leaves one out, rest=out all: seed\n"
         "Rejected records are kept with file, line and reason; see them with: bench rejects\n"
     )
+
+
+def test_options_name_columns_as_a_mapping_does(tmp_path: Path) -> None:
+    """--axes, --metrics and --ignore; a column with the name of an axis is that axis, a comma belongs to its name."""
+    (tmp_path / "r.csv").write_text('kernel,batch_size,"tile, inner",time,seed\nmatmul,8,4,2.5,17\n')
+    options = ["--metrics", "time", "--axes", "batch_size", "tile\\, inner", "--ignore", "seed"]
+    arguments = [str(tmp_path / "r.csv"), "--map", "name=kernel", *options, "--store", str(tmp_path / "s")]
+    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+
+    said = r"name=kernel,batch_size=batch_size,parameters=tile\, inner,ignore=seed,value=time"
+    assert result.stderr == f"note: r.csv: read with --map '{said}'\n"
 
 
 def test_explain_says_how_to_read_it_again(tmp_path: Path) -> None:
@@ -549,6 +571,40 @@ def test_a_column_of_measured_numbers_is_a_metric_and_parts_no_cases(tmp_path: P
     )
     asked = read(tmp_path, text, "name=op,value=ms,unit=ms,parameters=score,rest=out")
     assert len(axes(asked)) == 3
+
+
+COLUMNS: dict[str, tuple[Sequence[Any], str]] = {  # values by row, and what they are
+    "power": ([f"{row % 7}{row}.5" for row in range(40)], "metric"),
+    "tokens": ([row * 7919 + 1001 for row in range(40)], "metric"),
+    "size": ([1 << row for row in range(40)], "parameters"),
+    "count": ([(row + 1) * 1000 for row in range(40)], "parameters"),
+    "rate": ([row % 8 / 4 for row in range(40)], "parameters"),
+    "threads": (range(1, 41), "parameters"),
+    "test": ([f"test_{row}" for row in range(40)], "parameters"),
+    "gpu_id": ([row % 8 for row in range(40)], "parameters"),
+    "step": (range(40), "fields"),
+    "sample_no": ([row % 4 for row in range(40)], "fields"),
+    "job_id": ([f"j{row}" for row in range(40)], "fields"),
+    "key": ([f"{row:08x}-{row:04x}-4000-8000-{row:012x}" for row in range(40)], "fields"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_column_that_nobody_names_is_an_axis_if_people_choose_its_values(tmp_path: Path, column: str) -> None:
+    """Sweeps stay axes, though nearly every row has another value; nothing of a column is lost."""
+    values, becomes = COLUMNS[column]
+    text = f"op,ms,{column}\n" + "".join(f"a,1.5,{value}\n" for value in values)
+    found = read(tmp_path, text, "name=op,value=ms,unit=ms")
+
+    first = str(next(iter(values)))
+    kept = {
+        "metric": [m.original_value or str(m.value) for m in found.of(Metric) if m.metric == column],
+        "fields": [json.loads(m.original_value or "")[column] for m in found.of(Metric) if m.metric == "fields"],
+        "parameters": [str(parameters[column]) for *_, parameters in axes(found) if parameters],
+    }
+    assert [name for name, has in kept.items() if has] == [becomes]
+    assert float(kept[becomes][0]) == float(first) if becomes == "metric" else kept[becomes][0] == first
+    assert len(axes(found)) == (len(set(values)) if becomes == "parameters" else 1)
 
 
 def test_a_column_of_times_is_no_axis(tmp_path: Path) -> None:

@@ -136,6 +136,7 @@ def sound(*stores: Store) -> bool:
     return True
 
 
+@pytest.mark.exhaustive
 def test_old_runs_move_and_the_rest_stays(either: Store, target: Store) -> None:
     """Both stores together hold what the one did, each is sound by itself; a file of both kinds of run is split."""
     wanted = events(either)
@@ -349,6 +350,7 @@ def _parts(store: Store) -> list[LogFile]:
     return [file for file in EventLog(store).files() if file.stem.startswith("split-")]
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_cannot_be_found_takes_none_along_that_stays(
     store: Store, target: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,6 +391,7 @@ def test_a_run_with_a_hostile_name_takes_nothing_along(store: Store, target: Sto
     assert runs(store) == {f"new-{n}" for n in range(4)} and (target.artefacts / "x" / "note").exists()
 
 
+@pytest.mark.exhaustive
 def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store) -> None:
     """By id or config, with the ways to get at it; a name nobody ever had stays unknown."""
     for _ in range(2):  # it counts runs, however often they went
@@ -417,6 +420,7 @@ def test_where_all_runs_went_is_said_where_there_are_none(store: Store, target: 
         resolve_runs(warehouse, "latest")
 
 
+@pytest.mark.exhaustive
 def test_a_file_whose_run_was_archived_is_not_loaded_again(target: Store, tmp_path: Path) -> None:
     """Though nothing of it is here: it is known, and said where it is; what came back is known as before."""
     store = Store.find(tmp_path / "importing")

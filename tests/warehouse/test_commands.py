@@ -56,8 +56,10 @@ def test_recover_seals_what_a_dead_process_left(store: Store, tell: Callable[...
     script = "import bench, os, signal; bench.run('a').case('c').timing(1); os.kill(os.getpid(), signal.SIGKILL)"
     subprocess.run([sys.executable, "-c", script], check=False)
     with bench.run("alive"):
-        assert tell("recover") == (0, "1 journal recovered, 1 still being written\n", "")
-    assert tell("recover")[1] == "0 journals recovered, 0 still being written\n"
+        code, out, err = tell("recover")
+        assert (code, out) == (0, "1 journal recovered, 1 still being written\n")
+        assert "bytes of what was recovered are unchecked: their process was killed" in err
+    assert tell("recover")[1:] == ("0 journals recovered, 0 still being written\n", "")
 
 
 def test_a_damaged_journal_is_named_until_somebody_deletes_it(store: Store, tell: Callable[..., Told]) -> None:
@@ -83,6 +85,17 @@ def test_a_damaged_journal_is_named_until_somebody_deletes_it(store: Store, tell
         assert f"{kept} is damaged, and kept until you delete it" in err + out
     kept.unlink()
     assert tell("recover")[0] == tell("verify")[0] == 0
+
+
+def test_the_next_command_says_what_a_killed_process_left_unchecked(store: Store, tell: Callable[..., Told]) -> None:
+    """Whichever seals its journal, and once."""
+    script = "import bench, os, signal; bench.run('a').case('c').timing(1); os.kill(os.getpid(), signal.SIGKILL)"
+    subprocess.run([sys.executable, "-c", script], check=False)
+
+    code, _, err = tell("runs", "--format", "csv")
+
+    assert (code, "bytes of what was recovered are unchecked" in err) == (0, True)
+    assert tell("runs", "--format", "csv")[2] == ""
 
 
 def test_recover_leaves_journals_of_other_machines_alone(store: Store, tell: Callable[..., Told]) -> None:

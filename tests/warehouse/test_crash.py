@@ -252,6 +252,7 @@ def test_what_a_journal_not_removed_yet_was_sealed_to_is_not_compacted(
     assert {file.name for file in EventLog(store).files() if file.table == "timings"} < known
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("step", ["merge published", "warehouse published"])
 def test_killed_within_a_compaction_counts_nothing_twice(
     step: str, store: Store, monkeypatch: pytest.MonkeyPatch

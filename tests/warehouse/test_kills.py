@@ -26,7 +26,7 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact
 from bench.warehouse.upkeep.verify import verify
 
-from ..exhaustive import exhaustive
+from ..exhaustive import exhaustive, sampled
 from ..ingest.records import lines, step
 from .killing import command, run
 from .test_archive import FIRST, NOVEMBER, OCTOBER, imported, write
@@ -222,8 +222,8 @@ class Undisturbed:
             yield f"bench verify finds {found['problems']}"
 
 
-@pytest.mark.parametrize("sample", [pytest.param(1, id="all", marks=exhaustive), pytest.param(29, id="some")])
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("sample", [pytest.param(1, id="all", marks=exhaustive), pytest.param(101, id="some")])
+@pytest.mark.parametrize("name", sampled([*SCENARIOS], "ingest", "recover"))
 def test_a_kill_at_any_change_is_made_good_by_the_next_command(name: str, sample: int, tmp_path: Path) -> None:
     """Nothing is lost, nothing is there twice, and readers find what was there before or what is there after."""
     scenario, template, work = SCENARIOS[name], tmp_path / "template", tmp_path / "work"

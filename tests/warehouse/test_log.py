@@ -329,6 +329,7 @@ def test_a_list_of_an_archive_that_was_killed_before_it_said_so_is_dropped(store
     assert {file.path for file in EventLog(store).files()} == {*mine, said}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "names",
     ['["../../victim"]', '["events/../../victim"]', '["/victim"]', "[3]", '"victim"', '{"a"', '["a\\u0000"]', "", "[" * 9999,

@@ -14,7 +14,7 @@ import pytest
 from bench.ingest.run import ingest
 from bench.warehouse.store import Store
 
-from ..exhaustive import exhaustive, sampled
+from ..exhaustive import exhaustive
 
 # Runs each command line of its input in a child that is killed after 20 s or 3 GB, and answers its exit code and output.
 RUNNER = """
@@ -200,7 +200,8 @@ def command_line(line: list[str], tmp_path: Path) -> list[str]:
         if "--" not in words else [*words[:2], "--store", str(tmp_path / ".bench"), *words[2:]]  # fmt: skip
 
 
-@pytest.mark.parametrize(("place", "odd"), sampled([*dict.fromkeys(FEW_PAIRS + SOME_PAIRS)], *FEW_PAIRS))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("place", "odd"), [*dict.fromkeys(FEW_PAIRS + SOME_PAIRS)])
 def test_what_stands_for_a_file_is_named(
     place: str, odd: str, tell: Callable[[list[str]], Told], template: Path, tmp_path: Path
 ) -> None:
@@ -225,8 +226,9 @@ def test_every_command_names_it(
     assert [*check_each([MEASURE], tell, path, tmp_path, matters=False)]
 
 
-@pytest.mark.parametrize("name", sampled(["remote.json", "archiving.json", "sources.json"], "remote.json"))
-@pytest.mark.parametrize("state", sampled(list(STATES), "cut", "times"))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["remote.json", "archiving.json", "sources.json"])
+@pytest.mark.parametrize("state", list(STATES))
 def test_what_a_store_notes_may_lie(
     name: str, state: str, tell: Callable[[list[str]], Told], template: Path, tmp_path: Path
 ) -> None:

@@ -117,6 +117,7 @@ def modes(store: Path) -> set[tuple[bool, str, int]]:
     return {(stat.S_ISDIR(each.st_mode), f"{stat.S_IMODE(each.st_mode):o}", each.st_gid) for each in about}
 
 
+@pytest.mark.exhaustive
 def test_new_files_take_after_the_folder_of_the_store(store: Path, ask: Callable[..., Told]) -> None:
     """Permissions and group, whatever the mask of the user says, and for the next user who loads and merges."""
     assert ask(ANNA, store, RECORD, "one")[0] == 1
@@ -151,6 +152,7 @@ def test_who_may_only_read_can_ask_everything(store: Path, ask: Callable[..., To
     assert ask(ANNA, store, *COUNT)[1:] == ("n\n2\n", "")
 
 
+@pytest.mark.exhaustive
 def test_who_may_only_read_can_ask_what_nobody_has_loaded(store: Path, ask: Callable[..., Told]) -> None:
     """From a warehouse of his own, which is gone afterwards; what is said says so."""
     store.chmod(0o755)
@@ -171,6 +173,7 @@ def test_who_may_only_read_can_ask_what_nobody_has_loaded(store: Path, ask: Call
     assert sorted(store.rglob("*")) == left
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("folder", "mode"), [("journal", 0o600), ("journal", 0o644), ("sticky", 0o600), ("sticky", 0o666)]
 )

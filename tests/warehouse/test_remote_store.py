@@ -389,6 +389,7 @@ def test_compactions_at_once_leave_every_event_once(machine: Machine) -> None:
         assert samples(store) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.exhaustive
 def test_a_compaction_killed_before_it_counts_is_settled_by_the_next_load(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

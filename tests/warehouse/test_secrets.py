@@ -129,6 +129,7 @@ sys.exit(3)
 """
 
 
+@pytest.mark.exhaustive
 def test_no_file_holds_a_secret(tmp_path: Path) -> None:
     """Twenty-one ways into a store, all of its files, and what pages, exports and the terminal show of it."""
     store, out = tmp_path / "store", tmp_path / "out"

@@ -151,6 +151,7 @@ def test_what_both_stores_merged_counts_once(source: Store, target: Store) -> No
     assert verify(target).problems == {}
 
 
+@pytest.mark.exhaustive
 def test_small_files_of_what_is_merged_there_are_not_copied(source: Store, target: Store) -> None:
     """The merged file says what it stands for."""
     for duration in range(2):
@@ -162,6 +163,7 @@ def test_small_files_of_what_is_merged_there_are_not_copied(source: Store, targe
     assert samples(target) == [0, 1]
 
 
+@pytest.mark.exhaustive
 def test_files_that_were_merged_apart_and_overlap_are_left_out(source: Store, tmp_path: Path) -> None:
     """Neither can give way: it is named, and nothing counts twice."""
     target = Store(tmp_path / "target")

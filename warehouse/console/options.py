@@ -8,6 +8,7 @@ import click
 
 from ..errors import BenchError
 from ..store import Store
+from .error_lines import choose_format_early, errors_option
 from .tables import escape
 
 FORMATS = ("table", "csv", "json", "jsonl", "markdown", "parquet")
@@ -34,7 +35,20 @@ def _split(text: str) -> list[str]:
     return [part.replace("\0", ",").strip() for part in parts if part.strip()]
 
 
-class Command(click.Command):
+class PlainCommand(click.Command):
+    """A command that takes `--errors`, as all do."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(errors_option())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take `--errors` into account even where the rest is wrong."""
+        choose_format_early(args, interspersed=ctx.allow_interspersed_args)
+        return super().parse_args(ctx, args)
+
+
+class Command(PlainCommand):
     """A command whose `Values` options swallow every argument up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -67,7 +67,7 @@ def html_table(columns: Sequence[str], rows: Rows) -> str:
 
 def _html_cell(value: Any) -> str:
     style = "right" if _is_number(value) else "left"
-    return f'<td style="text-align: {style}">{html.escape(_for_people(value))}</td>'
+    return f'<td style="text-align: {style}">{html.escape(cell_text(value))}</td>'
 
 
 def write_text(text: str, file: str | os.PathLike[str] | None = None) -> None:
@@ -115,7 +115,7 @@ def _write_table(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
     tty = out.isatty()
     stream = iter(rows)
     sample = list(itertools.islice(stream, SAMPLE))
-    texts = [[_for_people(value) for value in row] for row in sample]
+    texts = [[cell_text(value) for value in row] for row in sample]
     right = [any(map(_is_number, values)) for values in zip(*sample, strict=True)] or [False] * len(columns)
     names = [escape(name) for name in columns]
     widths = [max(map(width, column)) for column in zip(names, *texts, strict=True)]
@@ -128,14 +128,14 @@ def _write_table(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
         return f"\n{INDENT}".join("  ".join(padded[part]).rstrip() for part in lines).rstrip()
 
     def fitting(cells: Sequence[str]) -> str:
-        *before, last = map(_cut, cells, [*widths[:-1], below])
+        *before, last = map(cut_to, cells, [*widths[:-1], below])
         return line([*before, last]) if width(last) <= widths[-1] else f"{line([*before, ''])}\n{INDENT}{last}"
 
     row = fitting if tty and columns else line
     head = line(names)
     out.write(f"\x1b[1m{head}\x1b[0m\n" if obeys(out) and not os.environ.get("NO_COLOR") else f"{head}\n")
     out.write(line(["─" * size for size in widths]) + "\n")
-    for cells in itertools.chain(texts, ([_for_people(value) for value in row] for row in stream)):
+    for cells in itertools.chain(texts, ([cell_text(value) for value in row] for row in stream)):
         out.write(row(cells) + "\n")
 
 
@@ -166,7 +166,8 @@ def width(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def _cut(text: str, room: int) -> str:
+def cut_to(text: str, room: int) -> str:
+    """The text in at most that many columns."""
     if width(text) <= room:
         return text
     return _fitting(text, room - 1) + "…"
@@ -202,7 +203,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | decimal.Decimal) and not isinstance(value, bool)
 
 
-def _for_people(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """A value as a table for people shows it."""
     if isinstance(value, float):
         return number(value)
     if isinstance(value, datetime.datetime):

@@ -38,6 +38,8 @@ def recover(store: Store, no_wait: bool, force: bool) -> None:
     log = EventLog(store)
     alive = log.journals()
     click.echo(f"{counted(len(loaded.recovered), 'journal')} recovered, {len(alive)} still being written")
+    for sentence in loaded.unchecked:
+        notify(sentence)
     if foreign := [path.name for path in alive if is_foreign(path)]:
         notify(
             f"{counted(len(foreign), 'journal')} of other machines, written to within 10 minutes; seal them with: --force"

@@ -234,6 +234,53 @@ NCU = """==PROF== Connected to process 371693
 "0","1","p","h","mm(float *, int)","1","7","(32, 32, 1)","(64, 64, 1)","0","Memory Throughput","%","78.50"
 """
 sample("ncu", NCU, name="ncu.csv")
+NCU_RAW = """==PROF== Connected to process 371693
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","device__attribute_name","dram__bytes_read.sum","gpu__time_duration.sum","sm__throughput.avg.pct"
+"","","","","","","","","","","","","Kbyte","us","%"
+"0","1","p","h","mm(float *, int)","1","7","(32, 32, 1)","(64, 64, 1)","0","8.0","NVIDIA A100","2,000.50","1,205.25","80.5"
+"1","1","p","h","relu(float *)","1","7","(32, 1, 1)","(64, 1, 1)","0","8.0","NVIDIA A100","4","3","n/a"
+"""
+TORCH_TABLES = """two tables follow
+[-------------------- Ops | odd ---------------------]
+                         |   x+x    |        x@x      \x20
+1 threads: -------------------------------------------
+  (e1)       (64, 64)    |  \x1b[92m\x1b[1m   1.5\x1b[0m\x1b[0m  |       7.1       \x20
+  (env two)  (256, 256)  |     6.4  |                 \x20
+2 threads: -------------------------------------------
+  (e1)       (64, 64)    |     1.5  |   15953.2       \x20
+  (env two)  (256, 256)  |  7590.2  |  11977.5 (! 33%)
+
+Times are in microseconds (us).
+(! XX%) Measurement has high variance, where XX is the IQR / median * 100.
+
+[---------- softmax ----------]
+                  |  B=8
+1 threads: --------------------
+      dense       |  0.25 (+-0.125)
+
+Times are in milliseconds (ms).
+"""
+sample("torch-benchmark", TORCH_TABLES, name="compare.txt")
+sample(
+    "torch-baselines",
+    "dev,name,batch_size,ts,ofi\ncuda,alexnet,4,1.0241,0.0000\ncuda,dcgan,16,0.9812,1.25\n",
+    name="baseline_ts.csv",
+)
+CONBENCH_SIDE = {
+    "benchmark_name": "read", "case_permutation": "snappy, 2", "language": "Python", "single_value_summary": 0.25,
+    "single_value_summary_type": "mean", "error": None, "benchmark_result_id": "b1", "batch_id": "x", "run_id": "r1",
+    "tags": {"compression": "snappy", "cpu_count": 2, "name": "read"},
+}  # fmt: skip
+CONBENCH_PAIRS = [
+    {"unit": "s", "less_is_better": True, "history_fingerprint": "f", "baseline": CONBENCH_SIDE,
+     "contender": {**CONBENCH_SIDE, "run_id": "r2", "benchmark_result_id": "b2", "single_value_summary": 0.5},
+     "analysis": {"pairwise": {"percent_change": -100.0, "regression_indicated": True}, "lookback_z_score": None}},
+    {"unit": "i/s", "less_is_better": False, "baseline": None, "analysis": None,
+     "contender": {**CONBENCH_SIDE, "run_id": "r2", "single_value_summary": None, "error": {"message": "why"}}},
+]  # fmt: skip
+sample(
+    "conbench-compare", {"status_code": 200, "data": {"data": CONBENCH_PAIRS, "metadata": {"next_page_cursor": None}}}
+)
 sample("go-test", "goos: linux\npkg: p\nBenchmarkA/n=1-8 \t 100\t 25.5 ns/op\t 16 B/op\nBenchmarkB 5 1 ns/op\n--- FAIL: BenchmarkC\n    x.go:1: why\nPASS\n",
        name="bench.txt")  # fmt: skip
 sample(

@@ -7,6 +7,7 @@ import pytest
 from bench.warehouse.events import CaseRecord, Environment, Metric
 
 from .reading import Read, read
+from .samples import CONBENCH_PAIRS
 
 STATS = {
     "data": [0.5, 0.25], "times": [0.5, 0.25], "unit": "s", "time_unit": "s", "iterations": 2, "mean": 0.375, "stdev": 0.1,
@@ -114,3 +115,40 @@ def test_broken_results_are_rejects() -> None:
     got = load([result(), result(tags={}), result(stats=5), 7, result(run_id="r9", machine_info=5)])
 
     assert got.accounting == (5, 1, 4)
+
+
+def test_a_comparison_is_two_runs() -> None:
+    """Each side is a record of the run it belongs to; what the comparison says is kept with the contender."""
+    got = read("conbench-compare", CONBENCH_PAIRS)
+
+    assert [json.loads(run.tags or "") for run in got.runs] == [{"run_id": "r1"}, {"run_id": "r2"}]
+    assert [(metric.value, metric.statistic, metric.better) for metric in got.of(Metric) if metric.metric == "latency"] == [
+        (0.25e9, "mean", "lower"), (0.5e9, "mean", "lower"),
+    ]  # fmt: skip
+    assert json.loads(got.of(CaseRecord)[0].parameters or "") == {
+        "compression": "snappy",
+        "cpu_count": 2,
+    }
+    assert ("fail_to_run", '{"message": "why"}') in got.outcomes()
+    assert json.loads(got.metrics()["fields"])["analysis"]["pairwise"]["percent_change"] == -100.0
+    assert got.accounting == (3, 3, 0)
+
+
+def test_a_comparison_of_2022_has_texts_for_values() -> None:
+    """And both sides' facts in one object."""
+    pair = {
+        "baseline": "0.036 s", "baseline_error": None, "baseline_run_id": "r1", "baseline_id": "b1", "batch": "read",
+        "benchmark": "snappy", "change": "0.000%", "contender": None, "contender_error": {"message": "why"},
+        "contender_run_id": "r2", "contender_id": "b2", "less_is_better": True, "tags": {"name": "read", "n": 2}, "unit": "s",
+    }  # fmt: skip
+    got = read("conbench-compare", {"data": [pair]})
+
+    assert got.names == ["read", "read"] and got.metrics()["latency_mean"] == (36e6, "ns")
+    assert ("fail_to_run", '{"message": "why"}') in got.outcomes()
+
+
+def test_a_side_that_is_no_result_is_a_reject() -> None:
+    """The other one loads."""
+    got = read("conbench-compare", [{**CONBENCH_PAIRS[0], "baseline": 5}])
+
+    assert [reason for _, reason in got.rejects()] == ["baseline is no result"] and got.accounting == (2, 1, 1)

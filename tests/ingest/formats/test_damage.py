@@ -14,14 +14,14 @@ from . import fuzz
 from .reading import lay, read_file, recognised
 from .samples import BINARY, SAMPLES
 
-OLDER = {"scheduler"}  # has tests of its own
+OWN_TESTS = {"scheduler", "dynamo-fpm", "aiperf"}
 
 
 def test_every_format_has_a_sample() -> None:
     """What is not sampled is not tried."""
     assert (
         set(SAMPLES | BINARY)
-        == {name for name, kind in formats().items() if kind.__module__.startswith("bench.")} - OLDER
+        == {name for name, kind in formats().items() if kind.__module__.startswith("bench.")} - OWN_TESTS
     )
 
 
@@ -66,6 +66,7 @@ def test_damaged_files(inputs: int) -> None:
     assert all(counts[f"{kind} rejected"] for kind in SAMPLES | BINARY)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_ten_megabytes_of_text(tmp_path: Path, kind: str) -> None:
     """In the place of every tenth short text; what is kept of it is short."""

@@ -5,7 +5,7 @@ import json
 from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import read
-from .samples import FIO, NCCL, NCU, NSYS_STATS, TRT_TIMES
+from .samples import FIO, NCCL, NCU, NCU_RAW, NSYS_STATS, TRT_TIMES
 
 
 def test_fio_has_a_case_for_each_direction_that_did_something() -> None:
@@ -35,6 +35,14 @@ def test_an_old_fio_counts_in_us_and_a_failed_job_says_so() -> None:
 
     assert got.metrics()["latency_mean"] == (1500.0, "ns") and got.metrics()["throughput"] == (2048.0, "bytes/s")
     assert ("fail_to_run", "error 5") in got.outcomes()
+
+
+def test_what_fio_printed_before_its_document_is_passed_over() -> None:
+    """As where its errors went into the same file."""
+    talk = "rand: (g=0): rw=randread, ioengine=libaio\nfio: io_u error on file /x: No space left on device\n"
+    got = read("fio", talk + json.dumps(FIO, indent=1), name="fio.txt")
+
+    assert got.accounting == read("fio", FIO).accounting and got.metrics() == read("fio", FIO).metrics()
 
 
 def test_a_row_of_nccl_tests_is_out_of_place_and_in_place() -> None:
@@ -115,4 +123,32 @@ def test_a_metric_of_ncu_is_a_sample_of_its_kernel() -> None:
         "device": "0",
     }
     assert got.metrics() == {"latency": (10196000.0, "ns"), "Memory Throughput": (78.5, "%")}
+    assert got.accounting == (2, 2, 0)
+
+
+def test_a_raw_page_of_ncu_has_a_column_for_each_metric() -> None:
+    """Units stand below the header; numbers are samples, texts are fields."""
+    got = read("ncu", NCU_RAW, name="raw.csv")
+
+    assert got.names == ["mm(float *, int)", "relu(float *)"] and got.accounting == (2, 2, 0)
+    values = {
+        (metric.metric, metric.value, metric.unit) for metric in got.of(Metric) if metric.line == 1 and metric.value
+    }
+    assert values == {
+        ("latency", 1205250.0, "ns"), ("dram__bytes_read.sum", 2000500.0, "bytes"), ("sm__throughput.avg.pct", 80.5, "%"),
+    }  # fmt: skip
+    assert json.loads(got.metrics()["fields"]) == {
+        "device__attribute_name": "NVIDIA A100",
+        "sm__throughput.avg.pct": "n/a",
+    }
+
+
+def test_the_header_of_a_raw_page_may_be_longer_than_what_is_looked_at() -> None:
+    """Of all metrics there are it has 60 KB."""
+    first, header, *rows = NCU_RAW.splitlines()
+    names = ",".join(f'"l1tex__a_metric_with_a_long_name_{index}.sum"' for index in range(1500))
+    values = ",".join(['"1"'] * 1500)
+    text = "\n".join([first, f"{header},{names}", *(f"{row},{values}" for row in rows)])
+    got = read("ncu", text, name="raw.csv")
+
     assert got.accounting == (2, 2, 0)

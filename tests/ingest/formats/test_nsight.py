@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from bench.ingest.format import find_format
 from bench.ingest.formats import nsight
+from bench.ingest.readers.sqlite_file import open_sqlite
 from bench.warehouse.events import CaseRecord, Metric, Timing
 
 from .reading import Read, lay, read, read_file, recognised
@@ -125,7 +126,7 @@ def test_it_is_opened_to_read_only(tmp_path: Path) -> None:
     """No lock, no journal, no write, nothing attached; a file beside it that holds more is said."""
     lay(tmp_path, {"r.sqlite": database(NSYS), "r.sqlite-wal": b"x"})
     before = sorted(path.name for path in tmp_path.iterdir())
-    with nsight._open(tmp_path / "r.sqlite") as opened:
+    with open_sqlite(tmp_path / "r.sqlite") as opened:
         for query in ("INSERT INTO StringIds VALUES (9, 'x')", f"ATTACH '{tmp_path}/other.sqlite' AS other"):
             with pytest.raises(sqlite3.Error):
                 opened.execute(query)
@@ -140,7 +141,7 @@ def test_work_is_bounded_by_the_size_of_the_file(tmp_path: Path) -> None:
     """A query without end is interrupted."""
     lay(tmp_path, {"r.sqlite": database(NSYS)})
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
-    with nsight._open(tmp_path / "r.sqlite") as opened, pytest.raises(sqlite3.OperationalError, match="interrupted"):
+    with open_sqlite(tmp_path / "r.sqlite") as opened, pytest.raises(sqlite3.OperationalError, match="interrupted"):
         opened.execute(endless).fetchall()
 
 

@@ -1,8 +1,11 @@
 """Results in a store: what becomes a run, what is known already, what joins."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 
 from ..conftest import Load, Rows
@@ -172,8 +175,17 @@ def test_a_thousand_files_of_one_first_line_are_not_compared_with_each_other(
     assert (len(known.rows()), known.by_head) == (20, {})
 
 
-def test_links_that_lead_round_in_a_circle_are_said(load: Load, tmp_path: Path) -> None:
-    """In the folder itself and where a format looks below it."""
+def _raise(path: Path) -> Path:
+    raise RuntimeError(f"Symlink loop from {path}")
+
+
+@pytest.mark.parametrize("resolved", [_raise, lambda path: path], ids=["until 3.12", "from 3.13 on"])
+def test_links_that_lead_round_in_a_circle_are_said(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolved: Callable[[Path], Path]
+) -> None:
+    """In the folder itself and where a format looks below it, whatever Python makes of such a link."""
+    resolve = Path.resolve
+    monkeypatch.setattr(Path, "resolve", lambda path, strict=False: (resolved if path.is_symlink() else resolve)(path))
     lay(tmp_path, {"p/x.json": saved("a", "2024-05-06"), "p/sub/y.json": saved("b", "2024-05-06")})
     (tmp_path / "p" / "self").symlink_to("self")
     (tmp_path / "p" / "sub" / "back.json").symlink_to("back.json")
@@ -182,3 +194,14 @@ def test_links_that_lead_round_in_a_circle_are_said(load: Load, tmp_path: Path) 
     assert sum(line.loaded for line in report.lines) == 4
     astray = sorted(note.partition(" leads ")[2] for note in report.notes if " leads " in note)
     assert astray == ["round in a circle; not followed"] * 2
+
+
+def test_a_link_that_leads_to_no_file_is_named(load: Load, tmp_path: Path) -> None:
+    """It is there, so no nearest name helps."""
+    (tmp_path / "self").symlink_to("self")
+    (tmp_path / "gone").symlink_to("nowhere")
+
+    with pytest.raises(BenchError, match=r"self is a link that leads round in a circle\.$"):
+        load(tmp_path / "self")
+    with pytest.raises(BenchError, match=r"gone is a link that leads nowhere\.$"):
+        load(tmp_path / "gone")

@@ -1,0 +1,508 @@
+"""Dynamo's forward pass metrics: a line for each pass of an engine, with totals of its prefills and decodes.
+
+Two writers: the trace (`DYN_FPM_TRACE=1`: segments `<prefix>.<producer>.<index>.jsonl.gz` whose lines are envelopes of schema
+dynamo.fpm.trace.v1), and a plain recorder (`{"received_at_ns", "metrics"}`). A pass with nothing scheduled is a heartbeat and no
+step; worker, rank and counter identify a pass.
+
+A block of lines is read in bulk by DuckDB if every line has the shape (the text without digits) of one that the exact reader
+takes, no known key is missing, and nothing that only digits decide is wrong; else its lines are read one by one.
+
+This file is long because the exact read, the bulk read and the proof that both agree depend on each other, field by field.
+"""
+
+import json
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...warehouse.console.numbers import counted
+from ...warehouse.events import Instant, Json, Metric, Reject, ScheduleChunk
+from ...warehouse.forward_pass import SCHEDULED, SCHEMA, VERSION, is_step, step_columns
+from ...warehouse.log import Batch
+from ...warehouse.schema import literal
+from ..format import MAX_LINE_BYTES, Format, Head, Part, Tally, as_text, split_lines
+from ..readers.document import BadRecord, Object, decode, repeated_key, show
+from ..readers.packing import PackingError, packing_of, unpacked
+
+MODES = ("full", "sampled")
+BLOCK_BYTES = 24 << 20  # read in bulk together: what is unpacked needs so much room at a time, however large it is
+BULK_BYTES = 1 << 18  # below this a line-by-line read is as fast
+MOST_SHAPES = 256
+PIECE_BYTES = 1 << 18  # whose shapes are taken together
+VARIANCES = ("var_prefill_length", "var_decode_kv_tokens")
+QUEUED = ("num_prefill_requests", "sum_prefill_tokens", "num_decode_requests", "sum_decode_kv_tokens")
+LIVE_SECONDS = 600  # a packed file that changed since may still be written
+LONGEST = 2**53  # ns, tokens or passes: what a DOUBLE holds, too
+SEGMENT = re.compile(r"(.*)\.(\d{1,18})\.jsonl(\.gz)?")
+
+_WORK_TYPES = ", ".join(f"{name} BIGINT" for name in SCHEDULED) + "".join(f", {name} DOUBLE" for name in VARIANCES)
+_QUEUED_TYPES = ", ".join(f"{name} BIGINT" for name in QUEUED) + "".join(f", {name} DOUBLE" for name in VARIANCES)
+_FPM_TYPE = (
+    "STRUCT(version BIGINT, worker_id VARCHAR, dp_rank BIGINT, counter_id BIGINT, wall_time DOUBLE, "
+    f"scheduled_requests STRUCT({_WORK_TYPES}), queued_requests STRUCT({_QUEUED_TYPES}))"
+)
+_TRACE_TYPES = {
+    "timestamp": "DOUBLE",
+    "event": (
+        'STRUCT("schema" VARCHAR, source STRUCT(namespace VARCHAR, component VARCHAR, producer_id VARCHAR), '
+        f"capture_mode VARCHAR, observed_at_unix_ms BIGINT, fpm {_FPM_TYPE})"
+    ),
+}
+_PLAIN_TYPES = {"received_at_ns": "BIGINT", "metrics": _FPM_TYPE}
+
+
+class DynamoFpm(Format):
+    """Forward pass metrics of Dynamo."""
+
+    name = "dynamo-fpm"
+    doc = "forward pass metrics of Dynamo (DYN_FPM_TRACE, *.jsonl.gz) and of its plain recorder, one JSON object a line"
+    becomes = (
+        "folder → run; pass → row of schedule_chunks with totals of prefill and decode; heartbeats → metric `heartbeats` of "
+        "the run; gaps of the counter → view step_captures"
+    )
+    grows = True
+    unpacks = True
+
+    def recognise(self, head: Head) -> bool:
+        """Whether one of the first lines is an envelope, or what a plain recorder received."""
+        return any(_is_pass(line) for line in head.lines())
+
+    def whole(self, line: bytes) -> bool:
+        """Whether the last line ends as it began."""
+        return not line.startswith(b"{") or line.rstrip().endswith(b"}")
+
+    def order(self, names: Iterable[str]) -> list[str]:
+        """By prefix and producer, then by the number of the segment."""
+        return sorted(names, key=_segment)
+
+    def left_out(self, head: Head) -> str | None:
+        """A segment that its writer has not ended would be another file when it has, and its passes be there twice."""
+        if head.packed and time.time() - head.path.stat().st_mtime < LIVE_SECONDS:
+            try:
+                for _ in unpacked(head.path):
+                    pass
+            except PackingError:
+                return "is still being written: its last segment is loaded when it is whole, or 10 minutes old"
+        return None
+
+    def read(self, part: Part, batch: Batch) -> Tally:
+        """Block by block: in bulk what is proven to be regular, the rest line by line."""
+        passes = _Passes(part, batch)
+        try:
+            with ThreadPoolExecutor(1) as ahead:  # the next block is unpacked while DuckDB reads this one
+                blocks = _blocks(part)
+                coming = ahead.submit(_next_block, blocks)
+                while (found := coming.result()) is not None:
+                    coming = ahead.submit(_next_block, blocks)
+                    passes.add(*found)
+        except PackingError as error:
+            passes.reject(str(error), b"")
+        return passes.close()
+
+
+def _segment(name: str) -> tuple[str, int, str]:
+    match = SEGMENT.fullmatch(name)
+    return (match[1], int(match[2]), name) if match else (name, -1, name)
+
+
+def _is_pass(line: str) -> bool:
+    try:
+        record = decode(line)
+    except BadRecord:
+        return False
+    if not isinstance(record, Object):
+        return False
+    event = record.get("event")
+    if isinstance(event, Object):
+        return isinstance(event.get("schema"), str) and event["schema"].startswith("dynamo.fpm.trace.")
+    metrics = record.get("metrics")
+    return "received_at_ns" in record and isinstance(metrics, Object) and "scheduled_requests" in metrics
+
+
+def _blocks(part: Part) -> Iterator[bytes]:
+    """The lines, unpacked, in blocks of BLOCK_BYTES or one line more.
+
+    Raises:
+        PackingError: As `unpacked` does, after what there is.
+    """
+    pieces, size = list[bytes](), 0
+    damage = None
+    for piece in _unpacked_or_not(part):
+        if isinstance(piece, PackingError):
+            damage = piece
+            break
+        pieces.append(piece)
+        size += len(piece)
+        if size >= BLOCK_BYTES and (cut := piece.rfind(b"\n") + 1):
+            yield b"".join((*pieces[:-1], piece[:cut]))
+            pieces, size = [piece[cut:]], len(piece) - cut
+        elif size > BLOCK_BYTES + MAX_LINE_BYTES:
+            damage = PackingError(f"a line is longer than {MAX_LINE_BYTES >> 20} MiB")
+            pieces = []
+            break
+    if any(pieces):
+        yield b"".join(pieces)
+    if damage is not None:
+        raise damage
+
+
+def _next_block(blocks: Iterator[bytes]) -> tuple[bytes, str | None] | None:
+    """The next block and its kind, if it is to be read in bulk; None at the end."""
+    block = next(blocks, None)
+    return None if block is None else (block, _kind_of(block) if len(block) >= BULK_BYTES else None)
+
+
+def _unpacked_or_not(part: Part) -> "Iterator[bytes | PackingError]":
+    with part.path.open("rb") as file:
+        packed = packing_of(file.read(8)) is not None
+    if not packed:
+        yield from part.blocks()
+        return
+    known = part.first_line - 1  # lines of a file that grew
+    try:
+        for piece in unpacked(part.path):
+            while known and piece:
+                _, line_end, piece = piece.partition(b"\n")
+                known -= bool(line_end)
+            yield piece
+    except PackingError as error:
+        yield error
+
+
+@dataclass(slots=True)
+class _Heard:
+    """Heartbeats of one worker and rank, and the counters that all of its lines have."""
+
+    heartbeats: int = 0
+    first: int | None = None
+    last: int | None = None
+
+    def see(self, first: int | None, last: int | None, heartbeats: int) -> None:
+        """Count some more."""
+        self.heartbeats += heartbeats
+        self.first = min((value for value in (self.first, first) if value is not None), default=None)
+        self.last = max((value for value in (self.last, last) if value is not None), default=None)
+
+
+@dataclass(slots=True)
+class _Passes:
+    """The lines of one part on their way into a batch."""
+
+    part: Part
+    batch: Batch
+    tally: Tally = field(default_factory=Tally)
+    sampled: int = 0  # lines of a capture that left passes out
+    heard: dict[tuple[str | None, int | None], _Heard] = field(default_factory=lambda: defaultdict(_Heard))
+
+    def add(self, block: bytes, kind: str | None) -> None:
+        """Read the lines of a block, in bulk if it is of a kind."""
+        if kind is None or not self._add_bulk(block, kind):
+            for line in split_lines(block):
+                self._add_line(line)
+
+    def _add_line(self, line: bytes) -> None:
+        number = self.part.first_line + self.tally.lines
+        try:
+            values = _read(line)
+        except BadRecord as error:
+            self.reject(str(error), line)
+            return
+        self.tally.lines += 1
+        self.tally.loaded += 1
+        self.sampled += values["capture_mode"] == "sampled"
+        step = is_step(values)
+        heard = self.heard[values["worker_id"], values["dp_rank"]]
+        heard.see(values["counter_id"], values["counter_id"], int(not step))
+        if step:
+            part = self.part
+            self.batch.add(ScheduleChunk(run_id=part.run_id, source_id=part.source_id, line=number, **values))
+
+    def reject(self, reason: str, line: bytes) -> None:
+        """Account for a line that cannot be read."""
+        number = self.part.first_line + self.tally.lines
+        self.tally.lines += 1
+        self.tally.rejected += 1
+        part = self.part
+        rejected = Reject(source_id=part.source_id, run_id=part.run_id, line=number, reason=reason, text=as_text(line))
+        self.batch.add(rejected)
+
+    def _add_bulk(self, block: bytes, kind: str) -> bool:
+        """Read a block with DuckDB; False if it is not proven that nothing is lost."""
+        import duckdb
+
+        lines = block.count(b"\n") + (not block.endswith(b"\n"))
+        path = self.batch.staging / "passes.jsonl"
+        path.write_bytes(block)
+        connection = self.part.cursor()
+        try:
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE passes AS {_select(path, kind)}")
+            ((rows, wrong, sampled),) = connection.execute(
+                f"SELECT count(*), count(*) FILTER (NOT coalesce({' AND '.join(_required(kind))}, false)),"
+                " count(*) FILTER (capture_mode = 'sampled') FROM passes"
+            ).fetchall()
+            if rows != lines or wrong:
+                return False
+            heard = connection.execute(
+                "SELECT worker_id, dp_rank, min(counter_id), max(counter_id), count(*) FILTER (NOT step)"
+                " FROM passes GROUP BY ALL"
+            ).fetchall()
+            self.batch.copy(connection, ScheduleChunk, self._steps(kind))
+        except duckdb.Error:
+            return False
+        finally:
+            connection.execute("DROP TABLE IF EXISTS passes")
+            connection.close()
+            path.unlink()
+        for worker_id, dp_rank, *counted_ones in heard:
+            self.heard[worker_id, dp_rank].see(*counted_ones)
+        self.sampled += sampled
+        self.tally.lines += lines
+        self.tally.loaded += lines
+        return True
+
+    def _steps(self, kind: str) -> str:
+        first = self.part.first_line + self.tally.lines
+        return (
+            "SELECT * EXCLUDE (step, wall_time, schema, version, queued, queued_tokens, queued_kv, var_prefill, var_decode,"
+            " var_queued_prefill, var_queued_decode, namespace, component, producer_id, queued_prefill, queued_decode, observed),"
+            f" {literal(self.part.run_id)} AS run_id, {literal(self.part.source_id)} AS source_id, {first} + rowid AS line,"
+            " 'wall_time' AS time_span, prefill_tokens + decode AS total_tokens, decode AS decode_tokens, queued AS waiting,"
+            " prefill + decode AS running, CASE WHEN wall_time > 0 THEN wall_time * 1000 END AS model_run_ms,"
+            f" {_extra_sql(kind)} AS extra FROM passes WHERE step ORDER BY rowid"
+        )
+
+    def close(self) -> Tally:
+        """Add heartbeats, with the counters seen, and say what a reader of the file must know."""
+        for (worker_id, dp_rank), heard in sorted(self.heard.items(), key=repr):
+            about = {"worker_id": worker_id, "dp_rank": dp_rank, "first": heard.first, "last": heard.last}
+            self.batch.add(
+                Metric(
+                    run_id=self.part.run_id, metric="heartbeats", value=float(heard.heartbeats), unit="count",
+                    original_value=json.dumps(about, ensure_ascii=False), source_id=self.part.source_id,
+                )
+            )  # fmt: skip
+        name, heartbeats = self.part.name, sum(heard.heartbeats for heard in self.heard.values())
+        if heartbeats:
+            self.tally.notes.append(f"{name}: {counted(heartbeats, 'heartbeat')}, no steps")
+        if self.sampled:
+            self.tally.notes.append(
+                f"{name}: a sampled capture, which left passes out: totals of its steps say nothing. "
+                "Capture all with DYN_FPM_MODE=full"
+            )
+        return self.tally
+
+
+# One line, exactly
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    """The columns of schedule_chunks that a line tells.
+
+    Raises:
+        BadRecord: It is no pass, or one of a version that nobody knows.
+    """
+    if len(line) > MAX_LINE_BYTES:
+        raise BadRecord(f"longer than {MAX_LINE_BYTES >> 20} MiB")
+    try:
+        record = decode(line.decode().strip(" \t\r"))
+    except UnicodeDecodeError as error:
+        raise BadRecord(f"not UTF-8 at byte {error.start + 1}") from None
+    if not isinstance(record, Object):
+        raise BadRecord(f"not an object but {show(record)}")
+    if (key := repeated_key(record)) is not None:
+        raise BadRecord(f"repeats the key {key!r}")
+    if "event" not in record:
+        fpm = _object(record, "metrics")
+        received = _whole(record, "received_at_ns")
+        return {**_pass(fpm, None), "capture_mode": None, "recorded_at": Instant(received // 1000)}
+    event = _object(record, "event")
+    if event.get("schema") != SCHEMA:
+        raise BadRecord(f"schema is {show(event.get('schema'))}; this bench reads {SCHEMA}. Update bench")
+    mode = event.get("capture_mode")
+    if mode not in MODES:
+        raise BadRecord(f"capture_mode is {show(mode)}, not full or sampled")
+    observed = _whole(event, "observed_at_unix_ms")
+    since = _number(record, "timestamp") / 1000
+    values = _pass(_object(event, "fpm"), _object(event, "source"))
+    return {**values, "capture_mode": mode, "recorded_at": Instant(observed * 1000), "clock_s": since}
+
+
+def _pass(fpm: Object, source: Object | None) -> dict[str, Any]:
+    if fpm.get("version") != VERSION:
+        raise BadRecord(
+            f"version of the metrics is {show(fpm.get('version'))}; this bench reads {VERSION}. Update bench"
+        )
+    scheduled, queued = _object(fpm, "scheduled_requests"), _object(fpm, "queued_requests")
+    work = {column: _whole(scheduled, name) for name, column in SCHEDULED.items()}
+    waiting = {name: _whole(queued, name) for name in QUEUED}
+    seconds = _number(fpm, "wall_time")
+    worker_id = fpm.get("worker_id")
+    if not isinstance(worker_id, str):
+        raise BadRecord(f"worker_id is {show(worker_id)}, not a text")
+    variances = [_number(each, name) for each in (scheduled, queued) for name in VARIANCES]
+    rest = zip(_EXTRA, [*variances, *(waiting[name] for name in QUEUED[1::2])], strict=True)
+    extra: dict[str, Any] = {name: value for name, value in rest if value}
+    if source is not None:
+        extra |= {key: _text(source, key) for key in SOURCE}
+    return {
+        **step_columns(work, waiting["num_prefill_requests"] + waiting["num_decode_requests"], seconds),
+        "worker_id": worker_id, "dp_rank": _whole(fpm, "dp_rank"), "counter_id": _whole(fpm, "counter_id"),
+        "time_span": "wall_time", "extra": Json(json.dumps(extra, ensure_ascii=False, separators=(",", ":"))),
+    }  # fmt: skip
+
+
+_EXTRA = (
+    "var_prefill_length", "var_decode_kv_tokens", "queued_var_prefill_length", "queued_var_decode_kv_tokens",
+    "queued_prefill_tokens", "queued_decode_kv_tokens",
+)  # fmt: skip
+_EXTRA_COLUMNS = ("var_prefill", "var_decode", "var_queued_prefill", "var_queued_decode", "queued_tokens", "queued_kv")
+SOURCE = ("namespace", "component", "producer_id")
+
+
+def _extra_sql(kind: str) -> str:
+    """The JSON of what has no column and is not 0. No text needs an escape, as a block read in bulk has no backslash."""
+    named = zip(_EXTRA, _EXTRA_COLUMNS, strict=True)
+    parts = [f"CASE WHEN {column} <> 0 THEN '\"{name}\":' || {column} END" for name, column in named]
+    if kind == "trace":
+        parts += [f"'\"{name}\":\"' || {name} || '\"'" for name in SOURCE]
+    return f"'{{' || concat_ws(',', {', '.join(parts)}) || '}}'"
+
+
+def _object(record: Object, key: str) -> Object:
+    value = record.get(key)
+    if not isinstance(value, Object):
+        raise BadRecord(f"{key} is {show(value)}, not an object")
+    return value
+
+
+def _whole(record: Object, key: str) -> int:
+    value = record.get(key)
+    most = 2**63 // 1000 if key.endswith("_ms") else 2**63 if key.endswith("_ns") else LONGEST
+    if type(value) is not int or not 0 <= value < most:
+        raise BadRecord(f"{key} is {show(value)}, not a whole number of 0 or more")
+    return value
+
+
+def _number(record: Object, key: str) -> float:
+    value = record.get(key)
+    if type(value) not in (int, float) or not 0 <= value < 1e300:  # type: ignore[operator]
+        raise BadRecord(f"{key} is {show(value)}, not a number of 0 or more")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _text(record: Object, key: str) -> str:
+    value = record.get(key)
+    if not isinstance(value, str):
+        raise BadRecord(f"{key} is {show(value)}, not a text")
+    return value
+
+
+# A block, in bulk and proven
+
+
+def _kind_of(block: bytes) -> str | None:
+    """`trace` or `plain` if each shape of the block is that of a line which is read exactly, of the same keys; else None."""
+    if b"\\" in block:
+        return None
+    examples = dict[bytes, bytes]()  # a line of each shape
+    start = 0
+    while start < len(block):  # a piece at a time, which stays in the processor's cache
+        end = block.find(b"\n", start + PIECE_BYTES) + 1 or len(block)
+        lines = block[start:end]
+        shapes = split_lines(lines.translate(None, b"0123456789"))
+        if new := set(shapes) - examples.keys():
+            examples |= {shape: line for shape, line in zip(shapes, split_lines(lines), strict=True) if shape in new}
+            if len(examples) > MOST_SHAPES:
+                return None
+        start = end
+    kinds = {_keys_of(line) for line in examples.values()}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _keys_of(line: bytes) -> str | None:
+    """The kind of a line that has the known keys and no other."""
+    try:
+        _read(line)
+    except BadRecord:
+        return None
+    record = decode(line.decode())
+    keys = tuple(_paths(record, ""))
+    for kind, known in (("trace", _TRACE_KEYS), ("plain", _PLAIN_KEYS)):
+        if len(keys) == len(known) and set(keys) == known:
+            return kind
+    return None
+
+
+def _paths(value: Any, above: str) -> Iterator[str]:
+    for key, inner in value.items():
+        path = f"{above}.{key}"
+        yield path
+        if isinstance(inner, Object):
+            yield from _paths(inner, path)
+
+
+def _fpm_keys(above: str) -> set[str]:
+    keys = {f"{above}.{key}" for key in ("version", "worker_id", "dp_rank", "counter_id", "wall_time")}
+    scheduled, queued = f"{above}.scheduled_requests", f"{above}.queued_requests"
+    keys |= (
+        {scheduled, queued} | {f"{scheduled}.{name}" for name in SCHEDULED} | {f"{queued}.{name}" for name in QUEUED}
+    )
+    return keys | {f"{each}.{name}" for each in (scheduled, queued) for name in VARIANCES}
+
+
+_TRACE_KEYS = {".timestamp", ".event", *(f".event.{key}" for key in ("schema", "source", "capture_mode", "fpm"))} | {
+    ".event.observed_at_unix_ms", *(f".event.source.{key}" for key in SOURCE),
+} | _fpm_keys(".event.fpm")  # fmt: skip
+_PLAIN_KEYS = {".received_at_ns", ".metrics"} | _fpm_keys(".metrics")
+
+
+def _select(path: Path, kind: str) -> str:
+    """All values of the lines by column, in their order."""
+    from .scheduler import glob_safe
+
+    trace = kind == "trace"
+    fpm, types = ("event.fpm", _TRACE_TYPES) if trace else ("metrics", _PLAIN_TYPES)
+    columns = [f"{fpm}.{name}" for name in ("worker_id", "dp_rank", "counter_id", "wall_time", "version")]
+    scheduled, queued = f"{fpm}.scheduled_requests", f"{fpm}.queued_requests"
+    columns += [f"{scheduled}.{name} AS {column}" for name, column in SCHEDULED.items()]
+    columns += [f"{scheduled}.{VARIANCES[0]} AS var_prefill", f"{scheduled}.{VARIANCES[1]} AS var_decode"]
+    columns += [f"{queued}.{VARIANCES[0]} AS var_queued_prefill", f"{queued}.{VARIANCES[1]} AS var_queued_decode"]
+    columns += [
+        f"{queued}.num_prefill_requests AS queued_prefill", f"{queued}.num_decode_requests AS queued_decode",
+        "queued_prefill + queued_decode AS queued", f"{queued}.sum_prefill_tokens AS queued_tokens",
+        f"{queued}.sum_decode_kv_tokens AS queued_kv", "prefill > 0 OR decode > 0 OR prefill_tokens > 0 AS step",
+    ]  # fmt: skip
+    if trace:
+        columns += [
+            "event.schema AS schema", "event.capture_mode AS capture_mode", "timestamp / 1000 AS clock_s",
+            "event.observed_at_unix_ms AS observed", "make_timestamp(observed * 1000) AS recorded_at",
+            *(f"event.source.{key} AS {key}" for key in ("namespace", "component", "producer_id")),
+        ]  # fmt: skip
+    else:
+        columns += ["NULL AS schema", "NULL AS capture_mode", "received_at_ns AS observed",
+                    "make_timestamp(observed // 1000) AS recorded_at"]  # fmt: skip
+        columns += [f"NULL AS {key}" for key in ("namespace", "component", "producer_id")]
+    named = ", ".join(f"{literal(name)}: {literal(type_)}" for name, type_ in types.items())
+    return (
+        f"SELECT {', '.join(columns)} FROM read_json({literal(glob_safe(path))}, "
+        f"columns = {{{named}}}, format = 'newline_delimited', compression = 'uncompressed', hive_partitioning = false, "
+        f"maximum_object_size = {MAX_LINE_BYTES})"
+    )
+
+
+def _required(kind: str) -> list[str]:
+    """What holds for every row that the exact reader would take as it stands: no key is missing, no number is too large."""
+    wholes = ["dp_rank", "counter_id", *SCHEDULED.values(), "queued_prefill", "queued_decode",
+              "queued_tokens", "queued_kv"]  # fmt: skip
+    numbers = ["wall_time", "var_prefill", "var_decode", "var_queued_prefill", "var_queued_decode"]
+    rules = [f"{name} BETWEEN 0 AND {LONGEST - 1}" for name in wholes] + [f"{name} < 1e300" for name in numbers]
+    rules += ["worker_id IS NOT NULL", f"version = {VERSION}"]
+    if kind == "plain":
+        return [*rules, "observed >= 0"]
+    rules += [f"{name} IS NOT NULL" for name in ("namespace", "component", "producer_id")]
+    return [*rules, f"schema = {literal(SCHEMA)}", "clock_s < 1e297", f"observed BETWEEN 0 AND {2**63 // 1000 - 1}"]

@@ -1,0 +1,76 @@
+"""AIPerf: requests, with the summary beside them."""
+
+import json
+from pathlib import Path
+
+from bench.ingest.format import find_format
+from bench.warehouse.events import CaseRecord, Metric
+
+from ..conftest import Load, Rows
+from .reading import lay, read_file
+
+REQUESTS = "".join(
+    json.dumps({
+        "metadata": {"session_num": number, "request_start_ns": 1760000000000000000 + number * 10**8,
+                     "benchmark_phase": "profiling",
+                     "request_end_ns": 1760000000900000000, "worker_id": "w", "was_cancelled": number == 2},
+        "metrics": {} if number == 2 else {
+            "request_latency": {"value": 900.5, "unit": "ms"}, "time_to_first_token": {"value": 100.25, "unit": "ms"},
+            "inter_token_latency": {"value": 20.0, "unit": "ms"}, "inter_chunk_latency": {"value": [20.0, 21.5], "unit": "ms"},
+            "input_sequence_length": {"value": 550, "unit": "tokens"}, "output_sequence_length": {"value": 41, "unit": "tokens"},
+        },
+        "error": {"code": 499, "type": "RequestCancellationError", "message": "cancelled"} if number == 2 else None,
+    }) + "\n"
+    for number in range(3)
+).encode()  # fmt: skip
+SUMMARY = {
+    "input_config": {
+        "endpoint": {"model_names": ["llama"], "api_key": "s"},
+        "loadgen": {"concurrency": 8, "request_count": 3},
+    }
+}
+
+
+def files(folder: Path, **beside: object) -> Path:
+    lay(
+        folder,
+        {"profile_export.jsonl": REQUESTS}
+        | {name.replace("_dot_", "."): json.dumps(value).encode() for name, value in beside.items()},
+    )
+    return folder
+
+
+def test_a_request_is_samples_of_one_number(tmp_path: Path) -> None:
+    """The mean gap is tpot; gaps between chunks are itl, with how many each request has."""
+    got = read_file(find_format("aiperf"), files(tmp_path) / "profile_export.jsonl")
+
+    assert got.accounting == (3, 3, 0)
+    assert got.samples("ttft") == [(100_250_000, 1)] * 2
+    assert got.samples("tpot") == [(20_000_000, 1)] * 2
+    assert got.samples("itl") == [(20_000_000, 1), (21_500_000, 1)] * 2
+    assert [(m.value, m.sample) for m in got.of(Metric) if m.metric == "output_tokens"] == [(41, 0), (41, 1)]
+    assert [(m.original_value, m.sample) for m in got.of(Metric) if m.metric == "request_outcome"] == [("cancelled", 2)]
+
+
+def test_the_summary_names_model_and_load(tmp_path: Path) -> None:
+    """Without it the folder names what was asked. Keys of the server stay out."""
+    got = read_file(
+        find_format("aiperf"), files(tmp_path, profile_export_aiperf_dot_json=SUMMARY) / "profile_export.jsonl"
+    )
+
+    (case,) = got.of(CaseRecord)
+    assert (case.name, json.loads(case.parameters or "{}")) == ("llama", {"concurrency": 8, "request_count": 3})
+    assert [
+        case.name
+        for case in read_file(find_format("aiperf"), files(tmp_path / "own") / "profile_export.jsonl").of(CaseRecord)
+    ] == ["own"]
+
+
+def test_goodput_of_aiperf(tmp_path: Path, load: Load, rows: Rows) -> None:
+    """A cancelled request counts among those sent; times count from the first arrival to the last token."""
+    load(f"A:{files(tmp_path / 'run')}")
+
+    assert rows(
+        "SELECT requests, completed, good, round(duration_s, 6), round(throughput, 3) FROM goodput(ttft := 101, tpot := 19)"
+    ) == [(3, 2, 0, 1.0005, round(82 / 1.0005, 3))]
+    assert rows("SELECT good FROM goodput(ttft := 101, tpot := 20, e2e := 901)") == [(2,)]

@@ -1,0 +1,88 @@
+"""bench compare --slo: goodput and quantiles of two sides."""
+
+import json
+
+import pytest
+from bench.query.comparison.serving import compare_served, read_limits
+from bench.query.comparison.sides import Side
+from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+
+from ..builders import Builder
+from ..viz.serving import benchmarks
+from ..viz.steps import opened
+
+
+def served(builder: Builder, *runs: str, **limits: float) -> dict[str, str]:
+    """The verdict of each metric, of the only case."""
+    base, candidate = (Side(run, (run,)) for run in runs)
+    return {
+        row["metric"]: row["verdict"]
+        for row in compare_served(opened(builder), base, candidate, limits, floor=0.03, fdr=0.05)
+    }
+
+
+def test_what_changed_is_told_for_goodput_and_quantiles() -> None:
+    """The candidate is a fifth faster per token and was sent fewer requests."""
+    found = served(benchmarks(loads=(4,)), "run-0-0", "run-1-0", tpot=24)
+
+    assert (found["tpot_p50"], found["tpot_p90"], found["interactivity"], found["goodput"]) == ("BETTER",) * 4
+    assert found["throughput"] == "WORSE" and "request_rate" not in found
+
+
+def test_the_same_load_again_is_not_worse() -> None:
+    """Of two runs of one config nothing is called a change."""
+    found = served(benchmarks(("base",), (4,), runs=2), "run-0-0", "run-0-1", ttft=150)
+
+    assert not {"WORSE", "BETTER"} & {*found.values()}
+
+
+def test_a_p99_of_few_requests_is_unsure() -> None:
+    """240 requests have two or three beyond it: blocks tell nothing of its error."""
+    assert served(benchmarks(loads=(4,)), "run-0-0", "run-1-0")["e2e_p99"] == "UNSURE"
+
+
+def test_runs_are_the_unit_where_a_side_has_several(warehouse: Builder) -> None:
+    """Three runs of each config: two degrees of freedom, whatever the number of requests."""
+    builder = benchmarks(loads=(4,), runs=3, requests=60)
+
+    query = "SELECT DISTINCT config, degrees, units, n_runs FROM serving_metrics() WHERE metric = 'tpot_p50' ORDER BY config"
+    assert builder.rows(query) == [("base", 2, "runs", 3), ("pr", 2, "runs", 3)]
+
+
+def test_sides_without_requests_say_where_to_look(warehouse: Builder) -> None:
+    """Nothing in common is no empty table."""
+    with pytest.raises(NothingToShow, match="serving_metrics"):
+        served(benchmarks(loads=(4,)), "run-0-0", "no")
+
+
+def test_limits_are_read_in_ms() -> None:
+    """Whatever else is said is an error that names the nearest."""
+    assert read_limits(["ttft=200", "e2e=1500ms"]) == {"ttft": 200, "e2e": 1500}
+    with pytest.raises(UnknownName, match="ttft"):
+        read_limits(["tfft=200"])
+    for text in ("ttft", "ttft=", "ttft=-1", "ttft=nan"):
+        with pytest.raises(BenchError, match="METRIC=MS"):
+            read_limits([text])
+
+
+def test_gpus_are_tagged_or_named(warehouse: Builder) -> None:
+    """_serving_gpus: the tag of a run, else what the case says of its parallelism."""
+    builder = benchmarks(("base",), (4,), requests=12)
+    assert builder.rows("SELECT gpus FROM _serving_gpus") == [(2.0,)]
+    builder.connection.execute("UPDATE runs SET tags = ?", [json.dumps({"gpus": "8"})])
+    assert builder.rows("SELECT gpus FROM _serving_gpus") == [(8.0,)]
+
+
+def test_draws_are_of_students_t(warehouse: Builder) -> None:
+    """_pseudo_t: its quantiles are those of t, and what is drawn for two things is not correlated."""
+    query = """
+        SELECT quantile_cont(_pseudo_t(d, 2, 5), 0.975), quantile_cont(_pseudo_t(d, 2, 5), 0.5),
+            corr(_pseudo_t(d, 2, 19), _pseudo_t(d, 3, 19))
+        FROM range(1, 20001) t(d)
+    """
+    ((high, middle, correlation),) = warehouse.rows(query)
+    assert (high, middle, correlation) == (
+        pytest.approx(2.571, abs=0.08),
+        pytest.approx(0, abs=0.03),
+        pytest.approx(0, abs=0.03),
+    )
