@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..warehouse.console.options import format_option
+from ..warehouse.console.error_lines import choose_format_early
+from ..warehouse.console.options import Command, format_option
 from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import UnknownName
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 # name -> short help. Each is a module of that name with a function `draw`; static, so that help imports none.
 CHARTS = {
     "runtime-vs-tokens": "Model run time of each scheduler step over its tokens.",
+    "bisect": "What each commit changed, and the probability that it is the one that made it slower.",
     "distribution": "The samples of a case on several sides, with their medians.",
     "history": "Geometric mean, pass rate, compile time and memory over the last runs.",
     "latency-vs-batch": "Model run time of steps of about so many tokens, over their requests.",
@@ -24,8 +26,10 @@ CHARTS = {
     "memory-lines": "Memory of each source line of a traced program: before it, kept, and transient.",
     "memory-timeline": "Memory in use over time, by source and case.",
     "movers": "What changed between two sides: the worst and the best, with intervals.",
+    "pareto": "Two metrics of serving benchmarks, and how surely each is on the Pareto frontier.",
     "pass-rate": "How every case ended in each of the last runs.",
     "query": "The rows of any query as points, lines, bars, or in a Vega-Lite spec of your own.",
+    "slo-curve": "Share of requests within limits chosen now, over the load.",
     "speedups": "Every case against its baseline, with 95 % intervals.",
     "step-breakdown": "Where the time of a scheduler step goes.",
     "throughput": "Tokens per second of scheduler steps over their tokens, under the roofs of the cost model.",
@@ -54,6 +58,7 @@ class Charts(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a chart; for an unknown name, the error suggests the nearest."""
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            choose_format_early(args[1:], interspersed=True)
             raise UnknownName("chart", args[0], self.list_commands(ctx), cure="List them with: bench viz list")
         return super().resolve_command(ctx, args)
 
@@ -75,7 +80,7 @@ def viz() -> None:
     """
 
 
-@viz.command(name="list")
+@viz.command(name="list", cls=Command)
 @format_option
 def listed(fmt: str) -> None:
     """List the charts: what each is for, and a command that draws it.
@@ -100,7 +105,7 @@ def example(name: str) -> str:
     )
 
 
-@viz.command()
+@viz.command(cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--sql", is_flag=True, help="Print only the query, ready for: bench sql")
 def explain(file: Path, sql: bool) -> None:

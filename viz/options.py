@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from ..warehouse.console.options import Command, Values, notify, store_option
-from ..warehouse.errors import BenchError
+from ..warehouse.errors import BenchError, UnknownName
 from ..warehouse.store import Store
 from .output.files import FORMATS
 from .style.theme import THEMES
@@ -61,7 +61,9 @@ def inches(text: str) -> tuple[float, float]:
     return width, height
 
 
-Runs = Annotated[Sequence[str], Option("Only these runs: id prefix, config, commit, day, tag:NAME, latest, latest~1.")]
+Runs = Annotated[
+    Sequence[str], Option("Only these runs: id prefix, config, commit, day, tag:NAME, latest, latest~1, path.")
+]
 Configs = Annotated[Sequence[str], Option("Only these configs.")]
 Suites = Annotated[Sequence[str], Option("Only these suites.")]
 Backends = Annotated[Sequence[str], Option("Only these backends.")]
@@ -124,6 +126,34 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
     if any(parameter.name == "configs" for parameter in parameters):
         command.params.insert(0, click.Argument(["named"], nargs=-1, metavar="[CONFIG|PATH]..."))
     return command
+
+
+def option_values(chart: str, draw: "Callable[..., Figure]", given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a chart from values such as JSON has, each read as its option reads it; none may name a file.
+
+    Raises:
+        UnknownName: The chart has no such option.
+        BenchError: A value is none of the option's.
+    """
+    _, *parameters = inspect.signature(draw).parameters.values()
+    options = {parameter.name: _parameter(parameter) for parameter in parameters}
+    known = {name: option for name, option in options.items() if not isinstance(option.type, click.Path)}
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        option = known.get(name)
+        if option is None:
+            raise UnknownName("option", name, known, where=f"the chart {chart}")
+        several = isinstance(option, Values) or option.nargs == -1
+        try:
+            if several:
+                values[name] = tuple(map(str, [value] if isinstance(value, str) else value))
+            elif getattr(option, "is_flag", False):
+                values[name] = value is True
+            else:
+                values[name] = None if value is None else option.type(str(value), option)
+        except (click.BadParameter, TypeError) as error:
+            raise BenchError(f"{value!r} is no {name} of the chart {chart}: {error}.") from error
+    return values
 
 
 def _sides(named: Sequence[str], options: Mapping[str, Any]) -> list[str]:

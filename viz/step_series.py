@@ -1,6 +1,6 @@
 """Series of scheduler steps: a config with the runs that are drawn of it, or each run by itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,6 +33,7 @@ class StepSeries:
     runs_of: Mapping[str, tuple[str, ...]]  # series -> its runs; none for a config without steps
     chosen: StepRuns
     split: bool = False  # whether each is one run
+    captures: tuple[str, ...] = ()  # sentences on steps that are missing, and on times that span different things
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,7 +90,8 @@ class StepSeries:
         left_out = {config: count for config, count in self.chosen.others.items() if count}
         names = [printable(config) for config in left_out]
         of = ", ".join(names) if len(names) <= _TOLD else f"{len(names)} configs"
-        return [f"{counted(sum(left_out.values()), 'other run')} of {of} left out. {ways}"] if left_out else []
+        others = [f"{counted(sum(left_out.values()), 'other run')} of {of} left out. {ways}"] if left_out else []
+        return [*others, *self.captures]
 
 
 def choose_series(
@@ -117,7 +119,7 @@ def choose_series(
     """
     chosen = choose_step_runs(warehouse, configs, runs, all_runs=all_runs or split_by is not None)
     if split_by is None and not each_run:
-        return StepSeries(chosen.of_config, chosen)
+        return StepSeries(chosen.of_config, chosen, captures=tuple(_captures(warehouse, chosen.runs)))
     listed = list_literal(chosen.runs)
     found = {
         run: {"day": day and str(day), "folder": path and PurePath(path).parent.name}
@@ -130,4 +132,33 @@ def choose_series(
         {"config": config, "run_id": run, **found[run]} for config, runs in chosen.of_config.items() for run in runs
     ]
     names = distinguish(rows, ("config", "folder", "day", "run_id"), always="config")
-    return StepSeries({name: (row["run_id"],) for name, row in zip(names, rows, strict=True)}, chosen, split=True)
+    runs_of = {name: (row["run_id"],) for name, row in zip(names, rows, strict=True)}
+    return StepSeries(runs_of, chosen, split=True, captures=tuple(_captures(warehouse, chosen.runs)))
+
+
+def _captures(warehouse: "Warehouse", runs: Sequence[str]) -> Iterator[str]:
+    """What is to be known of the record of these runs: captures that left steps out, lost passes, what the times span."""
+    listed = list_literal(runs)
+    found = warehouse.rows(
+        "SELECT config, coalesce(time_span, 'model'), bool_or(coalesce(capture_mode = 'sampled', false)), count(counter_id)"
+        f" FROM schedule_chunks JOIN _run_records USING (run_id) WHERE list_contains({listed}, run_id) GROUP BY ALL ORDER BY ALL"
+    )
+    if sampled := sorted({config for config, _, is_sampled, _ in found if is_sampled}):
+        yield f"{_some(sampled)}: a sampled capture, so totals are not known. Capture every step with DYN_FPM_MODE=full"
+    if any(counters for *_, counters in found):
+        lost = warehouse.rows(
+            f"SELECT config, sum(lost)::BIGINT FROM step_captures WHERE list_contains({listed}, run_id) AND lost > 0"
+            " GROUP BY config ORDER BY config"
+        )
+        for config, count in lost:
+            yield f"{printable(config)}: {counted(count, 'step', 'was', 'were')} lost: FROM step_captures says of which worker"
+    spans: dict[str, list[str]] = {}
+    for config, span, *_ in found:
+        spans.setdefault(span, []).append(config)
+    if len(spans) > 1:
+        named = ", ".join(f"{span} of {_some(configs)}" for span, configs in spans.items())
+        yield f"times span different things ({named}): compare the shapes, not the heights"
+
+
+def _some(configs: Sequence[str]) -> str:
+    return ", ".join(map(printable, configs)) if len(configs) <= _TOLD else counted(len(configs), "config")

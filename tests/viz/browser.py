@@ -36,8 +36,8 @@ class Page:
         self.errors: list[str] = []
         read, self._write = os.pipe()
         self._read, write = os.pipe()
-        # the browser wants 3 to read from and 4 to write to; 9 and 8 keep them out of each other's way
-        descriptors = f"exec 9<&{read} 8>&{write} 3<&9 4>&8"
+        # the browser wants 3 to read from and 4 to write to; copies keep ours out of each other's way, whatever their numbers
+        descriptors = f"exec {{r}}<&{read} {{w}}>&{write}; exec 3<&$r 4>&$w"
         self._process = subprocess.Popen(
             ["bash", "-c", f'{descriptors}; exec "$@"', "bash", PROGRAM, *_FLAGS, f"--user-data-dir={profile}"],
             pass_fds=(read, write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

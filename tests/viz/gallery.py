@@ -20,7 +20,9 @@ from bench.warehouse.events import CaseRecord, Event, MemoryLine
 from click.testing import CliRunner
 
 from ..builders import Builder, case, memory, metric, outcome, run, source, timing
+from . import serving
 from .steps import opened
+from .stores import search
 
 FOLDER = Path(__file__).parents[2] / "docs" / "gallery"
 PPI = 78  # a picture weighs 10 to 60 kB
@@ -32,6 +34,7 @@ MODELS = {  # model -> ms of eager, and speedups by backend; None runs out of me
     "nvidia_deeprecommender": (9.8, 1.01, 1.20),
 }  # fmt: skip
 COMMANDS = {  # the command of each picture
+    "bisect": "bisect",
     "compile-time": "compile-time --backends inductor",
     "distribution": "distribution main my-branch --models resnet50 --backends inductor",
     "history": "history --suites torchbench --configs main",
@@ -39,10 +42,12 @@ COMMANDS = {  # the command of each picture
     "memory-lines": "memory-lines",
     "memory-timeline": "memory-timeline --configs my-branch --sources rss",
     "movers": "movers main my-branch",
+    "pareto": "pareto --configs engine-A engine-B",
     "pass-rate": "pass-rate --configs main --last 14 --bottom 20",
     "query": "query \"SELECT name, suite, median AS latency_ns FROM cells WHERE backend = 'eager' AND config = 'main'"
              " AND metric = 'latency' QUALIFY run_id = max(run_id) OVER () ORDER BY median\"",
     "runtime-vs-tokens": "runtime-vs-tokens --configs server-A server-B --fit",
+    "slo-curve": "slo-curve --configs engine-A engine-B --ttft 150 --tpot 40",
     "speedups": "speedups --configs my-branch",
     "step-breakdown": "step-breakdown --configs server-A server-B",
     "throughput": "throughput --configs server-A server-B",
@@ -59,7 +64,8 @@ def warehouse() -> Warehouse:
     for config, night in nights:
         builder.add(*_night(generator, config, night))
     _servers(builder)
-    builder.add(*_sizes(generator), *_program())
+    builder.add(*_sizes(generator), *_program(), *search(random.Random(7), "bisect", "work"))
+    serving.add_benchmarks(builder, ("engine-A", "engine-B"), first_day=30_000)
     return opened(builder)
 
 

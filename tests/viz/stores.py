@@ -1,14 +1,16 @@
 """Stores with something for every chart, in the states a chart must be able to live with."""
 
 import functools
+import json
 import math
 import random
 from collections.abc import Callable, Sequence
 
 from bench.warehouse.database import Warehouse
-from bench.warehouse.events import CaseRecord, Event, MemoryLine, ScheduleChunk
+from bench.warehouse.events import CaseRecord, Event, MemoryLine, Metric, Outcome, ScheduleChunk
 
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
+from .serving import benchmarks
 from .steps import opened
 
 HOSTILE = (
@@ -62,7 +64,34 @@ def results(
                     made += [] if fails else _measured(generator, one, each_ns, blocks)
             made += map(functools.partial(_step, run_id, c), range(1, 51))
             made += _traced(models[0], run_id, outlier)
-    return Builder().add(*made)
+    return Builder().add(*made, *search(generator, configs[0], models[0], outlier))
+
+
+def search(generator: random.Random, config: str, name: str, outlier: float = 1.0) -> list[Event]:
+    """A search of `bench bisect` over nine commits, of which the sixth made it 10 % slower, and one did not build."""
+    commits = [f"{place:x}" * 40 for place in range(10)]
+    settings = {
+        "search": "5ea4c4", "good": commits[0], "bad": commits[-1], "commits": commits, "unchanged": [], "candidates": 9,
+        "measure": f"bench measure function {name}", "finds": "change", "metric": "searched", "phase": "steady", "models": [],
+        "backends": [], "floor": 0.01, "confidence": 0.95,
+    }  # fmt: skip
+    made: list[Event] = [run("search", config, "bisect", started_at=1, settings=json.dumps(settings))]
+    for number, place in enumerate((0, 9, 0, 9, 5, 6, 7, 5, 6, 3, 5, 6)):
+        tags = {"bisect": "5ea4c4", "revision": commits[place], "place": str(place)}
+        broken = {"stage": "prepare"} if place == 3 else {}
+        made.append(run(f"search-{number}", config, "measure", started_at=number, tags=json.dumps({**tags, **broken})))
+        if not broken:
+            value = (
+                1e6
+                * (1.1 if place >= 6 else 1.0)
+                * math.exp(generator.gauss(0, 0.005))
+                / (outlier if number == 4 else 1)
+            )
+            made.append(
+                Metric(run_id=f"search-{number}", metric="searched", value=value, unit="ns", better="lower")
+            )  # of no case
+            made.append(Outcome(run_id=f"search-{number}", status="ok"))
+    return made
 
 
 def _measured(generator: random.Random, one: CaseRecord, each_ns: float, blocks: int) -> list[Event]:
@@ -141,8 +170,23 @@ MAKERS: dict[str, Callable[[], Builder]] = {
     "nasty": nasty,
     "failed": failed,
     "none": lambda: Builder().add(run("r", "nothing")),
+    "serving-few": benchmarks,
+    "serving-one": lambda: benchmarks(("only",), (4,), requests=60),
+    "serving-many": lambda: benchmarks([f"config-{i}" for i in range(12)], (1, 4), requests=60),
+    "serving-outlier": lambda: benchmarks(("base", "pr"), (1, 1000), requests=60),
+    "serving-long": lambda: benchmarks(("基线 配置", LONG), model=LONG, requests=60),
+    "serving-hostile": lambda: benchmarks(HOSTILE, (1, 4), model=HOSTILE[0], requests=60),
+    "serving-nasty": lambda: benchmarks(requests=3, runs=2),
+    "serving-failed": failed,
+    "serving-none": lambda: Builder().add(run("r", "nothing")),
 }
+SERVING = {"pareto", "slo-curve"}  # charts of serving benchmarks, which have stores of their own
 STATES = ("few", "one", "many", "outlier", "long", "hostile")
+
+
+def state_of(chart: str, name: str) -> Warehouse:
+    """The state that a chart is tried on."""
+    return state(f"serving-{name}" if chart in SERVING else name)
 
 
 @functools.cache

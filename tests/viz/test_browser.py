@@ -245,7 +245,7 @@ def test_every_chart_is_used_by_keyboard_in_light_and_in_dark(browser: Page, tmp
     assert policy.startswith("default-src 'none'; script-src 'sha256-") and "unsafe-eval" not in policy
     assert browser.ask("document.querySelector('.chart').getAttribute('aria-label')") == figure.provenance.title
     if len(figure.names) > 1:
-        for _ in range(3):
+        for _ in range(4):  # two buttons, and what the subtitle folds away
             browser.key("Tab")
             if browser.ask("document.activeElement.id") == "show-0":
                 break

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 from pyarrow import parquet
 
 from ..exhaustive import sampled
-from .stores import STATES, state
+from .stores import STATES, state_of
 
 GOLDEN = Path(__file__).parent / "golden"
 ARGUMENTS: dict[str, dict[str, Any]] = {  # what a chart must be told to draw any store
@@ -33,6 +33,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {  # what a chart must be told to draw an
         "query": "SELECT name, backend, min(median) AS fastest_ns FROM cells WHERE metric = 'latency' GROUP BY ALL ORDER BY ALL",
         "color": "backend",
     },
+    "slo-curve": {"ttft": 150.0, "tpot": 40.0},  # without limits all curves are one line at 100 %
     "usage": {"x": "batch-size"},
 }  # fmt: skip
 
@@ -45,7 +46,7 @@ def module(name: str) -> Any:
 
 
 def drawn(name: str, of: str, **options: Any) -> Figure:
-    figure: Figure = module(name).draw(state(of), **{**ARGUMENTS.get(name, {}), **options})
+    figure: Figure = module(name).draw(state_of(name, of), **{**ARGUMENTS.get(name, {}), **options})
     return figure
 
 
@@ -93,7 +94,7 @@ def test_the_public_function_returns_an_altair_chart(name: str, monkeypatch: pyt
     unchecked = functools.partial(altair.Chart.from_dict, validate=False)  # specs are valid, as shown above
     monkeypatch.setattr(altair.Chart, "from_dict", unchecked)
 
-    chart = getattr(bench.viz, name.replace("-", "_"))(state("few"), **ARGUMENTS.get(name, {}))
+    chart = getattr(bench.viz, name.replace("-", "_"))(state_of(name, "few"), **ARGUMENTS.get(name, {}))
 
     assert isinstance(chart, altair.TopLevelMixin)
 
@@ -127,7 +128,7 @@ def test_the_embedded_query_gives_what_is_drawn(name: str, of: str) -> None:
     """Whoever pastes the SQL of a chart gets its rows, in its order."""
     figure = figure_of(name, of)
 
-    asked = state(of).rows(figure.provenance.sql)
+    asked = state_of(name, of).rows(figure.provenance.sql)
 
     assert len(asked) == len(figure.rows)
     assert all(line.isprintable() for line in figure.provenance.sql.split("\n"))
@@ -162,7 +163,7 @@ def test_numbers_without_a_place_are_neither_drawn_nor_fatal(name: str) -> None:
             assert min(scale["domain"]) > 0
             values = [row[field] for row in spec["data"]["values"] if row.get(field) is not None]
             assert not values or min(values) > 0
-    assert len(state("nasty").rows(figure.provenance.sql)) == len(figure.rows)
+    assert len(state_of(name, "nasty").rows(figure.provenance.sql)) == len(figure.rows)
 
 
 def logarithmic(node: Any) -> Iterator[tuple[Any, str]]:

@@ -157,6 +157,9 @@ def test_a_full_disk_leaves_the_old_file(store: Path, tmp_path: Path, monkeypatc
     old = tmp_path / "chart.json"
     old.write_text("old")
 
+    invoke(store, "-o", tmp_path / "first.json")  # loads the store, which writes as well
+    (tmp_path / "first.json").unlink()
+
     def full(path: Path, content: bytes) -> int:
         raise OSError(28, "No space left on device")
 

@@ -92,6 +92,7 @@ def test_posting_hands_the_markdown_to_a_command(store: Path, tmp_path: Path) ->
     assert (tmp_path / "posted").read_text().startswith(";touch## main: run aaaa-2\n")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("command", "said"),
     [

@@ -7,7 +7,7 @@ from ...query.pasteable_sql import number_literal
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import all_configs, filter_sql, in_order, read_rows
+from ..data import Row, all_configs, filter_sql, in_order, read_rows
 from ..marks.lines import Lines, Panel, Point
 from ..options import Backends, Configs, Models, Option, Runs, Size, Title
 from ..output.figure import Figure, compose
@@ -23,6 +23,10 @@ SERIES = {
     "reading": ("source", "name", "backend", "config", "run_id", "case_id"),
     "peak": ("source", "backend", "config"),
 }
+SOURCES = {  # what a source measures; each has a plot of its own, since they mean different things
+    "rss": "process", "rss_growth": "added by a call", "cuda_allocated": "given out by the GPU's allocator",
+    "cuda_reserved": "reserved by the GPU's allocator", "nvml": "in use on the GPU",
+}  # fmt: skip
 READINGS = "(SELECT memory_samples.*, config FROM memory_samples JOIN (SELECT run_id, config FROM run_summaries) USING (run_id))"
 
 
@@ -82,14 +86,12 @@ FROM timed
 GROUP BY config, run_id, case_id, name, backend, source, slot
 ORDER BY {in_order("config", configs)}, run_id, source, name, backend, case_id, slot"""
     rows = read_rows(warehouse, sql)
-    clock, unit = (
-        choose_unit((row["seconds"] for row in rows), "s"),
-        choose_unit((row["most_bytes"] for row in rows), "bytes"),
-    )
+    clock = choose_unit((row["seconds"] for row in rows), "s")
+    kinds = sorted({row["source"] for row in rows}, key=lambda source: ([*SOURCES, source].index(source), source))
     form = Lines(
         points=[
             Point(
-                panel=0,
+                panel=kinds.index(row["source"]),
                 series=name,
                 x=row["seconds"] / clock.size,
                 y=row["most_bytes"],
@@ -97,7 +99,7 @@ ORDER BY {in_order("config", configs)}, run_id, source, name, backend, case_id, 
             )
             for row, name in zip(rows, distinguish(rows, SERIES[statistic]), strict=True)
         ],
-        panels=[Panel(y_title="memory in use" if statistic == "reading" else "peak memory", unit=unit)],
+        panels=[_panel(rows, source, statistic, several=len(kinds) > 1) for source in kinds],
         x_title=clock.title("time since the first"),
         x_zero=True,
         joined=statistic == "reading",
@@ -126,3 +128,11 @@ ORDER BY {in_order("config", configs)}, run_id, source, name, backend, case_id, 
         counts=[{"statistic": kind, "recorded": many, "timed": when} for kind, (many, when, _) in sorted(totals.items())],
         total=timed,
     )  # fmt: skip
+
+
+def _panel(rows: Sequence[Row], source: str, statistic: str, *, several: bool) -> Panel:
+    """The plot of one source: its title says what is measured, and where there are several, how it is called in the data."""
+    unit = choose_unit((row["most_bytes"] for row in rows if row["source"] == source), "bytes")
+    what = "memory in use" if statistic == "reading" else "peak memory"
+    meaning = f", {SOURCES[source]}" if source in SOURCES else ""
+    return Panel(y_title=what, unit=unit, title=f"{source}{meaning}" if several else "")

@@ -1,5 +1,6 @@
 """Step breakdown: where the time of a scheduler step goes."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...query.resolve import check_values
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 TITLE = "Where the time of a scheduler step goes"
+ROUNDING = 1e-9  # of a step: less is no time that anything took
 PARTS = ("model run", "scheduling", "anything else")
 
 
@@ -60,10 +62,11 @@ def draw(
             'no scheduler step says how long it took. See them with: bench sql "FROM schedule_chunks LIMIT 5"'
         )
     stacks = [_stack(row) for row in timed]
+    has_rest = any(stack.parts[-1] for stack in stacks)
     unit = choose_unit((sum(part or 0 for part in stack.parts) for stack in stacks), "ms")
     form = Stacks(
-        stacks=stacks,
-        parts=PARTS,
+        stacks=stacks if has_rest else [replace(stack, parts=stack.parts[:-1]) for stack in stacks],
+        parts=PARTS if has_rest else PARTS[:-1],
         title=unit.title("mean time of a step"),
         unit=unit,
         tips=(
@@ -96,7 +99,9 @@ def draw(
 
 def _stack(row: Row) -> Stack:
     schedule, model, whole = row["mean_schedule_ms"], row["mean_model_run_ms"], row["mean_step_ms"]
-    rest = None if whole is None else max(0.0, whole - (schedule or 0) - (model or 0))
+    rest = None if whole is None else whole - (schedule or 0) - (model or 0)
+    if rest is not None and rest < ROUNDING * whole:
+        rest = 0.0
     share = "" if row["schedule_share"] is None else f"{row['schedule_share']:.1%} scheduling"
     rate = "" if row["tokens_per_second"] is None else f"{row['tokens_per_second']:,.0f} tokens/s"
     return Stack(

@@ -18,13 +18,19 @@ from ..style.units import DisplayUnit, choose_unit
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-METRICS = {  # what is asked for -> the condition on cells, best first
-    "time": ("metric = 'latency' AND unit = 'ns' AND coalesce(phase, 'steady') = 'steady'", "1"),
-    "memory": (
-        "unit = 'bytes' AND metric IN ('memory', 'cuda_allocated_peak', 'rss_growth_peak', 'rss_peak')",
-        "list_position(['memory', 'cuda_allocated_peak', 'rss_growth_peak', 'rss_peak'], metric)",
-    ),
+MEMORY = {  # what memory may mean -> the condition on cells
+    "GPU memory": "metric = 'cuda_allocated_peak' AND unit = 'bytes'",
+    "process memory": "(metric = 'memory' OR metric = 'rss_peak' AND phase IS NULL) AND unit = 'bytes'",
+    "memory of a call": "metric = 'rss_growth_peak' AND unit = 'bytes'",
+    "process memory in a phase": "metric = 'rss_peak' AND phase IS NOT NULL AND unit = 'bytes'",
 }
+METRICS = {  # what is asked for -> what it may mean -> the condition on cells; a chart draws one meaning
+    "time": {"time": "metric = 'latency' AND unit = 'ns' AND coalesce(phase, 'steady') = 'steady'"},
+    "memory": MEMORY,
+    **{asked: {kind: MEMORY[kind]} for asked, kind in (
+        ("gpu-memory", "GPU memory"), ("process-memory", "process memory"), ("call-memory", "memory of a call"),
+    )},
+}  # fmt: skip
 AXES = {  # x axis -> column, title, the other axis, what its values are called
     "sequence-length": ("sequence_length", "sequence length [tokens]", "batch_size", "bsz"),
     "batch-size": ("batch_size", "batch size [samples]", "sequence_length", "len"),
@@ -57,7 +63,8 @@ def draw(
     """Time or memory of models over sequence length or batch size.
 
     A line for each model and value of the other axis, on logarithmic axes. Of each case the newest run is drawn, by the
-    median of its samples.
+    median of its samples. Memory is that of a GPU, of the process that ran the case alone (as old tools and imports have
+    it), or what a call adds: the kind that most cases have, or the one named.
 
     \b
         bench viz usage --models bert gpt2 -o time.png
@@ -75,15 +82,23 @@ def draw(
         warehouse, "series", {"run_id": runs, "config": configs, "name": models, "backend": backends, "mode": modes}
     )
     column, x_title, other, called = AXES[x]
-    wanted = [metric] if metric else list(METRICS)
+    wanted = [metric] if metric else ["time", "memory"]
+    order = f"{in_order('name', models)}, {in_order('config', configs)}, {in_order('backend', backends)}"
     for metric in wanted:
-        order = f"{in_order('name', models)}, {in_order('config', configs)}, {in_order('backend', backends)}"
-        sql = _sql(warehouse, metric, where, column, relative_to, order)
-        if rows := read_rows(warehouse, sql):
+        asked = {
+            kind: _sql(warehouse, condition, where, column, relative_to, order)
+            for kind, condition in METRICS[metric].items()
+        }
+        found = {kind: read_rows(warehouse, sql) for kind, sql in asked.items()}
+        kind = max(found, key=lambda kind: len(found[kind]))
+        if rows := found[kind]:
             break
     else:
         raise _nothing(warehouse, wanted, where, x)
-    failed = _failed(warehouse, METRICS[metric][0], f"{where} AND {column} IS NOT NULL")
+    sql = asked[kind]
+    cases = {(row["config"], row["case_id"]) for row in rows}
+    others = {(row["config"], row["case_id"]) for own in found.values() for row in own} - cases
+    failed = _failed(warehouse, METRICS[metric][kind], f"{where} AND {column} IS NOT NULL")
     names = dict(zip(models, short_names, strict=False))
     labelled = [{**row, "name": names.get(row["name"], row["name"])} for row in rows]
     series = [
@@ -97,7 +112,7 @@ def draw(
     if not shown:
         raise NothingToShow(f"all {hidden:,} values are 0 or less. Draw them on linear axes: bench viz usage --no-log")
     unit = DisplayUnit("x") if relative_to else choose_unit((row["value"] for row, _ in shown), rows[0]["unit"])
-    what = f"{metric} relative to {printable(relative_to)}" if relative_to else metric
+    what = f"{kind} relative to {printable(relative_to)}" if relative_to else kind
     form = Lines(
         points=[_point(row, name, column) for row, name in shown],
         panels=[Panel(y_title=what, unit=unit)],
@@ -118,6 +133,7 @@ def draw(
         facts=[
             *common_values(rows, ("config", "backend", "dtype", "device")),
             f"{len(shown)} of {counted(len(rows), 'result')}" if hidden else counted(len(rows), "result"),
+            *([f"{counted(len(others), 'case')} with another kind of memory left out"] if others else []),
             *([f"failed: {', '.join(f'{status} {count}' for status, count in failed.items())}"] if failed else []),
         ],
         form=form,
@@ -136,16 +152,15 @@ def draw(
     )  # fmt: skip
 
 
-def _sql(warehouse: "Warehouse", metric: str, where: str, column: str, relative_to: str | None, order: str) -> str:
+def _sql(warehouse: "Warehouse", condition: str, where: str, column: str, relative_to: str | None, order: str) -> str:
     """The newest value of each case; relative to another, divided by what that has at the same place."""
-    condition, preference = METRICS[metric]
     kept = f"{where} AND {column} IS NOT NULL"
     newest = f"""WITH newest AS (
   SELECT config, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, unit, n, value,
     low, high, run_id, case_id
   FROM series
   WHERE {condition}
-  QUALIFY row_number() OVER (PARTITION BY config, case_id ORDER BY {preference}, position DESC, value DESC) = 1
+  QUALIFY row_number() OVER (PARTITION BY config, case_id ORDER BY metric, phase NULLS FIRST, position DESC, value DESC) = 1
 )"""
     order = f"ORDER BY {order}, dtype, mode, device, parameters, batch_size, sequence_length, case_id"
     if relative_to is None:
@@ -185,7 +200,7 @@ def _failed(warehouse: "Warehouse", measured: str, where: str) -> dict[str, int]
 
 def _nothing(warehouse: "Warehouse", wanted: Sequence[str], where: str, x: str) -> NothingToShow:
     """The error that says why there is nothing to draw."""
-    measured = " OR ".join(f"({METRICS[metric][0]})" for metric in wanted)
+    measured = " OR ".join(f"({condition})" for metric in wanted for condition in METRICS[metric].values())
     ((here,),) = warehouse.rows(f"SELECT count(*) FROM series WHERE ({measured}) AND {where}")
     other = next(axis for axis in AXES if axis != x)
     if here:
@@ -219,4 +234,4 @@ def _title(metric: str, rows: Sequence[Row], relative_to: str | None) -> str:
     modes = {row["mode"] for row in rows}
     mode = f" for {next(iter(modes))}" if len(modes) == 1 and None not in modes else ""
     of = " vs. ".join(models) if len(models) <= 4 else f"of {len(models)} models"
-    return f"{metric.capitalize()} usage{mode}{f' relative to {relative_to},' if relative_to else ''} {of}"
+    return f"{metric.replace('-', ' ').capitalize()} usage{mode}{f' relative to {relative_to},' if relative_to else ''} {of}"

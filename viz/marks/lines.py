@@ -18,9 +18,17 @@ from .panels import Grid
 
 _PLOT = 1.35  # inches of height of a panel among others
 _FEW = 400  # points that are marked large
+_DOTS = {
+    "alone": 60,
+    "few": 24,
+    "many": 9,
+}  # areas of points in square pixels; of those that no line leads to the largest
+_LONE = 12  # points at most that are large, where no lines lead to them
+_NESTED = (1.6, 5.0)  # usual widths: by which a nested line exceeds the next, and the first one the last at most
 _NUMBERS = {
     "labelExpr": "format(datum.value, ',~r')"
 }  # as they are, where d3 would round them to the distance of ticks
+_EVEN = {"labelOverlap": "parity"}  # where there is no room for all labels, every second one rather than those that fit
 _TICKS = 12  # whole numbers on the x axis that all get a tick
 
 
@@ -65,6 +73,7 @@ class Lines:
     stepped: bool = False  # whether a value holds until the next, rather than changing on the way to it
     marked: bool = True  # whether points are, rather than lines alone
     joined: bool = True  # whether lines are drawn at all
+    nested: bool = False  # whether each line is wider than the next, so that it shows where the next lies on it
     levels: Sequence[Level] = ()
     curves: Sequence[FittedCurve] = ()  # of the first panel
     sparklines: bool = False  # in characters: a row for each line rather than a plot for each panel
@@ -158,7 +167,7 @@ class Lines:
         """One panel: gaps dotted, stretches solid, intervals, points, levels."""
         panel, larger = self.panels[place], 1.6 if interactive else 1.0
         clip = interactive or self._beyond(place)  # which costs an image 50 ms a layer
-        dot = 24 if len(self.points) <= _FEW else 9
+        dot = _DOTS[self._crowd]
         axes = {"x": self._x_encoding(place, area), "y": self._y_encoding(place, area)}
         looks = self.legend.encodings("series")
         colour = {**looks["color"], "legend": None}
@@ -166,6 +175,8 @@ class Lines:
         line: dict[str, Any] = {"type": "line", "strokeWidth": round(1.1 * larger, 2), "clip": interactive}
         line |= {"interpolate": "step-after"} if self.stepped else {}
         joined = {**axes, "stroke": colour, **alone}
+        if self.nested and len(self.legend.labels) > 1:
+            joined |= {"strokeWidth": self._widths(line.pop("strokeWidth"))}
         marks: list[dict[str, Any]] = [
             {"mark": {**line, "strokeDash": [1, 2.5]}, "encoding": joined},
             {
@@ -201,7 +212,23 @@ class Lines:
         shown = " · ".join(part for part in (panel.title, self.grid.dense and panel.unit.title(panel.y_title)) if part)
         look = theme.panel_title(1.45 if interactive else area.scale)
         title = {"title": {"text": area.heading(shown), **look}} if shown else {}
-        return {**title, "layer": layers, "resolve": {"legend": {"stroke": "independent"}}}  # that of the points stays
+        lines = dict.fromkeys(("stroke", "strokeWidth"), "independent")  # the legends of points stay
+        return {**title, "layer": layers, "resolve": {"legend": lines}}
+
+    @property
+    def _crowd(self) -> str:
+        """How many points there are: a few that are alone in their series, few, many."""
+        if len(self.points) == len({(point.panel, point.series) for point in self.points}) <= _LONE:
+            return "alone"
+        return "few" if len(self.points) <= _FEW else "many"
+
+    def _widths(self, usual: float) -> dict[str, Any]:
+        """Vega-Lite widths of nested lines, in equal steps down to the usual one of the last."""
+        names = list(self.legend.labels.values())
+        step, most = _NESTED
+        widest = usual * (1 + min(step * (len(names) - 1), most))
+        scale = {"type": "point", "domain": names, "range": [round(widest, 2), usual]}
+        return {"field": "series", "type": "nominal", "legend": None, "scale": scale}
 
     def _tooltip(self, panel: Panel) -> list[dict[str, Any]]:
         tips: list[Tip] = [("whose", "series", None)]
@@ -233,7 +260,9 @@ class Lines:
                 "axis": shown,
             }
         present = sorted({point.x for point in self.points})
-        ticks: dict[str, Any] = {"values": area.ticks(low, high, across=True)} if self.log_x else {"tickCount": 10}
+        ticks: dict[str, Any] = (
+            {"values": area.ticks(low, high, across=True)} if self.log_x else {"tickCount": 10, **_EVEN}
+        )
         if len(present) <= _TICKS and not any(x % 1 for x in present):
             ticks = {"values": present}
         scale = {"type": "log" if self.log_x else "linear", "domain": [low, high], "nice": False}

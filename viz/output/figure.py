@@ -211,7 +211,7 @@ def _figure(
     def heading(across: float, height: float | None = None) -> Heading:
         if not headed:
             return Heading([], [], theme.heading_points(0, 0))
-        return Heading.fitting(title, facts, across, height, wide=width(letters) > len(letters))
+        return Heading.fitting(title, said, across, height, wide=width(letters) > len(letters))
 
     whole = heading(form.size[0])
     more = max(0.0, whole.points - theme.heading_points(1, HEADING_LINES - 1)) / theme.POINTS_PER_INCH

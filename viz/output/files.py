@@ -115,6 +115,19 @@ def _render(
     return rendered
 
 
+def png(figure: Figure, ppi: float = 100) -> bytes:
+    """A figure as PNG, with its provenance.
+
+    Raises:
+        MissingExtra: vl-convert is not installed.
+        BenchError: The renderer failed.
+    """
+    family, _ = fonts.choose(figure.letters)
+    with Renderer() as renderer:
+        (image,) = renderer.render([RenderRequest("png", figure.still(family), ppi)])
+    return _content(figure, "png", {"png": image}, family, "paper")
+
+
 def bundle() -> bytes:
     """The JavaScript of a page, which is generated once and then cached.
 

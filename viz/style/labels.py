@@ -123,7 +123,7 @@ def _without(words: Sequence[str], kept: Sequence[bool]) -> str:
             parts.append(word)
         elif parts[-1:] != ["…"]:
             parts.append("…")
-    return "".join(parts)
+    return re.sub(r"…( · …)+", "…", "".join(parts))  # parts of which nothing is left
 
 
 _WORDS_LEFT_OUT = r"(?:(?<![^\W_])|(?![^\W_])).*(?:(?<![^\W_])|(?![^\W_]))"  # which begin and end where words do

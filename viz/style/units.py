@@ -1,5 +1,6 @@
 """Numbers on axes: the unit that suits them, and ticks a person would choose."""
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ _UNITS = {
     "µs": (("µs", 1.0), ("ms", 1e3), ("s", 1e6)),
     "ms": (("ms", 1.0), ("s", 1e3)),
     "s": (("s", 1.0), ("min", 60.0), ("h", 3600.0)),
-    "bytes": (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30)),
+    "bytes": (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30), ("TiB", 2.0**40)),
 }
 _ENDINGS = {  # what a column's name ends in -> the unit of its values
     "_ns": "ns", "_us": "µs", "_ms": "ms", "_s": "s", "_seconds": "s", "_bytes": "bytes", "_kib": "KiB", "_mib": "MiB",
@@ -96,14 +97,13 @@ def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
 
 def even_ticks(low: float, high: float, most: int) -> list[float]:
     """So many ticks or fewer, at even distances that a person would choose."""
-    decade = math.floor(math.log10((high - low) / most))
-    step, places = next(
-        (float(f"{m}e{d}"), max(0, -d))
-        for d in (decade, decade + 1)
-        for m in (1, 2, 5)
-        if (high - low) <= float(f"{m}e{d}") * (most - 1)
-    )
-    return [round(step * i, places) for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    first = math.floor(math.log10((high - low) / most)) - 1
+    for decade, factor in ((decade, factor) for decade in itertools.count(first) for factor in (1, 2, 5)):
+        step = float(f"{factor}e{decade}")
+        places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+        if len(places) <= most:
+            break
+    return [round(step * place, max(0, -decade)) for place in places]
 
 
 def format_number(value: float) -> str:

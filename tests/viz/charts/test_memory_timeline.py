@@ -53,3 +53,14 @@ def test_many_readings_keep_their_highest() -> None:
 
     assert len(figure.rows) <= 310
     assert max(figure.fields["y"]) == 100
+
+
+def test_what_means_different_things_has_axes_of_its_own() -> None:
+    """The whole process, and what a call added: two plots, each with its unit."""
+    builder = read(case("m"), 2**30, statistic="peak")
+    builder.add(memory(case("m"), 3 * 2**20, source="rss_growth", statistic="peak", recorded_at=SECOND_US))
+
+    figure = draw(opened(builder))
+
+    assert list(zip(figure.fields["panel"], figure.fields["y"], strict=True)) == [(0, 1.0), (1, 3.0)]
+    assert "rss_growth, added by a call" in str(figure.spec(False))

@@ -87,5 +87,5 @@ def test_a_part_nobody_timed_is_left_out() -> None:
     builder = stepped([1.0], schedule_ms=None)
     figure = step_breakdown.draw(opened(stepped([1.0], "B", builder, schedule_ms=None, model_run_ms=None)))
 
-    assert set(fields(figure, "row", "part")) == {("A", "model run"), ("A", "anything else")}
+    assert set(fields(figure, "row", "part")) == {("A", "model run")}
     assert figure.notes == ["1 config without any time left out"]

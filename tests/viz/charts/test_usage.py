@@ -8,7 +8,7 @@ from bench.viz.charts.usage import draw
 from bench.viz.output.figure import Figure
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 
-from ...builders import Builder, case, metric, outcome, run, timing
+from ...builders import Builder, case, memory, metric, outcome, run, timing
 from ..steps import opened
 
 Cell = tuple[str, int, int, float]  # model, batch size, sequence length, seconds
@@ -162,4 +162,35 @@ def test_memory_is_drawn_where_there_is_no_time() -> None:
     figure = draw(opened(builder))
 
     assert fields(figure, "y") == [(5.0,)]
-    assert figure.spec(False)["layer"][0]["encoding"]["y"]["title"] == "memory [MiB]"
+    assert figure.spec(False)["layer"][0]["encoding"]["y"]["title"] == "process memory [MiB]"
+
+
+def test_two_kinds_of_memory_are_never_on_one_axis() -> None:
+    """The kind that most cases have is drawn and named; cases that lack it are counted."""
+    builder = Builder().add(run("main"))
+    for length in (32, 64):
+        one = case("m", "main", batch_size=1, sequence_length=length)
+        builder.add(one, metric(one, "memory", 5 * 2.0**20, unit="bytes"))
+    gpu = case("on-a-gpu", "main", batch_size=1, sequence_length=32)
+    builder.add(gpu, memory(gpu, 2**30, source="cuda_allocated", statistic="peak"))
+
+    figure = draw(opened(builder), metric="memory")
+
+    assert fields(figure, "series", "y") == [("m - bsz: 1", 5), ("m - bsz: 1", 5)]
+    assert "1 case with another kind of memory left out" in " ".join(figure.spec(False)["title"]["subtitle"])
+
+
+def test_a_kind_of_memory_can_be_asked_for() -> None:
+    """Else it is the process that ran the case alone; the peak of a phase, in a process that others share, is another kind."""
+    one = case("m", "main", batch_size=1, sequence_length=32)
+    builder = Builder().add(run("main"), one, memory(one, 3 * 2**20, source="rss_growth", phase="steady"))
+    builder.add(memory(one, 5 * 2**20, phase=None), memory(one, 9 * 2**20, phase="steady"))
+    store = opened(builder)
+
+    drawn = {asked: draw(store, metric=asked) for asked in ("memory", "process-memory", "call-memory")}
+
+    assert {asked: figure.fields["y"] for asked, figure in drawn.items()} == {
+        "memory": [5], "process-memory": [5], "call-memory": [3],
+    }  # fmt: skip
+    title = drawn["call-memory"].spec(False)["layer"][0]["encoding"]["y"]["title"]
+    assert title == "memory of a call [MiB]"

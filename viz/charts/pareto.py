@@ -1,0 +1,150 @@
+"""Pareto: two metrics of serving benchmarks against each other, and how surely each point is on the frontier."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ...query.pasteable_sql import text_literal
+from ...warehouse.console.numbers import counted
+from ...warehouse.errors import NothingToShow, UnknownName
+from .. import slo
+from ..data import Row, all_configs, in_order, read_rows, select
+from ..marks.frontier import Frontier
+from ..marks.lines import Panel, Point
+from ..options import Configs, Option, Runs, Size, Title
+from ..output.figure import Figure, compose
+from ..slo import E2e, Tpot, Ttft
+from ..style.labels import common_values, distinguish
+from ..style.units import DisplayUnit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Which configuration serves most"
+NAMES = {
+    "interactivity": "interactivity: tokens/s/user", "throughput": "throughput: tokens/s",
+    "throughput_per_gpu": "throughput: tokens/s/GPU", "goodput": "goodput: requests/s", "token_goodput": "goodput: tokens/s",
+    "share_met": "share of requests within limits", "request_rate": "load: requests/s",
+}  # fmt: skip
+SURE = 0.05  # a point of less membership is not labelled
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    x: Annotated[str, Option("Metric of the x axis, as serving_metrics names it.", metavar="METRIC")] = "interactivity",
+    y: Annotated[
+        str, Option("Metric of the y axis; throughput is per GPU where their number is known.", metavar="METRIC")
+    ] = "throughput",
+    configs: Configs = (),
+    runs: Runs = (),
+    ttft: Ttft = None,
+    tpot: Tpot = None,
+    e2e: E2e = None,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """Two metrics of serving benchmarks against each other: tokens a second of a user against those of a GPU, or any.
+
+    Bars are 95 % intervals, by blocks of time or by runs. The percentage at a point says how surely it is on the
+    frontier; below 5 % none is written. The grey line joins the points on the frontier as measured.
+
+    \b
+        bench viz pareto --x interactivity --y throughput
+        bench viz pareto --y goodput --ttft 200 --tpot 50 -o pareto.png
+    \f
+    Raises:
+        UnknownName: There is no such metric, config or run.
+        NothingToShow: No benchmark has both metrics.
+    """
+    limits = {"ttft": ttft, "tpot": tpot, "e2e": e2e}
+    arguments = slo.arguments(warehouse, configs, runs, limits)
+    metrics = f"serving_metrics({arguments})"
+    known = {str(metric) for (metric,) in warehouse.rows(f"SELECT DISTINCT metric FROM {metrics}")}
+    for metric in (x, y):
+        if metric not in known and metric not in NAMES:
+            raise UnknownName("metric", metric, sorted(known), where="serving_metrics")
+    x, y = (_per_gpu(warehouse, metrics, metric) for metric in (x, y))
+    sql = select(
+        "*", f"serving_frontier(x := {text_literal(x)}, y := {text_literal(y)}{', ' if arguments else ''}{arguments})",
+        order=f"{in_order('config', configs)}, x_value, y_value, case_id",
+    )  # fmt: skip
+    rows = read_rows(warehouse, sql)
+    if not rows:
+        raise NothingToShow(
+            f'no serving benchmark has {x} and {y}. See what there is with: bench sql "FROM serving_metrics()"'
+        )
+    share = [100 if metric == "share_met" else 1 for metric in (x, y)]
+    units = [
+        DisplayUnit("%" if metric == "share_met" else "ms" if metric.rpartition("_")[2][:1] == "p" else None)
+        for metric in (x, y)
+    ]
+    cases = distinguish(rows, ("backend", "parameters"), always="name")
+    form = Frontier(
+        points=[
+            Point(
+                panel=0, series=row["config"], x=row["x_value"] * share[0], y=row["y_value"] * share[1],
+                low=_of(row["y_low"], share[1]), high=_of(row["y_high"], share[1]),
+                tips=(case, round(100 * row["membership"], 1)),
+            )
+            for row, case in zip(rows, cases, strict=True)
+        ],
+        across=[(_of(row["x_low"], share[0]), _of(row["x_high"], share[0])) for row in rows],
+        marks=[f"{100 * row['membership']:.0f} %" if row["membership"] >= SURE and len(rows) > 1 else "" for row in rows],
+        front=sorted((row["x_value"] * share[0], row["y_value"] * share[1]) for row in rows if row["is_on"]),
+        panels=[Panel(y_title=_title(y), unit=units[1])],
+        x_title=units[0].title(_title(x)),
+        x_zero=True,
+        tips=(("case", None), ("on the frontier [%]", None)),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )  # fmt: skip
+    return compose(
+        "pareto",
+        title=title,
+        default_title=TITLE,
+        facts=[
+            *common_values(rows, ("config", "name")),
+            f"{counted(len(rows), 'case')} of {counted(len({row['config'] for row in rows}), 'config')}",
+            *(["at a point: how surely it is on the frontier"] if len(rows) > 1 else ["the only one"]),
+            *filter(None, [slo.sentence(limits), _unknown(rows)]),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={"x": x, "y": y, "configs": list(configs), "runs": list(runs), **limits},
+        counts=_counts(rows),
+    )
+
+
+def _per_gpu(warehouse: "Warehouse", metrics: str, metric: str) -> str:
+    """Throughput as it is per GPU, where the number of GPUs is known of every case."""
+    if metric != "throughput":
+        return metric
+    query = f"SELECT count(*) FILTER (metric = 'throughput'), count(*) FILTER (metric = 'throughput_per_gpu') FROM {metrics}"
+    ((every, known),) = warehouse.rows(query)
+    return "throughput_per_gpu" if every and every == known else metric
+
+
+def _of(value: float | None, factor: int) -> float | None:
+    return None if value is None else value * factor
+
+
+def _title(metric: str) -> str:
+    return NAMES.get(metric, metric.replace("_", " "))
+
+
+def _unknown(rows: Sequence[Row]) -> str | None:
+    """How many points have no interval."""
+    without = sum(row["x_low"] is None or row["y_low"] is None for row in rows)
+    return f"{without} without an interval: too few requests" if without else None
+
+
+def _counts(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    configs = dict.fromkeys(row["config"] for row in rows)
+    return [
+        {
+            "config": config, "cases": sum(row["config"] == config for row in rows),
+            "on the frontier": sum(row["config"] == config and row["is_on"] for row in rows),
+        }
+        for config in configs
+    ]  # fmt: skip

@@ -1,0 +1,96 @@
+"""SLO curve: the share of requests within limits, over the load that a serving benchmark sent."""
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...warehouse.console.numbers import counted
+from .. import slo
+from ..data import Row, all_configs, in_order, read_rows, select
+from ..marks.lines import Lines, Panel, Point
+from ..options import Configs, Runs, Size, Title
+from ..output.figure import Figure, compose
+from ..slo import E2e, Tpot, Ttft
+from ..style.labels import common_values
+from ..style.units import DisplayUnit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+TITLE = "Share of requests within limits, by load"
+
+
+def draw(
+    warehouse: "Warehouse",
+    *,
+    configs: Configs = (),
+    runs: Runs = (),
+    ttft: Ttft = None,
+    tpot: Tpot = None,
+    e2e: E2e = None,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """The share of requests within limits that are chosen now, over the load the benchmark sent.
+
+    Without limits it is the share that completed. Bars are 95 % intervals, by blocks of time or by runs.
+
+    \b
+        bench viz slo-curve --ttft 200 --tpot 50
+        bench viz slo-curve --configs A B --e2e 2000 -o slo.png
+    \f
+    Raises:
+        UnknownName: There is no such config or run.
+        NothingToShow: The store holds no requests.
+    """
+    limits = {"ttft": ttft, "tpot": tpot, "e2e": e2e}
+    arguments = slo.arguments(warehouse, configs, runs, limits)
+    sql = select("*", f"slo_curve({arguments})", order=f"{in_order('config', configs)}, load, case_id")
+    rows = read_rows(warehouse, sql)
+    if not rows:
+        raise slo.nothing_timed()
+    form = Lines(
+        points=[
+            Point(
+                panel=0, series=row["config"], x=row["load"], y=row["share_met"] * 100,
+                low=None if row["share_low"] is None else row["share_low"] * 100,
+                high=None if row["share_high"] is None else row["share_high"] * 100, tips=(row["requests"], row["goodput"]),
+            )
+            for row in rows
+        ],
+        panels=[Panel(y_title="requests within limits", unit=DisplayUnit("%"))],
+        x_title="load [requests/s]",
+        x_zero=True,
+        nested=_coincide(rows),
+        tips=(("requests", ",d"), ("goodput [requests/s]", ",.3~g")),
+        all_configs=all_configs(warehouse),
+        wanted_size=size,
+    )  # fmt: skip
+    without = sum(row["share_low"] is None for row in rows)
+    return compose(
+        "slo-curve",
+        title=title,
+        default_title=TITLE,
+        facts=[
+            slo.sentence(limits) or "no limits given: those that completed",
+            *common_values(rows, ("config", "name")),
+            f"{counted(sum(row['requests'] for row in rows), 'request')}, 95 % intervals by blocks of time or runs",
+            *([f"{without} without an interval: too few requests"] if without else []),
+        ],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={"configs": list(configs), "runs": list(runs), **limits},
+        counts=[
+            {"config": config, "requests": sum(row["requests"] for row in rows if row["config"] == config)}
+            for config in dict.fromkeys(row["config"] for row in rows)
+        ],
+    )  # fmt: skip
+
+
+def _coincide(rows: Sequence[Row]) -> bool:
+    """Whether lines of several configs lie on each other: at 100 %, as under a low load, or at 0 %."""
+    steps = itertools.pairwise(rows)
+    flat = ((a["config"], a["share_met"]) for a, b in steps if all(a[key] == b[key] for key in ("config", "share_met")))
+    return max(Counter(share for _, share in set(flat)).values(), default=0) > 1
