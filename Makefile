@@ -1,17 +1,19 @@
 # make demo       install, then run the main job on real work into ./demo
 # make test       install, then format, types and tests
 # make test-all   the same, with the studies and the exhaustive tests
+# make test-vllm  the classes that vLLM takes, in the real vLLM (several GB, in an environment of its own; no GPU needed)
 # make bench      install, then the figures, each beside a reference measured in the same run (let nothing run beside it)
 
 PYTHON ?= python3
 BIN := .venv/bin
+VLLM := .venv-vllm
 DEMO := demo
 BENCH := BENCH_STORE=$(DEMO)/.bench $(BIN)/bench
 
 # Modules are compiled once, not at each of the thousands of starts in the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-all lint types tests bench clean
+.PHONY: install demo test test-all test-vllm lint types tests bench clean
 
 install: .venv/installed
 
@@ -27,7 +29,7 @@ demo: install
 	  $(BIN)/python tests/generate_profiles.py $(DEMO)/profiles/B/day-$$day --steps 7000 --token-budget 1024 --floor-ms 6.4 \
 	    --per-token-us 24 --seed 2$$day; \
 	done
-	$(BENCH) measure models --models mlp attention --backends eager inductor --quick --config demo
+	$(BENCH) measure models --models mlp attention --backends eager inductor --quick --config demo --wide
 	$(BENCH) ingest --config A $(DEMO)/profiles/A/*
 	$(BENCH) ingest --config B $(DEMO)/profiles/B/*
 	$(BENCH) speedups
@@ -39,7 +41,7 @@ demo: install
 	@echo
 	@echo "Look at $(DEMO)/runtime-vs-tokens.png, open $(DEMO)/report.html, or ask: BENCH_STORE=$(DEMO)/.bench $(BIN)/bench sql"
 
-test-all: MARKS := -m ''
+test-all: MARKS := -m 'not noisy'
 test test-all: install
 	@$(MAKE) --no-print-directory -j3 lint types tests MARKS="$(MARKS)"  # side by side: mypy alone keeps one core busy
 
@@ -53,8 +55,16 @@ types:
 tests:
 	$(BIN)/python -m pytest -n auto $(MARKS)
 
+test-vllm: $(VLLM)/installed
+	$(VLLM)/bin/python -m pytest tests/measure/serving/vllm_contract.py
+
+$(VLLM)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check 'vllm==0.33.0' pytest hypothesis -e .
+	touch $@
+
 bench: install
 	$(BIN)/python -m tests.benchmarks
 
 clean:
-	rm -rf .venv $(DEMO) build *.egg-info
+	rm -rf .venv $(VLLM) $(DEMO) build *.egg-info

@@ -12,7 +12,7 @@ import datetime
 import inspect
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -28,24 +28,28 @@ if TYPE_CHECKING:
 
     from .query.change.history import History
     from .query.comparison.compare import Comparison
+    from .query.explain.explain import Explanation
     from .query.report import Report
+    from .query.tables import Described
+    from .viz.output.figure import Figure
 
 Row = dict[str, Any]
 Result = TypeVar("Result")
 
 
-def open(store: str | os.PathLike[str] | None = None) -> "OpenStore":
+def open(store: str | os.PathLike[str] | None = None, *, sandbox: bool = False) -> "OpenStore":
     """Open a store to ask it.
 
     Args:
         store: Folder or address; else $BENCH_STORE, else the nearest .bench upward.
+        sandbox: Whether the SQL of queries and charts is kept from files, the network and settings, as by `--sandbox`.
 
     Raises:
         BenchError: There is no store.
     """
     found = Store.find(store)
     must_exist(found)
-    return OpenStore(found)
+    return OpenStore(found, sandbox)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -100,10 +104,33 @@ class ReportOfRun:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class OpenStore:
-    """A store to ask. Every question sees what was recorded before it; nothing needs to be closed."""
+class ExplainedFigure:
+    """An explanation: it prints as the command does."""
 
     store: Store
+    result: "Explanation"
+
+    def __repr__(self) -> str:
+        from .query.explain.command import blocks
+
+        lines = [self.result.title]
+        for part in self.result.parts:
+            if part.sentences or part.rows:
+                lines.append("")
+                for block in blocks(part, self.store if part.figure else None, part is self.result.data):
+                    lines.append(block if isinstance(block, str) else text_table(*block))
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OpenStore:
+    """A store to ask. Every question sees what was recorded before it; nothing needs to be closed.
+
+    In a sandbox the SQL of `sql` and `chart` reaches neither files nor the network nor settings.
+    """
+
+    store: Store
+    sandbox: bool = False
 
     def __repr__(self) -> str:
         ((runs, configs),) = self.sql("SELECT count(*), count(DISTINCT config) FROM run_summaries").rows()
@@ -120,7 +147,25 @@ class OpenStore:
             The rows, asked when they are wanted: `.rows()`, `.dicts()`, `.arrow()`, `.df()` (pandas), `.pl()` (Polars).
             These raise BenchError for a wrong query.
         """
-        return Relation(self.store, query, parameters)
+        return Relation(self.store, query, parameters, self.sandbox)
+
+    def views(self) -> list[Row]:
+        """Every view, macro and table, as `bench views` lists them: kind, name, rows."""
+        from .query.tables import catalog
+
+        with Warehouse.open(self.store) as warehouse:
+            return list(catalog(warehouse).dicts())
+
+    def view(self, name: str) -> "Described":
+        """What a view, macro or table holds, as `bench views NAME` describes it.
+
+        Raises:
+            UnknownName: There is none by that name.
+        """
+        from .query.tables import describe
+
+        with Warehouse.open(self.store) as warehouse:
+            return describe(warehouse, name)
 
     def compare(
         self,
@@ -176,8 +221,8 @@ class OpenStore:
         Raises:
             UnknownName: No run answers to a name, or a column does not hold a value.
         """
-        from .query.regression.command import HIDDEN, fold, render, sentences
-        from .query.regression.regressions import Limits, RegressionRule, choose, judge, judged_runs
+        from .query.regression.command import HIDDEN, render, sentences
+        from .query.regression.regressions import Limits, RegressionRule, choose, fold, judge, judged_runs
 
         with Warehouse.open(self.store) as warehouse:
             names = runs or ("latest",)
@@ -225,6 +270,71 @@ class OpenStore:
         columns, cells = render(found, incidents) if found.rows else ([], [])
         return Verdicts(found, list(found.rows), columns, cells, list(sentences(found, unusual, incidents)))
 
+    def explain(
+        self,
+        *names: str,
+        run: str | None = None,
+        backend: str | None = None,
+        metric: str | None = None,
+    ) -> ExplainedFigure:
+        """Trace a figure to its SQL, samples and files, as `bench explain` does.
+
+        Args:
+            names: A case, or two sides and a case; `step`, `run` and `geomean` are cases, too.
+            run: Run to look at, of a case alone; the newest that has it, if left out.
+            backend: Backend, where the case was measured on several.
+            metric: Metric; latency, else speedup, else the first if left out.
+
+        Raises:
+            UnknownName: There is no such case, backend, metric or run.
+            BenchError: Several cases answer to the name, or there are not one or three names.
+        """
+        from .query.comparison.sides import find_sides
+        from .query.explain.explain import GEOMEAN, explain_case, explain_comparison, explain_geomean
+
+        if len(names) not in (1, 3):
+            raise BenchError(f"want a case, or two sides and a case, and got {len(names)} names")
+        with Warehouse.open(self.store) as warehouse:
+            if len(names) == 3:
+                sides = find_sides(warehouse, names[0], names[1])
+                found = explain_comparison(warehouse, sides, names[2], backend=backend, metric=metric)
+            elif names[0] == GEOMEAN:
+                found = explain_geomean(warehouse, run=run, backend=backend)
+            else:
+                found = explain_case(warehouse, names[0], run=run, backend=backend, metric=metric)
+        return ExplainedFigure(self.store, found)
+
+    def plan(
+        self,
+        effect: float = 0.03,
+        *,
+        runs: int = 3,
+        power: float = 0.8,
+        alpha: float = 0.05,
+        where: Mapping[str, Sequence[str]] | None = None,
+    ) -> Verdicts[Sequence[Mapping[str, Any]]]:
+        """How many runs it takes to see a change, as `bench plan` does.
+
+        Args:
+            effect: Change to see, as a fraction.
+            runs: Runs on each side, to say what they see.
+            power: How often to see it where it is.
+            alpha: How often to see one in a case where none is.
+            where: column -> values to keep, such as {"config": ["main"]}.
+
+        Raises:
+            UnknownName: A value that no case has.
+            BenchError: No case was measured twice.
+        """
+        from .query.explain.run_count import DetectionGoal, effects, render, sentences
+
+        wanted = DetectionGoal(effect=effect, runs=runs, power=power, alpha=alpha)
+        with Warehouse.open(self.store) as warehouse:
+            found = effects(warehouse, wanted, where or {})
+            strict = effects(warehouse, replace(wanted, correction="bonferroni"), where or {})
+        columns, cells = render(found, wanted)
+        return Verdicts(found, [*map(dict, found)], columns, cells, list(sentences(found, strict, wanted)))
+
     def report(self, run: str = "latest", base: str | None = None) -> ReportOfRun:
         """Report a run, beside another or the one before it of the same config, as `bench report` does.
 
@@ -251,6 +361,11 @@ class OpenStore:
             NothingToShow: There is nothing to draw.
             MissingExtra: altair is not installed.
         """
+        return self.figure(name, **options).altair()
+
+    def figure(self, name: str, **options: Any) -> "Figure":
+        """The chart as bench draws it: its text, rows and query, and its specs. Arguments and errors as of `chart`."""
+        from .query.ask import shut_in
         from .viz.command import CHARTS, draw_of
 
         chart = name.replace("_", "-")
@@ -262,4 +377,6 @@ class OpenStore:
             if option not in known:
                 raise UnknownName("option", option, known, where=f"the chart {chart}")
         with Warehouse.open(self.store) as warehouse:
-            return draw(warehouse, **options).altair()
+            if self.sandbox:
+                shut_in(warehouse)
+            return draw(warehouse, **options)

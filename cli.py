@@ -1,5 +1,6 @@
 """The command line: names and one-line helps here, everything else imported when it runs."""
 
+import contextlib
 import errno
 import gc
 import importlib
@@ -14,6 +15,7 @@ import click
 
 from ._version import __version__
 from .query.higher_rooms import HigherRooms
+from .warehouse.console.error_lines import choose_format_early, errors_option, forget_format, write_error
 from .warehouse.errors import BenchError, Exit, UnknownName
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "compare": (".query.comparison.command", "compare", "Compare two sides case by case, with verdicts."),
     "regressions": (".query.regression.command", "regressions", "What got worse since the runs before, beyond noise."),
     "history": (".query.change.command", "history", "What changed over many runs: steps, drifts and excursions."),
+    "bisect": (".measure.bisect.command", "command", "Find the commit that made it slower, larger or fail."),
     "report": (".viz.report", "report", "Report a run as Markdown or as one offline page."),
     "export": (".query.export.command", "export", "Write runs as the files of other tools."),
     "runs": (".query.command", "runs", "List runs, newest first."),
@@ -56,6 +59,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "sync": (".warehouse.remote.command", "sync", "Copy what one store has and another lacks, disk or bucket."),
     "compact": (".warehouse.upkeep.command", "compact", "Merge small event files without changing any result."),
     "archive": (".warehouse.upkeep.command", "archive", "Move old runs into another store."),
+    "schemas": (".programs.command", "schemas", "The JSON Schemas of what commands answer."),
+    "mcp": (".programs.command", "mcp", "Answer agents by the Model Context Protocol."),
     "completion": (".shell_completion", "completion", "Print what makes a shell complete bench's commands."),
 }
 
@@ -70,6 +75,7 @@ OTHER_NAMES = {
 }  # fmt: skip
 
 
+GRACE_S = 30  # that an interrupted measurement gets to record what it has
 GARBAGE = 50_000  # objects between collections, not 700: imports make many objects and hardly any garbage
 
 
@@ -79,6 +85,11 @@ class _ReaderLeft(Exception):
 
 class Lazy(click.Group):
     """A group that lists its commands statically and imports one when it is called."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take `--errors` into account even where the rest is wrong."""
+        choose_format_early(args, interspersed=False)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order a newcomer needs them."""
@@ -101,6 +112,8 @@ class Lazy(click.Group):
             if args == ["--help"]:
                 click.echo(ctx.get_help())
                 ctx.exit()
+        if args and args[0] not in COMMANDS:
+            choose_format_early(args[1:], interspersed=True)
         if args and args[0] in OTHER_NAMES:
             name = OTHER_NAMES[args[0]]
             raise BenchError(f"no command {args[0]!r}. It is called {name} here: bench {name} --help")
@@ -143,9 +156,12 @@ def cli(context: click.Context, store: str | None) -> None:
         bench viz runtime-vs-tokens --configs A B -o chart.png
         bench sql "SELECT config, count(*) FROM schedule_chunks JOIN runs USING (run_id) GROUP BY 1"
     """
-    context.obj = HigherRooms(_ingest_path, _measure_again)
+    context.obj = HigherRooms(_ingest_path, _measure_again, _run_bench)
     if store is not None:
         _use(context, store)
+
+
+cli.params.append(errors_option())
 
 
 def _use(context: click.Context, store: str) -> None:
@@ -179,19 +195,47 @@ def _measure_again(command: Sequence[str], run_id: str) -> int:
     return subprocess.run(words, stdout=2).returncode
 
 
+def _run_bench(words: Sequence[str], limit_s: float | None = None) -> "subprocess.CompletedProcess[str]":
+    """`bench mcp` and `bench bisect` measure in a process of their own in the working directory; past its time it is interrupted.
+
+    Raises:
+        subprocess.TimeoutExpired: It took longer.
+    """
+    command = [sys.executable, "-P", "-m", "bench", *words]
+    with subprocess.Popen(
+        command,
+        text=True,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=limit_s)
+        except BaseException:
+            for sign in (signal.SIGINT, signal.SIGKILL):
+                with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                    os.killpg(process.pid, sign)
+                    process.communicate(timeout=GRACE_S)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
 def main() -> Any:
     """Run the command line; errors become sentences and exit codes, never tracebacks."""
     gc.set_threshold(GARBAGE)
+    forget_format()
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(prog_name="bench", standalone_mode=False)
         sys.stdout.flush()
     except BenchError as error:
-        _stop(str(error), error.exit_code)
+        write_error(error)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        write_error(error)
         sys.exit(Exit.USAGE)
     except (KeyboardInterrupt, click.Abort):
-        _stop("interrupted; everything recorded so far is kept", 130)
+        _stop("interrupted; everything recorded so far is kept", 130, "Interrupted")
     except (_ReaderLeft, BrokenPipeError):  # before the command had come to its end: neither fine nor a finding
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
@@ -213,6 +257,6 @@ def main() -> Any:
             gc.freeze()  # what is left goes with the process: to look through it takes as long as many a command
 
 
-def _stop(message: str, code: int) -> None:
-    click.echo(f"Error: {message}", err=True)
+def _stop(message: str, code: int, kind: str = "InternalError") -> None:
+    write_error(message, code, kind)
     sys.exit(code)

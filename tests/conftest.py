@@ -17,6 +17,8 @@ TOGETHER = {
     "tests/sql/test_spark.py": "spark",  # one Java
     "tests/sql/test_dialects.py": "spark",  # one translation of all views
     "tests/warehouse/test_archive.py": "archive",
+    "tests/warehouse/test_odd_files.py": "odd files",  # one process that has imported everything, one store to copy
+    "tests/warehouse/test_other_users.py": "other users",  # likewise
     "tests/viz/test_charts.py": "charts",
     "tests/viz/test_files.py": "files",  # one renderer
     "tests/viz/test_sizes.py": "sizes",  # every chart rendered once

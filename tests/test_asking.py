@@ -95,6 +95,8 @@ def answers(store: OpenStore) -> dict[str, Any]:
         "compare": store.compare("main", "fuse", where={"metric": ["latency"]}),
         "regressions": store.regressions("fuse"),
         "history": store.history(),
+        "explain": store.explain("mlp", run="fuse"),
+        "explain two sides": store.explain("main", "fuse", "mlp"),
         "report": store.report("fuse", "main"),
     }
 
@@ -103,7 +105,7 @@ def test_every_answer_prints_as_the_command_does_and_is_safe_html(store: OpenSto
     """Names are escaped wherever they stand."""
     for name, answer in answers(store).items():
         assert repr(answer).strip(), name
-        assert HOSTILE not in answer._repr_html_(), name
+        assert HOSTILE not in getattr(answer, "_repr_html_", str)(), name
     assert "&lt;script&gt;" in store.sql("SELECT name FROM cases")._repr_html_()
 
 
@@ -115,6 +117,43 @@ def test_a_comparison_carries_its_rows_and_its_result(store: OpenStore) -> None:
     assert sorted((row["name"], round(row["ratio"], 1)) for row in found.rows) == [(HOSTILE, 2.0), ("mlp", 2.0)]
     assert found.result.base.name == "main"
     assert "2.0" in repr(found)
+
+
+def test_views_and_their_columns_are_values(store: OpenStore) -> None:
+    """What `bench views` lists and describes."""
+    assert "speedups" in [row["name"] for row in store.views()]
+    assert ("speedup", "DOUBLE") in [column[:2] for column in store.view("speedups").columns]
+    with pytest.raises(UnknownName, match="Nearest: 'speedups'"):
+        store.view("speedup")
+
+
+def test_a_plan_needs_repeated_runs(store: OpenStore) -> None:
+    """Two configs of one run each tell nothing of the noise; the error says what to do."""
+    with pytest.raises(BenchError, match="the noise from run to run is not known"):
+        store.plan(0.05)
+
+
+def test_an_explanation_is_what_the_command_prints(store: OpenStore) -> None:
+    """The figure, its statement and the samples; neither two names nor none are a case."""
+    text = repr(store.explain("mlp", run="fuse"))
+
+    assert "bench sql" in text and "samples" in text
+    with pytest.raises(BenchError, match="want a case, or two sides and a case, and got 2 names"):
+        store.explain("main", "fuse")
+
+
+def test_a_sandbox_reaches_no_files(store: OpenStore, tmp_path: Path) -> None:
+    """Neither by a query nor by a chart of one; without it, a file is as near as in `bench sql`."""
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    query = f"SELECT x FROM read_csv('{tmp_path}/a.csv')"
+    shut = bench.open(store.store.root, sandbox=True)
+
+    assert store.sql(query).rows() == [(1,)]
+    with pytest.raises(BenchError, match="disabled by configuration"):
+        shut.sql(query).rows()
+    pytest.importorskip("altair")
+    with pytest.raises(BenchError, match="disabled by configuration"):
+        shut.figure("query", query=query)
 
 
 def test_a_long_answer_says_that_it_is_cut(store: OpenStore) -> None:

@@ -64,6 +64,7 @@ def carry_out(recipe: str, copy: Path) -> None:
         file.write_text(text.replace(f"{anchor}\n", f"{anchor}\n{code}"), encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_a_format_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> None:
     """The new format recognises its file and loads it."""
     carry_out("Add a format", copy)
@@ -85,6 +86,7 @@ def test_a_backend_is_added_as_written(copy: Path, tell: Tell, how: str) -> None
     )
 
 
+@pytest.mark.exhaustive
 def test_a_chart_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> None:
     """The new chart is listed, and draws every case."""
     carry_out("Add a chart", copy)
@@ -95,6 +97,7 @@ def test_a_chart_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> 
     assert "latency [s]" in tell("viz", "cases")
 
 
+@pytest.mark.exhaustive
 def test_a_view_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> None:
     """The new view is described, and gives its rows."""
     carry_out("Add a view", copy)
@@ -106,6 +109,7 @@ def test_a_view_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> N
     assert rows == [{"name": "a", "median_ms": 2000.0}]
 
 
+@pytest.mark.exhaustive
 def test_an_export_target_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> None:
     """The new target is offered, and writes what its function gives."""
     carry_out("Add an export target", copy)

@@ -41,27 +41,48 @@ def test_the_index_names_every_page() -> None:
     assert {page for page in PAGES if page.name != "index.md"} <= linked
 
 
-@exhaustive
-def test_the_tutorial_can_be_typed(tmp_path: Path) -> None:
-    """Every command of it, in an empty folder, with less time for measuring."""
-    pytest.importorskip("torch")
-    pytest.importorskip("vl_convert")
-    blocks = [block for block in _TYPED.findall((DOCS / "tutorial.md").read_text()) if "pip install" not in block]
+def typed(page: str, tmp_path: Path, **settings: str) -> tuple[int, Path, subprocess.CompletedProcess[str]]:
+    """Type the grey boxes of a page in an empty folder, with less time for measuring.
+
+    Returns:
+        How many boxes, the folder, and what happened.
+    """
+    blocks = [block for block in _TYPED.findall((DOCS / page).read_text()) if "pip install" not in block]
     shim = tmp_path / "bin" / "bench"
     shim.parent.mkdir()
     shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m bench "$@"\n')
     shim.chmod(0o755)
     folder = tmp_path / "try-bench"
     folder.mkdir()
-    environment = {key: value for key, value in os.environ.items() if key != "BENCH_STORE"}
+    environment = {key: value for key, value in os.environ.items() if key != "BENCH_STORE"} | settings
     environment |= {"PATH": f"{shim.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / ".types")}
-
     script = "\n".join(blocks).replace("--budget 10", "--budget 1").replace("--quick", "--quick --budget 1")
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script], cwd=folder, env=environment, capture_output=True, text=True
     )
+    return len(blocks), folder, done
+
+
+@exhaustive
+def test_the_tutorial_can_be_typed(tmp_path: Path) -> None:
+    """Every command of it, in an empty folder, with less time for measuring."""
+    pytest.importorskip("torch")
+    pytest.importorskip("vl_convert")
+    blocks, folder, done = typed("tutorial.md", tmp_path)
 
     assert done.returncode == 0, done.stderr
-    assert len(blocks) == 5
+    assert blocks == 5
     assert "SLOWER" in done.stdout
     assert (folder / "attention.png").stat().st_size > 10_000
+
+
+@exhaustive
+def test_the_way_from_slower_to_the_commit_can_be_typed(tmp_path: Path) -> None:
+    """It ends with the commit that was planted, and its chart."""
+    builds = tmp_path / "cache"
+    blocks, folder, done = typed("from-slower-to-the-commit.md", tmp_path, XDG_CACHE_HOME=str(builds))
+
+    assert done.returncode == 0, done.stderr
+    assert blocks == 5
+    assert re.search(r"\(commit 7\) made latency .* slower", done.stderr)
+    assert (folder / "slower" / "culprit.svg").stat().st_size > 10_000

@@ -118,6 +118,7 @@ def test_calls_are_recorded(pytester: pytest.Pytester) -> None:
     assert {"cold", "warmup", "steady"} == {phase for (phase,) in rows("SELECT DISTINCT phase FROM timings")}
 
 
+@pytest.mark.exhaustive
 def test_tests_of_equal_parameters_are_one_case_and_a_line_each(pytester: pytest.Pytester) -> None:
     """None of them is left out of the summary."""
     pytester.makepyfile(
@@ -148,6 +149,7 @@ def test_a_wrong_answer_has_no_time(pytester: pytest.Pytester) -> None:
     assert rows("SELECT status, reason FROM outcomes WHERE kind = 'accuracy'") == [("fail_accuracy", "assert 1 == 2")]
 
 
+@pytest.mark.exhaustive
 def test_only_a_test_that_passed_has_passed(pytester: pytest.Pytester) -> None:
     """A failure that was expected is a wrong answer, and a test skipped after its call has none."""
     pytester.makepyfile(
@@ -223,6 +225,7 @@ def test_samples_alone_fail_nothing(pytester: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines(["*UNSURE: *noise from run to run unknown*", "of 1 of 1 nothing is known of the noise *"])
 
 
+@pytest.mark.exhaustive
 def test_what_is_faster_or_first_fails_nothing(pytester: pytest.Pytester) -> None:
     """The first run says that it is, and can be named to compare with."""
     pytester.makepyfile(test_a=SLOW)

@@ -13,6 +13,7 @@ from bench.warehouse.events import ScheduleChunk
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
+from bench.warehouse.views import compute_derived
 
 from ..viz.browser import PROGRAM, Page
 from .figures import BENCH, Figures, python, weigh
@@ -32,17 +33,17 @@ figure.savefig(sys.argv[2], dpi=300)
 
 # Every chart of the gallery, and the samples of each model: 24 or more. What they are drawn from is made before the clock.
 REPORT = """
-import importlib, inspect, shlex, time
-from bench.viz.command import CHARTS
+import inspect, shlex, time
+from bench.viz.command import draw_of
+from bench.viz.options import chart_command
 from bench.viz.output.render import RenderRequest, Renderer
 from tests.viz.gallery import COMMANDS, MODELS, warehouse
 store = warehouse()
 store.rows("SELECT 1")
 samples = [f"distribution main my-branch --models {model} --backends inductor" for model in MODELS]
 def drawn(words):
-    module = importlib.import_module(f"bench.viz.{words[0].replace('-', '_')}")
-    options = module.command.make_context(words[0], words[1:]).params
-    draw = module.draw
+    draw = draw_of(words[0])
+    options = chart_command(words[0], draw).make_context(words[0], words[1:]).params
     return draw(store, **{name: options[name] for name in inspect.signature(draw).parameters if name in options})
 begun = time.perf_counter()
 with Renderer() as renderer:
@@ -123,6 +124,7 @@ def _generate(store: Store, steps: int) -> None:
                   SELECT l, least(4096, 1 + floor(-480 * ln(1 - random())))::BIGINT AS tokens FROM range({steps // 3}) t(l)
                 )"""
             )
+        compute_derived(connection, run_ids)
 
 
 def _fill(store: Store, steps: int) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from bench.query.regression.regressions import RegressionRule
 from scipy import special, stats
 
-from .figures import Figures
+from ..figures import Figures
 
 NIGHTS, SERIES, STEPPING = 150, 400, 4
 
@@ -83,6 +83,25 @@ FAILING = (
     World("5 runs before, 155 cases", 5, series=155),
     World("20 runs before, 155 cases, machine 0.5% apart from night to night", 20, series=155, drift=0.005),
 )
+SUITES = (  # 60 numbers: of 3 suites, 2 modes, 10 backends
+    World("60 suites, 2 runs before", 2, series=60, noise=(0.002, 0.03), found=()),
+    World("60 suites, 5 runs before", 5, series=60, noise=(0.002, 0.03), found=((0.25, 90),)),
+    World("60 suites, 20 runs before", 20, series=60, noise=(0.002, 0.03), found=((0.05, 55), (0.1, 85))),
+    World("60 suites, 5 runs before, noise of 3%", 5, series=60, noise=(0.03, 0.03), found=()),
+    World("60 suites, 20 runs before, noise of 3%", 20, series=60, noise=(0.03, 0.03), found=((0.25, 95),)),
+    World(
+        "60 suites, 20 runs before, heavy-tailed noise",
+        20,
+        series=60,
+        noise=(0.002, 0.02),
+        shape="heavy-tailed",
+        found=(),
+    ),
+)
+MOST_NAMED = {
+    "normal": 5.0,
+    "heavy-tailed": 15.0,
+}  # percent of quiet nights; one report far out cannot be told from a step
 QUIET_NIGHTS = 400
 MOST_SHIFTED, MOST_FAILING = (
     5.0,
@@ -109,8 +128,32 @@ def measure(figures: Figures) -> None:
         figures.add(f"nights called shifted, {world.name}", shifted(world, 0), "%", most=MOST_SHIFTED)
         figures.add(f"shifts of +10% missed, {world.name}", 100 - shifted(world, 0.1), "%")
         figures.add(f"false alarms, {world.name}", study(world, 0), "a night", most=world.false)
+    study_suites(figures)
     for world in FAILING:
         figures.add(f"quiet nights that fail, {world.name}", failing(world), "%", most=MOST_FAILING)
+
+
+def study_suites(figures: Figures) -> None:
+    """How often `suite_shifts` names a suite that did not move, and misses one that did."""
+    for world in SUITES:
+        figures.add(
+            f"quiet nights that name a suite, {world.name}", suites_named(world), "%", most=MOST_NAMED[world.shape]
+        )
+        for step, least in world.found:
+            figures.add(
+                f"suites missed at {step:.0%}, {world.name}", 100 - suites_named(world, step), "%", most=100 - least
+            )
+
+
+def suites_named(world: World, step: float = 0.0) -> float:
+    """Percent of nights that name any suite; with a step in the first, percent of nights that name it."""
+    rng, named = np.random.default_rng(1), 0
+    for _ in range(QUIET_NIGHTS):
+        night = simulate(rng, world)
+        night.now[:, 0] += np.log1p(step)
+        called = judge_suites(night.history, night.now.mean(axis=0)).called
+        named += bool(called[0] if step else called.any())
+    return 100 * named / QUIET_NIGHTS
 
 
 def shifted(world: World, step: float) -> float:
@@ -237,6 +280,23 @@ def judge_shift(base: Array, candidate: Array, rule: RegressionRule = Regression
     error = np.sqrt(variance * (1 + _of_median(len(base))) + between * _of_median(len(effect)))
     p = 2 * float(stats.t.sf(abs(shift) / error, 3 + degrees))
     return SharedShift(shift, p, p <= rule.fdr / 5 and abs(shift) >= np.log1p(rule.floor))
+
+
+def judge_suites(base: Array, candidate: Array, prior: float = 0.02) -> Judgement:
+    """The macro `suite_shifts` once more, for numbers of one prior; a test holds the two together.
+
+    Args:
+        base: Logs of the numbers, reports × suites.
+        candidate: Their means in the judged reports.
+        prior: Standard deviation that counts as 3 degrees of freedom.
+    """
+    level, degrees = np.median(base, axis=0), len(base) + 2
+    change = candidate - level
+    squares = (base - level) ** 2
+    most = 6.25 * np.maximum(prior**2, 1.4826**2 * np.median(squares, axis=0))
+    noise = np.sqrt((3 * prior**2 + np.minimum(squares, most).sum(axis=0) / 0.9776) / degrees)
+    p = 2 * stats.t.sf(np.abs(change) / noise / np.sqrt(1 + _of_median(len(base))), degrees)
+    return _called(change, noise, p, RegressionRule(fdr=RegressionRule().fdr / 2))
 
 
 def judge(base: Array, candidate: Array, rule: RegressionRule = RegressionRule()) -> Judgement:  # noqa: B008 (frozen)

@@ -14,7 +14,7 @@ from bench.measure.engine.estimate import Estimate, ProcessEstimate, combined, p
 from bench.measure.engine.rounds import LEAST, MOST
 from bench.measure.engine.sampling import check_counts
 
-from .figures import Figures
+from ..figures import Figures
 
 TRIALS = 1000
 BUDGET = 600  # blocks that it has time for, all processes together

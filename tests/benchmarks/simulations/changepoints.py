@@ -12,7 +12,7 @@ import numpy as np
 from bench.query.change.changepoints import SIGNIFICANCE, ChangePoint, change_points, examine
 from numpy.typing import NDArray
 
-from .figures import Figures
+from ..figures import Figures
 
 LONG = 10_000
 SHUFFLES = 199
