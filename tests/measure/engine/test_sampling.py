@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -78,7 +79,7 @@ def test_sampling_stops_when_precise_enough() -> None:
     """A quiet pair needs half of the usual thirty blocks."""
     rng = random.Random(1)
     samples: list[Sample] = []
-    sampler = Sampler([noisy(2e6, rng), noisy(1e6, rng)], samples.append, seed=0)
+    sampler = Sampler([noisy(2e6, rng, 0.002), noisy(1e6, rng, 0.002)], samples.append, seed=0)
 
     verdict = sampler.run(precision=0.01, budget_s=60)
 
@@ -117,6 +118,28 @@ def test_a_side_alone_is_sampled_until_its_own_level_is_known() -> None:
     verdict = Sampler([noisy(2e6, random.Random(1))], lambda s: None, seed=0).run(precision=0.01, budget_s=60)
 
     assert verdict.stopped == "precision"
+
+
+@pytest.mark.parametrize(("each_ns", "sides", "cold"), [(2e6, 2, 0.0), (300.0, 3, 0.0), (2e8, 2, 0.25), (2e6, 1, 0.0)])
+def test_a_sample_does_not_pay_for_caches_that_another_side_filled(each_ns: float, sides: int, cold: float) -> None:
+    """A call after one of another side takes a quarter more; only calls of 100 ms and more are timed without one before."""
+    before: list[int] = []
+    samples: list[Sample] = []
+
+    def clock(side: int) -> Callable[[int], Reading]:
+        def timed(loops: int) -> Reading:
+            extra = 0.25 * each_ns if before and before[-1] != side else 0.0
+            before.append(side)
+            return Reading(round(each_ns * loops + extra), loops)
+
+        return timed
+
+    Sampler([clock(side) for side in range(sides)], samples.append, seed=0).run(precision=0.01, budget_s=9, repeat=6)
+
+    steady = [sample.reading for sample in samples if sample.phase == "steady"]
+    assert len(steady) == 6 * sides
+    assert max(reading.each_ns for reading in steady) == pytest.approx(each_ns * (1 + cold))
+    assert sides > 1 or len(before) == len(samples), "a side alone meets its own caches"
 
 
 def test_a_side_that_raises_is_named() -> None:
