@@ -11,10 +11,8 @@ import tempfile
 
 from .figures import BENCH, Figures, python, weigh
 
-PLAIN = """
-import json
+STEP = """
 import sys
-import time
 import torch
 from torch import nn
 
@@ -30,46 +28,46 @@ class CNN(nn.Module):
     def forward(self, images):
         return self.classifier(self.features(images).mean((2, 3)))
 
-model, mode, backend = sys.argv[1:4]
-batch, length = map(int, sys.argv[4:6])
-seconds = float(sys.argv[6])
-arguments, named = (), {}
-if model.startswith("bert"):
-    from transformers import BertConfig, BertForMaskedLM
-    small = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512, "vocab_size": 1024}
-    config = BertConfig(**(small if model == "bert-small" else {}))
-    module = BertForMaskedLM(config)
-    named = {"input_ids": torch.randint(3, config.vocab_size, (batch, length))}
-    if mode == "training":
-        named["labels"] = torch.randint(3, config.vocab_size, (batch, length))
-elif model == "cnn":
-    module, arguments = CNN(), (torch.randn(batch, 3, 32, 32),)
-else:
-    module = nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 256))
-    arguments = (torch.randn(batch, 256),)
-called = module if backend == "eager" else torch.compile(module, backend=backend)
+model, mode = sys.argv[1:3]
+batch, length = map(int, sys.argv[3:5])
 training = mode == "training"
-module.train(training)
-torch.set_grad_enabled(training)
-optimizer = torch.optim.SGD(module.parameters(), lr=1e-3) if training else None  # which imports the compiler
 
-def step():
-    if not training:
-        return called(*arguments, **named)
-    optimizer.zero_grad()
-    output = called(*arguments, **named)
-    (output.loss if model.startswith("bert") else output.square().mean()).backward()
-    optimizer.step()
+def stepper(backend):
+    arguments, named = (), {}
+    if model.startswith("bert"):
+        from transformers import BertConfig, BertForMaskedLM
+        small = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512, "vocab_size": 1024}
+        config = BertConfig(**(small if model == "bert-small" else {}))
+        module = BertForMaskedLM(config)
+        named = {"input_ids": torch.randint(3, config.vocab_size, (batch, length))}
+        if training:
+            named["labels"] = torch.randint(3, config.vocab_size, (batch, length))
+    elif model == "cnn":
+        module, arguments = CNN(), (torch.randn(batch, 3, 32, 32),)
+    else:
+        module = nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 256))
+        arguments = (torch.randn(batch, 256),)
+    called = module if backend == "eager" else torch.compile(module, backend=backend)
+    module.train(training)
+    torch.set_grad_enabled(training)
+    optimizer = torch.optim.SGD(module.parameters(), lr=1e-3) if training else None  # which imports the compiler
 
+    def step():
+        if not training:
+            return called(*arguments, **named)
+        optimizer.zero_grad()
+        output = called(*arguments, **named)
+        (output.loss if model.startswith("bert") else output.square().mean()).backward()
+        optimizer.step()
+
+    return step
+"""
+PEAK = """
+step = stepper(sys.argv[5])
 for _ in range(5):
     step()
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
-times, end = [], time.perf_counter() + seconds
-while time.perf_counter() < end:
-    start = time.perf_counter_ns()
-    step()
-    times.append(time.perf_counter_ns() - start)
-print(json.dumps({"peak_bytes": int(peak) * 1024, "minimum_ns": min(times, default=None)}))
+print(int(peak) * 1024)
 """
 CASES = [*itertools.product(("mlp", "cnn", "bert"), ("inference", "training"), ("eager", "inductor"))]
 NEAR = 3  # % of a plain script, and of the same case measured otherwise
@@ -83,7 +81,7 @@ def measure(figures: Figures) -> None:
     with tempfile.TemporaryDirectory() as folder:
         usual = _measured(folder, "--models", "mlp", "cnn", "bert", "--suites", "builtin", "huggingface")
         for case in CASES:
-            plain = plain_numbers(folder, *case)["peak_bytes"]
+            plain = _plain_peak(folder, *case)
             _add(figures, f"peak of {' '.join(case)}, off a plain script", usual[case], plain, "the script, MiB")
         for how, options in (
             ("by cosine", ["--cosine"]),
@@ -109,15 +107,12 @@ def _measured(folder: str, *options: str) -> dict[Case, float]:
     return {(row["model"], row["mode"], row["backend"]): row["process_bytes"] for row in rows}
 
 
-def plain_numbers(
-    folder: str, model: str, mode: str, backend: str, *, batch: int = 1, length: int = 8, seconds: float = 0
-) -> dict[str, float]:
-    """The high-water mark of the script after five steps, and its fastest of so many seconds after them."""
+def _plain_peak(folder: str, model: str, mode: str, backend: str) -> int:
+    """The high-water mark of the script after five steps, in bytes."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder, "cache")
     try:
-        for final in (True,) if backend == "eager" else (False, True):
-            done = python(PLAIN, model, mode, backend, str(batch), str(length), str(seconds if final else 0))
+        for _ in range(1 if backend == "eager" else 2):
+            done = python(STEP + PEAK, model, mode, "1", "8", backend)
     finally:
         del os.environ["TORCHINDUCTOR_CACHE_DIR"]
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    return int(done.stdout)

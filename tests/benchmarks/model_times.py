@@ -1,57 +1,77 @@
-"""Times of models by `bench measure models`, beside plain scripts that time the same step in a loop.
+"""Times of models as `bench measure models` takes them, beside a plain loop around the same step, written by hand.
 
-The cases are some of docs/cpu-report.md, at the sizes it has. A process has its own luck with memory and caches (medians of one
-script differ by 40 % from process to process), and other tenants of the machine only slow it down: each side has several
-processes, in turn, and the fastest call of each side counts.
+The cases are some of docs/cpu-report.md, at the sizes it has. Processes have their own luck with memory and caches: medians
+of one script differ by 40 % from process to process on a virtual machine. So both are timed in one process, in turn: bench
+takes eager and inductor in random order, as it always does; the loop has each alone, as a script has.
 """
 
 import json
 import statistics
-import tempfile
-from typing import Any
 
-from .figures import BENCH, Figures, weigh
-from .model_memory import plain_numbers
+from .figures import Figures, python
+from .model_memory import STEP
 
 MODELS = {
     "mlp": ("builtin", "mlp", 32, 8),
     "cnn": ("builtin", "cnn", 8, 8),
     "bert": ("huggingface-small", "bert-small", 4, 64),
 }
-MODES, BACKENDS = ("inference", "training"), ("eager", "inductor")
-NEAR, NEAR_MEMORY = 2, 3  # % of the script
-ROUNDS = 4
-SECONDS = 3.0  # of a script
+MODES = ("inference", "training")
+NEAR = 2  # % of the loop
+ROUNDS = 9
+BOTH = (
+    STEP
+    + """
+import json
+import statistics
+import time
+
+from bench.measure.engine.sampling import Sampler
+from bench.measure.engine.workload import Settings
+from bench.measure.models.product import product
+from bench.measure.pytorch.program import TorchProgram
+from bench.measure.suites.registry import models_of
+
+BACKENDS = ("eager", "inductor")
+suite, name, rounds = sys.argv[5], sys.argv[6], int(sys.argv[7])
+(workload,) = product(suite, models_of(suite, (name,)), backends=BACKENDS, modes=[mode], devices=["cpu"], dtypes=["float32"])
+program = TorchProgram(workload, Settings())
+ours = [program.prepare(backend) for backend in BACKENDS]
+plain = [stepper(backend) for backend in BACKENDS]
+for step in (*ours, *plain):
+    for _ in range(10):
+        step()
+
+def alone(step, seconds=1.0):
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter_ns()
+        step()
+        times.append(time.perf_counter_ns() - start)
+    return statistics.median(times)
+
+found = {backend: [] for backend in BACKENDS}
+for number in range(rounds):
+    samples = []
+    clocks = [lambda loops, step=step: program.device.time(step, loops) for step in ours]
+    Sampler(clocks, samples.append, seed=number).run(precision=0, budget_s=2.5)
+    for side, backend in enumerate(BACKENDS):
+        steady = [s.reading.each_ns for s in samples if (s.side, s.phase) == (side, "steady")]
+        found[backend].append((statistics.median(steady), alone(plain[side])))
+print(json.dumps(found))
+"""
+)
 
 
 def measure(figures: Figures) -> None:
-    """Times and memory of each case beside its script."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, (suite, script, batch, length) in MODELS.items():
-            ours: dict[tuple[str, str], list[dict[str, Any]]] = {}
-            theirs: dict[tuple[str, str], list[dict[str, Any]]] = {}
-            for round_ in range(ROUNDS):
-                for row in _measured(folder, suite, name, *(["--no-memory"] if round_ else [])):
-                    ours.setdefault((row["mode"], row["backend"]), []).append(row)
-                for mode, backend in ours:
-                    numbers = plain_numbers(folder, script, mode, backend, batch=batch, length=length, seconds=SECONDS)
-                    theirs.setdefault((mode, backend), []).append(numbers)
-            for case in ours:
-                of = " ".join((name, *case))
-                fastest = [min(row["minimum_ns"] for row in rows) for rows in (ours[case], theirs[case])]
-                _add(figures, f"time of {of}, off a plain script", *fastest, NEAR, "ms")
-                memory = ours[case][0]["process_bytes"], statistics.median(row["peak_bytes"] for row in theirs[case])
-                _add(figures, f"memory of {of}, off a plain script", *memory, NEAR_MEMORY, "MB")
-
-
-def _measured(folder: str, suite: str, model: str, *more: str) -> list[dict[str, Any]]:
-    options = ["--suites", suite, "--models", model, "--modes", *MODES, "--backends", *BACKENDS, "--budget", "5", *more]
-    done = weigh([*BENCH, "measure", "models", *options, "--store", folder, "--format", "json"])
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
-    return rows
-
-
-def _add(figures: Figures, name: str, value: float, reference: float, near: float, unit: str) -> None:
-    figures.add(
-        name, 100 * abs(value / reference - 1), "%", most=near, against=f"the script: {reference / 1e6:.3f} {unit}"
-    )
+    """The median over the rounds of the ratio of both medians, for each case."""
+    for name, (suite, script, batch, length) in MODELS.items():
+        for mode in MODES:
+            done = python(BOTH, script, mode, str(batch), str(length), suite, name, str(ROUNDS))
+            for backend, rounds in json.loads(done.stdout).items():
+                ratio = statistics.median(ours / plain for ours, plain in rounds)
+                plain = statistics.median(plain for _, plain in rounds)
+                figures.add(
+                    f"time of {name} {mode} {backend}, off a plain loop", 100 * abs(ratio - 1), "%", most=NEAR,
+                    against=f"the loop: {plain / 1e6:.3f} ms",
+                )  # fmt: skip
