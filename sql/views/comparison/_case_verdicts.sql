@@ -23,8 +23,7 @@ p_values AS (
     SELECT
         *, _t975(degrees) * error AS reach,
         (effect IS NULL OR noise IS NULL) AND base_value IS NOT NULL AND candidate_value IS NOT NULL
-            AND (unit = 'count' OR base_value = candidate_value AND coalesce(NOT (unit = 'ns' OR unit LIKE '%/s'), true))
-            AS is_exact,
+            AND (unit = 'count' OR base_value = candidate_value AND NOT _is_time_or_rate(unit)) AS is_exact,
         CASE
             WHEN change IS NULL OR noise IS NULL THEN NULL
             WHEN error > 0 THEN greatest(tied, 2 * _t_tail(abs(change) / error, degrees))
@@ -55,14 +54,8 @@ SELECT
         WHEN base_value IS NULL OR candidate_value IS NULL OR better IS NULL THEN NULL
         WHEN is_exact AND base_value = candidate_value OR noise IS NOT NULL
             AND greatest(abs(change), abs(effect - shift)) + reach <= ln(1 + floor) THEN 'SAME'
-        WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + floor) THEN CASE
-            WHEN unit = 'ns' OR unit LIKE '%/s' THEN CASE
-                WHEN (coalesce(change, candidate_value - base_value) < 0) = (better = 'lower') THEN 'FASTER' ELSE 'SLOWER'
-            END
-            ELSE CASE
-                WHEN (coalesce(change, candidate_value - base_value) < 0) = (better = 'lower') THEN 'BETTER' ELSE 'WORSE'
-            END
-        END
+        WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + floor)
+            THEN _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
         ELSE 'UNSURE'
     END AS verdict
 FROM q_values

@@ -1,11 +1,12 @@
--- One row per run × suite × mode × dtype × device × backend: what a report says first.
--- Means are taken over the cases that pass on the backend (see geomean_speedups for what they leave out). The limits are
--- those of `flags`.
+-- One row per report × suite × mode × dtype × device × backend: what `bench report` says first.
+-- A report is a run, or all parts of one night: runs of a fleet, of `--partition`, and what `--resume` added to them. Means are
+-- taken over the cases that pass on the backend. The limits are those of `flags`.
 --
 -- arguments: min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9
 --
 -- axes: run
--- began_at           TIMESTAMP  When the run began; for an import that does not say, when it was loaded. UTC.
+-- run_id             VARCHAR    Report, by its last run.
+-- began_at           TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
 -- git_commit         VARCHAR    Commit it measured.
 -- axes: panel
 -- speedup            DOUBLE     Geometric mean of the speedups; NULL where there is nothing to compare with.
@@ -23,22 +24,21 @@
 -- mean_seconds       DOUBLE     Mean compile latency.
 -- mean_ratio         DOUBLE     Mean of baseline peak memory / case peak memory; above 1 needs less.
 -- flagged            BIGINT     Cases flagged.
+-- n_total            BIGINT     Cases with something to compare with, or whose speedup an import reports.
+-- excluded           VARCHAR[]  Those that the geometric mean does not cover, as 'name: reason', in order.
 WITH
 flagged AS (
-    SELECT run_id, suite, mode, dtype, device, backend, count(DISTINCT case_id) AS cases
-    FROM flags(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression)
-    GROUP BY ALL
+    SELECT coalesce(report_id, flag.run_id) AS run_id, panel, count(DISTINCT flag.case_id) AS cases
+    FROM _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag
+    ANTI JOIN _superseded_cases AS again ON flag.run_id = again.run_id AND flag.case_id = again.case_id
+    LEFT JOIN _report_runs AS run ON flag.run_id = run.run_id
+    GROUP BY coalesce(report_id, flag.run_id), panel
 )
 
 SELECT
-    summary.run_id, summary.config, began_at, git_commit, summary.suite, summary.mode, summary.dtype, summary.device,
-    summary.backend, raw_speedup AS speedup, raw_speedup * exp(-width) AS low, raw_speedup * exp(width) AS high, n_here AS n,
-    speedup AS dashboard_speedup, matched_raw_speedup AS matched_speedup, n_matched, n_elsewhere, passing, total, rate, skipped, mean_compile_ns / 1e9::DOUBLE AS mean_seconds,
-    mean_compression AS mean_ratio, coalesce(flagged.cases, 0) AS flagged
-FROM _summaries AS summary
-JOIN _run_times AS run ON summary.run_id = run.run_id
-LEFT JOIN flagged
-    ON summary.run_id = flagged.run_id
-    AND summary.suite IS NOT DISTINCT FROM flagged.suite AND summary.mode IS NOT DISTINCT FROM flagged.mode
-    AND summary.dtype IS NOT DISTINCT FROM flagged.dtype AND summary.device IS NOT DISTINCT FROM flagged.device
-    AND summary.backend IS NOT DISTINCT FROM flagged.backend
+    report.run_id, config, began_at, git_commit, suite, mode, dtype, device, backend, speedup, speedup * exp(-width) AS low,
+    speedup * exp(width) AS high, n, dashboard_speedup, matched_speedup, n_matched, n_elsewhere, passing, total, rate, skipped,
+    mean_compile_ns / 1e9::DOUBLE AS mean_seconds, mean_compression AS mean_ratio, coalesce(flagged.cases, 0) AS flagged,
+    n_compared AS n_total, excluded
+FROM _report_summaries AS report
+LEFT JOIN flagged ON report.run_id = flagged.run_id AND report.panel = flagged.panel

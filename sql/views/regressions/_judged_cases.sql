@@ -33,14 +33,14 @@ WITH
 pair_runs AS (SELECT pair, run_id, place, began_at, git_commit FROM _comparison_sides(NULL, judged, last)),
 verdicts AS (
     SELECT
-        *, CASE WHEN low > 0 AND ratio > 0 THEN ln(ratio / low) END AS reach, CASE WHEN unit = 'count' THEN 1 ELSE 0 END AS plus,
+        *, CASE WHEN low > 0 AND ratio > 0 THEN ln(ratio / low) END AS reach,
         candidate_value IS NOT NULL AND better IS NOT NULL AND metric <> 'accuracy_error' AS is_judged,
         verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') AS has_changed
     FROM _compared_cases(NULL, judged, last, floor, fdr)
 ),
 runs_before AS (  -- of what changed, newest first
     SELECT
-        *, CASE WHEN has_changed AND base_value + plus > 0 THEN list_sort(list_transform(
+        *, CASE WHEN has_changed AND _log_value(base_value, unit) IS NOT NULL THEN list_sort(list_transform(
             range(1, len(base_places) + 1), lambda i: {'back': -base_places[i], 'deviation': base_deviations[i]}
         )) END AS earlier
     FROM verdicts
@@ -48,10 +48,7 @@ runs_before AS (  -- of what changed, newest first
 streaks AS (
     SELECT
         *, coalesce(list_position(list_transform(
-            earlier, lambda run: run.deviation * sign(candidate_value - base_value) >= greatest(
-                ln(1 + floor),
-                abs(ln(CASE WHEN candidate_value + plus > 0 THEN (candidate_value + plus) / (base_value + plus) END)) / 2
-            )
+            earlier, lambda run: run.deviation * sign(candidate_value - base_value) >= greatest(ln(1 + floor), abs(effect) / 2)
         ), false), len(earlier) + 1) AS stop
     FROM runs_before
 ),
@@ -69,7 +66,7 @@ SELECT
     _finite(candidate_value * exp(-reach) / nullif(base_value, 0) - 1) AS low,
     _finite(candidate_value * exp(reach) / nullif(base_value, 0) - 1) AS high,
     noise, p, q,
-    CASE WHEN base_value IS NULL AND reason LIKE 'no earlier run %' THEN 'UNSURE' ELSE verdict END AS verdict, evidence,
+    CASE WHEN base_total = 0 THEN 'UNSURE' ELSE verdict END AS verdict, evidence,
     concat_ws('; ', reason, CASE WHEN stop > 1 THEN 'so ' || stop || ' runs in a row' END) AS reason,
     since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit, good.git_commit AS good_commit,
     coalesce(is_judged, false) AS is_judged, log_shift, cases, shift_reach, shift_p, shift_runs

@@ -38,7 +38,8 @@ verdicts AS (SELECT * FROM judged_cases WHERE is_judged),
 metric_shifts AS (
     SELECT
         config, host, metric, phase, unit, min(better) AS better, min(shift_runs) AS runs, min(log_shift) AS shift,
-        min(shift_reach) AS reach, min(shift_p) AS p, min(cases) AS cases, CASE min(better) WHEN 'lower' THEN -min(log_shift) ELSE min(log_shift) END AS gain
+        min(shift_reach) AS reach, min(shift_p) AS p, min(cases) AS cases, 
+        _gain(min(log_shift), min(better)) AS gain
     FROM judged_cases
     WHERE cases >= 20
     GROUP BY config, host, metric, phase, unit
