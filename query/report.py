@@ -26,6 +26,7 @@ class Report:
     """A document, and what it is about."""
 
     run_id: str
+    parts: tuple[str, ...]  # runs of its report, itself among them
     configs: tuple[str, ...]  # of the base, where there is one, and of the run
     runs: tuple[str, ...]  # likewise: those of the base, and those that are judged
     document: Document
@@ -114,6 +115,7 @@ def report(
     )
     return Report(
         run_id,
+        tuple(parts),
         tuple(configs),
         (*(sides[0].runs if sides is not None else ()), *runs),
         document,

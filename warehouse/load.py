@@ -52,6 +52,7 @@ DERIVING: tuple[type[Event], ...] = (
     ScheduleChunk,
     Metric,
     Source,
+    RunChange,
 )
 
 
@@ -251,9 +252,8 @@ def _known(store: Store) -> set[str] | None:
 
 
 def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: Loaded) -> None:
-    _load_table(connection, RunChange, new, frozenset(), loaded)  # first: they say which rows of the others count
+    touched = _load_table(connection, RunChange, new, frozenset(), loaded)  # first: they say which rows of the others count
     changes = RunChanges.of(connection)
-    touched: set[str] = set()
     for event in TABLES.values():
         if event is not RunChange:
             touched |= _load_table(connection, event, new, changes.forgotten, loaded)

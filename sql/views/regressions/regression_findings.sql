@@ -66,7 +66,7 @@ passing_runs AS (
 ),
 flagged_runs AS (
     SELECT flag.config, flag.case_id, metric, count(*) AS runs
-    FROM flags(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS flag
+    FROM _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag
     JOIN case_summaries AS summary ON flag.run_id = summary.run_id AND flag.case_id = summary.case_id
     WHERE list_contains(judged, flag.run_id) AND passing
     GROUP BY ALL
