@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 class Report:
     """A document, and what it is about."""
 
-    run_id: str
-    parts: tuple[str, ...]  # runs of its report, itself among them
+    parts: tuple[str, ...]  # runs that it sums up: the one that was asked for, or all parts of its night
     configs: tuple[str, ...]  # of the base, where there is one, and of the run
     runs: tuple[str, ...]  # likewise: those of the base, and those that are judged
     document: Document
@@ -114,7 +113,6 @@ def report(
         sections=there,
     )
     return Report(
-        run_id,
         tuple(parts),
         tuple(configs),
         (*(sides[0].runs if sides is not None else ()), *runs),
@@ -143,9 +141,7 @@ def _parts(warehouse: "Warehouse", run_id: str) -> list[str]:
     return [part for (part,) in warehouse.rows(query, [run_id])] or [run_id]
 
 
-def _facts(
-    details: Mapping[str, Any], before: str | None, parts: Sequence[str]
-) -> Iterator[tuple[str, str | None]]:
+def _facts(details: Mapping[str, Any], before: str | None, parts: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     def text(key: str) -> str | None:
         value = details[key]
         return str(value) if value is not None else None

@@ -135,9 +135,7 @@ def findings(found: Sequence[Mapping[str, Any]], run_id: str, scope: ReportScope
     return Section(key=key, title=title, sentences=[rule, nothing])
 
 
-def changes(
-    warehouse: "Warehouse", before: Sequence[str], runs: Sequence[str], scope: ReportScope
-) -> Section | None:
+def changes(warehouse: "Warehouse", before: Sequence[str], runs: Sequence[str], scope: ReportScope) -> Section | None:
     """What differs from the report it is compared with, case by case."""
     query = """
         SELECT verdict, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
@@ -273,7 +271,9 @@ def suites(warehouse: "Warehouse", parts: Sequence[str], scope: ReportScope) -> 
         f"SELECT DISTINCT suite FROM case_summaries {OF_PARTS} AND origin IS NOT NULL ORDER BY 1", [list(parts)]
     )
     for index, (suite,) in enumerate(suites):
-        table = _table(warehouse, columns, query, [list(parts), suite], scope) if scope.keeps({"suite": suite}) else None
+        table = (
+            _table(warehouse, columns, query, [list(parts), suite], scope) if scope.keeps({"suite": suite}) else None
+        )
         if table is None:
             continue
         title = f"Suite {suite if suite is not None else '(none)'}"
@@ -321,7 +321,9 @@ def left_out(warehouse: "Warehouse", parts: Sequence[str], scope: ReportScope) -
         WHERE list_contains(?::VARCHAR[], run_id) AND (rejected > 0 OR notes IS NOT NULL) ORDER BY path
     """
     tables = [
-        _table(warehouse, [*map(TableColumn, PANEL), TableColumn("left out of the geometric mean")], excluded, [parts[-1]], scope),
+        _table(
+            warehouse, [*map(TableColumn, PANEL), TableColumn("left out of the geometric mean")], excluded, [parts[-1]], scope
+        ),
         _table(
             warehouse,
             [

@@ -252,7 +252,8 @@ def _known(store: Store) -> set[str] | None:
 
 
 def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: Loaded) -> None:
-    touched = _load_table(connection, RunChange, new, frozenset(), loaded)  # first: they say which rows of the others count
+    # changes come first: they say which rows of the others count
+    touched = _load_table(connection, RunChange, new, frozenset(), loaded)
     changes = RunChanges.of(connection)
     for event in TABLES.values():
         if event is not RunChange:

@@ -14,7 +14,7 @@ from bench.query.document import Section
 from bench.query.report import Report, report
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import NothingToShow, UnknownName
-from bench.warehouse.events import Event, Instant, Json, RunRecord
+from bench.warehouse.events import Event, Instant, Json
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, chunk, metric, outcome, run, timing
@@ -192,7 +192,8 @@ def test_a_report_of_a_part_sums_up_the_whole_night(part: str) -> None:
     compiled = column(found, "summary", "backend").index("inductor")
     (whole,) = builder.dicts("SELECT * FROM summary_diff() WHERE backend = 'inductor'")
     for name, told in (
-        ("geomean speedup", "speedup"), ("speedup before", "speedup_before"), ("passing", "rate"), ("passing before", "rate_before"),
+        ("geomean speedup", "speedup"), ("speedup before", "speedup_before"), ("passing", "rate"),
+        ("passing before", "rate_before"),
     ):  # fmt: skip
         assert column(found, "summary", name)[compiled] == whole[told]
     assert (whole["rate"], whole["rate_before"]) == ("67%, 2/3", "100%, 3/3")

@@ -364,7 +364,7 @@ def test_run_records(warehouse: Builder) -> None:
 
 
 def test_passing_elsewhere(warehouse: Builder) -> None:
-    """Of two works one passes on both backends: so one passes elsewhere, and on a backend without any, all that pass on the rest."""
+    """Of two works one passes on both backends, so one passes elsewhere; for a backend on which none does, all of the others'."""
     told = "SELECT _passing_elsewhere(in_mean, shared, backends, everywhere, but_one) FROM (VALUES {}) AS"
     names = "t(in_mean, shared, backends, everywhere, but_one)"
 
@@ -446,7 +446,9 @@ def test_backends_of_a_night_compare_over_all_its_parts(warehouse: Builder) -> N
             warehouse.add(it, outcome(it), metric(it, "speedup", speedup, unit="ratio"))
     warehouse.add(it := case("m2", "2", backend="y", source_id="f"), outcome(it, "OOM"), metric(it, "speedup", 1.0))
 
-    query = "SELECT backend, n, n_elsewhere, n_matched, speedup, matched_speedup, skipped, excluded FROM _night_summaries"
+    query = (
+        "SELECT backend, n, n_elsewhere, n_matched, speedup, matched_speedup, skipped, excluded FROM _night_summaries"
+    )
     assert warehouse.rows(f"{query} ORDER BY backend") == [
         ("x", 2, 2, 1, pytest.approx(8), pytest.approx(8), 0, []),
         ("y", 2, 2, 1, pytest.approx(4), pytest.approx(2), 0, ["m2: OOM"]),
