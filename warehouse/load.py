@@ -52,7 +52,6 @@ DERIVING: tuple[type[Event], ...] = (
     ScheduleChunk,
     Metric,
     Source,
-    RunChange,
 )
 
 
@@ -279,7 +278,7 @@ def _load_table(
     loaded.rows[event.TABLE] = _insert(connection, event, source, loaded)
     loaded.files += len(files)
     connection.executemany("INSERT INTO _files VALUES (?, ?)", [(event.TABLE, file.name) for file in files])
-    if event not in DERIVING:
+    if event not in (*DERIVING, RunChange):  # of a run with other tags there may be another report
         return set()
     query = f"SELECT DISTINCT run_id::VARCHAR FROM {source}"  # as inserted: a damaged footer may call it bytes
     return {run for (run,) in connection.execute(query).fetchall()}
