@@ -3,7 +3,7 @@
 -- What all cases of a run share moves its deviations alike and says nothing of one case: of 20 cases or more, the median
 -- deviation of the run is taken out of each.
 --
--- arguments: base, candidate, last
+-- arguments: base, candidate, last, floor
 --
 -- axes: sides, runs_apart
 -- deviations       DOUBLE[]  Distances of all runs from the value of their side, of sides with two runs or more, without what
@@ -13,7 +13,7 @@ WITH
 side_values AS (  -- lists in one order
     SELECT
         pair, side, series_id, any_value(case_id) AS case_id, any_value(metric) AS metric, any_value(phase) AS phase,
-        any_value(unit) AS unit, min(better) AS better, median(value) AS value, count(*) AS runs, sum(n)::BIGINT AS n,
+        any_value(unit) AS unit, min(better) AS better, list_median(list(value)) AS value, count(*) AS runs, sum(n)::BIGINT AS n,
         bool_or(is_session) AS is_session, avg(sampling) AS sampling, min(place) AS first_place,
         coalesce(list(x) FILTER (x IS NOT NULL), []) AS xs, coalesce(list(place) FILTER (x IS NOT NULL), []) AS places
     FROM _side_medians(base, candidate, last)
@@ -58,27 +58,49 @@ run_variances AS (
 ),
 side_deviations AS (
     SELECT
-        own.*, list_transform(xs, lambda x: x - level) AS raw_deviations,
+        own.* EXCLUDE xs, list_min(xs) AS least, list_max(xs) AS most, list_transform(xs, lambda x: x - level) AS raw_deviations,
         list_transform(range(1, n_apart + 1), lambda i: xs[i] - level - shifts[list_position(shift_places, places[i])]) AS deviations
     FROM side_levels AS own
     LEFT JOIN side_shifts AS of_metric ON own.metric_id = of_metric.metric_id AND own.side = of_metric.side
 ),
 base_sides AS (SELECT * FROM side_deviations WHERE side = 'base'),
-candidate_sides AS (SELECT * FROM side_deviations WHERE side = 'candidate')
+candidate_sides AS (SELECT * FROM side_deviations WHERE side = 'candidate'),
+case_sides AS (
+    SELECT
+        coalesce(base.pair, candidate.pair) AS pair, coalesce(base.series_id, candidate.series_id) AS series_id,
+        coalesce(base.case_id, candidate.case_id) AS case_id, coalesce(base.metric, candidate.metric) AS metric,
+        coalesce(base.phase, candidate.phase) AS phase, coalesce(base.unit, candidate.unit) AS unit,
+        least(base.better, candidate.better) AS better, base.value AS base_value, candidate.value AS candidate_value,
+        coalesce(base.runs, 0) AS base_runs, coalesce(candidate.runs, 0) AS candidate_runs, base.n AS base_n,
+        candidate.n AS candidate_n, candidate.level - base.level AS effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id,
+        candidate.first_place, coalesce(base.places, []) AS places, coalesce(base.raw_deviations, []) AS raw_deviations,
+        base.sampling AS base_sampling, candidate.sampling AS candidate_sampling, candidate.least - base.level AS least,
+        candidate.most - base.level AS most,
+        list_avg(list_transform(candidate.deviations, lambda x: x * x)) * candidate.n_apart / nullif(candidate.n_apart - 1, 0) AS repeats,
+        coalesce(base.is_session, candidate.is_session) AS is_session,
+        list_concat(coalesce(base.deviations, []), coalesce(candidate.deviations, [])) AS deviations,
+        (coalesce(greatest(base.n_apart - 1, 0), 0) + coalesce(greatest(candidate.n_apart - 1, 0), 0))::DOUBLE AS own_degrees
+    FROM base_sides AS base
+    FULL JOIN candidate_sides AS candidate ON base.pair = candidate.pair AND base.series_id = candidate.series_id
+),
+good_places AS (
+    SELECT
+        *, list_max(list_transform(range(1, len(places) + 1), lambda i: CASE
+            WHEN raw_deviations[i] * sign(candidate_value - base_value) < greatest(ln(1 + floor), abs(effect) / 2) THEN places[i]
+        END)) AS good_place
+    FROM case_sides
+),
+streaks AS (
+    SELECT *, list_filter(places, lambda place: place > coalesce(good_place, 0)) AS streak_places
+    FROM good_places
+)
 
 SELECT
-    coalesce(base.pair, candidate.pair) AS pair, coalesce(base.series_id, candidate.series_id) AS series_id,
-    coalesce(base.case_id, candidate.case_id) AS case_id, coalesce(base.metric, candidate.metric) AS metric,
-    coalesce(base.phase, candidate.phase) AS phase, coalesce(base.unit, candidate.unit) AS unit,
-    least(base.better, candidate.better) AS better, base.value AS base_value, candidate.value AS candidate_value,
-    coalesce(base.runs, 0) AS base_runs, coalesce(candidate.runs, 0) AS candidate_runs, base.n AS base_n, candidate.n AS candidate_n,
-    candidate.level - base.level AS effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id, candidate.first_place,
-    coalesce(base.places, []) AS base_places, coalesce(base.raw_deviations, []) AS base_deviations, base.sampling AS base_sampling,
-    candidate.sampling AS candidate_sampling, list_min(candidate.xs) - base.level AS least, list_max(candidate.xs) - base.level AS most,
-    list_avg(list_transform(candidate.deviations, lambda x: x * x)) * candidate.n_apart / nullif(candidate.n_apart - 1, 0) AS repeats,
-    run_variance, coalesce(run_degrees, 0) AS run_degrees, coalesce(base.is_session, candidate.is_session) AS is_session,
-    list_concat(coalesce(base.deviations, []), coalesce(candidate.deviations, [])) AS deviations,
-    (coalesce(greatest(base.n_apart - 1, 0), 0) + coalesce(greatest(candidate.n_apart - 1, 0), 0))::DOUBLE AS own_degrees
-FROM base_sides AS base
-FULL JOIN candidate_sides AS candidate ON base.pair = candidate.pair AND base.series_id = candidate.series_id
-LEFT JOIN run_variances AS of_metric ON coalesce(base.metric_id, candidate.metric_id) = of_metric.metric_id
+    pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
+    effect, own.metric_id, first_place,
+    CASE WHEN base_runs > 1 AND list_median(list_transform(raw_deviations, lambda x: abs(x))) = 0
+        THEN len(list_filter(raw_deviations, lambda x: abs(x) >= abs(effect))) / len(raw_deviations)::DOUBLE ELSE 0 END AS tied,
+    len(streak_places) AS streak, coalesce(list_min(streak_places), first_place) AS since_place, good_place, base_sampling,
+    candidate_sampling, least, most, repeats, run_variance, coalesce(run_degrees, 0) AS run_degrees, is_session, deviations, own_degrees
+FROM streaks AS own
+LEFT JOIN run_variances AS of_metric ON own.metric_id = of_metric.metric_id

@@ -36,7 +36,7 @@ raw_spreads AS (
         *, CASE WHEN own_degrees > 0 THEN
             pow(1.4826::DOUBLE * list_median(list_transform(deviations, lambda x: abs(x))), 2) * len(deviations) / own_degrees
         END AS usual
-    FROM _case_effects(base, candidate, last)
+    FROM _case_effects(base, candidate, last, floor)
 ),
 metric_spreads AS (
     SELECT metric_id, median(usual) AS metric_usual
@@ -115,7 +115,7 @@ prior_variances AS (
 
 SELECT
     pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, metric_id, first_place, base_places, base_deviations, base_sampling, candidate_sampling, least, most, repeats,
+    effect, metric_id, first_place, tied, streak, since_place, good_place, base_sampling, candidate_sampling, least, most, repeats,
     run_variance, run_degrees, is_session,
     (coalesce(prior_degrees * prior_variance, 0) + coalesce(all_degrees * own_variance, 0))
         / nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS variance,

@@ -36,9 +36,9 @@
 --                            known.
 -- candidate_status  VARCHAR  The same of the candidate.
 -- first_place       BIGINT   Place in time of the first run of the candidate that measured it.
--- base_places       BIGINT[]  Places of the runs of the base that have a logarithm.
--- base_deviations   DOUBLE[]  Distances of these from the base's value, in the same order.
--- effect            DOUBLE   ln(candidate / base), of a count of 1 + value; NULL where a side has no logarithm.
+-- streak            BIGINT   Runs of the base before the candidate, without a gap, that are as the candidate is.
+-- since_place       BIGINT   Place of the first of these, or of the candidate's first run where there is none.
+-- good_place        BIGINT   Place of the last run of the base before them; NULL where there is none.
 -- log_shift         DOUBLE   Median effect of all cases of the metric; 0 of fewer than 20 cases.
 -- base_total        BIGINT   Runs of the base, whatever they measured.
 -- axes: shifts without shift
@@ -90,5 +90,5 @@ SELECT
     ) AS reason,
     CASE WHEN base_status IS NULL AND (has_base OR candidate_void) THEN 'ok' ELSE base_status END AS base_status,
     CASE WHEN candidate_status IS NULL AND (has_candidate OR base_void) THEN 'ok' ELSE candidate_status END AS candidate_status,
-    first_place, base_places, base_deviations, effect, numbers.shift AS log_shift, base_total, cases, shift_reach, shift_p, shift_runs
+    first_place, streak, since_place, good_place, numbers.shift AS log_shift, base_total, cases, shift_reach, shift_p, shift_runs
 FROM numbers

@@ -40,8 +40,10 @@
 -- base_void         BOOLEAN  Whether nothing of the base counts, because its accuracy fails and the candidate's passes.
 -- candidate_void    BOOLEAN  The same of the candidate.
 -- first_place       BIGINT   Place in time of the first run of the candidate that measured it.
--- base_places       BIGINT[]  Places of the runs of the base that have a logarithm.
--- base_deviations   DOUBLE[]  Distances of these from the base's value, in the same order.
+-- streak            BIGINT   Runs of the base before the candidate, without a gap, that are as the candidate is: beyond the floor, and half
+--                            as far from the base's value or farther.
+-- since_place       BIGINT   Place of the first of these, or of the candidate's first run where there is none.
+-- good_place        BIGINT   Place of the last run of the base before them; NULL where there is none.
 WITH
 pairs AS (
     SELECT
@@ -57,7 +59,7 @@ side_values AS (
         coalesce(judged.pair, ended.pair) AS pair, coalesce(judged.case_id, ended.case_id) AS case_id, metric, phase, unit, better,
         CASE WHEN NOT coalesce(base_void, false) THEN base_value END AS base_value,
         CASE WHEN NOT coalesce(candidate_void, false) THEN candidate_value END AS candidate_value,
-        base_runs, candidate_runs, base_n, candidate_n, effect, first_place, base_places, base_deviations, is_repeated,
+        base_runs, candidate_runs, base_n, candidate_n, effect, first_place, streak, since_place, good_place, is_repeated,
         cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, p, q,
         tests, verdict, base_status, candidate_status, base_reason, candidate_reason, base_failed, candidate_failed, base_void,
         candidate_void
@@ -98,7 +100,7 @@ SELECT
     CASE WHEN has_candidate THEN candidate_n END AS candidate_n, effect, log_ratio, cases, shift, shift_reach, shift_p,
     shift_runs, change, noise, error, reach, detectable, p, q, tests, verdict, is_exact, is_repeated, hosts, base_total, is_anywhere,
     base_status, candidate_status, base_reason, candidate_reason, base_failed, candidate_failed, base_void, candidate_void,
-    first_place, base_places, base_deviations
+    first_place, streak, since_place, good_place
 FROM verdicts
 JOIN pairs USING (pair)
 LEFT JOIN case_axes USING (case_id)

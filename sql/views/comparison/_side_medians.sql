@@ -7,7 +7,7 @@
 -- side           VARCHAR  'base' or 'candidate'.
 -- run_id         VARCHAR  Run.
 -- place          BIGINT   Its place in time.
--- series_id      UBIGINT  Case, metric, phase and unit in one (see _series_key).
+-- series_id      BIGINT   Case, metric, phase and unit in one (see _series_key).
 -- case_id        VARCHAR  Case measured; NULL for a value of the run as a whole.
 -- axes: value
 -- is_session     BOOLEAN  Whether all candidates began within a day, and the base half a day or more before or after.

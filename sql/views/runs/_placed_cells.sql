@@ -3,7 +3,7 @@
 --
 -- config          VARCHAR    Config.
 -- axes: case, value
--- series_id       UBIGINT    Case, metric, phase and unit in one (see _series_key).
+-- series_id       BIGINT     Case, metric, phase and unit in one (see _series_key).
 -- place           BIGINT     Place of the run among those of the config, from 1, the oldest.
 -- run_id          VARCHAR    Run.
 -- began_at        TIMESTAMP  When that run began; for an import that does not say, when it was loaded. UTC.
