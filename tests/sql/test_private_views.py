@@ -110,7 +110,19 @@ def test_side_medians_and_case_effects(runs: Builder) -> None:
     query = (
         "SELECT base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n, exp(effect), own_degrees"
     )
-    assert runs.rows(f"{query} FROM _case_effects{sides}") == [(20, 40, 2, 1, 4, 2, pytest.approx(2), 1)]
+    assert runs.rows(f"{query} FROM _case_effects(['a1', 'a2', 'a3'], ['b1'], 20, 0.03)") == [
+        (20, 40, 2, 1, 4, 2, pytest.approx(2), 1)
+    ]
+
+
+def test_a_streak_is_of_runs_that_are_as_the_candidate_is(runs: Builder) -> None:
+    """Those right before it, as far as they are beyond the floor and half as far from the base's value as it is."""
+    runs.add(*(run(f"a{day}", "a", host="x", started_at=day) for day in range(4, 9)))
+    for day, ns in ((1, 100), (2, 200), (4, 100), (5, 100), (6, 100), (7, 190), (8, 200)):
+        runs.add(it := case("m", run=f"a{day}"), timing(it, ns))
+
+    query = "SELECT streak, since_place, good_place, first_place FROM _case_effects(NULL, ['a8'], 20, 0.03)"
+    assert runs.rows(query) == [(1, 8, 7, 9)]
 
 
 def test_run_medians(runs: Builder) -> None:
@@ -501,7 +513,7 @@ def test_counted_cases(warehouse: Builder) -> None:
 
 
 def test_compared_and_judged_cases(runs: Builder) -> None:
-    """Beside what is shown stand the places and distances of the base's runs; what only they measured is not judged."""
+    """Beside what is shown stands how long it has been so; what only the base measured is not judged."""
     for run_id, ns, names in (("a1", 100, "mk"), ("a2", 400, "m")):
         for name in names:
             runs.add(it := case(name, run=run_id), timing(it, ns))
@@ -511,10 +523,10 @@ def test_compared_and_judged_cases(runs: Builder) -> None:
         ("k", "REMOVED", 1, 1, 1, None),
         ("m", "UNSURE", 1, 1, 1, 1),
     ]
-    query = "SELECT name, pair, first_place, base_places, base_deviations, cases FROM"
+    query = "SELECT name, pair, first_place, streak, since_place, good_place, cases FROM"
     assert runs.rows(f"{query} _compared_cases(NULL, ['a2'], 20, 0.03, 0.05) ORDER BY name") == [
-        ("k", 1, None, [1], [0.0], 1),
-        ("m", 1, 2, [1], [0.0], 1),
+        ("k", 1, None, None, None, None, 1),
+        ("m", 1, 2, 0, 2, 1, 1),
     ]
     judged = "SELECT name, run_id, is_judged FROM _judged_cases(['a2'], 20, 0.03, 0.05) ORDER BY name"
     assert runs.rows(judged) == [("k", None, False), ("m", "a2", True)]

@@ -91,7 +91,9 @@ good_places AS (
     FROM case_sides
 ),
 streaks AS (
-    SELECT *, list_filter(places, lambda place: place > coalesce(good_place, 0)) AS streak_places
+    SELECT
+        *, CASE WHEN candidate_value IS NOT NULL THEN list_filter(places, lambda place: place > coalesce(good_place, 0)) END
+            AS streak_places
     FROM good_places
 )
 
