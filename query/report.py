@@ -131,14 +131,9 @@ def _run_before(warehouse: "Warehouse", run_id: str) -> str | None:
 
 def _parts(warehouse: "Warehouse", run_id: str) -> list[str]:
     """The runs of its report, oldest first: itself, or all parts of its night."""
-    query = """
-        SELECT part.run_id
-        FROM _report_runs AS own
-        JOIN _report_runs AS part USING (report_id)
-        WHERE own.run_id = ?
-        ORDER BY part.part
-    """
-    return [part for (part,) in warehouse.rows(query, [run_id])] or [run_id]
+    own = "SELECT report_id FROM _report_runs WHERE run_id = ?"
+    parts = warehouse.rows(f"SELECT run_id FROM _report_runs WHERE report_id IN ({own}) ORDER BY part", [run_id])
+    return [part for (part,) in parts] or [run_id]
 
 
 def _facts(details: Mapping[str, Any], before: str | None, parts: Sequence[str]) -> Iterator[tuple[str, str | None]]:
