@@ -10,7 +10,7 @@
 --                            all cases of the run share.
 -- own_degrees      DOUBLE    Degrees of freedom of these.
 WITH
-side_values AS (  -- lists in one order
+side_values AS MATERIALIZED (  -- lists in one order
     SELECT
         pair, side, series_id, any_value(case_id) AS case_id, any_value(metric) AS metric, any_value(phase) AS phase,
         any_value(unit) AS unit, min(better) AS better, list_median(list(value)) AS value, count(*) AS runs, sum(n)::BIGINT AS n,

@@ -3,7 +3,6 @@
 --
 -- config          VARCHAR    Config.
 -- axes: case, value
--- series_id       BIGINT     Case, metric, phase and unit in one (see _series_key).
 -- place           BIGINT     Place of the run among those of the config, from 1, the oldest.
 -- run_id          VARCHAR    Run.
 -- began_at        TIMESTAMP  When that run began; for an import that does not say, when it was loaded. UTC.
@@ -19,7 +18,7 @@ SELECT
     cell.config, coalesce(axes.case_id, cell.case_id) AS case_id, coalesce(axes.work_hash, cell.work_hash) AS work_hash,
     cell.suite, cell.name, cell.mode, cell.device, cell.dtype, cell.backend,
     coalesce(axes.batch_size, cell.batch_size) AS batch_size, cell.sequence_length, cell.parameters, metric, phase, unit, better,
-    _series_key(coalesce(axes.case_id, cell.case_id), metric, phase, unit) AS series_id, place, cell.run_id, began_at, git_commit, host, environment_id, n, median AS value, median_low AS low, median_high AS high
+    place, cell.run_id, began_at, git_commit, host, environment_id, n, median AS value, median_low AS low, median_high AS high
 FROM _all_cells AS cell
 JOIN (
     SELECT *, row_number() OVER (PARTITION BY config ORDER BY began_at NULLS FIRST, run_id) AS place

@@ -17,7 +17,9 @@
 -- high            DOUBLE     Upper end.
 WITH
 spans AS (
-    SELECT config, series_id, min(place) AS first_place, max(place) - min(place) + 1 > count(*) AS has_gaps
+    SELECT
+        config, _series_key(case_id, metric, phase, unit) AS series_id, min(place) AS first_place,
+        max(place) - min(place) + 1 > count(*) AS has_gaps
     FROM _placed_cells
     GROUP BY config, series_id
 )
@@ -26,13 +28,15 @@ SELECT
     cell.config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
     unit, better, place - first_place + 1 AS position, run_id, began_at, git_commit, host, environment_id, n, value, low, high
 FROM _placed_cells AS cell
-JOIN spans ON cell.config = spans.config AND cell.series_id = spans.series_id
+JOIN spans
+    ON cell.config = spans.config AND _series_key(cell.case_id, cell.metric, cell.phase, cell.unit) = spans.series_id
 WHERE NOT has_gaps
 UNION ALL
 SELECT  -- where runs lack the metric the others are counted
     cell.config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
-    unit, better, row_number() OVER (PARTITION BY cell.config, cell.series_id ORDER BY place), run_id, began_at, git_commit, host,
+    unit, better, row_number() OVER (PARTITION BY cell.config, spans.series_id ORDER BY place), run_id, began_at, git_commit, host,
     environment_id, n, value, low, high
 FROM _placed_cells AS cell
-JOIN spans ON cell.config = spans.config AND cell.series_id = spans.series_id
+JOIN spans
+    ON cell.config = spans.config AND _series_key(cell.case_id, cell.metric, cell.phase, cell.unit) = spans.series_id
 WHERE has_gaps
