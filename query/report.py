@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Report:
     """A document, and what it is about."""
 
-    run_id: str
+    parts: tuple[str, ...]  # runs that it sums up: the one that was asked for, or all parts of its night
     configs: tuple[str, ...]  # of the base, where there is one, and of the run
     runs: tuple[str, ...]  # likewise: those of the base, and those that are judged
     document: Document
@@ -72,6 +72,8 @@ def report(
         check_values(warehouse, "case_summaries", column, values)
     sides = find_sides(warehouse, against, name) if against is not None else None
     before = sides[0].runs[0] if sides is not None else _run_before(warehouse, run_id)
+    parts = _parts(warehouse, run_id)
+    parts_before = _parts(warehouse, before) if before is not None else []
     judged: list[Section | None]
     if sides is not None:
         runs = list(sides[1].runs)
@@ -89,29 +91,29 @@ def report(
         found = list(filter(scope.keeps, regressions.judge(warehouse, runs, rule or RegressionRule(), limits)))
         title, (verdict, good) = f"{configs[0]}: run {run_id[:13]}", _verdict(found)
         judged = [sections.findings(found, run_id, scope)]
-        judged += [sections.changes(warehouse, before, runs, scope)] if before is not None else []
-    cases = [sections.summary(warehouse, run_id, before, limits, scope), *sections.suites(warehouse, run_id, scope)]
-    parts = (
+        judged += [sections.changes(warehouse, parts_before, runs, scope)] if parts_before else []
+    cases = [sections.summary(warehouse, parts, parts_before, limits, scope), *sections.suites(warehouse, parts, scope)]
+    written = (
         *([*cases, *judged] if sides is None else [*judged, *cases]),
-        sections.flags(warehouse, run_id, limits, scope),
+        sections.flags(warehouse, parts, limits, scope),
         sections.scheduler(warehouse, {side.name: side.runs for side in sides or ()} or {configs[0]: runs}),
-        sections.memory(warehouse, run_id, scope),
+        sections.memory(warehouse, parts, scope),
         sections.history(warehouse, run_id, scope),
-        sections.left_out(warehouse, run_id, scope),
-        sections.environment(warehouse, details, before, runs),
+        sections.left_out(warehouse, parts, scope),
+        sections.environment(warehouse, details, parts_before, runs),
     )
-    there = [part for part in parts if part is not None]
+    there = [section for section in written if section is not None]
     if len(there) < 3 and not details["steps"] and not details["samples"]:
         raise NothingToShow(f"run {run_id} recorded nothing to report. See it with: bench show {run_id[:13]}")
     document = Document(
         title=title,
         verdict=verdict,
         good=good,
-        facts=[(key, value) for key, value in (*_facts(details, before), *_parts(warehouse, run_id)) if value],
+        facts=[(key, value) for key, value in _facts(details, before, parts) if value],
         sections=there,
     )
     return Report(
-        run_id,
+        tuple(parts),
         tuple(configs),
         (*(sides[0].runs if sides is not None else ()), *runs),
         document,
@@ -127,7 +129,14 @@ def _run_before(warehouse: "Warehouse", run_id: str) -> str | None:
     return str(found[0][0]) if found else None
 
 
-def _facts(details: Mapping[str, Any], before: str | None) -> Iterator[tuple[str, str | None]]:
+def _parts(warehouse: "Warehouse", run_id: str) -> list[str]:
+    """The runs of its report, oldest first: itself, or all parts of its night."""
+    own = "SELECT report_id FROM _report_runs WHERE run_id = ?"
+    parts = warehouse.rows(f"SELECT run_id FROM _report_runs WHERE report_id IN ({own}) ORDER BY part", [run_id])
+    return [part for (part,) in parts] or [run_id]
+
+
+def _facts(details: Mapping[str, Any], before: str | None, parts: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     def text(key: str) -> str | None:
         value = details[key]
         return str(value) if value is not None else None
@@ -141,12 +150,7 @@ def _facts(details: Mapping[str, Any], before: str | None) -> Iterator[tuple[str
     yield "GPU", ", ".join(details["gpus"] or ())
     yield "torch", text("torch")
     yield "status", f"{details['status']}{': ' + details['reason'] if details['reason'] else ''}"
-
-
-def _parts(warehouse: "Warehouse", run_id: str) -> Iterator[tuple[str, str]]:
-    """Of a run that is a part of a night, which part, and where the night is summed up."""
-    for part, parts in warehouse.rows("SELECT part, parts FROM _report_runs WHERE run_id = ? AND parts > 1", [run_id]):
-        yield "part", f"{part} of {parts}; all of them: bench sql 'FROM summary_diff()'"
+    yield "parts", ", ".join(part[:13] for part in parts) if len(parts) > 1 else None
 
 
 def _verdict(found: Sequence[Mapping[str, Any]]) -> tuple[str, bool | None]:

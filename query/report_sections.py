@@ -11,7 +11,7 @@ from .comparison import environments
 from .comparison.compare import VERDICTS
 from .comparison.render import metric, why
 from .document import Section, Table, TableColumn
-from .pasteable_sql import among, fill, number_literal, paste
+from .pasteable_sql import among, equals, number_literal, paste
 from .regression import regressions
 from .regression.regressions import Limits
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PANEL = ("suite", "mode", "dtype", "device", "backend")
 HISTORY = 10  # runs
+# of what the parts of a report measured, that which counts
+OF_PARTS = "ANTI JOIN _superseded_cases USING (run_id, case_id) WHERE list_contains(?::VARCHAR[], run_id)"
 DEBUGGING = ("eager", "aot_eager")  # backends that are no candidates: nobody waits for them to be fast
 _AXES = (
     TableColumn("suite"), TableColumn("model"), TableColumn("mode"), TableColumn("device"),
@@ -48,17 +50,17 @@ class ReportScope:
         asked = {"--suites": self.suites, "--backends": self.backends}
         return "".join(f" {option} {shlex.join(values)}" for option, values in asked.items() if values)
 
-    def listing(self, query: str, *values: str) -> str:
-        """The command that lists those of what a query with a WHERE gives; each `{}` in it stands for a value."""
+    def listing(self, query: str, *conditions: str) -> str:
+        """The command that lists those of what a query gives under these conditions."""
         asked = {"suite": self.suites, "backend": self.backends}
         chosen = [among(name, names) for name, names in asked.items() if names]
-        return paste(" AND ".join([fill(query, *values), *chosen]))
+        return paste(f"{query} WHERE {' AND '.join([*conditions, *chosen])}")
 
 
 def summary(
-    warehouse: "Warehouse", run_id: str, before: str | None, limits: Limits, scope: ReportScope
+    warehouse: "Warehouse", parts: Sequence[str], before: Sequence[str], limits: Limits, scope: ReportScope
 ) -> Section | None:
-    """How every suite and backend did, beside the run before."""
+    """How every suite and backend did in all parts of the report, beside the one before."""
     view = """executive_summary(
         min_speedup := $min_speedup, max_compile_seconds := $max_compile_seconds, min_compression := $min_compression
     )"""
@@ -84,7 +86,8 @@ def summary(
         TableColumn("compile", "seconds"), TableColumn("compile before", "seconds"), TableColumn("memory", "ratio"),
         TableColumn("memory before", "ratio"), TableColumn("flagged", "count"), TableColumn("skipped", "count"),
     ]  # fmt: skip
-    table = _table(warehouse, columns, query, {"run": run_id, "before": before, **asdict(limits)}, scope)
+    reports = {"run": parts[-1], "before": before[-1] if before else None}
+    table = _table(warehouse, columns, query, {**reports, **asdict(limits)}, scope)
     if table is None:
         return None
     sentence = (
@@ -92,7 +95,7 @@ def summary(
         " that pass on all; with slowdowns as 1, as PyTorch's dashboard counts, where that differs. Memory is the eager peak"
         " over the backend's."
     )
-    command = scope.listing("FROM executive_summary() WHERE run_id = {}", run_id)
+    command = scope.listing("FROM executive_summary()", equals("run_id", parts[-1]))
     return _of(table, "summary", "Summary", sentence, weight=10, command=command)
 
 
@@ -132,8 +135,8 @@ def findings(found: Sequence[Mapping[str, Any]], run_id: str, scope: ReportScope
     return Section(key=key, title=title, sentences=[rule, nothing])
 
 
-def changes(warehouse: "Warehouse", before: str, runs: Sequence[str], scope: ReportScope) -> Section | None:
-    """What differs from the run it is compared with, case by case."""
+def changes(warehouse: "Warehouse", before: Sequence[str], runs: Sequence[str], scope: ReportScope) -> Section | None:
+    """What differs from the report it is compared with, case by case."""
     query = """
         SELECT verdict, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
             metric, phase, unit, base_value, candidate_value, ratio, low, high, evidence, reason
@@ -143,7 +146,7 @@ def changes(warehouse: "Warehouse", before: str, runs: Sequence[str], scope: Rep
             dtype, batch_size, sequence_length, metric, phase
     """
     verdicts = [verdict for verdict in VERDICTS if verdict]
-    found = list(filter(scope.keeps, warehouse.dicts(query, [[before], list(runs), verdicts])))
+    found = list(filter(scope.keeps, warehouse.dicts(query, [list(before), list(runs), verdicts])))
     if not found:
         return None
     columns = [
@@ -159,13 +162,13 @@ def changes(warehouse: "Warehouse", before: str, runs: Sequence[str], scope: Rep
         rows.append(
             [row["verdict"], *axes, metric(row), *values, row["ratio"], row["low"], row["high"], "; ".join(why(row))]
         )
-    sentence = f"Against run {before[:13]}; a ratio above 1 is better. What is the same or uncertain is not listed."
+    sentence = f"Against {_named(before)}; a ratio above 1 is better. What is the same or uncertain is not listed."
     table = Table(columns, rows)
-    command = f"bench compare {_short(before)} {'+'.join(map(_short, runs))}{scope.options}"
+    command = f"bench compare {'+'.join(map(_short, before))} {'+'.join(map(_short, runs))}{scope.options}"
     return _of(table, "changes", "Changes", sentence, folded=True, weight=5, command=command)
 
 
-def flags(warehouse: "Warehouse", run_id: str, limits: Limits, scope: ReportScope) -> Section | None:
+def flags(warehouse: "Warehouse", parts: Sequence[str], limits: Limits, scope: ReportScope) -> Section | None:
     """What failed or is beyond a limit: failures and wrong results first, then what is furthest beyond it."""
     view = "flags(min_speedup := {}, max_compile_seconds := {}, min_compression := {})".format(
         *(number_literal(float(limit)) for limit in asdict(limits).values())
@@ -173,7 +176,7 @@ def flags(warehouse: "Warehouse", run_id: str, limits: Limits, scope: ReportScop
     query = f"""
         SELECT suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, value, threshold, why
         FROM {view}
-        WHERE run_id = ?
+        {OF_PARTS}
         ORDER BY metric <> 'status', metric <> 'accuracy',
             abs(ln(CASE WHEN value > 0 THEN value / threshold END)) DESC NULLS FIRST,
             metric, suite, backend, name, mode, device, dtype, batch_size, sequence_length, parameters
@@ -185,7 +188,7 @@ def flags(warehouse: "Warehouse", run_id: str, limits: Limits, scope: ReportScop
         TableColumn("limit", "number"),
         TableColumn("why"),
     ]
-    table = _table(warehouse, columns, query, [run_id], scope)
+    table = _table(warehouse, columns, query, [list(parts)], scope)
     if table is None:
         return None
     at = [column.name for column in columns].index("backend")
@@ -198,7 +201,7 @@ def flags(warehouse: "Warehouse", run_id: str, limits: Limits, scope: ReportScop
     debugging = (
         [f"{said} of {' and '.join(DEBUGGING)} left out; --backends shows them."] if len(rows) < len(table.rows) else []
     )
-    command = scope.listing(f"FROM {view} WHERE run_id = {{}}", run_id)
+    command = scope.listing(f"FROM {view}", among("run_id", parts))
     return _of(
         Table(columns, rows), "warnings", "Warnings", sentence, *debugging, folded=True, weight=4, command=command
     )
@@ -244,19 +247,18 @@ def history(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section 
     table = _table(warehouse, columns, query, [run_id], scope)
     if table is None or len({row[len(PANEL) + 1] for row in table.rows}) < 2:
         return None
-    command = scope.listing(
-        f"FROM history(k := {HISTORY:d}) WHERE config = (SELECT config FROM runs WHERE run_id = {{}})", run_id
-    )
+    config = f"config = (SELECT config FROM runs WHERE {equals('run_id', run_id)})"
+    command = scope.listing(f"FROM history(k := {HISTORY:d})", config)
     return _of(table, "history", f"History of the last {HISTORY} runs", folded=True, weight=2, command=command)
 
 
-def suites(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Iterator[Section]:
+def suites(warehouse: "Warehouse", parts: Sequence[str], scope: ReportScope) -> Iterator[Section]:
     """Every case of every suite: what failed first, then the slowest."""
-    query = """
+    query = f"""
         SELECT name, mode, device, dtype, backend, batch_size, sequence_length, parameters, baseline_ns, candidate_ns,
             speedup, low, high, n, compile_ns, compression_ratio, status, accuracy
         FROM case_summaries
-        WHERE run_id = ? AND suite IS NOT DISTINCT FROM ? AND origin IS NOT NULL
+        {OF_PARTS} AND suite IS NOT DISTINCT FROM ? AND origin IS NOT NULL
         ORDER BY speedup NULLS FIRST, name, backend, mode, device, dtype, batch_size, sequence_length, parameters
     """
     columns = [
@@ -266,23 +268,21 @@ def suites(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Iterator[
         TableColumn("memory ratio", "ratio"), TableColumn("status"), TableColumn("accuracy"),
     ]  # fmt: skip
     suites = warehouse.rows(
-        "SELECT DISTINCT suite FROM case_summaries WHERE run_id = ? AND origin IS NOT NULL ORDER BY 1", [run_id]
+        f"SELECT DISTINCT suite FROM case_summaries {OF_PARTS} AND origin IS NOT NULL ORDER BY 1", [list(parts)]
     )
     for index, (suite,) in enumerate(suites):
-        table = _table(warehouse, columns, query, [run_id, suite], scope) if scope.keeps({"suite": suite}) else None
+        table = (
+            _table(warehouse, columns, query, [list(parts), suite], scope) if scope.keeps({"suite": suite}) else None
+        )
         if table is None:
             continue
         title = f"Suite {suite if suite is not None else '(none)'}"
         own = replace(scope, suites=())
-        command = (
-            own.listing("FROM case_summaries WHERE run_id = {} AND suite IS NULL", run_id)
-            if suite is None
-            else own.listing("FROM case_summaries WHERE run_id = {} AND suite = {}", run_id, suite)
-        )
+        command = own.listing("FROM case_summaries", among("run_id", parts), equals("suite", suite))
         yield _of(table, f"suite-{index}", title, folded=True, weight=7, command=command)
 
 
-def memory(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section | None:
+def memory(warehouse: "Warehouse", parts: Sequence[str], scope: ReportScope) -> Section | None:
     """The peak of every case, and its parts."""
     axes = "suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters"
     names = (
@@ -297,41 +297,44 @@ def memory(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section |
         "first_call",
         "steady_call",
     )
-    query = f"SELECT {axes}, {', '.join(f'{name}_bytes' for name in names)} FROM memory_parts WHERE run_id = ? ORDER BY {axes}"
+    sizes = ", ".join(f"{name}_bytes" for name in names)
+    query = f"SELECT {axes}, {sizes} FROM memory_parts {OF_PARTS} ORDER BY {axes}"
     columns = [*_AXES, *(TableColumn(name.replace("_", " "), "bytes") for name in names)]
-    table = _table(warehouse, columns, query, [run_id], scope)
+    table = _table(warehouse, columns, query, [list(parts)], scope)
     if table is None:
         return None
     meaning = (
         "The process is the peak of one that runs the case alone. Framework, weights, gradients, optimizer and step add up to it,"
         " or where that is more, framework, weights and loading. First and steady call are what one adds at most."
     )
-    command = scope.listing("FROM memory_parts WHERE run_id = {}", run_id)
+    command = scope.listing("FROM memory_parts", among("run_id", parts))
     return _of(table.without_empty(), "memory", "Memory", meaning, folded=True, weight=4, command=command)
 
 
-def left_out(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section | None:
+def left_out(warehouse: "Warehouse", parts: Sequence[str], scope: ReportScope) -> Section | None:
     """Cases that no mean covers, and records that could not be read."""
     excluded = """
-        SELECT suite, mode, dtype, device, backend, unnest(excluded) AS why FROM geomean_speedups() WHERE run_id = ? ORDER BY ALL
+        SELECT suite, mode, dtype, device, backend, unnest(excluded) AS why FROM executive_summary() WHERE run_id = ? ORDER BY ALL
     """
     files = """
         SELECT path, lines, loaded, rejected, known, notes FROM source_files
-        WHERE run_id = ? AND (rejected > 0 OR notes IS NOT NULL) ORDER BY path
+        WHERE list_contains(?::VARCHAR[], run_id) AND (rejected > 0 OR notes IS NOT NULL) ORDER BY path
     """
     tables = [
-        _table(warehouse, [*map(TableColumn, PANEL), TableColumn("left out of the geometric mean")], excluded, [run_id], scope),
+        _table(
+            warehouse, [*map(TableColumn, PANEL), TableColumn("left out of the geometric mean")], excluded, [parts[-1]], scope
+        ),
         _table(
             warehouse,
             [
                 TableColumn("file"), *(TableColumn(name, "count") for name in ("lines", "loaded", "rejected", "known")),
                 TableColumn("notes"),
             ],
-            files, [run_id], scope,
+            files, [list(parts)], scope,
         ),
     ]  # fmt: skip
     there = [table.without_empty() for table in tables if table is not None]
-    command = scope.listing("SELECT * FROM geomean_speedups() WHERE run_id = {}", run_id)
+    command = scope.listing("FROM executive_summary()", equals("run_id", parts[-1]))
     return (
         Section(key="left-out", title="What was left out", tables=there, folded=True, weight=3, command=command)
         if there
@@ -339,15 +342,17 @@ def left_out(warehouse: "Warehouse", run_id: str, scope: ReportScope) -> Section
     )
 
 
-def environment(warehouse: "Warehouse", details: Mapping[str, Any], before: str | None, runs: Sequence[str]) -> Section:
-    """What differs from the environment of the run before, then all of it."""
-    facts = environments.facts(warehouse, [before] if before else [], runs)
+def environment(
+    warehouse: "Warehouse", details: Mapping[str, Any], before: Sequence[str], runs: Sequence[str]
+) -> Section:
+    """What differs from the environment of the report before, then all of it."""
+    facts = environments.facts(warehouse, before, runs)
     own = [[fact.kind, fact.field, fact.texts()[1]] for fact in facts if any(fact.candidate)]
     tables = [Table([TableColumn("kind"), TableColumn("field"), TableColumn("value")], own)]
     sentences = []
-    if before is not None:
+    if before:
         differ = [[fact.field, *fact.texts()] for fact in facts if not fact.same]
-        sentences.append(environments.sentence(facts).capitalize() + f" from run {before[:13]}.")
+        sentences.append(environments.sentence(facts).capitalize() + f" from {_named(before)}.")
         if differ:
             tables.insert(0, Table([TableColumn("field"), TableColumn("there"), TableColumn("here")], differ))
     if details["command"]:
@@ -381,6 +386,11 @@ def _table(
     names = [column.name for column in columns]
     rows = [row for row in answer.rows if scope.keeps(dict(zip(names, row, strict=True)))]
     return Table(columns, rows) if rows else None
+
+
+def _named(runs: Sequence[str]) -> str:
+    """Runs in a sentence."""
+    return f"{'run' if len(runs) == 1 else 'runs'} {', '.join(run_id[:13] for run_id in runs)}"
 
 
 def _short(run_id: str) -> str:

@@ -15,6 +15,11 @@ and the rest is one SELECT. A file without columns whose doc begins "One value" 
 expression. What it needs more than once it names by a lambda over a list of one; a subquery would be joined back row by
 row, at ten times the price. A name that begins with `_` is a step which only other views read.
 
+A word means one thing in all files. `side` is base or candidate. `mean` is an arithmetic mean; a geometric one is a `speedup`,
+or a `geomean`. `passing` says of a case whether it passes, and of a group how many do. `n` counts what a number is taken over,
+`total` what was judged; `in_mean` and `in_total` say whether a case is among these. A panel is a suite, mode, dtype, device and
+backend; a setting is a panel without its backend.
+
 Spark runs every file too (`query.engines.translate`), so a file keeps to what translates: `len` is of lists and `length` of
 text, `unnest` stands alone in its column, no lambda contains a window function, and the fields of a struct are named one by
 one.

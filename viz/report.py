@@ -168,7 +168,7 @@ def _figures(
     from .charts import history, movers, runtime_vs_tokens, speedups
 
     sides = report.sides
-    runs = [side.runs[0] for side in sides] if sides else [report.run_id]
+    runs = [side.runs[0] for side in sides] if sides else report.parts
     apart = "run" if len({*report.configs}) < len(report.configs) else None  # else both sides would be one config
     charts: dict[str, Callable[[], Figure]] = {
         "speedups": lambda: speedups.draw(warehouse, runs=runs, suites=report.suites, backends=report.backends),

@@ -27,7 +27,7 @@ def forgets(event: type[Event]) -> bool:
 
 
 def needs_rebuild(file: LogFile) -> bool:
-    """Whether a file of the log changes more of loaded runs than their tags, from which nothing is derived."""
+    """Whether a file of the log changes more of loaded runs than their tags."""
     if file.table != RunChange.TABLE:
         return False
     import pyarrow as pa

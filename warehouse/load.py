@@ -26,7 +26,7 @@ from .events import (
     Source,
     Timing,
 )
-from .log import RESTORE, SPLIT, EventLog, LogFile, archived, path_list, sha256, unmerged
+from .log import RESTORE, SPLIT, EventLog, LogFile, archived, path_list, sha256, sha256_once, unmerged
 from .log_files import counting_files, covered_names
 from .schema import SQL_TYPES, quote
 from .snapshot import internal_error, new_version, open_current
@@ -251,9 +251,9 @@ def _known(store: Store) -> set[str] | None:
 
 
 def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: Loaded) -> None:
-    _load_table(connection, RunChange, new, frozenset(), loaded)  # first: they say which rows of the others count
+    # changes come first: they say which rows of the others count
+    touched = _load_table(connection, RunChange, new, frozenset(), loaded)
     changes = RunChanges.of(connection)
-    touched: set[str] = set()
     for event in TABLES.values():
         if event is not RunChange:
             touched |= _load_table(connection, event, new, changes.forgotten, loaded)
@@ -278,7 +278,7 @@ def _load_table(
     loaded.rows[event.TABLE] = _insert(connection, event, source, loaded)
     loaded.files += len(files)
     connection.executemany("INSERT INTO _files VALUES (?, ?)", [(event.TABLE, file.name) for file in files])
-    if event not in DERIVING:
+    if event not in (*DERIVING, RunChange):  # of a run with other tags there may be another report
         return set()
     query = f"SELECT DISTINCT run_id::VARCHAR FROM {source}"  # as inserted: a damaged footer may call it bytes
     return {run for (run,) in connection.execute(query).fetchall()}
@@ -319,7 +319,8 @@ def _cast(column: str, kind: str) -> str:
 def _readable(files: list[LogFile], loaded: Loaded) -> list[LogFile]:
     """The files that are what their names say and are not newer than this bench; the others are noted as left out.
 
-    A file is read once more for its checksum: a flipped bit may decode to another value, and no error tells it.
+    A file is read once more for its checksum: a flipped bit may decode to another value, and no error tells it. Spark asks at
+    each question, so a process does it once.
     """
     import duckdb
 
@@ -343,7 +344,7 @@ def _readable(files: list[LogFile], loaded: Loaded) -> list[LogFile]:
             loaded.left_out[file.name] = (
                 f"was written as {file.table} v{version}; this bench reads up to v{newest}. Update bench to ingest it."
             )
-        elif sha256(file.path)[:16] != file.digest:
+        elif sha256_once(file.path)[:16] != file.digest:
             loaded.left_out[file.name] = DAMAGED
         else:
             good.append(file)

@@ -15,6 +15,7 @@ This file is long because it has all ways in which files get into the log: seali
 import contextlib
 import dataclasses
 import fcntl
+import functools
 import hashlib
 import itertools
 import json
@@ -525,6 +526,17 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file's content, as 64 hexadecimal digits."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_once(path: Path) -> str:
+    """The same; a process reads a file once, until its size, its times or its inode change."""
+    found = path.stat()
+    return _sha256_of(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+@functools.cache
+def _sha256_of(path: Path, *_: int) -> str:
+    return sha256(path)
 
 
 def metadata(path: Path | BinaryIO) -> dict[str, str]:

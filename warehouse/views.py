@@ -16,7 +16,7 @@ TOUCH = """
     FROM (SELECT unnest(?::VARCHAR[]) AS run_id) LEFT JOIN runs USING (run_id) GROUP BY run_id
 """
 
-# A load recomputes the rows of a derived table with these keys: by the first of these columns that the table has.
+# A load recomputes the rows of a derived table with these keys: by the first of its columns that is one of these.
 TOUCHED = {
     "run_id": "SELECT run_id FROM _touched",
     "config": "SELECT config FROM _touched",
@@ -45,7 +45,7 @@ def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[s
     tables, run_ids = sql.tables(), sorted(set(run_ids))
     parts, touched = _parts(connection, run_ids), None
     for name in filter(tables.__contains__, sql.in_order()):
-        key = next(key for key in TOUCHED if key in tables[name].columns)
+        key = next(column for column in tables[name].columns if column in TOUCHED)
         delete = f"DELETE FROM {name} WHERE {key} IN ({TOUCHED[key]})"  # once: it reads the whole table
         # rows of one run lie together: a question about it reads a small part of the table
         insert = f"INSERT INTO {name} FROM ({tables[name].body}) ORDER BY {key}"

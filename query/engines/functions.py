@@ -8,6 +8,7 @@
     greater, lesser   of two, NULL only if both are
     collect, sorted, newest, or_null   lists gathered by an aggregate: with NULLs, in order, the last few, NULL if empty
     object       a JSON object as a map of texts; NULL if it is no object or has a key twice
+    hash         of a list of values, NULLs among them, which Spark's own hash passes over
 """
 
 # quantile _2 of a list, interpolated (type 7 of Hyndman and Fan); NULLs do not count
@@ -45,6 +46,7 @@ FUNCTIONS = {
     "object": "CASE WHEN try_parse_json(_1) IS NOT NULL THEN from_json(_1, 'MAP<STRING, STRING>') END",
     "json_valid": "try_parse_json(_1) IS NOT NULL",
     "len": "array_size(_1)",
+    "hash": "xxhash64(to_json(_1))",
     "printf": "format_string",
     "without_zeros": r"regexp_replace(regexp_replace(_1, '(\\.[0-9]*?)0+(e|$)', '$1$2'), '\\.(e|$)', '$1')",
     "round_even": "bround(_1, _2)",

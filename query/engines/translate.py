@@ -278,6 +278,8 @@ def _one(node: exp.Expr) -> exp.Expr:
 def _function(name: str, node: exp.Anonymous) -> exp.Expr:
     if name == "list_aggregate":
         return _call(node.expressions[1].name, node.expressions[0], node.expressions[2])
+    if name == "hash":
+        return _call(name, exp.Array(expressions=node.expressions))
     if name == "printf":
         return _printf(node.expressions[0].name, node.expressions[1:])
     if name in FUNCTIONS:

@@ -50,9 +50,9 @@ class Limits:
 def judged_runs(warehouse: "Warehouse", name: str) -> list[str]:
     """The run a name means, and its repeats.
 
-    Repeats are runs of the same config that measured the same known, clean commit within half a day, or that were made
-    to confirm it (`bench regressions --confirm`). Where no run came before all of these there is nothing to judge them
-    by: then the run is judged with those that confirm it alone, by the others.
+    Repeats are runs of the same config that measured the same known, clean commit within half a day, the other parts of its
+    night, and runs that were made to confirm it (`bench regressions --confirm`). Where no run came before all of these there
+    is nothing to judge them by: then the run is judged with those that confirm it alone, by the others.
 
     Returns:
         Run ids, oldest first.

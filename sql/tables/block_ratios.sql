@@ -48,13 +48,13 @@ blocks AS (
 ),
 pairs AS (
     SELECT
-        side.run_id, side.case_id, base.case_id AS baseline_id, side.clock, side.process, side.block, base.each_ns AS theirs,
-        side.each_ns AS own, ln(nullif(base.each_ns / side.each_ns, 0)) AS x, base.disturbed OR side.disturbed AS disturbed
-    FROM blocks AS side
+        own.run_id, own.case_id, base.case_id AS baseline_id, own.clock, own.process, own.block, base.each_ns AS base_ns,
+        own.each_ns AS own_ns, ln(nullif(base.each_ns / own.each_ns, 0)) AS x, base.disturbed OR own.disturbed AS disturbed
+    FROM blocks AS own
     JOIN blocks AS base
-        ON side.run_id = base.run_id AND side.work_hash = base.work_hash AND side.block = base.block
-        AND side.clock = base.clock AND side.process IS NOT DISTINCT FROM base.process
-    WHERE base.backend = 'eager' AND side.backend <> 'eager'
+        ON own.run_id = base.run_id AND own.work_hash = base.work_hash AND own.block = base.block
+        AND own.clock = base.clock AND own.process IS NOT DISTINCT FROM base.process
+    WHERE base.backend = 'eager' AND own.backend <> 'eager'
 ),
 logs AS (
     SELECT
@@ -143,12 +143,12 @@ estimates AS (
 ),
 unpaired AS (
     SELECT
-        run_id, case_id, baseline_id, clock, len(own) AS blocks, disturbed, list_avg(theirs) - list_avg(own) AS gap,
-        list_var_samp(theirs) AS v1, list_var_samp(own) AS v2
+        run_id, case_id, baseline_id, clock, len(own) AS blocks, disturbed, list_avg(base) - list_avg(own) AS gap,
+        list_var_samp(base) AS v1, list_var_samp(own) AS v2
     FROM (
         SELECT
             run_id, case_id, baseline_id, clock, avg(disturbed::INTEGER) AS disturbed,
-            list(theirs ORDER BY process, block) AS theirs, list(own ORDER BY process, block) AS own
+            list(base_ns ORDER BY process, block) AS base, list(own_ns ORDER BY process, block) AS own
         FROM pairs
         GROUP BY run_id, case_id, baseline_id, clock
     )

@@ -54,7 +54,7 @@ SELECT
     CASE
         WHEN endings.status IS NULL THEN CASE WHEN NOT imported THEN good_runs.run_id IS NULL END
         WHEN endings.status IN ('skipped', 'unknown') THEN NULL
-        WHEN kind = 'accuracy' THEN endings.status NOT IN ('pass', 'pass_due_to_skip')
+        WHEN kind = 'accuracy' THEN NOT _is_accurate(endings.status)
         ELSE endings.status <> 'ok'
     END AS failed,
     coalesce(

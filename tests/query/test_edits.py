@@ -62,7 +62,7 @@ def contents(store: Store) -> dict[str, list[str]]:
     """All rows of all tables, events and views of runs, but when each change was made."""
     found = {}
     with Warehouse.open(store) as warehouse:
-        for table in [*TABLES, "run_summaries", "cells", "_selectable_runs", "samples"]:
+        for table in [*TABLES, "run_summaries", "cells", "_selectable_runs", "samples", "_report_runs"]:
             found[table] = sorted(map(str, warehouse.rows(f"FROM {table}")))
     return found
 
@@ -97,6 +97,19 @@ def test_a_forgotten_run_is_in_no_table_or_view_but_those_that_say_so(store: Sto
             ("aaaa-1", "main", "fans off", False)
         ]
     assert verify(store).problems == {}
+
+
+def test_a_tag_makes_a_run_part_of_another_report(store: Store) -> None:
+    """A run that resumes another belongs to its report, until the tag is gone."""
+
+    def parts() -> list[tuple[Any, ...]]:
+        with Warehouse.open(store) as warehouse:
+            return warehouse.rows("SELECT run_id, parts FROM _report_runs WHERE config = 'main' ORDER BY run_id")
+
+    tag(store, ["aaaa-2"], {"resumes": "aaaa-1"})
+    assert parts() == [("aaaa-1", 2), ("aaaa-2", 2)]
+    untag(store, ["aaaa-2"], ["resumes"])
+    assert parts() == [("aaaa-1", 1), ("aaaa-2", 1)]
 
 
 def change_all(store: Store) -> None:

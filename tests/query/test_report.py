@@ -14,7 +14,7 @@ from bench.query.document import Section
 from bench.query.report import Report, report
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import NothingToShow, UnknownName
-from bench.warehouse.events import Event, Instant, Json, RunRecord
+from bench.warehouse.events import Event, Instant, Json
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, chunk, metric, outcome, run, timing
@@ -162,22 +162,45 @@ def test_a_run_is_set_beside_the_newest_that_measured_the_same() -> None:
     assert dict(asked(*events).document.facts)["beside"] == "same"
 
 
+def night(first: int, *models: str) -> list[Event]:
+    """A night in as many parts as models, each a run of a day of its own number that began a second after the one before."""
+    found: list[Event] = []
+    for part, model in enumerate(models):
+        own, *measured = day(first + part, models=(model,))
+        began, tag = Instant(first * DAY + part * 1_000_000), Json(f'{{"partition": "{part + 1}/{len(models)}"}}')
+        found += [replace(own, started_at=began, git_commit=f"of {first}", tags=tag), *measured]
+    return found
+
+
 def test_parts_of_a_night_are_not_set_beside_each_other() -> None:
-    """The run before is of another night, and the report says which part it is of its own."""
-    night = [
-        replace(event, tags=Json(f'{{"partition": "{number}/2"}}')) if isinstance(event, RunRecord) else event
-        for number in (1, 2)
-        for event in day(number, models=("bert",) if number == 1 else ("gpt",))
-    ]
-    began = {"day-01": Instant(DAY), "day-02": Instant(DAY + 1)}
-    night = [replace(e, started_at=began[e.run_id], git_commit="a") if isinstance(e, RunRecord) else e for e in night]
+    """The run before is of another night, and the report names all parts of its own."""
+    facts = dict(asked(*day(0), *night(1, "bert", "gpt")).document.facts)
 
-    found = asked(*day(0), *night)
-
-    facts = dict(found.document.facts)
     assert facts["beside"] == "day-00"
-    assert facts["part"].startswith("2 of 2;")
-    assert "part" not in dict(asked(*WEEK).document.facts)
+    assert facts["parts"] == "day-01, day-02"
+    assert "parts" not in dict(asked(*WEEK).document.facts)
+
+
+@pytest.mark.parametrize("part", ["day-04", "day-05", "day-06"])
+def test_a_report_of_a_part_sums_up_the_whole_night(part: str) -> None:
+    """Summary, cases and warnings are of all parts, beside all of the night before, whichever part is named."""
+    wrong = outcome(case("gpt", "day-05", backend="inductor", **AXES), "fail_accuracy", kind="accuracy")
+    builder = Builder().add(*night(1, "bert", "gpt", "vit"), *night(4, "bert", "gpt", "vit"), wrong)
+    builder.rows("SELECT 1")
+    found = report(Warehouse(Store(Path("nowhere")), builder.connection), part)
+
+    compiled = column(found, "summary", "backend").index("inductor")
+    (whole,) = builder.dicts("SELECT * FROM summary_diff() WHERE backend = 'inductor'")
+    for name, told in (
+        ("geomean speedup", "speedup"), ("speedup before", "speedup_before"), ("passing", "rate"),
+        ("passing before", "rate_before"),
+    ):  # fmt: skip
+        assert column(found, "summary", name)[compiled] == whole[told]
+    assert (whole["rate"], whole["rate_before"]) == ("67%, 2/3", "100%, 3/3")
+    assert {*column(found, "suite-0", "model")} == {"bert", "gpt", "vit"}
+    assert column(found, "warnings", "model") == ["gpt"]
+    assert "run_id IN ('day-04', 'day-05', 'day-06')" in section(found, "suite-0").command
+    assert found.document.facts[-1] == ("parts", "day-04, day-05, day-06")
 
 
 def test_warnings_leave_out_backends_for_debugging_unless_asked() -> None:

@@ -110,7 +110,19 @@ def test_side_medians_and_case_effects(runs: Builder) -> None:
     query = (
         "SELECT base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n, exp(effect), own_degrees"
     )
-    assert runs.rows(f"{query} FROM _case_effects{sides}") == [(20, 40, 2, 1, 4, 2, pytest.approx(2), 1)]
+    assert runs.rows(f"{query} FROM _case_effects(['a1', 'a2', 'a3'], ['b1'], 20, 0.03)") == [
+        (20, 40, 2, 1, 4, 2, pytest.approx(2), 1)
+    ]
+
+
+def test_a_streak_is_of_runs_that_are_as_the_candidate_is(runs: Builder) -> None:
+    """Those right before it, as far as they are beyond the floor and half as far from the base's value as it is."""
+    runs.add(*(run(f"a{day}", "a", host="x", started_at=day) for day in range(4, 9)))
+    for day, ns in ((1, 100), (2, 200), (4, 100), (5, 100), (6, 100), (7, 190), (8, 200)):
+        runs.add(it := case("m", run=f"a{day}"), timing(it, ns))
+
+    query = "SELECT streak, since_place, good_place, first_place FROM _case_effects(NULL, ['a8'], 20, 0.03)"
+    assert runs.rows(query) == [(1, 8, 7, 9)]
 
 
 def test_run_medians(runs: Builder) -> None:
@@ -199,9 +211,7 @@ def test_summaries(warehouse: Builder) -> None:
         for side, each in (("eager", 100), (backend, ns)):
             it = case(name, backend=side)
             warehouse.add(it, outcome(it), *(timing(it, each, block=block) for block in range(5)))
-    query = (
-        "SELECT backend, passing, n_here, n_matched, speedup, matched_speedup FROM _summaries WHERE backend <> 'eager'"
-    )
+    query = "SELECT backend, passing, n, n_matched, speedup, matched_speedup FROM _summaries WHERE backend <> 'eager'"
 
     assert warehouse.rows(f"{query} ORDER BY backend") == [
         ("x", 2, 2, 1, pytest.approx(2**0.5), pytest.approx(2)),
@@ -309,6 +319,35 @@ def test_steps(warehouse: Builder) -> None:
         ("_fixed_point(0.25, 1e6)", 250_000),
         ("_fixed_point('nan'::DOUBLE, 1e6)", None),
         ("_fixed_point(1e300, 1e6)", None),
+        ("_log_value(1, 'ns')", 0.0),
+        ("_log_value(0, 'ns')", None),
+        ("_log_value(0, 'count')", 0.0),
+        ("_log_value(-1, 'count')", None),
+        ("_gain(2, 'lower')", -2),
+        ("_gain(2, 'higher')", 2),
+        ("_gain(2, NULL)", 2),
+        ("_is_accurate('pass_due_to_skip')", True),
+        ("_is_accurate('fail_accuracy')", False),
+        ("_is_time_or_rate('ns')", True),
+        ("_is_time_or_rate('tokens/s')", True),
+        ("_is_time_or_rate(NULL)", False),
+        ("_change_verdict(true, 'ns')", "FASTER"),
+        ("_change_verdict(false, 'ratio')", "WORSE"),
+        ("_setting('suite/~/float32/cpu/a~1b')", "suite/~/float32/cpu"),
+        ("_series_key('c', 'm', NULL, 'u') = _series_key('c', 'm', 'u', NULL)", False),
+        ("_series_key('c', 'm', NULL, 'u') = _series_key('c', 'm', NULL, 'u')", True),
+        ("(SELECT _geometric_mean(ln(x), x > 1) FROM (VALUES (1), (2), (8)) AS t(x))", pytest.approx(4)),
+        ("(SELECT _geometric_mean(ln(x), x > 9) FROM (VALUES (1), (2), (8)) AS t(x))", None),
+        ("(SELECT _geometric_width(w, w > 1) FROM (VALUES (1), (3), (4)) AS t(w))", 2.5),
+        ("(SELECT _geometric_width(w, true) FROM (VALUES (3), (NULL)) AS t(w))", None),
+        ("_sampling_variance(100, NULL, NULL, 10, 4)", pytest.approx(math.pi / 2 * 0.01 / 4)),
+        ("_sampling_variance(100, 90, 110, 10, 9)", pytest.approx((math.log(110 / 90) / 2 / 1.959963984540054) ** 2)),
+        ("_comparison_evidence(1, 1, 1, 'SAME', false)", "one run each"),
+        ("_comparison_evidence(20, 2, 2, 'SLOWER', true)", "20 against 2 runs on 2 hosts, confirmed"),
+        ("_comparison_evidence(20, 1, 1, 'SLOWER', false)", "20 against 1 run, not confirmed"),
+        ("_ending_reason('base', 'OOM', 1, 2, 'too big')", "base OOM in 1 of 3 runs: too big"),
+        ("_ending_reason('base', 'OOM', 1, NULL, NULL)", "base OOM"),
+        ("_ending_reason('base', NULL, 0, 2, NULL)", None),
     ],
 )
 def test_scalars(warehouse: Builder, call: str, value: object) -> None:
@@ -334,6 +373,17 @@ def test_run_records(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT run_id, config, host FROM _run_records ORDER BY run_id") == [
         ("1", "c", "early"), ("2", "2", None),
     ]  # fmt: skip
+
+
+def test_passing_elsewhere(warehouse: Builder) -> None:
+    """Of two works one passes on both backends, so one passes elsewhere; for a backend on which none does, all of the others'."""
+    told = "SELECT _passing_elsewhere(in_mean, shared, backends, everywhere, but_one) FROM (VALUES {}) AS"
+    names = "t(in_mean, shared, backends, everywhere, but_one)"
+
+    assert warehouse.rows(f"{told.format('(true, 2, 2, 1, 1), (true, 1, 2, 1, 1)')} {names}") == [(1,)]
+    assert warehouse.rows(f"{told.format('(true, 2, 2, 1, 1), (false, 1, 2, 1, 1)')} {names}") == [(2,)]
+    assert warehouse.rows(f"{told.format('(false, 1, 1, 3, 0)')} {names}") == [(3,)]
+    assert warehouse.rows(f"{told.format('(true, 1, 1, 3, 0)')} {names}") == [(None,)]
 
 
 def test_pass_rate(warehouse: Builder) -> None:
@@ -395,6 +445,36 @@ def test_report_summaries(warehouse: Builder) -> None:
         ("1", 1, 1, "100%, 1/1", 1, pytest.approx(2.0), 1, 2.0),
         ("3", 2, 2, "100%, 2/2", 2, pytest.approx(4.0), 2, 5.0),
     ]
+    assert warehouse.rows("SELECT run_id, passing FROM _night_summaries") == [("3", 2)]
+
+
+def test_backends_of_a_night_compare_over_all_its_parts(warehouse: Builder) -> None:
+    """A work that passes on the other backend in another part passes elsewhere; what a later part measured again counts once."""
+    for part, works in enumerate(("x1 y1", "x2 y3 x1"), 1):
+        warehouse.add(run(f"{part}", "c", started_at=part, tags=Json(f'{{"partition": "{part}/2"}}')))
+        for backend, work in works.split():
+            it = case(f"m{work}", f"{part}", backend=backend, source_id="f")
+            speedup = 2.0 if part == 1 else 8.0
+            warehouse.add(it, outcome(it), metric(it, "speedup", speedup, unit="ratio"))
+    warehouse.add(it := case("m2", "2", backend="y", source_id="f"), outcome(it, "OOM"), metric(it, "speedup", 1.0))
+
+    query = (
+        "SELECT backend, n, n_elsewhere, n_matched, speedup, matched_speedup, skipped, excluded FROM _night_summaries"
+    )
+    assert warehouse.rows(f"{query} ORDER BY backend") == [
+        ("x", 2, 2, 1, pytest.approx(8), pytest.approx(8), 0, []),
+        ("y", 2, 2, 1, pytest.approx(4), pytest.approx(2), 0, ["m2: OOM"]),
+    ]
+
+
+def test_a_run_that_confirms_another_has_a_summary_and_no_place_in_histories(warehouse: Builder) -> None:
+    """It is a report of its own that is not typical."""
+    for run_id, tags in (("1", None), ("2", Json('{"confirms": "1"}'))):
+        warehouse.add(run(run_id, "c", started_at=int(run_id), tags=tags), it := case("m", run_id), outcome(it))
+
+    assert warehouse.rows("SELECT run_id, is_typical FROM _report_summaries ORDER BY 1") == [("1", True), ("2", False)]
+    assert warehouse.rows("SELECT run_id, passing FROM executive_summary() ORDER BY 1") == [("1", 1), ("2", 1)]
+    assert warehouse.rows("SELECT run_id FROM history()") == [("1",)]
 
 
 def test_a_panel_is_one_text(warehouse: Builder) -> None:
@@ -433,15 +513,20 @@ def test_counted_cases(warehouse: Builder) -> None:
 
 
 def test_compared_and_judged_cases(runs: Builder) -> None:
-    """Beside what is shown stand the places and distances of the base's runs; what only they measured is not judged."""
+    """Beside what is shown stands how long it has been so; what only the base measured is not judged."""
     for run_id, ns, names in (("a1", 100, "mk"), ("a2", 400, "m")):
         for name in names:
             runs.add(it := case(name, run=run_id), timing(it, ns))
 
-    query = "SELECT name, pair, first_place, base_places, base_deviations, cases FROM"
+    numbers = "SELECT name, verdict, hosts, base_total, base_runs, candidate_runs FROM _compared_numbers"
+    assert runs.rows(f"{numbers}(NULL, ['a2'], 20, 0.03, 0.05) ORDER BY name") == [
+        ("k", "REMOVED", 1, 1, 1, None),
+        ("m", "UNSURE", 1, 1, 1, 1),
+    ]
+    query = "SELECT name, pair, first_place, streak, since_place, good_place, cases FROM"
     assert runs.rows(f"{query} _compared_cases(NULL, ['a2'], 20, 0.03, 0.05) ORDER BY name") == [
-        ("k", 1, None, [1], [0.0], 1),
-        ("m", 1, 2, [1], [0.0], 1),
+        ("k", 1, None, None, None, None, 1),
+        ("m", 1, 2, 0, 2, 1, 1),
     ]
     judged = "SELECT name, run_id, is_judged FROM _judged_cases(['a2'], 20, 0.03, 0.05) ORDER BY name"
     assert runs.rows(judged) == [("k", None, False), ("m", "a2", True)]

@@ -15,11 +15,11 @@ import bench
 import duckdb
 import pytest
 from bench import sql
-from bench.warehouse import snapshot
+from bench.warehouse import log, snapshot
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import Reject, ScheduleChunk, Timing
-from bench.warehouse.load import load, rebuild
+from bench.warehouse.load import load, readable_files, rebuild
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact, merge
@@ -309,6 +309,22 @@ def test_a_damaged_file_is_left_out_and_named(how: str, store: Store) -> None:
         assert load(store).left_out.keys() == {path.name}
 
 
+def test_other_engines_read_a_file_for_its_checksum_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second question reads nothing again; a file that changed in between is read, and left out."""
+    record(store, "a", *range(500))
+    readable_files(store)  # seals the journal
+    read = list[Path]()
+    monkeypatch.setattr(log, "sha256", lambda path, sha256=log.sha256: read.append(path) or sha256(path))
+
+    assert [readable_files(store)[1], read] == [{}, []]
+    path = next((store.events / "timings").iterdir())
+    data = bytearray(path.read_bytes())
+    data[5] ^= 0xFF  # of its first page
+    path.write_bytes(data)
+    assert readable_files(store)[1].keys() == {path.name}
+    assert read == [path]
+
+
 def test_a_newer_file_is_refused_with_the_cure_and_the_rest_loaded(store: Store) -> None:
     """Its table and version are said; updating bench is what helps."""
     record(store, "a", 1)
@@ -325,7 +341,6 @@ def test_a_newer_file_is_refused_with_the_cure_and_the_rest_loaded(store: Store)
 def test_unknown_columns_are_kept_out_and_counted(store: Store) -> None:
     """A column of a newer bench does no harm."""
     import pyarrow as pa
-    from bench.warehouse import log
     from bench.warehouse.schema import arrow_schema
 
     rows = log.table_of(Timing, [Timing(run_id="r", case_id="c", duration_ns=1)])

@@ -3,7 +3,7 @@
 -- What all cases of a run share moves its deviations alike and says nothing of one case: of 20 cases or more, the median
 -- deviation of the run is taken out of each.
 --
--- arguments: base, candidate, last
+-- arguments: base, candidate, last, floor
 --
 -- axes: sides, runs_apart
 -- deviations       DOUBLE[]  Distances of all runs from the value of their side, of sides with two runs or more, without what
@@ -12,89 +12,97 @@
 WITH
 side_values AS MATERIALIZED (  -- lists in one order
     SELECT
-        pair, side, case_id, metric, phase, unit, min(better) AS better, median(value) AS value, count(*) AS runs, sum(n) AS n,
+        pair, side, series_id, any_value(case_id) AS case_id, any_value(metric) AS metric, any_value(phase) AS phase,
+        any_value(unit) AS unit, min(better) AS better, list_median(list(value)) AS value, count(*) AS runs, sum(n)::BIGINT AS n,
         bool_or(is_session) AS is_session, avg(sampling) AS sampling, min(place) AS first_place,
         coalesce(list(x) FILTER (x IS NOT NULL), []) AS xs, coalesce(list(place) FILTER (x IS NOT NULL), []) AS places
     FROM _side_medians(base, candidate, last)
-    GROUP BY pair, side, case_id, metric, phase, unit
+    GROUP BY pair, side, series_id
 ),
-side_levels AS (
-    SELECT
-        *, CASE WHEN unit = 'count' AND value >= 0 THEN ln(1 + value) WHEN value > 0 THEN ln(value) END AS level,
-        CASE WHEN runs > 1 THEN len(xs) ELSE 0 END AS n_apart
+metrics AS (
+    SELECT pair, metric, phase, unit, row_number() OVER (ORDER BY pair, metric, phase, unit) AS metric_id
     FROM side_values
+    GROUP BY pair, metric, phase, unit
+),
+side_levels AS MATERIALIZED (
+    SELECT
+        own.*, metric_id, _log_value(value, own.unit) AS level, CASE WHEN runs > 1 THEN len(xs) ELSE 0 END AS n_apart
+    FROM side_values AS own
+    JOIN metrics
+        ON own.pair = metrics.pair AND own.metric = metrics.metric AND own.phase IS NOT DISTINCT FROM metrics.phase
+        AND own.unit IS NOT DISTINCT FROM metrics.unit
 ),
 run_deviations AS (
     SELECT
-        pair, side, metric, phase, unit,
+        metric_id, side,
         unnest(list_transform(range(1, n_apart + 1), lambda i: {'place': places[i], 'deviation': xs[i] - level})) AS run
     FROM side_levels
 ),
 run_shifts AS (
     SELECT
-        pair, side, metric, phase, unit, run.place AS place,
-        CASE WHEN count(*) >= 20 THEN median(run.deviation) ELSE 0 END AS shift
+        metric_id, side, run.place AS place, CASE WHEN count(*) >= 20 THEN median(run.deviation) ELSE 0 END AS shift
     FROM run_deviations
-    GROUP BY pair, side, metric, phase, unit, run.place
+    GROUP BY metric_id, side, run.place
 ),
 side_shifts AS (
-    SELECT pair, side, metric, phase, unit, list(place) AS shift_places, list(shift) AS shifts
+    SELECT metric_id, side, list(place) AS shift_places, list(shift) AS shifts
     FROM run_shifts
-    GROUP BY pair, side, metric, phase, unit
-),
-metrics AS (
-    SELECT pair, metric, phase, unit, row_number() OVER (ORDER BY pair, metric, phase, unit) AS metric_id
-    FROM side_levels
-    GROUP BY pair, metric, phase, unit
+    GROUP BY metric_id, side
 ),
 run_variances AS (
     SELECT
-        pair, metric, phase, unit, sum(shift * shift) / nullif(count(*) - count(DISTINCT side), 0) AS run_variance,
+        metric_id, sum(shift * shift) / nullif(count(*) - count(DISTINCT side), 0) AS run_variance,
         (count(*) - count(DISTINCT side))::DOUBLE AS run_degrees
     FROM run_shifts
-    GROUP BY pair, metric, phase, unit
-),
-metric_variances AS (
-    SELECT metrics.*, run_variance, run_degrees
-    FROM metrics
-    LEFT JOIN run_variances AS variances
-        ON metrics.pair = variances.pair AND metrics.metric = variances.metric
-        AND metrics.phase IS NOT DISTINCT FROM variances.phase AND metrics.unit IS NOT DISTINCT FROM variances.unit
+    GROUP BY metric_id
 ),
 side_deviations AS (
     SELECT
-        own.*, list_transform(xs, lambda x: x - level) AS raw_deviations,
+        own.* EXCLUDE xs, list_min(xs) AS least, list_max(xs) AS most, list_transform(xs, lambda x: x - level) AS raw_deviations,
         list_transform(range(1, n_apart + 1), lambda i: xs[i] - level - shifts[list_position(shift_places, places[i])]) AS deviations
     FROM side_levels AS own
-    LEFT JOIN side_shifts AS of_metric
-        ON own.pair = of_metric.pair AND own.side = of_metric.side AND own.metric = of_metric.metric
-        AND own.phase IS NOT DISTINCT FROM of_metric.phase AND own.unit IS NOT DISTINCT FROM of_metric.unit
+    LEFT JOIN side_shifts AS of_metric ON own.metric_id = of_metric.metric_id AND own.side = of_metric.side
 ),
+base_sides AS (SELECT * FROM side_deviations WHERE side = 'base'),
+candidate_sides AS (SELECT * FROM side_deviations WHERE side = 'candidate'),
 case_sides AS (
     SELECT
-        pair, case_id, metric, phase, unit, min(better) AS better, bool_or(is_session) AS is_session,
-        min(value) FILTER (side = 'base') AS base_value, min(value) FILTER (side = 'candidate') AS candidate_value,
-        coalesce(min(runs) FILTER (side = 'base'), 0) AS base_runs,
-        coalesce(min(runs) FILTER (side = 'candidate'), 0) AS candidate_runs,
-        min(n) FILTER (side = 'base') AS base_n, min(n) FILTER (side = 'candidate') AS candidate_n,
-        min(sampling) FILTER (side = 'base') AS base_sampling, min(sampling) FILTER (side = 'candidate') AS candidate_sampling,
-        min(level) FILTER (side = 'candidate') - min(level) FILTER (side = 'base') AS effect,
-        min(first_place) FILTER (side = 'candidate') AS first_place,
-        coalesce(min(places) FILTER (side = 'base'), []) AS base_places,
-        min(list_min(xs)) FILTER (side = 'candidate') - min(level) FILTER (side = 'base') AS least,
-        max(list_max(xs)) FILTER (side = 'candidate') - min(level) FILTER (side = 'base') AS most,
-        coalesce(min(raw_deviations) FILTER (side = 'base'), []) AS base_deviations,
-        min(list_avg(list_transform(deviations, lambda x: x * x)) * n_apart / nullif(n_apart - 1, 0)) FILTER (side = 'candidate') AS repeats,
-        flatten(list(deviations)) AS deviations, (sum(n_apart) - count(*) FILTER (n_apart > 0))::DOUBLE AS own_degrees
-    FROM side_deviations
-    GROUP BY pair, case_id, metric, phase, unit
+        coalesce(base.pair, candidate.pair) AS pair, coalesce(base.series_id, candidate.series_id) AS series_id,
+        coalesce(base.case_id, candidate.case_id) AS case_id, coalesce(base.metric, candidate.metric) AS metric,
+        coalesce(base.phase, candidate.phase) AS phase, coalesce(base.unit, candidate.unit) AS unit,
+        least(base.better, candidate.better) AS better, base.value AS base_value, candidate.value AS candidate_value,
+        coalesce(base.runs, 0) AS base_runs, coalesce(candidate.runs, 0) AS candidate_runs, base.n AS base_n,
+        candidate.n AS candidate_n, candidate.level - base.level AS effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id,
+        candidate.first_place, coalesce(base.places, []) AS places, coalesce(base.raw_deviations, []) AS raw_deviations,
+        base.sampling AS base_sampling, candidate.sampling AS candidate_sampling, candidate.least - base.level AS least,
+        candidate.most - base.level AS most,
+        list_avg(list_transform(candidate.deviations, lambda x: x * x)) * candidate.n_apart / nullif(candidate.n_apart - 1, 0) AS repeats,
+        coalesce(base.is_session, candidate.is_session) AS is_session,
+        list_concat(coalesce(base.deviations, []), coalesce(candidate.deviations, [])) AS deviations,
+        (coalesce(greatest(base.n_apart - 1, 0), 0) + coalesce(greatest(candidate.n_apart - 1, 0), 0))::DOUBLE AS own_degrees
+    FROM base_sides AS base
+    FULL JOIN candidate_sides AS candidate ON base.pair = candidate.pair AND base.series_id = candidate.series_id
+),
+good_places AS (
+    SELECT
+        *, list_max(list_transform(range(1, len(places) + 1), lambda i: CASE
+            WHEN raw_deviations[i] * sign(candidate_value - base_value) < greatest(ln(1 + floor), abs(effect) / 2) THEN places[i]
+        END)) AS good_place
+    FROM case_sides
+),
+streaks AS (
+    SELECT
+        *, CASE WHEN candidate_value IS NOT NULL THEN list_filter(places, lambda place: place > coalesce(good_place, 0)) END
+            AS streak_places
+    FROM good_places
 )
 
 SELECT
-    own.pair, own.case_id, own.metric, own.phase, own.unit, better, base_value, candidate_value, base_runs, candidate_runs,
-    base_n::BIGINT AS base_n, candidate_n::BIGINT AS candidate_n, effect, metric_id, first_place, base_places, base_deviations,
-    base_sampling, candidate_sampling, least, most, repeats, run_variance, coalesce(run_degrees, 0) AS run_degrees, is_session, deviations, own_degrees
-FROM case_sides AS own
-JOIN metric_variances AS of_metric
-    ON own.pair = of_metric.pair AND own.metric = of_metric.metric AND own.phase IS NOT DISTINCT FROM of_metric.phase
-    AND own.unit IS NOT DISTINCT FROM of_metric.unit
+    pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
+    effect, own.metric_id, first_place,
+    CASE WHEN base_runs > 1 AND list_median(list_transform(raw_deviations, lambda x: abs(x))) = 0
+        THEN len(list_filter(raw_deviations, lambda x: abs(x) >= abs(effect))) / len(raw_deviations)::DOUBLE ELSE 0 END AS tied,
+    len(streak_places) AS streak, coalesce(list_min(streak_places), first_place) AS since_place, good_place, base_sampling,
+    candidate_sampling, least, most, repeats, run_variance, coalesce(run_degrees, 0) AS run_degrees, is_session, deviations, own_degrees
+FROM streaks AS own
+LEFT JOIN run_variances AS of_metric ON own.metric_id = of_metric.metric_id

@@ -13,7 +13,6 @@
 --
 -- axes: sides
 -- is_repeated   BOOLEAN  Whether several candidates differ from the base in the same direction.
--- tied          DOUBLE   Share of the base's runs that are as far from its value, where most are equal to it; else 0.
 -- axes: shifts
 -- change        DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least.
 -- noise         DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
@@ -75,11 +74,9 @@ shift_tests AS (
 )
 
 SELECT
-    pair, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, own.metric_id, first_place, base_places, base_deviations,
+    pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
+    effect, own.metric_id, first_place, tied, streak, since_place, good_place,
     candidate_runs > 1 AND (least > shift OR most < shift) AS is_repeated,
-    CASE WHEN base_runs > 1 AND list_median(list_transform(base_deviations, lambda x: abs(x))) = 0
-        THEN len(list_filter(base_deviations, lambda x: abs(x) >= abs(effect))) / len(base_deviations)::DOUBLE ELSE 0 END AS tied,
     cases, shift, shift_reach, shift_p, shift_runs,
     CASE
         WHEN NOT is_session OR candidate_runs < 2 OR variance IS NULL OR most - least <= 3 * sqrt(2 * variance) THEN effect - shift

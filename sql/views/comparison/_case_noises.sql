@@ -20,23 +20,23 @@
 WITH
 histories AS (
     SELECT
-        pair, case_id, metric, phase, unit, avg(own_noise * own_noise) AS history,
+        pair, _series_key(case_id, metric, phase, unit) AS series_id, avg(own_noise * own_noise) AS history,
         max(0.37::DOUBLE * greatest(n - runs, 0)) AS history_degrees
     FROM run_noise
     JOIN (
         SELECT pair, config, host, bool_or(is_shared) AS is_shared, count(*) AS runs
         FROM _comparison_sides(base, candidate, last)
         GROUP BY pair, config, host
-    ) AS side ON run_noise.config = side.config AND run_noise.host IS NOT DISTINCT FROM side.host
+    ) AS compared ON run_noise.config = compared.config AND run_noise.host IS NOT DISTINCT FROM compared.host
     WHERE own_noise IS NOT NULL AND (n >= 4 OR NOT is_shared)
-    GROUP BY pair, case_id, metric, phase, unit
+    GROUP BY pair, series_id
 ),
 raw_spreads AS (
     SELECT
         *, CASE WHEN own_degrees > 0 THEN
             pow(1.4826::DOUBLE * list_median(list_transform(deviations, lambda x: abs(x))), 2) * len(deviations) / own_degrees
         END AS usual
-    FROM _case_effects(base, candidate, last)
+    FROM _case_effects(base, candidate, last, floor)
 ),
 metric_spreads AS (
     SELECT metric_id, median(usual) AS metric_usual
@@ -59,9 +59,7 @@ own_variances AS (
             + coalesce(history_degrees * history, 0)
         ) / (own_degrees + coalesce(history_degrees, 0))) END AS own_variance
     FROM usual_spreads AS own
-    LEFT JOIN histories AS earlier
-        ON own.pair = earlier.pair AND own.case_id IS NOT DISTINCT FROM earlier.case_id AND own.metric = earlier.metric
-        AND own.phase IS NOT DISTINCT FROM earlier.phase AND own.unit IS NOT DISTINCT FROM earlier.unit
+    LEFT JOIN histories AS earlier ON own.pair = earlier.pair AND own.series_id = earlier.series_id
 ),
 log_variances AS (
     SELECT
@@ -116,8 +114,8 @@ prior_variances AS (
 )
 
 SELECT
-    pair, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, metric_id, first_place, base_places, base_deviations, base_sampling, candidate_sampling, least, most, repeats,
+    pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
+    effect, metric_id, first_place, tied, streak, since_place, good_place, base_sampling, candidate_sampling, least, most, repeats,
     run_variance, run_degrees, is_session,
     (coalesce(prior_degrees * prior_variance, 0) + coalesce(all_degrees * own_variance, 0))
         / nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS variance,

@@ -16,15 +16,14 @@
 -- is_exact     BOOLEAN  Whether the values are compared as they stand.
 -- p            DOUBLE   Probability of so large a change, either way, if there were none.
 -- q            DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
--- tests        BIGINT   Rows judged together.
+-- tests        BIGINT   Rows judged together; NULL where p is.
 -- verdict      VARCHAR  FASTER, SLOWER, BETTER, WORSE, SAME or UNSURE; NULL where a side is missing, or neither way is better.
 WITH
 p_values AS (
     SELECT
         *, _t975(degrees) * error AS reach,
         (effect IS NULL OR noise IS NULL) AND base_value IS NOT NULL AND candidate_value IS NOT NULL
-            AND (unit = 'count' OR base_value = candidate_value AND coalesce(NOT (unit = 'ns' OR unit LIKE '%/s'), true))
-            AS is_exact,
+            AND (unit = 'count' OR base_value = candidate_value AND NOT _is_time_or_rate(unit)) AS is_exact,
         CASE
             WHEN change IS NULL OR noise IS NULL THEN NULL
             WHEN error > 0 THEN greatest(tied, 2 * _t_tail(abs(change) / error, degrees))
@@ -36,33 +35,27 @@ p_values AS (
 ),
 p_ranks AS (
     SELECT
-        *, count(p) OVER (PARTITION BY is_usual) AS tests,
-        row_number() OVER (PARTITION BY is_usual ORDER BY p NULLS LAST) AS p_rank
+        pair, series_id, is_usual, p, count(*) OVER (PARTITION BY is_usual) AS tests,
+        row_number() OVER (PARTITION BY is_usual ORDER BY p) AS p_rank
     FROM p_values
+    WHERE p IS NOT NULL
 ),
 q_values AS (
     SELECT
-        *, CASE WHEN p IS NOT NULL THEN
-            least(1, min(p * tests / p_rank) OVER (PARTITION BY is_usual ORDER BY p_rank DESC))
-        END AS q
+        pair, series_id, tests, least(1, min(p * tests / p_rank) OVER (PARTITION BY is_usual ORDER BY p_rank DESC)) AS q
     FROM p_ranks
 )
 
 SELECT
-    pair, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, metric_id, first_place, base_places, base_deviations, is_repeated, cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, p, q, tests,
+    own.pair, own.series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
+    effect, metric_id, first_place, tied, streak, since_place, good_place, is_repeated, cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, p, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR better IS NULL THEN NULL
         WHEN is_exact AND base_value = candidate_value OR noise IS NOT NULL
             AND greatest(abs(change), abs(effect - shift)) + reach <= ln(1 + floor) THEN 'SAME'
-        WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + floor) THEN CASE
-            WHEN unit = 'ns' OR unit LIKE '%/s' THEN CASE
-                WHEN (coalesce(change, candidate_value - base_value) < 0) = (better = 'lower') THEN 'FASTER' ELSE 'SLOWER'
-            END
-            ELSE CASE
-                WHEN (coalesce(change, candidate_value - base_value) < 0) = (better = 'lower') THEN 'BETTER' ELSE 'WORSE'
-            END
-        END
+        WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + floor)
+            THEN _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
         ELSE 'UNSURE'
     END AS verdict
-FROM q_values
+FROM p_values AS own
+LEFT JOIN q_values ON own.pair = q_values.pair AND own.series_id = q_values.series_id

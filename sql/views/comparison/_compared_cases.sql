@@ -1,5 +1,5 @@
 -- One row per case × metric × phase × unit measured on either side of a comparison, and per case that failed without a number: what
--- `comparisons` shows, and what `regressions` needs beside it.
+-- `comparisons` shows, and what `regressions` needs beside it. `_compared_numbers` in words and in the units of the values.
 --
 -- arguments: base, candidate, last, floor, fdr
 --
@@ -36,78 +36,27 @@
 --                            known.
 -- candidate_status  VARCHAR  The same of the candidate.
 -- first_place       BIGINT   Place in time of the first run of the candidate that measured it.
--- base_places       BIGINT[]  Places of the runs of the base that have a logarithm.
--- base_deviations   DOUBLE[]  Distances of these from the base's value, in the same order.
--- effect            DOUBLE   ln(candidate / base), of a count of 1 + value; NULL where a side has no logarithm.
+-- streak            BIGINT   Runs of the base before the candidate, without a gap, that are as the candidate is.
+-- since_place       BIGINT   Place of the first of these, or of the candidate's first run where there is none.
+-- good_place        BIGINT   Place of the last run of the base before them; NULL where there is none.
 -- log_shift         DOUBLE   Median effect of all cases of the metric; 0 of fewer than 20 cases.
+-- base_total        BIGINT   Runs of the base, whatever they measured.
 -- axes: shifts without shift
 WITH
-pairs AS (
-    SELECT
-        pair, CASE WHEN pair > 0 THEN min(config) END AS config,
-        CASE WHEN pair > 0 THEN min(host) FILTER (side = 'candidate') END AS host,
-        count(DISTINCT coalesce(host, '')) FILTER (side = 'candidate') AS hosts,
-        count(*) FILTER (side = 'base') AS base_total, bool_or(is_anywhere) AS is_anywhere
-    FROM _comparison_sides(base, candidate, last)
-    GROUP BY pair
-),
-side_values AS (
-    SELECT
-        coalesce(judged.pair, ended.pair) AS pair, coalesce(judged.case_id, ended.case_id) AS case_id, metric, phase, unit, better,
-        CASE WHEN NOT coalesce(base_void, false) THEN base_value END AS base_value,
-        CASE WHEN NOT coalesce(candidate_void, false) THEN candidate_value END AS candidate_value,
-        base_runs, candidate_runs, base_n, candidate_n, effect, first_place, base_places, base_deviations, is_repeated,
-        cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, p, q,
-        tests, verdict, base_status, candidate_status, base_reason, candidate_reason, base_failed, candidate_failed, base_void,
-        candidate_void
-    FROM _case_verdicts(base, candidate, last, floor, fdr) AS judged
-    FULL JOIN _comparison_endings(base, candidate, last) AS ended
-        ON judged.pair = ended.pair AND judged.case_id = ended.case_id
-    WHERE metric IS NOT NULL OR base_failed > 0 OR candidate_failed > 0 OR base_void OR candidate_void
-),
-measured_sides AS (
-    SELECT
-        *, base_value IS NOT NULL AS has_base, candidate_value IS NOT NULL AS has_candidate,
-        CASE
-            WHEN NOT (base_value > 0 AND candidate_value > 0 AND base_value / candidate_value BETWEEN 1e-300 AND 1e300) THEN NULL
-            WHEN better = 'lower' THEN ln(base_value / candidate_value)
-            ELSE ln(candidate_value / base_value)
-        END AS log_ratio,
-        exp(reach + 0.8416212335729143::DOUBLE * error) - 1 AS detectable
-    FROM side_values
-),
-verdicts AS (
-    SELECT
-        * EXCLUDE verdict, CASE
-            WHEN has_base AND has_candidate THEN verdict
-            WHEN NOT has_base AND NOT has_candidate AND base_failed > 0 AND candidate_failed > 0 THEN 'UNSURE'
-            WHEN has_base OR NOT has_candidate AND candidate_void
-                THEN CASE WHEN candidate_status IS NULL THEN 'REMOVED' ELSE 'BROKEN' END
-            WHEN has_candidate OR base_void THEN CASE WHEN base_status IS NULL THEN 'ADDED' ELSE 'FIXED' END
-            WHEN base_failed > 0 THEN 'REMOVED'
-            ELSE 'ADDED'
-        END AS verdict
-    FROM measured_sides
+numbers AS (
+    SELECT *, base_value IS NOT NULL AS has_base, candidate_value IS NOT NULL AS has_candidate
+    FROM _compared_numbers(base, candidate, last, floor, fdr)
 )
 
 SELECT
-    pair, config, host,
-    case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
-    unit, better, base_value, candidate_value,
-    CASE WHEN has_base THEN base_runs END AS base_runs, CASE WHEN has_candidate THEN candidate_runs END AS candidate_runs,
-    CASE WHEN has_base THEN base_n END AS base_n, CASE WHEN has_candidate THEN candidate_n END AS candidate_n,
+    pair, config, host, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric,
+    phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
     candidate_value - base_value AS difference, exp(log_ratio) AS ratio, _finite(exp(log_ratio - reach)) AS low,
     _finite(exp(log_ratio + reach)) AS high,
-    CASE WHEN shift <> 0 THEN _finite(exp(CASE better WHEN 'lower' THEN -shift ELSE shift END)) END AS shift,
+    CASE WHEN shift <> 0 THEN _finite(exp(_gain(shift, better))) END AS shift,
     _finite(detectable) AS detectable, noise, p, q, verdict,
-    CASE WHEN has_base AND has_candidate THEN concat_ws(
-        '',
-        CASE WHEN base_runs = 1 AND candidate_runs = 1 THEN 'one run each'
-            ELSE printf('%d against %d run%s', base_runs, candidate_runs, CASE WHEN candidate_runs = 1 THEN '' ELSE 's' END) END,
-        CASE WHEN hosts > 1 THEN printf(' on %d hosts', hosts) END,
-        CASE WHEN verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER')
-            THEN CASE WHEN is_repeated THEN ', confirmed' ELSE ', not confirmed' END END
-    ) END AS evidence,
+    CASE WHEN has_base AND has_candidate THEN _comparison_evidence(base_runs, candidate_runs, hosts, verdict, is_repeated) END
+        AS evidence,
     concat_ws(
         '; ',
         CASE
@@ -136,18 +85,10 @@ SELECT
         CASE WHEN abs(shift) >= ln(1 + floor) AND has_base AND has_candidate AND NOT is_exact
             THEN printf('beyond the %+.1f %% that all cases share', 100 * (exp(shift) - 1)) END,
         CASE WHEN is_anywhere THEN 'baseline of other hosts' END,
-        'base ' || base_status
-            || CASE WHEN has_base AND base_failed > 0
-                THEN printf(' in %d of %d runs', base_failed, base_failed + base_runs) ELSE '' END
-            || coalesce(': ' || base_reason, ''),
-        'candidate ' || candidate_status
-            || CASE WHEN has_candidate AND candidate_failed > 0
-                THEN printf(' in %d of %d runs', candidate_failed, candidate_failed + candidate_runs) ELSE '' END
-            || coalesce(': ' || candidate_reason, '')
+        _ending_reason('base', base_status, base_failed, base_runs, base_reason),
+        _ending_reason('candidate', candidate_status, candidate_failed, candidate_runs, candidate_reason)
     ) AS reason,
     CASE WHEN base_status IS NULL AND (has_base OR candidate_void) THEN 'ok' ELSE base_status END AS base_status,
     CASE WHEN candidate_status IS NULL AND (has_candidate OR base_void) THEN 'ok' ELSE candidate_status END AS candidate_status,
-    first_place, base_places, base_deviations, effect, verdicts.shift AS log_shift, cases, shift_reach, shift_p, shift_runs
-FROM verdicts
-JOIN pairs USING (pair)
-LEFT JOIN case_axes USING (case_id)
+    first_place, streak, since_place, good_place, numbers.shift AS log_shift, base_total, cases, shift_reach, shift_p, shift_runs
+FROM numbers

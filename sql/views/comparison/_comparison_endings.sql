@@ -19,12 +19,12 @@ judgements AS (
     SELECT run_id, case_id, status, reason, void, NULL AS wrong
     FROM _failures
     UNION ALL
-    SELECT run_id, case_id, accuracy, NULL, false, accuracy NOT IN ('pass', 'pass_due_to_skip')
+    SELECT run_id, case_id, accuracy, NULL, false, NOT _is_accurate(accuracy)
     FROM case_summaries
     WHERE accuracy IS NOT NULL
 ),
 side_judgements AS (
-    SELECT judgements.* REPLACE (coalesce(same_id, judgements.case_id) AS case_id), pair, side = 'base' AS here
+    SELECT judgements.* REPLACE (coalesce(same_id, judgements.case_id) AS case_id), pair, side = 'base' AS is_base
     FROM judgements
     LEFT JOIN _same_cases AS same ON judgements.run_id = same.run_id AND judgements.case_id = same.case_id
     JOIN _comparison_sides(base, candidate, last) AS run ON judgements.run_id = run.run_id
@@ -32,11 +32,11 @@ side_judgements AS (
 
 SELECT
     pair, case_id,
-    coalesce(min(status) FILTER (here AND wrong IS NULL), min(status) FILTER (here AND wrong)) AS base_status,
-    coalesce(min(status) FILTER (NOT here AND wrong IS NULL), min(status) FILTER (NOT here AND wrong)) AS candidate_status,
-    min(reason) FILTER (here) AS base_reason, min(reason) FILTER (NOT here) AS candidate_reason,
-    count(*) FILTER (here AND void) AS base_failed, count(*) FILTER (NOT here AND void) AS candidate_failed,
-    coalesce(bool_or(wrong) FILTER (here) AND NOT bool_or(wrong) FILTER (NOT here), false) AS base_void,
-    coalesce(bool_or(wrong) FILTER (NOT here) AND NOT bool_or(wrong) FILTER (here), false) AS candidate_void
+    coalesce(min(status) FILTER (is_base AND wrong IS NULL), min(status) FILTER (is_base AND wrong)) AS base_status,
+    coalesce(min(status) FILTER (NOT is_base AND wrong IS NULL), min(status) FILTER (NOT is_base AND wrong)) AS candidate_status,
+    min(reason) FILTER (is_base) AS base_reason, min(reason) FILTER (NOT is_base) AS candidate_reason,
+    count(*) FILTER (is_base AND void) AS base_failed, count(*) FILTER (NOT is_base AND void) AS candidate_failed,
+    coalesce(bool_or(wrong) FILTER (is_base) AND NOT bool_or(wrong) FILTER (NOT is_base), false) AS base_void,
+    coalesce(bool_or(wrong) FILTER (NOT is_base) AND NOT bool_or(wrong) FILTER (is_base), false) AS candidate_void
 FROM side_judgements
 GROUP BY pair, case_id

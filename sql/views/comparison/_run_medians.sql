@@ -8,6 +8,7 @@
 -- run_id       VARCHAR  Run.
 -- place        BIGINT   Its place in time.
 -- is_recent    BOOLEAN  Whether it counts whatever the others measured: it is given, or one of the last `last` of the base.
+-- series_id    BIGINT   Case, metric, phase and unit in one (see _series_key).
 -- case_id      VARCHAR  Case measured; NULL for a value of the run as a whole.
 -- axes: value
 -- is_session   BOOLEAN  Whether all candidates began within a day, and the base half a day or more before or after.
@@ -18,9 +19,8 @@
 -- stdev        DOUBLE   Standard deviation of the samples; NULL for one.
 -- x            DOUBLE   Natural logarithm of the median, of a count that of 1 + median; NULL where there is none.
 SELECT
-    pair, side, run.run_id, place, is_recent, cell.case_id, metric, phase, unit, better, is_session, cell.n, median AS value,
-    median_low, median_high, stdev,
-    CASE WHEN unit = 'count' AND median >= 0 THEN ln(1 + median) WHEN median > 0 THEN ln(median) END AS x
+    pair, side, run.run_id, place, is_recent, _series_key(cell.case_id, metric, phase, unit) AS series_id, cell.case_id, metric,
+    phase, unit, better, is_session, cell.n, median AS value, median_low, median_high, stdev, _log_value(median, unit) AS x
 FROM _all_cells AS cell
 JOIN (
     SELECT

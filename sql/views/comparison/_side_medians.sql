@@ -7,36 +7,28 @@
 -- side           VARCHAR  'base' or 'candidate'.
 -- run_id         VARCHAR  Run.
 -- place          BIGINT   Its place in time.
+-- series_id      BIGINT   Case, metric, phase and unit in one (see _series_key).
 -- case_id        VARCHAR  Case measured; NULL for a value of the run as a whole.
 -- axes: value
 -- is_session     BOOLEAN  Whether all candidates began within a day, and the base half a day or more before or after.
 -- n              BIGINT   Samples.
 -- value          DOUBLE   Their median.
 -- x              DOUBLE   Its natural logarithm, of a count that of 1 + median; NULL where there is none.
--- sampling       DOUBLE   Variance of x as the samples tell it: from the 95 % interval of their median or, for fewer than 6,
---                         from their standard deviation (the median of normal samples varies π / 2 times as much as their
---                         mean); NULL for one sample.
+-- sampling       DOUBLE   Variance of x as the samples tell it; NULL for one sample.
 WITH
 recent_counts AS (
-    SELECT pair, case_id, metric, phase, unit, count(*) AS recent_runs
+    SELECT pair, series_id, count(*) AS recent_runs
     FROM _run_medians(base, candidate, last)
     WHERE pair > 0 AND side = 'base' AND is_recent
-    GROUP BY pair, case_id, metric, phase, unit
+    GROUP BY pair, series_id
 ),
-full_series AS (SELECT * FROM recent_counts WHERE recent_runs >= last),
-gaps AS (SELECT * FROM recent_counts WHERE recent_runs < last),
 earlier_medians AS (  -- of what some of the last runs lack
     SELECT
         run.*, last - coalesce(recent_runs, 0) AS missing,
-        row_number() OVER (PARTITION BY run.pair, run.case_id, run.metric, run.phase, run.unit ORDER BY place DESC) AS recency
+        row_number() OVER (PARTITION BY run.pair, run.series_id ORDER BY place DESC) AS recency
     FROM _run_medians(base, candidate, last) AS run
-    ANTI JOIN full_series
-        ON run.pair = full_series.pair AND run.case_id IS NOT DISTINCT FROM full_series.case_id AND run.metric = full_series.metric
-        AND run.phase IS NOT DISTINCT FROM full_series.phase AND run.unit IS NOT DISTINCT FROM full_series.unit
-    LEFT JOIN gaps
-        ON run.pair = gaps.pair AND run.case_id IS NOT DISTINCT FROM gaps.case_id AND run.metric = gaps.metric
-        AND run.phase IS NOT DISTINCT FROM gaps.phase AND run.unit IS NOT DISTINCT FROM gaps.unit
-    WHERE NOT is_recent
+    LEFT JOIN recent_counts AS recent ON run.pair = recent.pair AND run.series_id = recent.series_id
+    WHERE NOT is_recent AND coalesce(recent_runs, 0) < last
 ),
 last_medians AS (
     SELECT * FROM _run_medians(base, candidate, last) WHERE is_recent
@@ -45,9 +37,6 @@ last_medians AS (
 )
 
 SELECT
-    pair, side, run_id, place, case_id, metric, phase, unit, better, is_session, n, value, x,
-    CASE
-        WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
-        WHEN value > 0 THEN pi() / 2 * pow(stdev / value, 2) / n
-    END AS sampling
+    pair, side, run_id, place, series_id, case_id, metric, phase, unit, better, is_session, n, value, x,
+    _sampling_variance(value, median_low, median_high, stdev, n) AS sampling
 FROM last_medians

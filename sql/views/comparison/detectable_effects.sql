@@ -30,14 +30,11 @@
 WITH
 sampling_noises AS (
     SELECT
-        cell.config, host, case_id, metric, phase, unit, min(better) AS better,
-        _finite(sqrt(avg(CASE
-            WHEN median_low > 0 THEN pow((ln(median_high) - ln(median_low)) / (2 * 1.959963984540054::DOUBLE), 2)
-            WHEN median > 0 THEN pi() / 2 * pow(stdev / median, 2) / n
-        END))) AS sampling_noise
+        cell.config, host, _series_key(case_id, metric, phase, unit) AS series_id, min(better) AS better,
+        _finite(sqrt(avg(_sampling_variance(median, median_low, median_high, stdev, n)))) AS sampling_noise
     FROM _all_cells AS cell
     JOIN _run_records AS run ON cell.run_id = run.run_id
-    GROUP BY cell.config, host, case_id, metric, phase, unit
+    GROUP BY cell.config, host, series_id
 ),
 noises AS (
     SELECT
@@ -48,8 +45,7 @@ noises AS (
     FROM run_noise AS own
     LEFT JOIN sampling_noises
         ON own.config = sampling_noises.config AND own.host IS NOT DISTINCT FROM sampling_noises.host
-        AND own.case_id IS NOT DISTINCT FROM sampling_noises.case_id AND own.metric = sampling_noises.metric
-        AND own.phase IS NOT DISTINCT FROM sampling_noises.phase AND own.unit IS NOT DISTINCT FROM sampling_noises.unit
+        AND _series_key(own.case_id, own.metric, own.phase, own.unit) = sampling_noises.series_id
 ),
 test_levels AS (
     SELECT

@@ -28,7 +28,7 @@ pairs AS (
 metric_shifts AS (
     SELECT
         pair, metric, phase, unit, min(better) AS better, min(cases) AS cases, min(shift_runs) AS runs, min(shift) AS shift,
-        CASE min(better) WHEN 'lower' THEN -min(shift) ELSE min(shift) END AS gain, min(shift_reach) AS reach, min(shift_p) AS p
+        _gain(min(shift), min(better)) AS gain, min(shift_reach) AS reach, min(shift_p) AS p
     FROM _case_errors(base, candidate, last, floor)
     WHERE cases >= 20
     GROUP BY pair, metric, phase, unit

@@ -22,15 +22,15 @@ device_times AS (
 )
 
 SELECT
-    side.run_id, config, side.case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
+    own.run_id, config, own.case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
     parameters, speedup, low, high,
     CASE WHEN status = 'ok' THEN exp(log_ratio) END AS device_speedup,
     device_speedup * exp(-_t975(degrees) * error) AS device_low,
     _finite(device_speedup * exp(_t975(degrees) * error)) AS device_high, ratio.n,
-    base.device_ns AS baseline_device_ns, own.device_ns AS candidate_device_ns,
-    _finite(own.device_ns / candidate_ns) AS device_share
+    base_time.device_ns AS baseline_device_ns, own_time.device_ns AS candidate_device_ns,
+    _finite(own_time.device_ns / candidate_ns) AS device_share
 FROM block_ratios AS ratio
-JOIN speedups AS side ON ratio.run_id = side.run_id AND ratio.case_id = side.case_id
-JOIN device_times AS own ON ratio.run_id = own.run_id AND ratio.case_id = own.case_id
-JOIN device_times AS base ON ratio.run_id = base.run_id AND ratio.baseline_id = base.case_id
+JOIN speedups AS own ON ratio.run_id = own.run_id AND ratio.case_id = own.case_id
+JOIN device_times AS own_time ON ratio.run_id = own_time.run_id AND ratio.case_id = own_time.case_id
+JOIN device_times AS base_time ON ratio.run_id = base_time.run_id AND ratio.baseline_id = base_time.case_id
 WHERE clock = 'device'

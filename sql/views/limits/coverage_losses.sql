@@ -12,42 +12,42 @@
 -- reason         VARCHAR  Why, in one line.
 -- before_run_id  VARCHAR  The report before, in which it passed, by its last run.
 WITH
-parts AS (
-    SELECT DISTINCT report_id, run.config, selection, began_at, wanted, parts, suite, mode, device, dtype
-    FROM case_summaries AS summary
+report_panels AS (
+    SELECT DISTINCT report_id, run.config, selection, began_at, wanted, parts, panel, _setting(panel) AS setting
+    FROM _summaries AS summary
     JOIN _report_runs AS run ON summary.run_id = run.run_id
+    WHERE total + skipped > 0
 ),
+report_settings AS (SELECT DISTINCT report_id, config, selection, began_at, wanted, parts, setting FROM report_panels),
 turns AS (
     SELECT
-        report_id, config, suite, mode, device, dtype, lag(report_id) OVER same_part AS before_id,
-        parts >= coalesce(wanted, lag(parts) OVER same_part) AS is_complete
-    FROM parts
-    WINDOW same_part AS (
-        PARTITION BY config, selection, suite, mode, device, dtype ORDER BY began_at NULLS FIRST, report_id
-    )
+        report_id, config, setting, lag(report_id) OVER same_setting AS before_id,
+        parts >= coalesce(wanted, lag(parts) OVER same_setting) AS is_complete
+    FROM report_settings
+    WINDOW same_setting AS (PARTITION BY config, selection, setting ORDER BY began_at NULLS FIRST, report_id)
 ),
-whole AS (
+successive_reports AS (
     SELECT
-        report_id, config, had, lag(report_id) OVER successive AS before_id, lag(had) OVER successive AS had_before,
-        lag(had, 2) OVER successive AS had_earlier, parts >= coalesce(wanted, lag(parts) OVER successive) AS is_complete
+        report_id, config, settings, lag(report_id) OVER successive AS before_id, lag(settings) OVER successive AS settings_before,
+        lag(settings, 2) OVER successive AS earlier_settings,
+        parts >= coalesce(wanted, lag(parts) OVER successive) AS is_complete
     FROM (
-        SELECT report_id, config, selection, any_value(began_at) AS began_at, any_value(parts) AS parts, any_value(wanted) AS wanted,
-            list({'suite': suite, 'mode': mode, 'device': device, 'dtype': dtype}) AS had
-        FROM parts
-        GROUP BY report_id, config, selection
+        SELECT report_id, config, selection, began_at, wanted, parts, list(setting) AS settings
+        FROM report_settings
+        GROUP BY report_id, config, selection, began_at, wanted, parts
     )
     WINDOW successive AS (PARTITION BY config, selection ORDER BY began_at NULLS FIRST, report_id)
 ),
-usually AS (
-    SELECT *, list_filter(had_before, lambda part: list_contains(had_earlier, part)) AS usual
-    FROM whole
+usual_settings AS (
+    SELECT *, list_filter(settings_before, lambda setting: list_contains(earlier_settings, setting)) AS usual
+    FROM successive_reports
 ),
-missing AS (
-    FROM turns
+turns_and_gaps AS (  -- a gap is a usual setting of which nothing is left
+    SELECT report_id, config, setting, before_id, is_complete FROM turns
     UNION ALL
-    SELECT report_id, config, part.suite, part.mode, part.device, part.dtype, before_id, is_complete
-    FROM (SELECT *, unnest(usual) AS part FROM usually WHERE list_has_any(had, usual))
-    WHERE NOT list_contains(had, part)
+    SELECT report_id, config, setting, before_id, is_complete
+    FROM (SELECT *, unnest(usual) AS setting FROM usual_settings WHERE list_has_any(settings, usual))
+    WHERE NOT list_contains(settings, setting)
 )
 
 SELECT
@@ -56,11 +56,9 @@ SELECT
     CASE WHEN now.case_id IS NULL THEN 'absent' WHEN now.status = 'ok' THEN now.reason ELSE now.status END AS status,
     CASE WHEN now.case_id IS NULL THEN 'the run did not announce it' ELSE outcome.reason END AS reason,
     turn.before_id AS before_run_id
-FROM missing AS turn
-JOIN _report_cases AS was
-    ON turn.before_id = was.report_id AND turn.suite IS NOT DISTINCT FROM was.suite
-    AND turn.mode IS NOT DISTINCT FROM was.mode AND turn.device IS NOT DISTINCT FROM was.device
-    AND turn.dtype IS NOT DISTINCT FROM was.dtype
+FROM turns_and_gaps AS turn
+JOIN report_panels AS before ON turn.before_id = before.report_id AND turn.setting = before.setting
+JOIN _report_cases AS was ON before.report_id = was.report_id AND before.panel = was.panel
 LEFT JOIN _report_cases AS now ON turn.report_id = now.report_id AND was.same_id = now.same_id
 LEFT JOIN case_outcomes AS outcome
     ON now.run_id = outcome.run_id AND now.case_id = outcome.case_id

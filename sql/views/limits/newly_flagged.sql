@@ -63,12 +63,12 @@ new_flags AS (
     WHERE previous_run IS NOT NULL AND flagged_before IS DISTINCT FROM position - 1
         AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
 ),
-case_places AS (
-    SELECT track, same_id, list(position) AS places
-    FROM _counted_cases AS counted
-    JOIN report_panels AS report ON counted.run_id = report.run_id AND counted.panel = report.panel
-    GROUP BY track, same_id
+report_cases AS (
+    SELECT track, position, same_id, speedup, compile_ns, compression_ratio
+    FROM _counted_cases AS own
+    JOIN report_panels AS report ON own.run_id = report.run_id AND own.panel = report.panel
 ),
+case_places AS (SELECT track, same_id, list(position) AS places FROM report_cases GROUP BY track, same_id),
 followed_flags AS (
     SELECT
         new.*, list_filter(
@@ -76,11 +76,6 @@ followed_flags AS (
         ) AS fine_places
     FROM new_flags AS new
     LEFT JOIN case_places AS of_case ON new.track = of_case.track AND new.same_id = of_case.same_id
-),
-values_before AS (
-    SELECT track, position + 1 AS next_position, same_id, speedup, compile_ns, compression_ratio
-    FROM _counted_cases AS counted
-    JOIN report_panels AS report ON counted.run_id = report.run_id AND counted.panel = report.panel
 ),
 report_times AS (SELECT DISTINCT track, position, began_at FROM report_panels)
 
@@ -98,6 +93,6 @@ SELECT
 FROM followed_flags AS new
 JOIN _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag
     ON new.run_id = flag.run_id AND new.case_id = flag.case_id AND new.metric = flag.metric
-LEFT JOIN values_before AS before
-    ON new.track = before.track AND new.position = before.next_position AND new.same_id = before.same_id
+LEFT JOIN report_cases AS before
+    ON new.track = before.track AND new.position - 1 = before.position AND new.same_id = before.same_id
 LEFT JOIN report_times AS since ON new.track = since.track AND list_min(fine_places) = since.position

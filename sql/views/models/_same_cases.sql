@@ -16,9 +16,7 @@ counterparts AS (
     SELECT unknown_cases.case_id, min(known.case_id) AS same_id
     FROM unknown_cases
     JOIN case_axes AS known
-        ON unknown_cases.name = known.name AND unknown_cases.suite IS NOT DISTINCT FROM known.suite
-        AND unknown_cases.mode IS NOT DISTINCT FROM known.mode AND unknown_cases.device IS NOT DISTINCT FROM known.device
-        AND unknown_cases.dtype IS NOT DISTINCT FROM known.dtype AND unknown_cases.backend IS NOT DISTINCT FROM known.backend
+        ON unknown_cases.name = known.name AND unknown_cases.panel = known.panel
         AND unknown_cases.sequence_length IS NOT DISTINCT FROM known.sequence_length
         AND unknown_cases.parameters IS NOT DISTINCT FROM known.parameters
     WHERE known.batch_size IS NOT NULL

@@ -19,10 +19,10 @@ blocks AS (
 )
 
 SELECT
-    side.run_id, side.case_id, base.case_id AS baseline_id, side.process, side.block, base.each_ns AS baseline_ns,
-    side.each_ns AS candidate_ns, base.each_ns / side.each_ns AS ratio
-FROM blocks AS side
+    own.run_id, own.case_id, base.case_id AS baseline_id, own.process, own.block, base.each_ns AS baseline_ns,
+    own.each_ns AS candidate_ns, base.each_ns / own.each_ns AS ratio
+FROM blocks AS own
 JOIN blocks AS base
-    ON side.run_id = base.run_id AND side.work_hash = base.work_hash AND side.block = base.block
-    AND side.process IS NOT DISTINCT FROM base.process
-WHERE base.backend = 'eager' AND side.backend <> 'eager'
+    ON own.run_id = base.run_id AND own.work_hash = base.work_hash AND own.block = base.block
+    AND own.process IS NOT DISTINCT FROM base.process
+WHERE base.backend = 'eager' AND own.backend <> 'eager'

@@ -7,35 +7,26 @@
 -- matched     BOOLEAN  Whether it passes on every backend, and counts for the matched mean as well.
 WITH
 judged_cases AS (
-    SELECT *, coalesce(passing AND speedup > 0, false) AS counts
+    SELECT *, coalesce(passing AND speedup > 0, false) AS in_mean
     FROM case_summaries
     WHERE status <> 'skipped'
 ),
-works AS (
-    SELECT run_id, work_hash, count(DISTINCT backend) AS backends
-    FROM judged_cases
-    WHERE counts
-    GROUP BY run_id, work_hash
-),
 panels AS (
-    SELECT run_id, suite, mode, dtype, device, count(DISTINCT backend) AS backends
-    FROM judged_cases
-    WHERE counts
-    GROUP BY run_id, suite, mode, dtype, device
+    SELECT run_id, panel, count(*) FILTER (n > 0) OVER (PARTITION BY run_id, _setting(panel)) AS backends
+    FROM _summaries
 ),
-covered_cases AS (
-    SELECT judged_cases.*, counts AND works.backends = panels.backends AS is_covered
+passing_works AS (
+    SELECT run_id, work_hash, count(DISTINCT panel) AS shared
     FROM judged_cases
-    LEFT JOIN works ON judged_cases.run_id = works.run_id AND judged_cases.work_hash = works.work_hash
-    LEFT JOIN panels
-        ON judged_cases.run_id = panels.run_id
-        AND judged_cases.suite IS NOT DISTINCT FROM panels.suite AND judged_cases.mode IS NOT DISTINCT FROM panels.mode
-        AND judged_cases.dtype IS NOT DISTINCT FROM panels.dtype AND judged_cases.device IS NOT DISTINCT FROM panels.device
+    WHERE in_mean
+    GROUP BY run_id, work_hash
 )
 
 SELECT
-    run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
-    parameters, speedup, CASE WHEN NOT counts THEN coalesce(reason, 'no speedup') END AS left_out,
-    coalesce(is_covered, false) AS matched
-FROM covered_cases
+    own.run_id, config, case_id, own.work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
+    parameters, speedup, CASE WHEN NOT in_mean THEN coalesce(reason, 'no speedup') END AS left_out,
+    coalesce(in_mean AND shared = backends, false) AS matched
+FROM judged_cases AS own
+JOIN panels ON own.run_id = panels.run_id AND own.panel = panels.panel
+LEFT JOIN passing_works AS work ON own.run_id = work.run_id AND own.work_hash = work.work_hash
 WHERE origin IS NOT NULL

@@ -17,14 +17,15 @@
 -- n_total            BIGINT     Cases judged for performance.
 -- excluded           VARCHAR[]  Those that the mean does not cover, as 'name: reason', in order.
 SELECT
-    run_id, config, suite, mode, dtype, device, backend, mean AS speedup, mean * exp(-half) AS low, mean * exp(half) AS high,
-    CASE WHEN matched THEN matched_speedup ELSE speedup END AS dashboard_speedup,
-    CASE WHEN matched THEN n_matched ELSE n_here END AS n, n_here, n_elsewhere, n_compared AS n_total,
+    run_id, config, suite, mode, dtype, device, backend, geomean AS speedup, geomean * exp(-half_width) AS low,
+    geomean * exp(half_width) AS high,
+    CASE WHEN matched THEN matched_dashboard_speedup ELSE dashboard_speedup END AS dashboard_speedup,
+    CASE WHEN matched THEN n_matched ELSE n END AS n, n AS n_here, n_elsewhere, n_compared AS n_total,
     CASE WHEN matched THEN matched_excluded ELSE excluded END AS excluded
 FROM (
     SELECT
-        *, CASE WHEN matched THEN matched_width ELSE width END AS half,
-        CASE WHEN matched THEN matched_raw_speedup ELSE raw_speedup END AS mean
+        *, CASE WHEN matched THEN matched_width ELSE width END AS half_width,
+        CASE WHEN matched THEN matched_speedup ELSE speedup END AS geomean
     FROM _summaries
 )
 WHERE n_compared > 0

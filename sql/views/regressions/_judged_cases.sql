@@ -30,50 +30,35 @@
 -- log_shift     DOUBLE   Median effect of all cases of the metric; 0 of fewer than 20 cases.
 -- axes: shifts without shift
 WITH
-pair_runs AS (SELECT pair, run_id, place, began_at, git_commit FROM _comparison_sides(NULL, judged, last)),
+pair_runs AS (
+    SELECT
+        pair, list(place ORDER BY place) AS places, list(run_id ORDER BY place) AS run_ids,
+        list(began_at ORDER BY place) AS begins, list(git_commit ORDER BY place) AS commits
+    FROM _comparison_sides(NULL, judged, last)
+    GROUP BY pair
+),
 verdicts AS (
     SELECT
-        *, CASE WHEN low > 0 AND ratio > 0 THEN ln(ratio / low) END AS reach, CASE WHEN unit = 'count' THEN 1 ELSE 0 END AS plus,
-        candidate_value IS NOT NULL AND better IS NOT NULL AND metric <> 'accuracy_error' AS is_judged,
-        verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') AS has_changed
-    FROM _compared_cases(NULL, judged, last, floor, fdr)
-),
-runs_before AS (  -- of what changed, newest first
-    SELECT
-        *, CASE WHEN has_changed AND base_value + plus > 0 THEN list_sort(list_transform(
-            range(1, len(base_places) + 1), lambda i: {'back': -base_places[i], 'deviation': base_deviations[i]}
-        )) END AS earlier
-    FROM verdicts
-),
-streaks AS (
-    SELECT
-        *, coalesce(list_position(list_transform(
-            earlier, lambda run: run.deviation * sign(candidate_value - base_value) >= greatest(
-                ln(1 + floor),
-                abs(ln(CASE WHEN candidate_value + plus > 0 THEN (candidate_value + plus) / (base_value + plus) END)) / 2
-            )
-        ), false), len(earlier) + 1) AS stop
-    FROM runs_before
-),
-beginnings AS (
-    SELECT
-        *, CASE WHEN stop > 1 THEN -earlier[stop - 1].back WHEN stop = 1 THEN first_place END AS since_place,
-        -earlier[stop].back AS good_place
-    FROM streaks
+        own.*, run_ids, begins, commits, verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') AS has_changed,
+        list_position(places, first_place) AS first_index,
+        CASE WHEN has_changed THEN list_position(places, since_place) END AS since_index,
+        CASE WHEN has_changed THEN list_position(places, good_place) END AS good_index,
+        CASE WHEN low > 0 AND ratio > 0 THEN ln(ratio / low) END AS reach
+    FROM _compared_cases(NULL, judged, last, floor, fdr) AS own
+    JOIN pair_runs ON own.pair = pair_runs.pair
 )
 
 SELECT
-    own.config, own.host, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric,
-    phase, unit, better, first.run_id, candidate_runs AS runs, coalesce(base_runs, 0) AS n, base_value AS baseline,
+    config, host, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase, unit, better,
+    run_ids[first_index] AS run_id, candidate_runs AS runs, coalesce(base_runs, 0) AS n, base_value AS baseline,
     candidate_value AS value, _finite(candidate_value / nullif(base_value, 0) - 1) AS change,
     _finite(candidate_value * exp(-reach) / nullif(base_value, 0) - 1) AS low,
     _finite(candidate_value * exp(reach) / nullif(base_value, 0) - 1) AS high,
     noise, p, q,
-    CASE WHEN base_value IS NULL AND reason LIKE 'no earlier run %' THEN 'UNSURE' ELSE verdict END AS verdict, evidence,
-    concat_ws('; ', reason, CASE WHEN stop > 1 THEN 'so ' || stop || ' runs in a row' END) AS reason,
-    since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit, good.git_commit AS good_commit,
-    coalesce(is_judged, false) AS is_judged, log_shift, cases, shift_reach, shift_p, shift_runs
-FROM beginnings AS own
-LEFT JOIN pair_runs AS first ON own.pair = first.pair AND own.first_place = first.place
-LEFT JOIN pair_runs AS since ON own.pair = since.pair AND own.since_place = since.place
-LEFT JOIN pair_runs AS good ON own.pair = good.pair AND own.good_place = good.place
+    CASE WHEN base_total = 0 THEN 'UNSURE' ELSE verdict END AS verdict, evidence,
+    concat_ws('; ', reason, CASE WHEN has_changed AND streak > 0 THEN 'so ' || (streak + 1) || ' runs in a row' END) AS reason,
+    run_ids[since_index] AS since_run_id, begins[since_index] AS since_at, commits[since_index] AS since_commit,
+    commits[good_index] AS good_commit,
+    coalesce(candidate_value IS NOT NULL AND better IS NOT NULL AND metric <> 'accuracy_error', false) AS is_judged,
+    log_shift, cases, shift_reach, shift_p, shift_runs
+FROM verdicts

@@ -38,7 +38,8 @@ verdicts AS (SELECT * FROM judged_cases WHERE is_judged),
 metric_shifts AS (
     SELECT
         config, host, metric, phase, unit, min(better) AS better, min(shift_runs) AS runs, min(log_shift) AS shift,
-        min(shift_reach) AS reach, min(shift_p) AS p, min(cases) AS cases, CASE min(better) WHEN 'lower' THEN -min(log_shift) ELSE min(log_shift) END AS gain
+        min(shift_reach) AS reach, min(shift_p) AS p, min(cases) AS cases, 
+        _gain(min(log_shift), min(better)) AS gain
     FROM judged_cases
     WHERE cases >= 20
     GROUP BY config, host, metric, phase, unit
@@ -65,7 +66,7 @@ passing_runs AS (
 ),
 flagged_runs AS (
     SELECT flag.config, flag.case_id, metric, count(*) AS runs
-    FROM flags(min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression) AS flag
+    FROM _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag
     JOIN case_summaries AS summary ON flag.run_id = summary.run_id AND flag.case_id = summary.case_id
     WHERE list_contains(judged, flag.run_id) AND passing
     GROUP BY ALL

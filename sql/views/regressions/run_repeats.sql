@@ -1,6 +1,6 @@
 -- One row per run that a run is judged with: itself and its repeats, oldest first by `place`.
--- Repeats are runs of the same config that measured the same known, clean commit within `hours` of it, or that were made to
--- confirm it (`bench regressions --confirm`).
+-- Repeats are runs of the same config that measured the same known, clean commit within `hours` of it, the other parts of its
+-- night (see _report_runs), and runs that were made to confirm it (`bench regressions --confirm`).
 --
 -- arguments: judged_run, hours := 12
 --
@@ -10,12 +10,12 @@
 WITH
 run_places AS (
     SELECT
-        time.run_id, time.config, time.git_commit, NOT git_dirty AS clean, began_at,
+        time.run_id, time.config, time.git_commit, NOT git_dirty AS clean, time.began_at, report_id,
         json_extract_string(tags, '$.confirms') AS confirms,
-        row_number() OVER (PARTITION BY time.config ORDER BY began_at NULLS FIRST, time.run_id) AS place
+        row_number() OVER (PARTITION BY time.config ORDER BY time.began_at NULLS FIRST, time.run_id) AS place
     FROM _run_times AS time
-    JOIN _run_records AS own
-        ON time.run_id = own.run_id
+    JOIN _run_records AS own ON time.run_id = own.run_id
+    LEFT JOIN _report_runs AS report ON time.run_id = report.run_id
 ),
 run_pairs AS (
     SELECT
@@ -23,8 +23,8 @@ run_pairs AS (
         coalesce(run.confirms, run.run_id) = coalesce(other.confirms, other.run_id) AS is_confirming,
         coalesce(
             run.clean AND other.clean AND run.git_commit = other.git_commit
-            AND abs(date_diff('minute', run.began_at, other.began_at)) <= hours * 60,
-            false
+            AND abs(date_diff('minute', run.began_at, other.began_at)) <= hours * 60
+            OR run.report_id = other.report_id, false
         ) AS is_repeat
     FROM run_places AS run
     JOIN run_places AS other ON run.config = other.config

@@ -7,22 +7,13 @@
 -- run_id  VARCHAR  Run before.
 -- place   BIGINT   Its place, from 1.
 WITH
-panels AS (
-    SELECT DISTINCT run_id, suite, mode, dtype, device
-    FROM case_summaries
-),
-own_panels AS (
-    SELECT suite, mode, dtype, device
-    FROM panels
-    WHERE run_id = own_run
-),
-shared AS (
-    SELECT panels.run_id, count(*) AS shared_panels
-    FROM panels
-    JOIN own_panels AS own
-        ON panels.suite IS NOT DISTINCT FROM own.suite AND panels.mode IS NOT DISTINCT FROM own.mode
-        AND panels.dtype IS NOT DISTINCT FROM own.dtype AND panels.device IS NOT DISTINCT FROM own.device
-    GROUP BY panels.run_id
+run_settings AS (SELECT DISTINCT run_id, _setting(panel) AS setting FROM _summaries WHERE total + skipped > 0),
+own_settings AS (SELECT setting FROM run_settings WHERE run_id = own_run),
+shared_settings AS (
+    SELECT run_id, count(*) AS shared
+    FROM run_settings
+    WHERE setting IN (SELECT setting FROM own_settings)
+    GROUP BY run_id
 ),
 own_report AS (
     SELECT part.run_id
@@ -31,15 +22,15 @@ own_report AS (
     WHERE own.run_id = own_run
 ),
 runs_before AS (
-    SELECT other.run_id, other.began_at, coalesce(shared_panels, 0) AS shared_panels, (SELECT count(*) FROM own_panels) AS all_panels
+    SELECT other.run_id, other.began_at, coalesce(shared, 0) AS shared, (SELECT count(*) FROM own_settings) AS settings
     FROM _run_times AS own
     JOIN _run_times AS other ON own.config = other.config
-    LEFT JOIN shared ON other.run_id = shared.run_id
+    LEFT JOIN shared_settings ON other.run_id = shared_settings.run_id
     ANTI JOIN own_report ON other.run_id = own_report.run_id
     WHERE own.run_id = own_run AND (other.began_at, other.run_id) < (own.began_at, own.run_id)
 )
 
 SELECT
-    run_id, row_number() OVER (ORDER BY shared_panels = all_panels DESC, began_at DESC NULLS LAST, run_id DESC) AS place
+    run_id, row_number() OVER (ORDER BY shared = settings DESC, began_at DESC NULLS LAST, run_id DESC) AS place
 FROM runs_before
-WHERE shared_panels > 0 OR all_panels = 0
+WHERE shared > 0 OR settings = 0

@@ -18,29 +18,25 @@
 WITH
 spans AS (
     SELECT
-        config, case_id, metric, phase, unit, min(place) AS first_place, max(place) - min(place) + 1 > count(*) AS has_gaps
+        config, _series_key(case_id, metric, phase, unit) AS series_id, min(place) AS first_place,
+        max(place) - min(place) + 1 > count(*) AS has_gaps
     FROM _placed_cells
-    GROUP BY config, case_id, metric, phase, unit
+    GROUP BY config, series_id
 )
 
 SELECT
-    cell.config, cell.case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
-    cell.metric, cell.phase, cell.unit, better, place - first_place + 1 AS position, run_id, began_at, git_commit, host, environment_id, n,
-    value, low, high
+    cell.config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
+    unit, better, place - first_place + 1 AS position, run_id, began_at, git_commit, host, environment_id, n, value, low, high
 FROM _placed_cells AS cell
 JOIN spans
-    ON cell.config = spans.config AND cell.case_id IS NOT DISTINCT FROM spans.case_id AND cell.metric = spans.metric
-    AND cell.phase IS NOT DISTINCT FROM spans.phase AND cell.unit IS NOT DISTINCT FROM spans.unit
+    ON cell.config = spans.config AND _series_key(cell.case_id, cell.metric, cell.phase, cell.unit) = spans.series_id
 WHERE NOT has_gaps
 UNION ALL
 SELECT  -- where runs lack the metric the others are counted
-    cell.config, cell.case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
-    cell.metric, cell.phase, cell.unit, better, row_number() OVER (
-        PARTITION BY cell.config, cell.case_id, cell.metric, cell.phase, cell.unit ORDER BY place
-    ), run_id, began_at, git_commit, host, environment_id, n,
-    value, low, high
+    cell.config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
+    unit, better, row_number() OVER (PARTITION BY cell.config, spans.series_id ORDER BY place), run_id, began_at, git_commit, host,
+    environment_id, n, value, low, high
 FROM _placed_cells AS cell
 JOIN spans
-    ON cell.config = spans.config AND cell.case_id IS NOT DISTINCT FROM spans.case_id AND cell.metric = spans.metric
-    AND cell.phase IS NOT DISTINCT FROM spans.phase AND cell.unit IS NOT DISTINCT FROM spans.unit
+    ON cell.config = spans.config AND _series_key(cell.case_id, cell.metric, cell.phase, cell.unit) = spans.series_id
 WHERE has_gaps

@@ -28,7 +28,7 @@ steps AS (
     SELECT
         run_id, worker_id, dp_rank, count(*) AS steps, bool_or(coalesce(capture_mode = 'sampled', false)) AS is_sampled,
         CASE WHEN count(DISTINCT time_span) > 1 THEN 'several' ELSE min(time_span) END AS time_span, min(counter_id) AS first_counter,
-        max(counter_id) AS last_counter, count(DISTINCT counter_id) AS counters, count(counter_id) AS counted
+        max(counter_id) AS last_counter, count(DISTINCT counter_id) AS counters, count(counter_id) AS numbered
     FROM schedule_chunks
     WHERE counter_id IS NOT NULL
     GROUP BY run_id, worker_id, dp_rank
@@ -38,7 +38,7 @@ captures AS (
         coalesce(steps.run_id, heard.run_id) AS run_id, coalesce(steps.worker_id, heard.worker_id) AS worker_id,
         coalesce(steps.dp_rank, heard.dp_rank) AS dp_rank, coalesce(is_sampled, false) AS is_sampled, time_span,
         coalesce(steps, 0) AS steps, coalesce(heartbeats, 0) AS heartbeats, coalesce(counters, 0) AS counters,
-        coalesce(counted, 0) AS counted, least(steps.first_counter, heard.first_counter) AS first_counter,
+        coalesce(numbered, 0) AS numbered, least(steps.first_counter, heard.first_counter) AS first_counter,
         greatest(steps.last_counter, heard.last_counter) AS last_counter
     FROM steps
     FULL JOIN heard
@@ -53,6 +53,6 @@ SELECT
         WHEN NOT is_sampled
         THEN TRY_CAST(greatest(last_counter::HUGEINT - first_counter + 1 - counters - heartbeats, 0) AS BIGINT)
     END AS lost,
-    counted - counters AS repeated
+    numbered - counters AS repeated
 FROM captures
 JOIN _run_records USING (run_id)

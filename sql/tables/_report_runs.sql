@@ -3,7 +3,8 @@
 -- `--partition`, that measured the same commit and began within half a day of one another, and what `--resume` measured of
 -- them later. A run that `bench regressions --confirm` made, tagged with what it confirms, is no part of any.
 --
--- axes: run
+-- config      VARCHAR    Config: a report is of one.
+-- run_id      VARCHAR    Run.
 -- report_id   VARCHAR    Report: the id of its last run.
 -- began_at    TIMESTAMP  When the first run of the report began; for an import that does not say, when it was loaded. UTC.
 -- git_commit  VARCHAR    Commit it measured.
@@ -23,9 +24,8 @@ tagged_runs AS (
         ) AS plan,
         TRY_CAST(split_part(json_extract_string(tags, '$.partition'), '/', 2) AS BIGINT) AS pieces
     FROM _run_times AS time
-    JOIN _run_records AS own
-        ON time.run_id = own.run_id
-    WHERE json_extract_string(tags, '$.confirms') IS NULL
+    JOIN _run_records AS own ON time.run_id = own.run_id
+    WHERE time.config IN (SELECT config FROM _touched) AND json_extract_string(tags, '$.confirms') IS NULL
 ),
 first_parts AS (
     SELECT
@@ -60,7 +60,7 @@ reports AS (  -- what completes a whole plan makes its report whole
 )
 
 SELECT
-    run_id, config, report_id, began_at, git_commit, part, parts, wanted, selection,
+    config, run_id, report_id, began_at, git_commit, part, parts, wanted, selection,
     selection IS NULL OR count(*) OVER same_config = count(selection) OVER same_config AS is_typical
 FROM reports
 WINDOW same_config AS (PARTITION BY config)

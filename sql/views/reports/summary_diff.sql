@@ -40,45 +40,45 @@ newest_reports AS (
         ORDER BY selection IS NOT NULL, began_at DESC NULLS LAST, run_id DESC
     )
 ),
-pairs AS (
-    SELECT panel, run_id, previous_run, unnest([run_id, previous_run]) AS side_id
+report_pairs AS (
+    SELECT panel, run_id, unnest([run_id, previous_run]) AS report_id
     FROM newest_reports
+    WHERE previous_run IS NOT NULL
 ),
-sides AS (
+paired_cases AS (
     SELECT
-        pair.run_id, side.* EXCLUDE (run_id), side_id = pair.run_id AS here,
-        side.passing AND coalesce(side.speedup > 0, false) AS counts,
-        ln(CASE WHEN slowdowns_as_one THEN greatest(side.speedup, 1) ELSE side.speedup END) AS log_speedup
-    FROM pairs AS pair
-    JOIN _report_cases AS side
-        ON side_id = report_id AND pair.panel = side.panel
-    WHERE origin IS NOT NULL AND status <> 'skipped' AND previous_run IS NOT NULL
+        pair.run_id, pair.panel, case_id, name, reason, pair.report_id = pair.run_id AS is_now,
+        ln(CASE WHEN passing AND speedup > 0 THEN CASE WHEN slowdowns_as_one THEN greatest(speedup, 1) ELSE speedup END END)
+            AS log_speedup
+    FROM report_pairs AS pair
+    JOIN _report_cases AS own ON pair.report_id = own.report_id AND pair.panel = own.panel
+    WHERE origin IS NOT NULL AND status <> 'skipped'
 ),
-by_case AS (
+matched_cases AS (
     SELECT
-        run_id, panel, case_id, any_value(name) AS name,
-        max(log_speedup) FILTER (here AND counts) AS log_now, max(log_speedup) FILTER (NOT here AND counts) AS log_before,
+        run_id, panel, case_id, any_value(name) AS name, max(log_speedup) FILTER (is_now) AS log_now,
+        max(log_speedup) FILTER (NOT is_now) AS log_before,
         CASE
-            WHEN log_now IS NULL THEN coalesce(max(reason) FILTER (here), 'absent') || ' now'
-            WHEN log_before IS NULL THEN coalesce(max(reason) FILTER (NOT here), 'absent') || ' before'
+            WHEN log_now IS NULL THEN coalesce(max(reason) FILTER (is_now), 'absent') || ' now'
+            WHEN log_before IS NULL THEN coalesce(max(reason) FILTER (NOT is_now), 'absent') || ' before'
         END AS why
-    FROM sides
-    GROUP BY ALL
+    FROM paired_cases
+    GROUP BY run_id, panel, case_id
 ),
 matched_means AS (
     SELECT
         run_id, panel, count(*) FILTER (why IS NULL) AS n_matched,
-        exp(_ordered_mean(list(log_now) FILTER (why IS NULL))) AS matched_speedup,
-        exp(_ordered_mean(list(log_before) FILTER (why IS NULL))) AS matched_speedup_before,
+        _geometric_mean(log_now, why IS NULL) AS matched_speedup,
+        _geometric_mean(log_before, why IS NULL) AS matched_speedup_before,
         coalesce(list(name || ': ' || why ORDER BY name, why) FILTER (why IS NOT NULL), []) AS excluded
-    FROM by_case
+    FROM matched_cases
     GROUP BY run_id, panel
 ),
-summaries AS (SELECT *, CASE WHEN slowdowns_as_one THEN dashboard_speedup ELSE speedup END AS mean FROM _report_summaries)
+summaries AS (SELECT *, CASE WHEN slowdowns_as_one THEN dashboard_speedup ELSE speedup END AS geomean FROM _report_summaries)
 
 SELECT
     now.config, now.suite, now.mode, now.dtype, now.device, now.backend, now.run_id, previous_run AS run_id_before,
-    report.began_at, before.began_at AS began_at_before, now.mean AS speedup, before.mean AS speedup_before,
+    report.began_at, before.began_at AS began_at_before, now.geomean AS speedup, before.geomean AS speedup_before,
     now.n, before.n AS n_before, matched_means.matched_speedup,
     matched_means.matched_speedup_before, matched_means.n_matched, matched_means.excluded,
     now.passing, before.passing AS passing_before, now.total, before.total AS total_before,

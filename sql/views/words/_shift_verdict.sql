@@ -4,6 +4,5 @@
 CASE
     WHEN abs(gain) + reach <= ln(1 + floor) THEN 'SAME'
     WHEN p > fdr / 5 OR abs(gain) < ln(1 + floor) THEN 'UNSURE'
-    WHEN unit = 'ns' OR unit LIKE '%/s' THEN CASE WHEN gain > 0 THEN 'FASTER' ELSE 'SLOWER' END
-    ELSE CASE WHEN gain > 0 THEN 'BETTER' ELSE 'WORSE' END
+    ELSE _change_verdict(gain > 0, unit)
 END

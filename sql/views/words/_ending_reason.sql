@@ -1,0 +1,6 @@
+-- One value: how a case ended on a side, in words; NULL where it ended well. `runs` are those that measured it all the same.
+--
+-- arguments: side, status, failed, runs, reason
+side || ' ' || status
+|| CASE WHEN failed > 0 AND runs > 0 THEN printf(' in %d of %d runs', failed, failed + runs) ELSE '' END
+|| coalesce(': ' || reason, '')
