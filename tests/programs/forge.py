@@ -92,21 +92,24 @@ def forge() -> Iterator[Forge]:
 
 def evaluate(text: str, values: Values) -> Any:
     """An expression of a workflow: names, texts, ==, !=, !, && and ||, startsWith, toJSON. What is not known is an empty text."""
-    parts = _NAME.sub(lambda match: _operand(match[0], values), text)
+    operands: dict[str, Any] = {}
+
+    def operand(match: re.Match[str]) -> str:
+        if match[0] in _CALLS:
+            return _CALLS[match[0]]
+        name = f"operand_{len(operands)}"
+        operands[name] = match[0][1:-1] if match[0].startswith("'") else values.get(match[0], "")
+        return name
+
+    code = _NAME.sub(operand, text)
     code = (
-        parts.replace("&&", " and ").replace("||", " or ").replace("!=", "<>").replace("!", " not ").replace("<>", "!=")
+        code.replace("&&", " and ").replace("||", " or ").replace("!=", "<>").replace("!", " not ").replace("<>", "!=")
     )
     calls = {
         "starts_with": lambda text, start: str(text).startswith(start),
         "to_json": lambda value: json.dumps(value or None, indent=2),
     }
-    return eval(" ".join(code.split()), {"__builtins__": {}, **calls})
-
-
-def _operand(name: str, values: Values) -> str:
-    if name.startswith("'"):
-        return repr(name[1:-1])
-    return _CALLS.get(name) or repr(values.get(name, ""))
+    return eval(" ".join(code.split()), {"__builtins__": {}, **calls, **operands})
 
 
 def expand(text: str, values: Values) -> str:
@@ -205,6 +208,8 @@ def run_gitlab(
         known = {key: _resolved(value, known) for key, value in known.items()}
         found.ran.append(name)
         found.environments[name] = known
+        for worktree in ("base", "head"):  # of another leg, which has a clone of its own
+            shutil.rmtree(folder / ".bench-work" / worktree, ignore_errors=True)
         for line in [*pipeline[".bench"]["before_script"], *job["script"]]:
             done = subprocess.run(
                 ["sh", "-c", line], cwd=folder, text=True, env={**environment, **known},

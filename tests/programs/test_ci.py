@@ -27,7 +27,7 @@ JUDGED = "--floor 100%"
 BUCKET_KEY = "AWS_SECRET_ACCESS_KEY=topsecret"
 
 
-Given = Mapping[str, str] | None  # inputs, contexts or variables beside the usual ones
+Given = Mapping[str, Any] | None  # inputs, contexts or variables beside the usual ones
 # A git server that refuses the first push to the branch of results, as where another job was faster.
 REFUSES_ONCE = """#!/bin/sh
 while read -r _ _ name; do [ "$name" != refs/heads/bench-data ] || [ -e refused ] || { touch refused; exit 1; }; done
@@ -104,7 +104,9 @@ def github(checkout: Checkout, forge: Forge, *, base: str = "", fork: bool = Fal
             "github.event.pull_request.base.sha": base, "github.head_ref": HOSTILE_BRANCH,
             "github.event.pull_request.head.repo.full_name": "them/it" if fork else "me/it",
         }  # fmt: skip
-    options = {f"inputs.{name}" if "." not in name else name: value for name, value in (given or {}).items()}
+    options = {
+        name if "." in name or name == "matrix" else f"inputs.{name}": value for name, value in (given or {}).items()
+    }
     cache = checkout.folder.parent / "cache"
     return run_action({**values, **options}, folder=checkout.folder, cache=cache, environment=checkout.environment)
 
