@@ -190,10 +190,6 @@ class GrowingFile:
         except OSError:
             return True
 
-    def is_there(self) -> bool:
-        """Whether there is a file by now."""
-        return bool(self._paths())
-
     def take(self) -> Iterator[Arrived]:
         """The lines that have come."""
         for _ in range(BLOCKS_AT_ONCE):
