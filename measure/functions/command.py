@@ -15,7 +15,7 @@ from ..commands.plan import by_name, parameter_of
 from ..engine.rounds import LEAST, MOST, further
 from ..engine.workload import Settings, Workload
 from ..options import SECONDS, no_file, progress, recorded, run_options, talk, write
-from ..system.instructions import KINDS
+from ..system.instructions import KINDS, CannotCount
 from ..system.machine_lock import alone, lock_option
 from .discovery import Group, find
 
@@ -187,7 +187,7 @@ def command(
 
 def _count(run: "Run", runner: "Runner", plan: list[Workload], kind: str, timeout_s: float) -> None:
     """Record the instructions of a call of each function that did not fail; or why they cannot be counted."""
-    from .instructions import CannotCount, instructions_of
+    from .instructions import instructions_of
 
     reasons = set()
     for workload, function in ((each, name) for each in plan for name in each.backends):

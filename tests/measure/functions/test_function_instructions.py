@@ -13,9 +13,9 @@ import pytest
 from bench.cli import cli
 from bench.measure.engine.workload import Workload
 from bench.measure.functions import instructions
-from bench.measure.functions.instructions import CannotCount, counter_of, counts_of, instructions_of
+from bench.measure.functions.instructions import counter_of, counts_of, instructions_of
 from bench.measure.functions.program import Calls
-from bench.measure.system.instructions import InstructionCounter
+from bench.measure.system.instructions import CannotCount, InstructionCounter
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 from click.testing import CliRunner
