@@ -10,15 +10,16 @@ takes, no known key is missing, and nothing that only digits decide is wrong; el
 This file is long because the exact read, the bulk read and the proof that both agree depend on each other, field by field.
 """
 
+import contextlib
 import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.events import Instant, Json, Metric, Reject, ScheduleChunk
@@ -29,16 +30,22 @@ from ..format import MAX_LINE_BYTES, Format, Head, Part, Tally, as_text, split_l
 from ..readers.document import BadRecord, Object, decode, repeated_key, show
 from ..readers.packing import PackingError, packing_of, unpacked
 
+if TYPE_CHECKING:
+    import duckdb
+
 MODES = ("full", "sampled")
 BLOCK_BYTES = 24 << 20  # read in bulk together: what is unpacked needs so much room at a time, however large it is
 BULK_BYTES = 1 << 18  # below this a line-by-line read is as fast
 MOST_SHAPES = 256
 PIECE_BYTES = 1 << 18  # whose shapes are taken together
+RUN = 16  # lines that are compared together
 VARIANCES = ("var_prefill_length", "var_decode_kv_tokens")
 QUEUED = ("num_prefill_requests", "sum_prefill_tokens", "num_decode_requests", "sum_decode_kv_tokens")
 LIVE_SECONDS = 600  # a packed file that changed since may still be written
 LONGEST = 2**53  # ns, tokens or passes: what a DOUBLE holds, too
 SEGMENT = re.compile(r"(.*)\.(\d{1,18})\.jsonl(\.gz)?")
+
+Item = TypeVar("Item")
 
 _WORK_TYPES = ", ".join(f"{name} BIGINT" for name in SCHEDULED) + "".join(f", {name} DOUBLE" for name in VARIANCES)
 _QUEUED_TYPES = ", ".join(f"{name} BIGINT" for name in QUEUED) + "".join(f", {name} DOUBLE" for name in VARIANCES)
@@ -94,12 +101,8 @@ class DynamoFpm(Format):
         """Block by block: in bulk what is proven to be regular, the rest line by line."""
         passes = _Passes(part, batch)
         try:
-            with ThreadPoolExecutor(1) as ahead:  # the next block is unpacked while DuckDB reads this one
-                blocks = _blocks(part)
-                coming = ahead.submit(_next_block, blocks)
-                while (found := coming.result()) is not None:
-                    coming = ahead.submit(_next_block, blocks)
-                    passes.add(*found)
+            for block, table in _ahead(_tables(_ahead(_blocks(part)), part, batch.staging)):
+                passes.add(block, table)
         except PackingError as error:
             passes.reject(str(error), b"")
         return passes.close()
@@ -151,10 +154,13 @@ def _blocks(part: Part) -> Iterator[bytes]:
         raise damage
 
 
-def _next_block(blocks: Iterator[bytes]) -> tuple[bytes, str | None] | None:
-    """The next block and its kind, if it is to be read in bulk; None at the end."""
-    block = next(blocks, None)
-    return None if block is None else (block, _kind_of(block) if len(block) >= BULK_BYTES else None)
+def _ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """The same, each made in another thread while the one before is used."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, items, None)
+            yield item
 
 
 def _unpacked_or_not(part: Part) -> "Iterator[bytes | PackingError]":
@@ -199,11 +205,13 @@ class _Passes:
     sampled: int = 0  # lines of a capture that left passes out
     heard: dict[tuple[str | None, int | None], _Heard] = field(default_factory=lambda: defaultdict(_Heard))
 
-    def add(self, block: bytes, kind: str | None) -> None:
-        """Read the lines of a block, in bulk if it is of a kind."""
-        if kind is None or not self._add_bulk(block, kind):
-            for line in split_lines(block):
-                self._add_line(line)
+    def add(self, block: bytes, table: "_Table | None") -> None:
+        """Take the lines of a block, or the rows that they are."""
+        if table is not None:
+            self._add_table(table)
+            return
+        for line in split_lines(block):
+            self._add_line(line)
 
     def _add_line(self, line: bytes) -> None:
         number = self.part.first_line + self.tally.lines
@@ -231,41 +239,16 @@ class _Passes:
         rejected = Reject(source_id=part.source_id, run_id=part.run_id, line=number, reason=reason, text=as_text(line))
         self.batch.add(rejected)
 
-    def _add_bulk(self, block: bytes, kind: str) -> bool:
-        """Read a block with DuckDB; False if it is not proven that nothing is lost."""
-        import duckdb
+    def _add_table(self, table: "_Table") -> None:
+        with contextlib.closing(table.connection) as connection:
+            self.batch.copy(connection, ScheduleChunk, self._steps({group.source for group in table.groups}))
+        for group in table.groups:
+            self.heard[group.worker_id, group.dp_rank].see(group.first, group.last, group.heartbeats)
+            self.sampled += group.rows if group.capture_mode == "sampled" else 0
+        self.tally.lines += table.lines
+        self.tally.loaded += table.lines
 
-        lines = block.count(b"\n") + (not block.endswith(b"\n"))
-        path = self.batch.staging / "passes.jsonl"
-        path.write_bytes(block)
-        connection = self.part.cursor()
-        try:
-            connection.execute(f"CREATE OR REPLACE TEMP TABLE passes AS {_select(path, kind)}")
-            ((rows, wrong, sampled),) = connection.execute(
-                f"SELECT count(*), count(*) FILTER (NOT coalesce({' AND '.join(_required(kind))}, false)),"
-                " count(*) FILTER (capture_mode = 'sampled') FROM passes"
-            ).fetchall()
-            if rows != lines or wrong:
-                return False
-            heard = connection.execute(
-                "SELECT worker_id, dp_rank, min(counter_id), max(counter_id), count(*) FILTER (NOT step)"
-                " FROM passes GROUP BY ALL"
-            ).fetchall()
-            self.batch.copy(connection, ScheduleChunk, self._steps(kind))
-        except duckdb.Error:
-            return False
-        finally:
-            connection.execute("DROP TABLE IF EXISTS passes")
-            connection.close()
-            path.unlink()
-        for worker_id, dp_rank, *counted_ones in heard:
-            self.heard[worker_id, dp_rank].see(*counted_ones)
-        self.sampled += sampled
-        self.tally.lines += lines
-        self.tally.loaded += lines
-        return True
-
-    def _steps(self, kind: str) -> str:
+    def _steps(self, sources: Set[tuple[str | None, ...]]) -> str:
         first = self.part.first_line + self.tally.lines
         return (
             "SELECT * EXCLUDE (step, wall_time, schema, version, queued, queued_tokens, queued_kv, var_prefill, var_decode,"
@@ -273,7 +256,7 @@ class _Passes:
             f" {literal(self.part.run_id)} AS run_id, {literal(self.part.source_id)} AS source_id, {first} + rowid AS line,"
             " 'wall_time' AS time_span, prefill_tokens + decode AS total_tokens, decode AS decode_tokens, queued AS waiting,"
             " prefill + decode AS running, CASE WHEN wall_time > 0 THEN wall_time * 1000 END AS model_run_ms,"
-            f" {_extra_sql(kind)} AS extra FROM passes WHERE step ORDER BY rowid"
+            f" {_extra_sql(sources)} AS extra FROM passes WHERE step"  # in order: by one thread
         )
 
     def close(self) -> Tally:
@@ -364,11 +347,15 @@ _EXTRA_COLUMNS = ("var_prefill", "var_decode", "var_queued_prefill", "var_queued
 SOURCE = ("namespace", "component", "producer_id")
 
 
-def _extra_sql(kind: str) -> str:
+def _extra_sql(sources: Set[tuple[str | None, ...]]) -> str:
     """The JSON of what has no column and is not 0. No text needs an escape, as a block read in bulk has no backslash."""
     named = zip(_EXTRA, _EXTRA_COLUMNS, strict=True)
     parts = [f"CASE WHEN {column} <> 0 THEN '\"{name}\":' || {column} END" for name, column in named]
-    if kind == "trace":
+    if len(sources) == 1:  # as of each segment, and far cheaper
+        parts += [
+            literal(f'"{name}":"{text}"') for name, text in zip(SOURCE, *sources, strict=True) if text is not None
+        ]
+    else:
         parts += [f"'\"{name}\":\"' || {name} || '\"'" for name in SOURCE]
     return f"'{{' || concat_ws(',', {', '.join(parts)}) || '}}'"
 
@@ -405,23 +392,113 @@ def _text(record: Object, key: str) -> str:
 # A block, in bulk and proven
 
 
-def _kind_of(block: bytes) -> str | None:
-    """`trace` or `plain` if each shape of the block is that of a line which is read exactly, of the same keys; else None."""
+@dataclass(frozen=True, slots=True)
+class _Regular:
+    """A block that is read in bulk."""
+
+    kind: str  # trace or plain
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows of a block that have the same texts, rank and version: how many, of which with good numbers, and their counters."""
+
+    worker_id: str | None
+    dp_rank: int | None
+    version: int | None
+    schema: str | None
+    capture_mode: str | None
+    namespace: str | None
+    component: str | None
+    producer_id: str | None
+    rows: int
+    good: int
+    heartbeats: int
+    first: int | None
+    last: int | None
+
+    @property
+    def source(self) -> tuple[str | None, ...]:
+        """Where they come from."""
+        return self.namespace, self.component, self.producer_id
+
+    def is_proven(self, kind: str) -> bool:
+        """Whether the exact reader would take each of them as it stands."""
+        proven = self.good == self.rows and self.worker_id is not None and self.version == VERSION
+        return proven and (kind == "plain" or (self.schema == SCHEMA and None not in self.source))
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A block as the table `passes` of a connection of its own."""
+
+    connection: "duckdb.DuckDBPyConnection"
+    lines: int
+    groups: list[_Group]
+
+
+_GROUPS = (
+    "SELECT worker_id, dp_rank, version, schema, capture_mode, namespace, component, producer_id, count(*),"
+    " count(*) FILTER ({good}), count(*) FILTER (NOT step), min(counter_id), max(counter_id) FROM passes GROUP BY ALL"
+)
+
+
+def _tables(blocks: Iterator[bytes], part: Part, staging: Path) -> Iterator[tuple[bytes, _Table | None]]:
+    """Each block, and its rows if it is read in bulk and proven that nothing is lost."""
+    for block in blocks:
+        regular = _regular(block) if len(block) >= BULK_BYTES else None
+        yield block, _table(block, regular, part, staging) if regular is not None else None
+
+
+def _table(block: bytes, regular: _Regular, part: Part, staging: Path) -> _Table | None:
+    import duckdb
+
+    path = staging / "passes.jsonl"
+    path.write_bytes(block)
+    connection = part.cursor()
+    try:
+        connection.execute(f"CREATE TEMP TABLE passes AS {_select(path, regular.kind)}")
+        groups = [_Group(*row) for row in connection.execute(_GROUPS.format(good=_in_range(regular.kind))).fetchall()]
+    except duckdb.Error:
+        groups = []
+    finally:
+        path.unlink()
+    if sum(group.rows for group in groups) == regular.lines and all(group.is_proven(regular.kind) for group in groups):
+        return _Table(connection, regular.lines, groups)
+    connection.close()
+    return None
+
+
+def _regular(block: bytes) -> _Regular | None:
+    """What a block is, if each of its shapes is that of a line which is read exactly, all of the same keys; else None."""
     if b"\\" in block:
         return None
     examples = dict[bytes, bytes]()  # a line of each shape
-    start = 0
+    usual = run = b""  # the shape of the line before, and many such lines
+    lines = start = 0
     while start < len(block):  # a piece at a time, which stays in the processor's cache
         end = block.find(b"\n", start + PIECE_BYTES) + 1 or len(block)
-        lines = block[start:end]
-        shapes = split_lines(lines.translate(None, b"0123456789"))
-        if new := set(shapes) - examples.keys():
-            examples |= {shape: line for shape, line in zip(shapes, split_lines(lines), strict=True) if shape in new}
-            if len(examples) > MOST_SHAPES:
-                return None
+        piece = block[start:end]
+        shapes, first, at = piece.translate(None, b"0123456789"), lines, 0
+        while at < len(shapes):
+            if run and shapes.startswith(run, at):
+                at, lines = at + len(run), lines + RUN
+            elif usual and shapes.startswith(usual, at):
+                at, lines = at + len(usual), lines + 1
+            else:
+                line_end = shapes.find(b"\n", at) + 1 or len(shapes)
+                usual = shapes[at:line_end]
+                run = usual * RUN
+                if usual not in examples:
+                    examples[usual] = piece.split(b"\n", lines - first + 1)[lines - first]
+                    if len(examples) > MOST_SHAPES:
+                        return None
+                at, lines = line_end, lines + 1
         start = end
     kinds = {_keys_of(line) for line in examples.values()}
-    return kinds.pop() if len(kinds) == 1 else None
+    kind = kinds.pop() if len(kinds) == 1 else None
+    return None if kind is None else _Regular(kind, lines)
 
 
 def _keys_of(line: bytes) -> str | None:
@@ -495,14 +572,12 @@ def _select(path: Path, kind: str) -> str:
     )
 
 
-def _required(kind: str) -> list[str]:
-    """What holds for every row that the exact reader would take as it stands: no key is missing, no number is too large."""
+def _in_range(kind: str) -> str:
+    """What holds for the numbers of a row that the exact reader would take: none is missing, none is too large."""
     wholes = ["dp_rank", "counter_id", *SCHEDULED.values(), "queued_prefill", "queued_decode",
               "queued_tokens", "queued_kv"]  # fmt: skip
     numbers = ["wall_time", "var_prefill", "var_decode", "var_queued_prefill", "var_queued_decode"]
     rules = [f"{name} BETWEEN 0 AND {LONGEST - 1}" for name in wholes] + [f"{name} < 1e300" for name in numbers]
-    rules += ["worker_id IS NOT NULL", f"version = {VERSION}"]
     if kind == "plain":
-        return [*rules, "observed >= 0"]
-    rules += [f"{name} IS NOT NULL" for name in ("namespace", "component", "producer_id")]
-    return [*rules, f"schema = {literal(SCHEMA)}", "clock_s < 1e297", f"observed BETWEEN 0 AND {2**63 // 1000 - 1}"]
+        return " AND ".join([*rules, "observed >= 0"])
+    return " AND ".join([*rules, "clock_s < 1e297", f"observed BETWEEN 0 AND {2**63 // 1000 - 1}"])

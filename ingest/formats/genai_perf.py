@@ -28,6 +28,7 @@ from . import _serving
 SUFFIX = "_genai_perf"
 HEADER = re.compile(r"Metric,(GPU,)?(avg,min,max,p99\b.*|Value)")
 METRIC = re.compile(r"(.+?)(?: \(([^()]{1,30})\))?")
+EVENT_FIELDS = ("data:", "event:", "id:", "retry:", ":")  # what lines of server-sent events begin with
 FLAT = {  # settings that are axes, as arguments (until 0.0.11)
     name: name
     for name in (
@@ -296,7 +297,7 @@ def _request(record: Object, results: Results) -> None:
     if start is None or any(type(time) is not int for time in times):
         raise BadRecord("no times of a request and its responses")
     if len(outputs) == len(times):
-        times = [time for time, output in zip(times, outputs, strict=True) if _has_text(output)]
+        times = [time for time, output in zip(times, _joined(outputs), strict=True) if _has_text(output)]
     case = results.case(record["name"], suite="serving", parameters=record["axes"])
     case.has_outcome = True  # that of the level of load
     when = instant(start)
@@ -314,25 +315,45 @@ def _request(record: Object, results: Results) -> None:
     case.fields(request.left())
 
 
+def _joined(outputs: list[Any]) -> list[Any]:
+    """The responses as texts, where they are some. An event that was cut on its way is wholly in the response where it begins."""
+    joined: list[Any] = []
+    begun = None  # the last response in which an event begins
+    for output in outputs:
+        text = output.get("response") if isinstance(output, Object) else output
+        if isinstance(text, str):
+            if begun is not None and not text.startswith(EVENT_FIELDS):
+                cut = text.find("\ndata:") + 1 or len(text)
+                joined[begun] += text[:cut]
+                text = text[cut:]
+            if text.startswith("data:"):
+                begun = len(joined)
+        joined.append(text if isinstance(text, str) else output)
+    return joined
+
+
 def _has_text(output: Any) -> bool:
-    """Whether a response says something: a chunk of OpenAI's that has content, or anything that is no chunk."""
-    value = output.get("response") if isinstance(output, Object) else output
-    if not isinstance(value, str):
+    """Whether a response says something: an event of OpenAI's that has content, or anything that is none."""
+    if not isinstance(output, str):
         return bool(output)
-    for line in value.split("\n"):
-        data = line.strip().removeprefix("data:").strip()
-        if data and data != "[DONE]":
-            try:
-                chunk = json.loads(data)
-            except (ValueError, RecursionError):
-                return True
-            if (
-                not isinstance(chunk, dict)
-                or not isinstance(chunk.get("choices"), list)
-                or _has_content(chunk["choices"])
-            ):
-                return True
-    return False
+    return any(_says_something(line) for line in output.split("\n"))
+
+
+def _says_something(line: str) -> bool:
+    if line.startswith(EVENT_FIELDS) and not line.startswith("data:"):
+        return False
+    data = line.removeprefix("data:").strip()
+    if not data or data == "[DONE]":
+        return False
+    try:
+        chunk = json.loads(data)
+    except (ValueError, RecursionError):
+        return True
+    if not isinstance(chunk, dict):
+        return True
+    if isinstance(chunk.get("choices"), list):
+        return _has_content(chunk["choices"])
+    return bool(chunk.get("text_output", True))  # of Triton's generate_stream
 
 
 def _has_content(choices: list[Any]) -> bool:

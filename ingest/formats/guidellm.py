@@ -11,7 +11,7 @@ from ...warehouse.events import Environment
 from ..format import FILE, Part
 from ..readers.document import Object, instant
 from ..readers.json_format import Broken, JsonFormat
-from ..readers.lazy_lists import read_document, records_in
+from ..readers.lazy_lists import count_in, read_document, records_in
 from ..readers.results import LONGEST_NAME, Results, Subject
 from . import _serving
 
@@ -88,6 +88,7 @@ class Guidellm(JsonFormat):
         _metrics(case, benchmark.section("metrics"), "")
         case.metric("benchmark_duration", benchmark.take("duration"), "s", better=None)
         _outcome(case, benchmark)
+        _note_sample(results, benchmark)
         benchmark.take("requests")
         case.fields(benchmark.left())
 
@@ -211,6 +212,13 @@ def _outcome(case: Subject, benchmark: Object) -> None:
         reasons = [_error(each) for each in records_in(errored) if isinstance(each, Object)]
         counts = Object([("completed", totals.get("successful")), ("failed", totals.get("errored"))])
         _serving.outcome(case, counts, [error for error in reasons if error], totals.whole("total") or 0)
+
+
+def _note_sample(results: Results, benchmark: Object) -> None:
+    """Say that requests were left out, as `--sample-requests` has it: what is counted by the second is too little then."""
+    kept, made = count_in(_at(benchmark, ("requests", "successful"))), _at(benchmark, (*TOTALS[0], "successful"))
+    if type(made) is int and kept < made:
+        results.note(f"holds {kept} of {made} requests that completed: goodput by the second is of these only")
 
 
 def _error(request: Object) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..readers.document import BadRecord, Object, decode_companion, repeated_key
 from ..readers.json_format import JsonFormat
-from ..readers.results import Results, Subject
+from ..readers.results import Results, Subject, number
 from . import _serving
 
 SUMMARY, RESPONSES = "_summary", "_individual_responses"
@@ -46,7 +46,7 @@ class Llmperf(JsonFormat):
     doc = "LLMPerf summary and individual responses (*_summary.json, *_individual_responses.json)"
     becomes = (
         "folder → run; summary → case named by the model, with its load and --metadata; statistics → ttft, latency, "
-        "time_per_output_token; responses → samples"
+        "time_per_output_token; completed requests and their rate → benchmark_duration; responses → samples"
     )
     holds = (Object, list)
     shapes = (
@@ -86,6 +86,9 @@ def _summary(record: Object, results: Results) -> None:
         elif match is not None and match[1] in METRICS and not nothing:
             metric, unit = METRICS[match[1]]
             case.metric(metric, record.take(field), unit, statistic=match[2] or match[3])
+    completed, a_minute = (number(record.get(f"results_num_completed_requests{each}")) for each in ("", "_per_min"))
+    if completed and a_minute and min(completed, a_minute) > 0:
+        case.metric("benchmark_duration", 60 * completed / a_minute, "s", better=None)
     counts = Object(
         [("completed", record.get("results_num_completed_requests")), ("failed", record.get("results_number_errors"))]
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 1 << 17  # of longer ones each would be memory of its own from the system, twice as slow to fill
 XZ_MEMORY = 256 << 20  # bytes; `xz -9` needs 65 MiB, and a hostile file asks for 4 GiB before its first byte
 BESIDE = ("__MACOSX/",)  # where macOS puts what Finder knows of a file
 MAGIC = {
@@ -30,7 +30,7 @@ def packing_of(data: bytes) -> str | None:
 
 
 def unpacked(path: Path) -> Iterator[bytes]:
-    """What a packed file holds, in pieces of at most 1 MiB: what there is, also of a file that was cut short.
+    """What a packed file holds, in pieces of at most PIECE_BYTES: what there is, also of a file that was cut short.
 
     Raises:
         PackingError: It is damaged, or a zip of no file or of several.

@@ -120,6 +120,7 @@ class Runner:
         self._cost = OwnCost()
         self._cases: dict[str, Case] = {}  # of the workload at its turn, by backend
         self._findings: dict[str, WorkloadFindings] = {}  # by the case of the first backend
+        self._failed: set[str] = set()  # cases that failed, in any process
 
     def measure(self, plan: Iterable[Workload], further: Iterable[Workload] = ()) -> int:
         """Measure every workload.
@@ -141,6 +142,10 @@ class Runner:
     def found(self, workload: Workload) -> WorkloadFindings:
         """What was found of a workload so far."""
         return self._findings.get(case_ids(**workload.axes(workload.backends[0]))[0], WorkloadFindings())
+
+    def has_failed(self, workload: Workload, backend: str) -> bool:
+        """Whether a backend failed in any process so far."""
+        return case_ids(**workload.axes(backend))[0] in self._failed
 
     def turns(self, plan: Iterable[Workload], further: Iterable[Workload] = ()) -> Iterator[int]:
         """Announce the whole plan now, and measure one workload whenever asked for the next; gives how many cases failed.
@@ -169,7 +174,9 @@ class Runner:
                         _end(left.values(), "interrupted", reason="Ctrl-C before its turn")
                     raise
                 self._watch.end(ended)
-                yield sum(status not in NOT_FAILURES for status in ended.values())
+                failed = [name for name, status in ended.items() if status not in NOT_FAILURES]
+                self._failed.update(self._cases[name].case_id for name in failed)
+                yield len(failed)
         finally:
             if (share := self._cost.share) is not None:
                 self._run.emit(Metric(run_id=self._run.run_id, metric="runner_cpu", value=share, unit="ratio"))

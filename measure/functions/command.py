@@ -3,19 +3,25 @@
 import ast
 import itertools
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...warehouse.console.options import Command, share_option
+from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError, Exit, UnknownName
 from ...warehouse.store import Store
 from ..commands.plan import by_name, parameter_of
 from ..engine.rounds import LEAST, MOST, further
 from ..engine.workload import Settings, Workload
-from ..options import SECONDS, no_file, recorded, run_options, talk, write
+from ..options import SECONDS, no_file, progress, recorded, run_options, talk, write
+from ..system.instructions import KINDS, CannotCount
 from ..system.machine_lock import alone, lock_option
 from .discovery import Group, find
+
+if TYPE_CHECKING:
+    from ...warehouse.recorder import Run
+    from ..engine.runner import Runner
 
 PROGRAMS = f"{__package__}.program"
 
@@ -94,6 +100,8 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 )
 @click.option("--timeout", "timeout_s", type=SECONDS, default=600.0, show_default=True,
               metavar="SECONDS", help="Most time for one process.")  # fmt: skip
+@click.option("--instructions", "counting", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
+              help="Count the instructions of a call, too, in one more process: by the kernel, or by callgrind.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order of samples.")
 @lock_option
 @run_options()
@@ -110,6 +118,7 @@ def command(
     budget_s: float,
     repeat: int | None,
     timeout_s: float,
+    counting: str | None,
     seed: int,
     lock: str,
     sample: float | None,
@@ -166,12 +175,34 @@ def command(
             runner = Runner(run, settings, program=program, watch=watch)
             more = () if processes or repeat else further(plan, runner, precision=precision, budget_s=budget_s)
             failed = runner.measure(plan * (processes or LEAST), more)
+            if counting:
+                _count(run, runner, plan, counting, timeout_s)
         except KeyboardInterrupt:
             run.close("interrupted", "Ctrl-C")
     watch.close()
     _show(store, run.run_id, fmt, precision, "--repeat" if repeat else "--budget")
     recorded(run)
     return Exit.FAILED if failed else Exit.OK
+
+
+def _count(run: "Run", runner: "Runner", plan: list[Workload], kind: str, timeout_s: float) -> None:
+    """Record the instructions of a call of each function that did not fail; or why they cannot be counted."""
+    from .instructions import instructions_of
+
+    reasons = set()
+    for workload, function in ((each, name) for each in plan for name in each.backends):
+        if runner.has_failed(workload, function):
+            continue
+        progress(f"{escape(function)}: counting instructions")
+        case = run.case(**workload.axes(function), announce=False)
+        try:
+            for found in instructions_of(workload, function, kind, timeout_s):
+                case.metric("instructions", found, unit="count", better="lower", phase="steady")
+        except CannotCount as error:
+            reasons.add(str(error))
+            case.metric("instructions_skipped", None, text=str(error))
+    for reason in sorted(reasons):
+        talk(f"instructions were not counted: {escape(reason)}")
 
 
 def _chosen(groups: list[Group], text: str) -> list[Group]:

@@ -151,7 +151,7 @@ class FunctionProgram:
         """None: a function that cannot be imported fails when it is prepared."""
         return None
 
-    def prepare(self, backend: str) -> Callable[[], Any]:
+    def prepare(self, backend: str) -> Calls:
         """The function with its arguments."""
         return Calls(resolved(backend), *self._arguments(), self._loop, keep=self.keeps)
 

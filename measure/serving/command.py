@@ -1,7 +1,6 @@
 """`bench measure serving`: the scheduler steps of a running server, from what it publishes or writes."""
 
 import contextlib
-import os
 import signal
 import sys
 import time
@@ -59,13 +58,13 @@ def command(
     """
     from ...warehouse import recorder
     from .follow import Follower
-    from .streams import open_stream
+    from .streams import GrowingFiles, open_stream
 
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(contextlib.closing(open_stream(address))) for address in addresses]
-        for address in addresses:
-            if "://" not in address and not os.path.exists(address):
-                talk(f"nothing is at {escape(address)} yet; waiting for it")
+        for stream in streams:
+            if isinstance(stream, GrowingFiles) and not stream.is_there():
+                talk(f"nothing is at {escape(stream.name)} yet; waiting for it")
         about = {"engine": engine} if engine else {}
         source = {"from": " ".join(addresses)}
         run = stack.enter_context(

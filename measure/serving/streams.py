@@ -129,6 +129,10 @@ class GrowingFiles:
         self.name = pattern
         self._files: dict[str, GrowingFile] = {}
 
+    def is_there(self) -> bool:
+        """Whether there is a file by now."""
+        return bool(self._paths())
+
     def take(self) -> Iterator[Arrived]:
         """The lines that have come."""
         for path in self._paths():

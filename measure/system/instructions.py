@@ -1,4 +1,4 @@
-"""Instructions that commands execute in user mode: a second witness beside time, which other load on the machine does not move.
+"""Instructions executed in user mode: a second witness beside time, which other load on the machine does not move.
 
 The kernel counts them where it has access to the processor's counters (`perf_event_open`); many virtual machines have none, and
 some systems let only root count. callgrind of valgrind counts them everywhere, in a simulated processor that takes 20 to 50
@@ -14,7 +14,8 @@ import shutil
 import struct
 from collections.abc import Sequence
 
-KINDS = ("perf", "callgrind")
+CALLGRIND = "callgrind"
+KINDS = ("perf", CALLGRIND)
 _SYSCALL = {"x86_64": 298, "aarch64": 241}  # of perf_event_open
 _HARDWARE, _INSTRUCTIONS = 0, 1
 _SIZE = 128  # bytes of perf_event_attr
@@ -29,10 +30,14 @@ class CannotCount(Exception):
 
 
 class InstructionCounter:
-    """The kernel's count of what the children of a process execute from their exec on."""
+    """The kernel's count of what a process executes, and the threads and children that it starts from now on."""
 
-    def __init__(self, pid: int) -> None:
-        """Count for a process that starts others.
+    def __init__(self, pid: int, *, from_exec: bool = True) -> None:
+        """Count for a process.
+
+        Args:
+            pid: The process; 0 is this one.
+            from_exec: Count each child from its exec on, and nothing else.
 
         Raises:
             CannotCount: The kernel or the processor does not let us.
@@ -42,7 +47,7 @@ class InstructionCounter:
             raise CannotCount(
                 f"perf counts on Linux on {' and '.join(_SYSCALL)}, not on {platform.system()} {platform.machine()}"
             )
-        flags = _DISABLED | _INHERIT | _NO_KERNEL | _NO_HYPERVISOR | _ON_EXEC
+        flags = _INHERIT | _NO_KERNEL | _NO_HYPERVISOR | (_DISABLED | _ON_EXEC if from_exec else 0)
         attributes = struct.pack("IIQQQQQ", _HARDWARE, _SIZE, _INSTRUCTIONS, 0, 0, 0, flags).ljust(_SIZE, b"\0")
         libc = ctypes.CDLL(None, use_errno=True)
         self._file = libc.syscall(number, ctypes.create_string_buffer(attributes, _SIZE), pid, -1, -1, _CLOSE_ON_EXEC)
@@ -50,7 +55,7 @@ class InstructionCounter:
             raise CannotCount(_reason(ctypes.get_errno()))
 
     def read(self) -> int:
-        """Instructions of all children that have ended."""
+        """Instructions so far; of children those that have ended."""
         return int.from_bytes(os.read(self._file, 8), "little")
 
     def close(self) -> None:
@@ -69,15 +74,15 @@ def _reason(number: int) -> str:
     return f"perf_event_open: {os.strerror(number)}"
 
 
-def under_callgrind(words: Sequence[str]) -> tuple[str, ...]:
-    """The command under callgrind.
+def under_callgrind(words: Sequence[str], *options: str, profile: str = os.devnull) -> tuple[str, ...]:
+    """The command under callgrind, which writes its profile there.
 
     Raises:
         CannotCount: valgrind is not installed.
     """
     if shutil.which("valgrind") is None:
         raise CannotCount("callgrind is part of valgrind, which is not installed")
-    return ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--", *words)
+    return ("valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", *options, "--", *words)
 
 
 def collected(stderr: bytes) -> int | None:

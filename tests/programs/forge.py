@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +21,7 @@ BOT = {"login": "github-actions[bot]", "id": 7}
 SOMEBODY = {"login": "somebody", "id": 8}
 _EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}")
 _NAME = re.compile(r"'[^']*'|[a-zA-Z_][\w.]*")
-_CALLS = {"startsWith": "starts_with"}
+_CALLS = {"startsWith": "starts_with", "toJSON": "to_json"}
 
 Values = Mapping[str, Any]
 
@@ -91,20 +91,25 @@ def forge() -> Iterator[Forge]:
 
 
 def evaluate(text: str, values: Values) -> Any:
-    """An expression of a workflow: names, texts, ==, !=, !, && and ||, startsWith. What is not known is an empty text."""
-    parts = _NAME.sub(lambda match: _operand(match[0], values), text)
+    """An expression of a workflow: names, texts, ==, !=, !, && and ||, startsWith, toJSON. What is not known is an empty text."""
+    operands: dict[str, Any] = {}
+
+    def operand(match: re.Match[str]) -> str:
+        if match[0] in _CALLS:
+            return _CALLS[match[0]]
+        name = f"operand_{len(operands)}"
+        operands[name] = match[0][1:-1] if match[0].startswith("'") else values.get(match[0], "")
+        return name
+
+    code = _NAME.sub(operand, text)
     code = (
-        parts.replace("&&", " and ").replace("||", " or ").replace("!=", "<>").replace("!", " not ").replace("<>", "!=")
+        code.replace("&&", " and ").replace("||", " or ").replace("!=", "<>").replace("!", " not ").replace("<>", "!=")
     )
-    return eval(
-        " ".join(code.split()), {"__builtins__": {}, "starts_with": lambda text, start: str(text).startswith(start)}
-    )
-
-
-def _operand(name: str, values: Values) -> str:
-    if name.startswith("'"):
-        return repr(name[1:-1])
-    return _CALLS.get(name) or repr(values.get(name, ""))
+    calls = {
+        "starts_with": lambda text, start: str(text).startswith(start),
+        "to_json": lambda value: json.dumps(value or None, indent=2),
+    }
+    return eval(" ".join(code.split()), {"__builtins__": {}, **calls, **operands})
 
 
 def expand(text: str, values: Values) -> str:
@@ -129,7 +134,7 @@ def run_action(values: Values, *, folder: Path, cache: Path, environment: Mappin
     Args:
         values: The contexts of the workflow by dotted name, such as "github.event_name"; inputs have their defaults.
         folder: The checkout.
-        cache: Folder that the steps of actions/cache keep things in.
+        cache: Folder that the steps of actions/cache keep things in, in a folder for each key.
         environment: What every step is given.
     """
     action = yaml.safe_load((ROOT / "ci" / "action.yml").read_text())
@@ -147,7 +152,7 @@ def run_action(values: Values, *, folder: Path, cache: Path, environment: Mappin
             continue
         found.ran.append(step["name"])
         if "uses" in step:
-            _cache(step["uses"], Path(expand(step["with"]["path"], known)), cache)
+            _cache(step["uses"], {name: expand(text, known) for name, text in step["with"].items()}, cache)
             continue
         files = {name: scratch / f"{name}.txt" for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
         for file in files.values():
@@ -170,33 +175,41 @@ def run_action(values: Values, *, folder: Path, cache: Path, environment: Mappin
     return found
 
 
-def _cache(action: str, path: Path, cache: Path) -> None:
-    """What actions/cache does: restore what is kept, or keep it."""
-    source, target = (cache, path) if "/restore@" in action else (path, cache)
+def _cache(action: str, given: Mapping[str, str], cache: Path) -> None:
+    """What actions/cache does: restore the newest that is kept under such a key, or keep it."""
+    source, target = Path(given["path"]), cache / given["key"]
+    if "/restore@" in action:
+        kept = sorted(cache.glob(f"{given['restore-keys']}*"), key=lambda path: path.stat().st_mtime_ns)
+        source, target = kept[-1] if kept else cache / "nothing", source
     if source.exists():
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target)
 
 
 def run_gitlab(
-    variables: Mapping[str, str], *, folder: Path, environment: Mapping[str, str], secrets: Mapping[str, str]
-) -> Outcome:
+    variables: Mapping[str, str], *, folder: Path, environment: Mapping[str, str], secrets: Mapping[str, str],
+    legs: Sequence[Mapping[str, str]] = ({},),
+) -> Outcome:  # fmt: skip
     """Run the jobs of `ci/gitlab.yml` in a checkout, in their order, each if its rules say so.
 
-    Secrets are variables of the environment `bench`: a job without that environment does not get them.
+    Secrets are variables of the environment `bench`: a job without that environment does not get them. The job that measures
+    runs once for each leg of its matrix, with these variables; what the legs leave lies in one folder.
     """
     pipeline = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
     common = {**pipeline["variables"], **pipeline[".bench"]["variables"]}
     found = Outcome(0, [], {}, "")
-    for name in ("bench-fetch", "bench-measure", "bench-finish"):
+    jobs = [("bench-fetch", {}), *(("bench-measure", leg) for leg in legs), ("bench-finish", {})]
+    for name, leg in jobs:
         job = pipeline[name]
         rules = [rule for rule in job["rules"] if _holds(rule["if"], variables)]
         if not rules or (found.code and rules[0].get("when") != "always"):
             continue
-        known = {**common, **variables, **(secrets if job.get("environment", {}).get("name") == "bench" else {})}
+        known = {**common, **variables, **leg, **(secrets if job.get("environment", {}).get("name") == "bench" else {})}
         known = {key: _resolved(value, known) for key, value in known.items()}
         found.ran.append(name)
         found.environments[name] = known
+        for worktree in ("base", "head"):  # of another leg, which has a clone of its own
+            shutil.rmtree(folder / ".bench-work" / worktree, ignore_errors=True)
         for line in [*pipeline[".bench"]["before_script"], *job["script"]]:
             done = subprocess.run(
                 ["sh", "-c", line], cwd=folder, text=True, env={**environment, **known},

@@ -1,11 +1,12 @@
 """`ci/`: the GitHub action and the GitLab jobs, their steps run in a shell against a local repository and a fake forge."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ JUDGED = "--floor 100%"
 BUCKET_KEY = "AWS_SECRET_ACCESS_KEY=topsecret"
 
 
-Given = Mapping[str, str] | None  # inputs, contexts or variables beside the usual ones
+Given = Mapping[str, Any] | None  # inputs, contexts or variables beside the usual ones
 # A git server that refuses the first push to the branch of results, as where another job was faster.
 REFUSES_ONCE = """#!/bin/sh
 while read -r _ _ name; do [ "$name" != refs/heads/bench-data ] || [ -e refused ] || { touch refused; exit 1; }; done
@@ -94,8 +95,8 @@ def github(checkout: Checkout, forge: Forge, *, base: str = "", fork: bool = Fal
     values = {
         "github.event_name": "pull_request" if base else "push", "github.ref_name": "main", "github.repository": "me/it",
         "github.api_url": forge.url, "github.token": TOKEN, "github.run_id": "1", "github.run_attempt": "1",
-        "runner.temp": str(checkout.scratch), "inputs.measure": MEASURED, "inputs.install": "", "inputs.history": "3",
-        "inputs.judge": JUDGED,
+        "github.job": "bench", "runner.temp": str(checkout.scratch), "inputs.measure": MEASURED, "inputs.install": "",
+        "inputs.history": "3", "inputs.judge": JUDGED,
     }  # fmt: skip
     if base:
         values |= {
@@ -103,13 +104,18 @@ def github(checkout: Checkout, forge: Forge, *, base: str = "", fork: bool = Fal
             "github.event.pull_request.base.sha": base, "github.head_ref": HOSTILE_BRANCH,
             "github.event.pull_request.head.repo.full_name": "them/it" if fork else "me/it",
         }  # fmt: skip
-    options = {f"inputs.{name}" if "." not in name else name: value for name, value in (given or {}).items()}
+    options = {
+        name if "." in name or name == "matrix" else f"inputs.{name}": value for name, value in (given or {}).items()
+    }
     cache = checkout.folder.parent / "cache"
     return run_action({**values, **options}, folder=checkout.folder, cache=cache, environment=checkout.environment)
 
 
-def gitlab(checkout: Checkout, forge: Forge, *, base: str = "", fork: bool = False, given: Given = None) -> Outcome:
-    """The jobs on a push to main, or with a base on a merge request."""
+def gitlab(
+    checkout: Checkout, forge: Forge, *, base: str = "", fork: bool = False, given: Given = None,
+    legs: Sequence[Mapping[str, str]] = ({},),
+) -> Outcome:  # fmt: skip
+    """The jobs on a push to main, or with a base on a merge request; legs are of the matrix of the one that measures."""
     shutil.rmtree(checkout.folder / ".bench-work", ignore_errors=True)
     variables = {
         "CI_PROJECT_DIR": str(checkout.folder), "CI_PROJECT_ID": "1", "CI_API_V4_URL": forge.url, "CI_DEFAULT_BRANCH": "main",
@@ -125,10 +131,22 @@ def gitlab(checkout: Checkout, forge: Forge, *, base: str = "", fork: bool = Fal
     else:
         variables |= {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_BRANCH": "main"}
     secrets = {"BENCH_TOKEN": TOKEN}
-    return run_gitlab(variables, folder=checkout.folder, environment=checkout.environment, secrets=secrets)
+    return run_gitlab(variables, folder=checkout.folder, environment=checkout.environment, secrets=secrets, legs=legs)
+
+
+def configs(checkout: Checkout, store: Path) -> list[str]:
+    """The label of each run in a store."""
+    done = subprocess.run(
+        ["bench", "sql", "SELECT config FROM runs", "--format", "jsonl", "--store", str(store)],
+        env=checkout.environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [json.loads(line)["config"] for line in done.stdout.splitlines()]
 
 
 RUNNERS: dict[str, Callable[..., Outcome]] = {"github": github, "gitlab": gitlab}
+MARKS = {  # what a comment begins with; GitHub's job, and the hash of its matrix, here none
+    "github": "<!-- bench bench 19765bd501b636fce433540d9e6735f51d66151d -->", "gitlab": "<!-- bench -->",
+}  # fmt: skip
 
 
 @exhaustive
@@ -138,7 +156,7 @@ def test_a_pull_request_without_a_history_is_measured_beside_its_base(
 ) -> None:
     """Both in turn; a slower head fails the job, and the comment that says so is edited when it is mended."""
     base = checkout.git("rev-parse", "HEAD")
-    forge.say("<!-- bench --> I am not bench", SOMEBODY)
+    forge.say(f"{MARKS[ci]} I am not bench", SOMEBODY)
     for number in range(120):
         forge.say(f"chatter {number}")
     checkout.commit(SLOW, HOSTILE_BRANCH)
@@ -147,7 +165,7 @@ def test_a_pull_request_without_a_history_is_measured_beside_its_base(
 
     assert slower.code == 1, slower.output
     assert len(first) == 1
-    assert first[0].startswith("<!-- bench -->\n## ") and "1 slower" in first[0]
+    assert first[0].startswith(f"{MARKS[ci]}\n## ") and "1 slower" in first[0]
     assert slower.output.count("recorded as run") == 6  # three rounds of two sides
     checkout.commit(FAST, HOSTILE_BRANCH)
     mended = RUNNERS[ci](checkout, forge, base=base)
@@ -157,7 +175,7 @@ def test_a_pull_request_without_a_history_is_measured_beside_its_base(
     assert [request.split()[0] for request in forge.requests if not request.startswith("GET")] == [
         "POST", "PATCH" if ci == "github" else "PUT"
     ]  # fmt: skip
-    assert forge.comments[0]["body"] == "<!-- bench --> I am not bench"
+    assert forge.comments[0]["body"] == f"{MARKS[ci]} I am not bench"
     assert checkout.untouched()
 
 
@@ -204,11 +222,8 @@ def test_a_broken_push_fails_and_is_kept(checkout: Checkout, forge: Forge) -> No
 
     assert codes == [0, 0, 3], done.output
     assert "BROKEN" in done.summary
-    runs = subprocess.run(
-        ["bench", "runs", "--format", "jsonl", "--store", str(checkout.folder.parent / "cache")],
-        env=checkout.environment, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    assert len(runs.splitlines()) == 3
+    (kept,) = (checkout.folder.parent / "cache").iterdir()
+    assert len(configs(checkout, kept)) == 3
     assert forge.requests == []
 
 
@@ -256,13 +271,43 @@ def test_a_hostile_branch_is_a_label(checkout: Checkout, forge: Forge) -> None:
     again = github(checkout, forge, given={"github.ref_name": HOSTILE_BRANCH})
 
     assert (done.code, again.code) == (0, 0), again.output
-    cache = str(checkout.folder.parent / "cache")
-    stored = subprocess.run(
-        ["bench", "sql", "SELECT DISTINCT config FROM runs", "--format", "jsonl", "--store", cache],
-        env=checkout.environment, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    assert stored.count("\n") == 1 and "touch" in stored
+    (kept,) = (checkout.folder.parent / "cache").iterdir()
+    assert configs(checkout, kept) == [HOSTILE_BRANCH] * 2
     assert checkout.untouched()
+
+
+@exhaustive
+def test_legs_of_a_matrix_keep_apart(checkout: Checkout, forge: Forge) -> None:
+    """Each has a history and a comment of its own, which says which leg it is of."""
+    legs = [{"matrix": {"python": version}, "rounds": "1"} for version in ("3.11", "3.12")]
+    for leg in (*legs, legs[0]):
+        assert github(checkout, forge, given=leg).code == 0
+    histories = sorted(len(configs(checkout, kept)) for kept in (checkout.folder.parent / "cache").iterdir())
+    base = checkout.git("rev-parse", "HEAD")
+    checkout.commit(FAST, "change")
+    for leg in (*legs, *legs):
+        assert github(checkout, forge, base=base, given=leg).code == 0
+
+    assert histories == [1, 2]
+    assert [one["body"].splitlines()[1] for one in forge.comments] == [
+        '`{ "python": "3.11" }`',
+        '`{ "python": "3.12" }`',
+    ]
+
+
+@exhaustive
+def test_one_comment_has_the_verdicts_of_all_legs(checkout: Checkout, forge: Forge) -> None:
+    """GitLab merges what the legs of a job leave, so their verdicts must not have one name."""
+    base = checkout.git("rev-parse", "HEAD")
+    checkout.commit(FAST, "change")
+    legs = [{"CI_NODE_INDEX": f"{number}", "CI_JOB_NAME": f"bench-measure: [3.1{number}]"} for number in (1, 2)]
+
+    assert gitlab(checkout, forge, base=base, given={"BENCH_ROUNDS": "1"}, legs=legs).code == 0
+    (comment,) = forge.comments
+    assert re.findall(r"bench-measure: \[[\d.]+\]", comment["body"]) == [
+        "bench-measure: [3.11]",
+        "bench-measure: [3.12]",
+    ]
 
 
 @exhaustive

@@ -103,6 +103,16 @@ def test_one_record_of_a_case_twice_is_summed_up(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT requests, duration_s, goodput FROM goodput(ttft := 5)") == [(2, 8.0, 0.25)]
 
 
+def test_too_few_blocks_tell_no_interval(warehouse: Builder) -> None:
+    """Not one from 0 to 1, which would say that something is known."""
+    llama = case("llama", suite="serving", parameters={"request_rate": 1})
+    warehouse.add(run(), llama, *request(llama, 0, at=0.0), *request(llama, 1, at=1.0))
+
+    ends = "share_low, share_high, goodput_low, goodput_high"
+    assert warehouse.rows(f"SELECT good, {ends} FROM goodput()") == [(2, None, None, None, None)]
+    assert warehouse.rows("SELECT share_met, share_low, share_high FROM slo_curve()") == [(1.0, None, None)]
+
+
 def test_the_interval_is_that_of_blocks(warehouse: Builder) -> None:
     """Good requests in one half of the time, bad ones in the other: much less is known than of as many independent ones."""
     llama = case("llama", suite="serving")

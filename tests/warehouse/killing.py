@@ -86,7 +86,7 @@ def _run(
     empty = folder.with_name("empty.duckdb")
     if not empty.exists():
         empty.write_bytes(snapshot.empty())
-    snapshot.empty = empty.read_bytes  # type: ignore[assignment]  # most of the time of a process that needs one
+    snapshot.empty = empty.read_bytes  # most of the time of a process that needs one
     points = _Points(folder, kill_at)
     points.install()
     result = function(*arguments)

@@ -73,10 +73,10 @@ errors AS (  -- of the ratio good / requests, and of the count of good ones if b
 SELECT
     totals.run_id, config, totals.case_id, axes.name, axes.backend, axes.parameters, requests::BIGINT AS requests, completed,
     good::BIGINT AS good, good / requests AS share_met,
-    greatest(good / requests - _t975(blocks - 1) * share_error, 0) AS share_low,
-    least(good / requests + _t975(blocks - 1) * share_error, 1) AS share_high, duration_s,
-    good / nullif(duration_s, 0) AS goodput,
-    greatest(good - _t975(blocks - 1) * good_error, 0) / nullif(duration_s, 0) AS goodput_low,
+    CASE WHEN share_error IS NOT NULL THEN greatest(good / requests - _t975(blocks - 1) * share_error, 0) END AS share_low,
+    CASE WHEN share_error IS NOT NULL THEN least(good / requests + _t975(blocks - 1) * share_error, 1) END AS share_high,
+    duration_s, good / nullif(duration_s, 0) AS goodput,
+    CASE WHEN good_error IS NOT NULL THEN greatest(good - _t975(blocks - 1) * good_error, 0) / nullif(duration_s, 0) END AS goodput_low,
     (good + _t975(blocks - 1) * good_error) / nullif(duration_s, 0) AS goodput_high,
     _finite(good_tokens / nullif(duration_s, 0)) AS token_goodput, _finite(tokens / nullif(duration_s, 0)) AS throughput,
     requests / nullif(duration_s, 0) AS request_rate, blocks

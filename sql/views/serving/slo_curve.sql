@@ -22,7 +22,8 @@ measured AS (FROM serving_metrics(ttft := ttft, tpot := tpot, e2e := e2e, config
 
 SELECT
     met.config, met.case_id, met.name, met.backend, met.parameters, sent.value AS load, met.value AS share_met,
-    greatest(met.low, 0) AS share_low, least(met.high, 1) AS share_high, good.value AS goodput, met.n_runs, met.requests, met.units
+    CASE WHEN met.low IS NOT NULL THEN greatest(met.low, 0) END AS share_low,
+    CASE WHEN met.high IS NOT NULL THEN least(met.high, 1) END AS share_high, good.value AS goodput, met.n_runs, met.requests, met.units
 FROM measured AS met
 JOIN measured AS sent ON met.config = sent.config AND met.case_id = sent.case_id
 JOIN measured AS good ON met.config = good.config AND met.case_id = good.case_id

@@ -145,6 +145,35 @@ def test_responses_without_text_are_no_tokens() -> None:
     assert (got.metrics()["fields"], got.outcomes()) == ('{"window_boundaries": [1, 9]}', [("ok", None)])
 
 
+def test_an_event_that_was_cut_on_its_way_is_one() -> None:
+    """It counts when its first part came; comments and names of events are no tokens, and an end behind its end is none."""
+    start, whole = (
+        1_700_000_000_000_000_000,
+        {"choices": [{"delta": {"content": "a"}}], "object": "chat.completion.chunk"},
+    )
+    event = f"data: {json.dumps(whole)}\n\n"
+    whole_ones = [": ping\n\n", event, event[:30], f"{event[30:]}data: [DONE]\n\n", "event: done\n\n"]
+    texts = [*whole_ones, event[:9], event[9:40], event[40:]]
+    said = {
+        "timestamp": start, "response_timestamps": [start + 10 * (1 + index) for index in range(len(texts))],
+        "response_outputs": [{"response": text} for text in texts],
+    }  # fmt: skip
+    got = read("genai-perf", export(said))
+
+    assert (got.samples("ttft"), got.samples("itl"), got.samples()) == ([(20, 1)], [(10, 1), (30, 1)], [(60, 1)])
+
+
+def test_what_the_gateway_of_triton_streams_has_text_where_it_says_some() -> None:
+    """Its last event is empty, as one of OpenAI's is; what Triton itself says by gRPC is counted, whatever it holds."""
+    start = 1_700_000_000_000_000_000
+    said = {"timestamp": start, "response_timestamps": [start + 10, start + 20]}
+    streamed = [{"response": f'data: {{"text_output": "{text}"}}\n\n'} for text in ("a", "")]
+
+    assert read("genai-perf", export(said | {"response_outputs": streamed})).samples() == [(10, 1)]
+    plain = [{"text_output": "a"}, {"text_output": ""}]
+    assert read("genai-perf", export(said | {"response_outputs": plain})).samples() == [(20, 1)]
+
+
 def test_a_request_without_response_is_null() -> None:
     """It stands among the samples; the outcome counts those to which nothing came at all."""
     got = read("genai-perf", export(request("a"), request(None), request()))

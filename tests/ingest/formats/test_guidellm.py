@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from bench.warehouse.events import CaseRecord, Metric
+from bench.warehouse.events import CaseRecord, Metric, Timing
 
 from .reading import Read, read
 
@@ -103,6 +103,49 @@ def test_requests_are_samples() -> None:
     assert got.samples("tpot") == [(5_000_000, 1)] * 2
     assert [m.value for m in got.of(Metric) if m.metric == "output_tokens" and m.statistic is None] == [4, 4]
     assert "text" not in json.loads(got.metrics()["fields"]).values()
+
+
+def test_a_request_as_version_0_7_writes_it() -> None:
+    """What has no column is kept: the delay of its dispatch, cached tokens, the rates; a request of one token has no tpot."""
+    tokens = {f"{kind}_tokens": None for kind in ("image", "video", "audio", "cached")}
+    said = {
+        "type_": "generative_request_stats", "request_id": "0143bbb3", "response_id": "cmpl-aa5d", "request_args": "{}",
+        "output": "text", "reasoning_output": None, "tool_calls": None,
+        "info": {
+            "request_id": "0143bbb3", "conversation_id": None, "turn_index": 0, "status": "completed", "scheduler_node_id": 1,
+            "timings": {"targeted_start": 1772470696.6772, "request_start": 1772470696.6802611, "token_iterations": 1024,
+                        "request_end": 1772470721.5881217},
+            "error": None, "traceback": None, "started_at": 1772470696.6802611, "completed_at": 1772470721.5881217,
+        },
+        "input_metrics": {"text_tokens": 81, **tokens, "total_tokens": 81},
+        "output_metrics": {"text_tokens": 1024, **tokens, "total_tokens": 1024},
+        "request_start_time": 1772470696.6802611, "request_end_time": 1772470721.5881217, "request_latency": 24.90786051750183,
+        "request_dispatch_delay": 0.0030608, "request_scheduled_latency": 24.9109, "prompt_tokens": 81, "cached_tokens": 16,
+        "output_tokens": 1024, "total_tokens": 1105, "time_to_first_token_ms": 171.52166366577148,
+        "time_to_last_round_trip_ms": None, "avg_round_trip_time_ms": None, "time_per_output_token_ms": 24.32254352606833,
+        "inter_token_latency_ms": 24.178653868062757, "tokens_per_second": 44.36350521649812,
+        "output_tokens_per_second": 41.11151976623898, "time_to_first_output_token_ms": 171.52166366577148,
+        "iter_tokens_per_iteration": 1.0, "output_tokens_per_iteration": 1.0,
+    }  # fmt: skip
+    short = said | {"output_tokens": 1, "inter_token_latency_ms": None, "request_latency": 0.2}
+    got = report(benchmark(requests={"successful": [said, short], "errored": [], "incomplete": [], "total": None}))
+
+    assert (got.samples(), got.samples("ttft")) == ([(24_907_860_518, 1), (200_000_000, 1)], [(171_521_664, 1)] * 2)
+    assert got.samples("tpot") == [(24_178_654, 1)]
+    starts = {timing.recorded_at for timing in got.of(Timing) if timing.metric == "latency"}
+    assert starts == {1_772_470_696_680_261}
+    kept = json.loads(got.metrics()["fields"])
+    assert kept["cached_tokens"] == 16 and kept["request_dispatch_delay"] == 0.0030608
+    assert got.metrics()["input_tokens"] == (81.0, "tokens")
+
+
+def test_a_sample_of_the_requests_is_told() -> None:
+    """Shares of it hold, rates do not."""
+    totals = {"request_totals": {"successful": 22, "incomplete": 0, "errored": 0, "total": 22}}
+
+    (note,) = report(benchmark(metrics=totals)).tally.notes
+    assert note.endswith("holds 2 of 22 requests that completed: goodput by the second is of these only")
+    assert report(benchmark()).tally.notes == []
 
 
 def test_requests_that_failed_are_no_latencies() -> None:

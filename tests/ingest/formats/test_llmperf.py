@@ -84,8 +84,8 @@ def test_a_broken_response_is_a_reject() -> None:
 
 
 def test_both_files_are_of_one_case(tmp_path: Path, load: Callable[..., IngestReport], rows: Rows) -> None:
-    """The summary says what was asked of the model."""
-    lay(tmp_path, {"a/x_summary.json": summary(), "a/x_individual_responses.json": [response()]})
+    """The summary says what was asked of the model, and how long it took: 3 requests at 90 a minute."""
+    lay(tmp_path, {"a/x_summary.json": summary(), "a/x_individual_responses.json": [response()] * 3})
 
     load(tmp_path / "a")
 
@@ -93,3 +93,4 @@ def test_both_files_are_of_one_case(tmp_path: Path, load: Callable[..., IngestRe
         (1, 1, "llama")
     ]
     assert rows("SELECT epoch(started_at)::BIGINT FROM runs") == [(1_703_135_943,)]
+    assert rows("SELECT good, duration_s, goodput, goodput_low FROM goodput(ttft := 300)") == [(3, 2.0, 1.5, None)]

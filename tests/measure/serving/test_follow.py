@@ -352,6 +352,21 @@ def test_the_command_follows_a_file_to_its_end(tmp_path: Path) -> None:
     assert "tokens/s" not in done.stderr  # it is no terminal
 
 
+@pytest.mark.parametrize(
+    ("address", "waits"), [("t.*.jsonl", False), ("other.*.jsonl", True), (".", False), ("none", True)]
+)
+def test_what_is_not_there_yet_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, waits: bool
+) -> None:
+    """A pattern is there where a file fits it."""
+    (tmp_path / "t.0.jsonl").write_bytes(line(1))
+    monkeypatch.chdir(tmp_path)
+    arguments = ["measure", "serving", "--from", address, "--idle", "0.2", "--store", str(tmp_path / "store")]
+
+    said = CliRunner().invoke(cli.cli, arguments).stderr
+    assert (f"nothing is at {address} yet" in said) == waits
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_a_run_well(tmp_path: Path, number: signal.Signals) -> None:
     """All that has come is kept, the run is ok, and so is the exit code."""

@@ -5,10 +5,45 @@ import errno
 import os
 import platform
 import shutil
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from bench.measure.commands.process import launcher
 from bench.measure.system.instructions import CannotCount, InstructionCounter, collected, under_callgrind
+
+
+class Kernel:
+    """libc at the edge to a kernel that counts: a counter is a file, from which each read gives the next of these counts."""
+
+    def __init__(self, folder: Path, counts: Sequence[int]) -> None:
+        self.path = folder / "counter"
+        self.path.write_bytes(b"".join(count.to_bytes(8, "little") for count in counts))
+        self.opened: list[tuple[int, int]] = []  # process and flags of each
+
+    def syscall(self, number: int, attributes: Any, pid: int, *others: int) -> int:
+        """perf_event_open."""
+        self.opened.append((pid, struct.unpack_from("IIQQQQQ", attributes)[6]))
+        return os.open(self.path, os.O_RDONLY)
+
+
+def test_a_process_counts_itself_from_the_start_and_children_from_their_exec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In user mode, with the threads or children that it starts."""
+    kernel = Kernel(tmp_path, [5, 7])
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: kernel)
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    itself, children = InstructionCounter(0, from_exec=False), InstructionCounter(12)
+
+    assert (itself.read(), itself.read(), children.read()) == (5, 7, 5)
+    inherit, user = 1 << 1, 1 << 5 | 1 << 6
+    assert kernel.opened == [(0, inherit | user), (12, inherit | user | 1 << 0 | 1 << 12)]
+    itself.close()
+    children.close()
 
 
 @pytest.mark.parametrize(
