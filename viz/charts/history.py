@@ -8,7 +8,7 @@ import click
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
-from ..data import Row, all_configs, filter_sql, read_rows, select
+from ..data import Row, all_configs, filter_sql, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..marks.run_axis import RunAxis, began, days_of
 from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
@@ -90,7 +90,7 @@ def draw(
         " 100.0::DOUBLE * passing / total AS pass_percent, mean_seconds, mean_ratio",
         macro,
         filter_sql(warehouse, macro, where),
-        order="suite, mode, dtype, device, backend, config, position",
+        order=f"suite, mode, dtype, device, {in_order('backend', backends)}, {in_order('config', configs)}, position",
     )
     rows = read_rows(warehouse, sql)
     axis = RunAxis.of(rows)
