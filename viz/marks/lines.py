@@ -1,5 +1,6 @@
 """Lines with points, intervals and gaps, in one panel or in several."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -73,7 +74,6 @@ class Lines:
     stepped: bool = False  # whether a value holds until the next, rather than changing on the way to it
     marked: bool = True  # whether points are, rather than lines alone
     joined: bool = True  # whether lines are drawn at all
-    nested: bool = False  # whether each line is wider than the next, so that it shows where the next lies on it
     levels: Sequence[Level] = ()
     curves: Sequence[FittedCurve] = ()  # of the first panel
     sparklines: bool = False  # in characters: a row for each line rather than a plot for each panel
@@ -92,7 +92,7 @@ class Lines:
     def grid(self) -> Grid:
         """Where the panels go."""
         titled = any(panel.title for panel in self.panels)
-        return Grid.of(len(self.panels), self.columns, titled=titled, wanted_size=self.wanted_size)
+        return Grid.of(len(self.panels), self.columns, self.legend, titled=titled, wanted_size=self.wanted_size)
 
     @cached_property
     def legend(self) -> Legend:
@@ -112,6 +112,11 @@ class Lines:
         if len(self.panels) == 1:
             return SIZE[0], round(SIZE[1] + self.legend.inches, 2)
         return SIZE[0], self.grid.inches(_PLOT, self.legend)
+
+    @property
+    def least(self) -> float:
+        """Points of height that panels need below the heading."""
+        return self.grid.least(self.legend) if self._in_grid else 0.0
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -165,7 +170,7 @@ class Lines:
 
     def _view(self, place: int, interactive: bool, area: PlotArea) -> dict[str, Any]:
         """One panel: gaps dotted, stretches solid, intervals, points, levels."""
-        panel, larger = self.panels[place], 1.6 if interactive else 1.0
+        panel, larger = self.panels[place], 1.6 if interactive else max(1.0, area.scale)
         clip = interactive or self._beyond(place)  # which costs an image 50 ms a layer
         dot = _DOTS[self._crowd]
         axes = {"x": self._x_encoding(place, area), "y": self._y_encoding(place, area)}
@@ -175,7 +180,7 @@ class Lines:
         line: dict[str, Any] = {"type": "line", "strokeWidth": round(1.1 * larger, 2), "clip": interactive}
         line |= {"interpolate": "step-after"} if self.stepped else {}
         joined = {**axes, "stroke": colour, **alone}
-        if self.nested and len(self.legend.labels) > 1:
+        if self._nested:
             joined |= {"strokeWidth": self._widths(line.pop("strokeWidth"))}
         marks: list[dict[str, Any]] = [
             {"mark": {**line, "strokeDash": [1, 2.5]}, "encoding": joined},
@@ -209,11 +214,22 @@ class Lines:
         levels = [level for level in self.levels if level.panel == place]
         layers += level_layers(levels, axes, self.legend, panel.unit, self._at)
         layers += curve_layers(self.curves, axes, self.legend, panel.unit, larger, clip) if place == 0 else []
-        shown = " · ".join(part for part in (panel.title, self.grid.dense and panel.unit.title(panel.y_title)) if part)
+        shown = self._heading(panel)
         look = theme.panel_title(1.45 if interactive else area.scale)
-        title = {"title": {"text": area.heading(shown), **look}} if shown else {}
+        title = {"title": {"text": self.grid.heading(area, place, shown), **look}} if shown else {}
         lines = dict.fromkeys(("stroke", "strokeWidth"), "independent")  # the legends of points stay
         return {**title, "layer": layers, "resolve": {"legend": lines}}
+
+    def _heading(self, panel: Panel) -> str:
+        """What stands above a panel: its title, and on a dense grid what the axis has no room for.
+
+        That is its unit where titles tell the panels apart, else all that the axis would say.
+        """
+        if not self.grid.dense:
+            return panel.title
+        if len({each.title for each in self.panels}) == len(self.panels):
+            return " · ".join(filter(None, (panel.title, panel.unit.name)))
+        return " · ".join(filter(None, (panel.title, panel.unit.title(panel.y_title))))
 
     @property
     def _crowd(self) -> str:
@@ -221,6 +237,17 @@ class Lines:
         if len(self.points) == len({(point.panel, point.series) for point in self.points}) <= _LONE:
             return "alone"
         return "few" if len(self.points) <= _FEW else "many"
+
+    @cached_property
+    def _nested(self) -> bool:
+        """Whether a line lies on another somewhere: each is then wider than the next, which would hide it."""
+        whose: dict[tuple[float, ...], str] = {}
+        for a, b in itertools.pairwise(self.points):
+            if (a.panel, a.series) == (b.panel, b.series):
+                way = (a.panel, a.y) if a.y == b.y else (a.panel, a.x, a.y, b.x, b.y)
+                if whose.setdefault(way, a.series) != a.series:
+                    return True
+        return False
 
     def _widths(self, usual: float) -> dict[str, Any]:
         """Vega-Lite widths of nested lines, in equal steps down to the usual one of the last."""
