@@ -36,25 +36,40 @@ def widths(form: Lines) -> list[tuple[list[str], list[float]]]:
     return [(encoding["scale"]["domain"], encoding["scale"]["range"]) for encoding in encodings if encoding]
 
 
-@pytest.mark.parametrize(("count", "widest"), [(2, 1.1 * 2.6), (3, 1.1 * 4.2), (12, 1.1 * 6)])
+@pytest.mark.parametrize(("count", "widest"), [(2, 1.1 * 2.6), (3, 1.1 * 4), (12, 1.1 * 4)])
 def test_lines_on_each_other_are_the_thinner_the_later_they_are_drawn(count: int, widest: float) -> None:
-    """So none hides another. The last is as thin as ever, and the first no wider than six of it, however many there are."""
+    """So none hides another. The last is as thin as ever, and the first no wider than four of it, however many there are."""
     names = [f"config-{number}" for number in range(count)]
 
     for slope in (0.0, 1.0):
-        assert widths(lines(names, slope=slope)) == [(names, [pytest.approx(widest, abs=0.01), 1.1])]
+        ((labels, found),) = widths(lines(names, slope=slope))
+        assert (labels, found[0], found[-1]) == (names, pytest.approx(widest, abs=0.01), 1.1)
+        assert found == sorted(found, reverse=True) and len(set(found)) == count
 
 
 def test_level_lines_lie_on_each_other_wherever_their_points_are() -> None:
     """As at 100 %, which each config may reach at loads of its own."""
     points = [Point(panel=0, series=name, x=x, y=100.0) for name, x in (("a", 1.0), ("a", 3.0), ("b", 2.0), ("b", 4.0))]
 
-    assert widths(Lines(points=points, panels=[PANEL], x_title="x"))
+    points += [Point(panel=0, series="c", x=x, y=x) for x in (1.0, 2.0)]  # which lies on none
+
+    assert widths(Lines(points=points, panels=[PANEL], x_title="x")) == [(["a", "b", "c"], [2.86, 1.1, 1.1])]
+
+
+def test_the_line_that_a_panel_draws_first_is_the_widest_there() -> None:
+    """Whatever stands first in the legend, which is of all panels."""
+    points = [Point(panel=0, series="b", x=x, y=x) for x in (1.0, 2.0)]
+    points += [Point(panel=1, series=name, x=x, y=x) for name in "ab" for x in (1.0, 2.0)]
+    views = spec(Lines(points=points, panels=[PANEL, PANEL], x_title="x"))["concat"]
+
+    found = [layer["encoding"].get("strokeWidth") for view in views for layer in view["layer"]]
+    assert [width["scale"]["domain"] + width["scale"]["range"] for width in found if width] == [["b", "a", 1.1, 2.86]]
 
 
 def test_lines_apart_from_each_other_are_equally_wide() -> None:
-    """And so is a single one."""
+    """And so is a single one; of very many the wide ones would cover the plot."""
     assert widths(lines(["a", "b"], apart=1.0)) == widths(lines(["a"])) == []
+    assert widths(lines([f"config-{number}" for number in range(13)])) == []
 
 
 def frontier(*places: tuple[float, float], best: int) -> Frontier:
@@ -201,3 +216,14 @@ def test_rows_have_more_room_where_their_names_need_it() -> None:
     assert 26 < max(map(len, found.values())) <= 39
     assert not [label for label in found.values() if "·2" in label]
     assert max(map(len, row_labels([f"{'x' * 40}{n}" for n in range(3)], 3.3).values())) <= 26
+
+
+def test_a_phone_has_labels_that_tell_rows_apart() -> None:
+    """The page carries them beside those in full, which would be cut at their ends."""
+    found = [Bar(row=f"resnet · inductor · config-{number}", series="a", value=2.0) for number in range(12)]
+    form = bars(*found)
+
+    brief = form.spec(True, form.size, 60.0)["usermeta"]["brief"]
+    assert [full for full, _ in brief] == [bar.row for bar in found]
+    assert len({short for _, short in brief}) == 12 and max(len(short) for _, short in brief) <= 25
+    assert "usermeta" not in form.spec(False, form.size, 60.0)

@@ -13,7 +13,7 @@ from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import Level
 from ..marks.run_axis import RunAxis, began, days_of
 from ..output.figure import Figure, compose
-from ..style.labels import CASE, common_values, distinguish
+from ..style.labels import CASE, common_values, distinguish, ordered
 from ..style.units import choose_unit
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def draw(
             for key, line in lines.items()
             for level in _levels(line, changes[key], kept.index(key[0]), key[1], axis)
         ],
+        series=ordered(names, rows, {axis: where[axis] for axis in ("backend", "config")}),
         tips=(("run", None), ("began", None), ("commit", None), ("samples", ",d"), ("look it up", None)),
         all_configs=all_configs(warehouse),
         wanted_size=size,

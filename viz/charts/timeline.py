@@ -95,6 +95,7 @@ ORDER BY {order}, place"""
         x_title=unit.title("time since the first step"),
         x_zero=True,
         marked=len(rows) <= 60,
+        series=list(names.values()),
         tips=(("steps", ",d"),),
         all_configs=all_configs(warehouse),
         wanted_size=size,

@@ -11,7 +11,7 @@ from ...warehouse.console.tables import shorten, width
 from ..style import theme
 from ..style.interaction import Tip, fade_others, params, tooltip
 from ..style.labels import printable
-from ..style.plot_area import PlotArea, row_labels
+from ..style.plot_area import PlotArea, brief_rows, row_labels
 from ..style.terminal import coloured, pad
 from ..style.units import DisplayUnit, extent, format_number, log_ticks
 from .legend import Legend
@@ -22,7 +22,7 @@ _PAGE, _DENSEST = 7.5, 0.6  # inches of rows on a page; what they may shrink to,
 _FRAME = 1.15  # inches of title and axis
 _ABREAST = 6  # series that colour tells apart in one row
 _WHISKER = 4.0  # points: the ends of an interval, lower where rows are
-_NOTED = 6.0  # points of a bar's height, below which notes would stand on each other
+_NOTED = 5.0  # points of a bar's height, below which notes would stand on each other
 _GAP = 0.25  # between rows, of the distance from one to the next
 _GREY = "#7d858e"
 
@@ -238,7 +238,7 @@ class Bars:
                 layer["encoding"] |= {"opacity": fade_others("series", 0.08)}
         layers[1]["encoding"] |= {"tooltip": tooltip(tips)}
         layers[-1]["encoding"] |= {"tooltip": tooltip(tips)}
-        return {"params": params("series", zoom=False, views=["bars"]), "layer": layers}
+        return {"params": params("series", zoom=False, views=["bars"]), "layer": layers, **brief_rows(self.rows)}
 
     def _plot_area(self, size: tuple[float, float], head: float) -> PlotArea:
         beside = [] if self._crowded else self.legend.beside

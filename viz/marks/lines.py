@@ -25,7 +25,8 @@ _DOTS = {
     "many": 9,
 }  # areas of points in square pixels; of those that no line leads to the largest
 _LONE = 12  # points at most that are large, where no lines lead to them
-_NESTED = (1.6, 5.0)  # usual widths: by which a nested line exceeds the next, and the first one the last at most
+_NESTED = (1.6, 3.0)  # usual widths: by which a nested line exceeds the next, and the first one the last at most
+_MOST_NESTED = 12  # lines: more would cover the plot
 _NUMBERS = {
     "labelExpr": "format(datum.value, ',~r')"
 }  # as they are, where d3 would round them to the distance of ticks
@@ -74,6 +75,7 @@ class Lines:
     stepped: bool = False  # whether a value holds until the next, rather than changing on the way to it
     marked: bool = True  # whether points are, rather than lines alone
     joined: bool = True  # whether lines are drawn at all
+    series: Sequence[str] = ()  # in the order of the legend; else that of the points
     levels: Sequence[Level] = ()
     curves: Sequence[FittedCurve] = ()  # of the first panel
     sparklines: bool = False  # in characters: a row for each line rather than a plot for each panel
@@ -97,7 +99,8 @@ class Lines:
     @cached_property
     def legend(self) -> Legend:
         """One entry for each series."""
-        names = list(dict.fromkeys(point.series for point in self.points))
+        drawn = dict.fromkeys(point.series for point in self.points)
+        names = [name for name in dict.fromkeys((*self.series, *drawn)) if name in drawn]
         return Legend.fitting(
             names,
             self.wanted_size,
@@ -162,6 +165,7 @@ class Lines:
                 **({"params": params("series", zoom=not self.x_names, views=marks)} if interactive else {}),
             }
         spec = self.grid.spec(views, area, size=size, head=head, legend=self.legend, interactive=interactive)
+        spec |= {"resolve": {"scale": {"strokeWidth": "independent"}}} if self._nested else {}
         return {**spec, "params": params("series", zoom=False, views=marks)} if interactive else spec
 
     def left_out(self, size: tuple[float, float], head: float) -> list[str]:
@@ -180,8 +184,8 @@ class Lines:
         line: dict[str, Any] = {"type": "line", "strokeWidth": round(1.1 * larger, 2), "clip": interactive}
         line |= {"interpolate": "step-after"} if self.stepped else {}
         joined = {**axes, "stroke": colour, **alone}
-        if self._nested:
-            joined |= {"strokeWidth": self._widths(line.pop("strokeWidth"))}
+        if nested := self._nested.get(place):
+            joined |= {"strokeWidth": self._widths(line.pop("strokeWidth"), nested)}
         marks: list[dict[str, Any]] = [
             {"mark": {**line, "strokeDash": [1, 2.5]}, "encoding": joined},
             {
@@ -239,23 +243,29 @@ class Lines:
         return "few" if len(self.points) <= _FEW else "many"
 
     @cached_property
-    def _nested(self) -> bool:
-        """Whether a line lies on another somewhere: each is then wider than the next, which would hide it."""
+    def _nested(self) -> dict[int, list[str]]:
+        """By panel the lines that lie on each other, as they are drawn: each is wider than the next, which would hide it."""
         whose: dict[tuple[float, ...], str] = {}
+        found: dict[int, set[str]] = {}
         for a, b in itertools.pairwise(self.points):
             if (a.panel, a.series) == (b.panel, b.series):
                 way = (a.panel, a.y) if a.y == b.y else (a.panel, a.x, a.y, b.x, b.y)
                 if whose.setdefault(way, a.series) != a.series:
-                    return True
-        return False
+                    found.setdefault(a.panel, set()).update((whose[way], a.series))
+        drawn = dict.fromkeys((point.panel, point.series) for point in self.points)
+        return {
+            panel: [name for place, name in drawn if place == panel and name in names]
+            for panel, names in found.items()
+            if len(names) <= _MOST_NESTED
+        }
 
-    def _widths(self, usual: float) -> dict[str, Any]:
-        """Vega-Lite widths of nested lines, in equal steps down to the usual one of the last."""
-        names = list(self.legend.labels.values())
-        step, most = _NESTED
-        widest = usual * (1 + min(step * (len(names) - 1), most))
-        scale = {"type": "point", "domain": names, "range": [round(widest, 2), usual]}
-        return {"field": "series", "type": "nominal", "legend": None, "scale": scale}
+    def _widths(self, usual: float, nested: Sequence[str]) -> dict[str, Any]:
+        """Vega-Lite widths of lines: nested ones in equal steps down to the usual one of the last, and of all others."""
+        step = min(_NESTED[0], _NESTED[1] / (len(nested) - 1))
+        wider = {name: step * place for place, name in enumerate(reversed(nested))}
+        widths = [round(usual * (1 + wider.get(name, 0.0)), 2) for name in self.legend.labels]
+        scale = {"type": "ordinal", "domain": list(self.legend.labels.values()), "range": widths}
+        return {"field": "series", "type": "ordinal", "legend": None, "scale": scale}
 
     def _tooltip(self, panel: Panel) -> list[dict[str, Any]]:
         tips: list[Tip] = [("whose", "series", None)]

@@ -9,7 +9,7 @@ from ...warehouse.console.tables import shorten, width
 from ..style import terminal
 from ..style.interaction import Tip, fade_others, params, tooltip
 from ..style.labels import printable
-from ..style.plot_area import PlotArea, row_labels
+from ..style.plot_area import PlotArea, brief_rows, row_labels
 from ..style.units import DisplayUnit, extent, format_number
 
 WIDTH = 6.0  # inches
@@ -130,7 +130,7 @@ class Stacks:
             "color": colour, **played,
         }  # fmt: skip
         spec = {"mark": {"type": "bar"}, "encoding": encoding}
-        return {**spec, "params": params("part", zoom=False)} if interactive else spec
+        return {**spec, "params": params("part", zoom=False), **brief_rows(self.rows)} if interactive else spec
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """A line for each bar, each part with a filling of its own."""

@@ -1,7 +1,7 @@
 """The room of a plot in an image of a given size, and the letters that fit there."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ _BESIDE = 52.0  # of an axis of numbers with its title
 _ROW = 1.15  # lines apart, in sizes of their font
 _ENTRY = 20.0  # of a legend's entry without its text
 _TICK = 32.0, 13.0  # of a tick with its label: across, and upwards
-_SMALLEST = 4.5  # points of a font
+_PHONE = 2.6  # inches of an image whose rows have labels as a phone needs them
+_SMALLEST = 4.5  # points of a font; larger on a slide
 _NAMES, _NARROW_NAMES = 5.5, 8.0  # columns of a row's label for each inch, of a narrow image more
 
 
@@ -24,6 +25,12 @@ def row_labels(names: Sequence[str], inches: float) -> dict[str, str]:
     usual = max(10, int(inches * (_NARROW_NAMES if scale < 1 else _NAMES / scale)))
     columns = next((n for n in (usual, usual * 5 // 4, usual * 3 // 2) if are_told_apart(names, n)), usual)
     return labels(names, columns)
+
+
+def brief_rows(rows: Mapping[str, str]) -> dict[str, Any]:
+    """What a page needs to label rows where it is narrow, as on a phone: pairs of labels, the one in full and a brief one."""
+    brief = row_labels(list(rows), _PHONE)
+    return {"usermeta": {"brief": [[label, brief[name]] for name, label in rows.items() if brief[name] != label]}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,11 @@ class PlotArea:
 
     def unnamed(self, count: int) -> list[str]:
         """What is left out where so many names have no room."""
-        return [f"some of {count:,} names"] if self.height / count < _SMALLEST else []
+        return [f"some of {count:,} names"] if self.height / count < self._smallest else []
 
     def _font(self, count: int) -> float:
-        return round(min(theme.LABEL * self.scale, max(_SMALLEST, self.height / count / _ROW)), 2)
+        return round(min(theme.LABEL * self.scale, max(self._smallest, self.height / count / _ROW)), 2)
+
+    @property
+    def _smallest(self) -> float:
+        return _SMALLEST * max(1.0, self.scale)
