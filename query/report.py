@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -78,14 +78,12 @@ def report(
     if sides is not None:
         runs = list(sides[1].runs)
         configs[:0] = warehouse.rows("SELECT config FROM run_details WHERE run_id = ?", [before])[0]
-        compared = render.document(compare(warehouse, *sides, where={"suite": suites, "backend": backends}))
-        title, verdict, good = compared.title, compared.verdict, compared.good
         command = f"bench compare {quote(sides[0].name)} {quote(sides[1].name)}{scope.options}"
-        judged = [
-            replace(part, command=f"{command} --all" if part.folded else command)
-            for part in compared.sections
-            if part.key != "environment"  # one stands below
-        ]
+        compared = render.document(
+            compare(warehouse, *sides, where={"suite": suites, "backend": backends}), command=command
+        )
+        title, verdict, good = compared.title, compared.verdict, compared.good
+        judged = [part for part in compared.sections if part.key != "environment"]  # one stands below
     else:
         runs = regressions.judged_runs(warehouse, name)
         found = list(filter(scope.keeps, regressions.judge(warehouse, runs, rule or RegressionRule(), limits)))

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.console.numbers import counted
+from ..warehouse.console.options import spell_values
 from .ask import ask
 from .comparison import environments
 from .comparison.compare import VERDICTS
@@ -48,7 +49,7 @@ class ReportScope:
     def options(self) -> str:
         """The options that choose them, as the end of a command line."""
         asked = {"--suites": self.suites, "--backends": self.backends}
-        return "".join(f" {option} {shlex.join(values)}" for option, values in asked.items() if values)
+        return "".join(spell_values(option, values) for option, values in asked.items())
 
     def listing(self, query: str, *conditions: str) -> str:
         """The command that lists those of what a query gives under these conditions."""

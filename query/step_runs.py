@@ -42,7 +42,9 @@ def choose_step_runs(
         UnknownName: No run answers to a name.
         NothingToShow: A run that is named has no steps.
     """
-    rows = warehouse.rows(f"SELECT config, run_id FROM {STEPPED} ORDER BY config, began_at NULLS FIRST, run_id")
+    rows = warehouse.rows(
+        f"SELECT config, run_id FROM {STEPPED} ORDER BY natural_order(config), began_at NULLS FIRST, run_id"
+    )
     named = [resolve_run(warehouse, name) for name in runs]
     if missing := [run for run in named if run not in {run for _, run in rows}]:
         raise NothingToShow(f"run {missing[0]} has no scheduler steps. List those that have: bench runs")

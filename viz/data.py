@@ -24,8 +24,8 @@ def select(columns: str, source: str, *conditions: str, order: str = "", qualify
 
 
 def in_order(column: str, asked: Sequence[str]) -> str:
-    """What to sort by, for values to stand in the order in which they were asked for; else by name."""
-    return f"list_position({list_literal(asked)}, {column})" if asked else column
+    """What to sort by, for values to stand in the order in which they were asked for; else in that of `natural_key`."""
+    return f"list_position({list_literal(asked)}, {column})" if asked else f"natural_order({column})"
 
 
 def filter_sql(warehouse: "Warehouse", view: str, where: Mapping[str, Sequence[str]]) -> str:

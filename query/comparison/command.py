@@ -1,16 +1,26 @@
 """`bench compare`: two sides, case by case."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from ...warehouse.console.fitting import wide_option, write_fitted
-from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
+from ...warehouse.console.options import (
+    Command,
+    Values,
+    format_option,
+    notify,
+    share_option,
+    spell_values,
+    store_option,
+)
 from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
 from ..command import backends_option, models_option, output_option, suites_option
+from .compare import FDR, FLOOR
 
 
 @click.command(cls=Command)
@@ -21,8 +31,8 @@ from ..command import backends_option, models_option, output_option, suites_opti
 @backends_option
 @models_option
 @click.option("--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows of these values, by any column.")
-@share_option("--floor", default="3%", most=100, help="Smallest change that counts.")
-@share_option("--fdr", default="5%", help="False alarms to accept, of all alarms.")
+@share_option("--floor", default=f"{FLOOR:.0%}", most=100, help="Smallest change that counts.")
+@share_option("--fdr", default=f"{FDR:.0%}", help="False alarms to accept, of all alarms.")
 @click.option(
     "--slo",
     cls=Values,
@@ -104,7 +114,21 @@ def compare(
         nothing.exit_code = Exit.TOO_LITTLE if fail_on else Exit.NOTHING
         raise nothing
     if fmt == "markdown":
-        write_text(document(found).markdown(), output)
+        chosen = {
+            "--metrics": metrics,
+            "--suites": suites,
+            "--backends": backends,
+            "--models": models,
+            "--where": pairs,
+        }
+        options = [
+            *(spell_values(option, values) for option, values in chosen.items()),
+            f" --floor {floor:g}" if floor != FLOOR else "",
+            f" --fdr {fdr:g}" if fdr != FDR else "",
+            " --all-runs" if all_runs else "",
+        ]
+        command = f"bench compare {shlex.quote(base)} {shlex.quote(candidate)}{''.join(options)}"
+        write_text(document(found, command=command).markdown(), output)
     elif fmt == "table":
         write_fitted(*render(found, shown(found, everything=everything)), fmt, output, spare=SPARE, cut="why")
         for sentence in sentences(found, everything=everything):

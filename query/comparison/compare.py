@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 Row = dict[str, Any]
+FLOOR, FDR = 0.03, 0.05  # unless the user says otherwise
 WORSE, BETTER = ("SLOWER", "WORSE"), ("FASTER", "BETTER")
 
 # What is compared unless the column is named.
@@ -60,8 +61,8 @@ def compare(
     base: Side,
     candidate: Side,
     *,
-    floor: float = 0.03,
-    fdr: float = 0.05,
+    floor: float = FLOOR,
+    fdr: float = FDR,
     where: Mapping[str, Sequence[str]] | None = None,
 ) -> Comparison:
     """Compare two sides case by case.

@@ -167,8 +167,14 @@ def _names(texts: str, names: Sequence[str]) -> str:
     return f"{texts}{', '.join(names[:NAMED])}{more}"
 
 
-def document(comparison: Comparison) -> Document:
-    """The comparison as Markdown for a pull request: the verdict, what changed, and folded what did not."""
+def document(comparison: Comparison, *, command: str) -> Document:
+    """The comparison as Markdown for a pull request: the verdict, what changed, and folded what did not.
+
+    Args:
+        comparison: The comparison.
+        command: The `bench compare` that makes it, which lists what a comment has no room for.
+    """
+    everything = f"{command} --all"
     rows = shown(comparison, everything=True)
     changed = [row for row in rows if row["verdict"] not in (None, "UNSURE", "SAME")]
     unsure = [row for row in rows if row["verdict"] in (None, "UNSURE")]
@@ -176,11 +182,13 @@ def document(comparison: Comparison) -> Document:
     code = exit_code(comparison)
     sides = {"base": comparison.base, "candidate": comparison.candidate}
     sections = [
-        _section(comparison, "changed", "What changed", changed, sentences=[*shifts(comparison), *_shared(comparison)], weight=9),
+        _section(comparison, "changed", "What changed", changed, sentences=[*shifts(comparison), *_shared(comparison)], weight=9,
+                 command=command),
         Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=8) if comparison.means else None,
-        _section(comparison, "unsure", f"Unsure: {len(unsure)}", unsure, folded=True),
-        _section(comparison, "same", f"The same within {100 * comparison.floor:g} %: {len(same)}", same, folded=True),
-        _environment(comparison),
+        _section(comparison, "unsure", f"Unsure: {len(unsure)}", unsure, folded=True, command=everything),
+        _section(comparison, "same", f"The same within {100 * comparison.floor:g} %: {len(same)}", same, folded=True,
+                 command=everything),
+        _environment(comparison, command),
     ]  # fmt: skip
     return Document(
         title=f"{comparison.base.name} → {comparison.candidate.name}",
@@ -198,11 +206,15 @@ def _section(comparison: Comparison, key: str, title: str, rows: Sequence[Row], 
     return Section(key=key, title=title, tables=[Table([TableColumn(name) for name in columns], values)], **rest)
 
 
-def _environment(comparison: Comparison) -> Section | None:
+def _environment(comparison: Comparison, command: str) -> Section | None:
     if not comparison.differences:
         return None
     columns, values = environments.render(comparison.differences, comparison.base.name, comparison.candidate.name)
     table = Table([TableColumn(name) for name in columns], values)
     return Section(
-        key="environment", title=f"Environment: {counted(len(values), 'difference')}", tables=[table], folded=True
+        key="environment",
+        title=f"Environment: {counted(len(values), 'difference')}",
+        tables=[table],
+        folded=True,
+        command=command,
     )

@@ -229,7 +229,7 @@ def test_a_document_is_ready_for_a_pull_request() -> None:
     warehouse = built(
         *RUNS, *measured("a", 1, "<b>|x"), *measured("b", 2, "<b>|x"), *measured("a", 1), *measured("b", 1)
     )
-    text = document(compare(warehouse, A, B)).markdown()
+    text = document(compare(warehouse, A, B), command="bench compare a b").markdown()
 
     assert text.startswith("## a → b\n\n❌ **1 slower; 1 the same, 0 unsure**\n")
     assert "| &lt;b&gt;\\|x | latency | 1.001 ms | 2.003 ms |" in text
@@ -250,8 +250,14 @@ def test_a_document_does_not_call_ignorance_good() -> None:
     )
     same = built(*RUNS, *measured("a", 1), *measured("b", 1))
 
-    assert "⚪ **no change found; 1 the same, 1 unsure**" in document(compare(doubtful, A, B)).markdown()
-    assert "✅ **no change found; 1 the same, 0 unsure**" in document(compare(same, A, B)).markdown()
+    assert (
+        "⚪ **no change found; 1 the same, 1 unsure**"
+        in document(compare(doubtful, A, B), command="bench compare a b").markdown()
+    )
+    assert (
+        "✅ **no change found; 1 the same, 0 unsure**"
+        in document(compare(same, A, B), command="bench compare a b").markdown()
+    )
 
 
 def test_rows_are_chosen_by_any_column() -> None:

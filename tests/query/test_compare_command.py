@@ -1,6 +1,7 @@
 """`bench compare`: its whole output, in every format, and its exit codes."""
 
 import csv
+import functools
 import io
 import json
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import click
 import pyarrow.parquet as pq
 import pytest
 from bench.cli import cli
+from bench.query.document import Document
 from bench.warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
 from bench.warehouse.store import Store
@@ -130,6 +132,19 @@ def test_the_document(bench: Bench, tmp_path: Path) -> None:
 
     assert (result.stdout, result.stderr) == (DOCUMENT, "")
     assert (tmp_path / "comment.md").read_text() == result.stdout
+
+
+def test_what_a_comment_has_no_room_for_is_listed_by_the_same_command(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the options that chose the rows; what is folded because it did not change needs --all."""
+    monkeypatch.setattr(Document, "markdown", functools.partialmethod(Document.markdown, 900))
+    chosen = ("--suites", "builtin", "--metrics", "latency", "--floor", "4%", "--all-runs")
+    text = bench("main", "branch", *chosen, "--format", "markdown").stdout
+
+    command = "bench compare main branch --metrics latency --suites builtin --floor 0.04 --all-runs"
+    assert f"more_: `{command}`" in text
+    assert f"more_: `{command} --all`" in text
 
 
 def test_data_carry_every_row(bench: Bench, tmp_path: Path) -> None:

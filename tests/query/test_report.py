@@ -132,13 +132,15 @@ def test_a_report_of_two_sides_opens_with_their_comparison() -> None:
     warehouse = Warehouse(Store(Path("nowhere")), builder.connection)
 
     found = report(warehouse, "day-08", "day-02")
-    compared = render.document(compare(warehouse, *find_sides(warehouse, "day-02", "day-08")))
+    sides = find_sides(warehouse, "day-02", "day-08")
+    compared = render.document(compare(warehouse, *sides), command="bench compare day-02 day-08")
 
     assert (found.document.title, found.document.verdict) == ("day-02 → day-08", compared.verdict)
     assert found.document.good is False and "no longer measured" in compared.verdict
     keys = [each.key for each in found.document.sections]
     assert keys[0] == "changed" and keys[-1] == "environment" and not {"regressions", "changes"} & {*keys}
     assert {*column(found, "changed", "verdict")} == {"REMOVED"} and not section(found, "changed").folded
+    assert section(found, "changed").command == "bench compare day-02 day-08"
 
 
 def of(name: str, at: int, *, backends: tuple[str, ...] = ("eager", "inductor"), **axes: str) -> list[Event]:

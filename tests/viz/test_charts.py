@@ -135,6 +135,20 @@ def test_the_embedded_query_gives_what_is_drawn(name: str, of: str) -> None:
 
 
 @every_chart
+def test_configs_stand_in_the_order_of_their_numbers(name: str) -> None:
+    """Where no order was asked for: config-2 before config-10, in legends as on axes."""
+    figure = figure_of(name, "many")
+    for called in (
+        [shown for shown, _ in figure.names],
+        figure.fields.get("row", []) if name == "step-breakdown" else [],
+    ):
+        numbers: dict[str, list[int]] = {}
+        for before, number in re.findall(r"(?m)^(.*)\bconfig-(\d+)$", "\n".join(dict.fromkeys(called))):
+            numbers.setdefault(before, []).append(int(number))
+        assert all(own == sorted(own) for own in numbers.values())
+
+
+@every_chart
 def test_an_empty_store_is_told_how_to_fill_it(name: str) -> None:
     """Never a blank chart."""
     with pytest.raises((NothingToShow, UnknownName), match="bench "):

@@ -115,6 +115,23 @@ def test_of_many_configs_no_two_of_a_chart_have_one_colour() -> None:
     assert len({colour for colour, _ in looks.values()}) == len(NAMES[::4]) == 10
 
 
+def test_numbers_in_names_count_by_their_size() -> None:
+    """However many digits or zeros they have; names that differ in nothing else stay apart."""
+    names = ["config-10", "config-2", "v1.10-rc2", "config-02", "v1.9-rc10", "config", "v1.10-rc10"]
+
+    assert sorted(names, key=labels.natural_key) == [
+        "config", "config-02", "config-2", "config-10", "v1.9-rc10", "v1.10-rc2", "v1.10-rc10",
+    ]  # fmt: skip
+
+
+@given(st.lists(st.text("ab-0129 :·中", max_size=12), max_size=8, unique=True))
+def test_names_are_sorted_alike_in_sql_and_in_python(names: list[str]) -> None:
+    """Rows by `natural_order`, and what is called by several columns by `natural_key`."""
+    query = "SELECT name FROM (SELECT unnest(?::VARCHAR[]) AS name) ORDER BY natural_order(name)"
+
+    assert [name for (name,) in state("few").rows(query, [names])] == sorted(names, key=labels.natural_key)
+
+
 def test_labels_are_never_alike() -> None:
     """Two names that shorten to the same text are told apart by a number."""
     found = labels.labels(["a" * 30 + "x" + "b" * 30, "a" * 30 + "y" + "b" * 30], 12)
@@ -205,7 +222,7 @@ def test_a_legend_of_many_names_makes_the_figure_taller() -> None:
 @pytest.mark.parametrize("length", [10, 26, 60])
 def test_a_legend_below_ends_where_the_figure_does(length: int) -> None:
     """It begins where the plot does, so the labels of the axis beside it are no room for columns."""
-    legend = Legend.fitting([f"{number:{length}}" for number in range(20)], below=True)
+    legend = Legend.fitting([f"{number:x>{length}}" for number in range(20)], below=True)
 
     assert 8 + legend.columns * (4 + max(map(len, legend.labels.values()))) <= 6 * 15
 

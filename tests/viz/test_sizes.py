@@ -21,16 +21,15 @@ from .test_charts import drawn, every_chart
 
 NARROW = (3.0, 4.0)  # half a page
 COLUMN = (3.3, 2.2)  # a column of a paper
-PANELS = {"history", "timeline"}  # charts that stand as four panels below each other
 ALL_METRICS = ["geomean", "pass-rate", "compile-time", "memory"]  # of the history, the flat ones too
 
 
 @pytest.fixture(scope="module")
 def images() -> Iterator[dict[str, bytes]]:
-    """Every chart of long names, in narrow images."""
+    """Every chart of long names, in a column of a paper."""
     pytest.importorskip("vl_convert")
     with render.Renderer() as renderer:
-        figures = (drawn(name, "long", size=NARROW if name in PANELS else COLUMN) for name in CHARTS)
+        figures = (drawn(name, "long", size=COLUMN) for name in CHARTS)
         jobs = (render.RenderRequest("png", figure.still("sans-serif"), 72) for figure in figures)
         yield dict(zip(CHARTS, renderer.render(jobs), strict=True))
 
@@ -53,8 +52,7 @@ def test_a_page_is_drawn_as_if_no_size_were_asked_for(name: str) -> None:
 @every_chart
 def test_an_empty_title_draws_no_heading(name: str) -> None:
     """The plot has its room; what it would have said is told, and stays the title of file and page."""
-    size = NARROW if name in PANELS else COLUMN
-    figure, usual = drawn(name, "few", title="", size=size), drawn(name, "few", size=size)
+    figure, usual = drawn(name, "few", title="", size=COLUMN), drawn(name, "few", size=COLUMN)
 
     spec = figure.spec(False)
     assert "title" not in spec
@@ -78,7 +76,7 @@ def test_what_a_subtitle_has_no_room_for_is_told() -> None:
 def test_panels_that_have_no_room_name_a_size_that_has() -> None:
     """An image of plots a line high would say nothing."""
     with pytest.raises(
-        BenchError, match=r"panels in 4 rows have no room in 3x2 inches. Ask for more: --size 3x"
+        BenchError, match=r"panels in 2 rows have no room in 3x2 inches. Ask for more: --size 3x"
     ) as raised:
         drawn("history", "few", metrics=ALL_METRICS, size=(3.0, 2.0)).still("f")
 
@@ -120,13 +118,13 @@ def test_a_legend_takes_no_more_than_its_share(count: int) -> None:
 
 
 def test_a_narrow_image_has_smaller_letters() -> None:
-    """Those of a page of two columns; a wide one has them as ever."""
+    """Those of a page of two columns; a wide one has them as ever, and one for a slide larger ones."""
     sizes = [
         drawn("usage", "few", **kwargs).still("f")["config"]["axis"]["labelFontSize"]
-        for kwargs in ({}, {"size": COLUMN}, {"size": (6.0, 2.0)})
+        for kwargs in ({}, {"size": COLUMN}, {"size": (6.0, 2.0)}, {"size": (10.0, 5.6)})
     ]
 
-    assert sizes == [8.0, 6.8, 8.0]
+    assert sizes == [8.0, 6.8, 8.0, 12.0]
 
 
 def test_names_of_crowded_rows_are_smaller_then_fewer_and_told() -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import click
 import pytest
 from bench import cli
 from bench.warehouse import environment
-from bench.warehouse.console.options import Command, Values
+from bench.warehouse.console.options import Command, Values, spell_values
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -302,6 +303,16 @@ def test_options_take_several_values_the_natural_way(line: str, given: dict[str,
     """One after another, repeated, with commas, before and after other options."""
     result = CliRunner().invoke(example, line.split(" "))
     assert (result.exit_code, result.output) == (0, f"{given!r}\n") or eval(result.output) == given
+
+
+def test_values_are_spelled_as_they_are_read() -> None:
+    """Blanks, commas and quotes of a value are its own; without values there is no option."""
+    values = ("a b", "c,d", "it's", "plain")
+    result = CliRunner().invoke(example, shlex.split(spell_values("--configs", values)))
+
+    assert eval(result.output) == {"configs": values}
+    assert spell_values("--configs", ["plain", "x"]) == " --configs plain x"
+    assert spell_values("--configs", []) == ""
 
 
 def test_an_option_is_no_value_of_the_one_before() -> None:

@@ -8,12 +8,12 @@ from ...query.change.changepoints import LEAST_RUNS, ChangePoint, change_points
 from ...query.pasteable_sql import list_literal
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
-from ..data import Row, all_configs, filter_sql, lookup_command, read_rows, select
+from ..data import Row, all_configs, filter_sql, in_order, lookup_command, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import Level
 from ..marks.run_axis import RunAxis, began, days_of
 from ..output.figure import Figure, compose
-from ..style.labels import CASE, common_values, distinguish
+from ..style.labels import CASE, common_values, distinguish, ordered
 from ..style.units import choose_unit
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def draw(
         f"list_contains({list_literal(metrics)}, metric)",
         of_cases,
         qualify=f"row_number() OVER (PARTITION BY {series} ORDER BY position DESC) <= {last:d}" if last else "",
-        order=f"{', '.join(CASE)}, metric, unit, backend, config, case_id, position",
+        order=f"{', '.join((in_order('name', where['name']), *CASE[1:]))}, metric, unit,"
+        f" {in_order('backend', where['backend'])}, {in_order('config', where['config'])}, case_id, position",
     )
     rows = read_rows(warehouse, sql)
     axis = RunAxis.of(_runs(warehouse, rows))
@@ -94,6 +95,7 @@ def draw(
             for key, line in lines.items()
             for level in _levels(line, changes[key], kept.index(key[0]), key[1], axis)
         ],
+        series=ordered(names, rows, {axis: where[axis] for axis in ("backend", "config")}),
         tips=(("run", None), ("began", None), ("commit", None), ("samples", ",d"), ("look it up", None)),
         all_configs=all_configs(warehouse),
         wanted_size=size,

@@ -64,7 +64,7 @@ def draw(
             f"no side measured {metric} of such a case. See what they measured: bench cases --runs {sides[0]}"
         )
     work = text_literal(str(works[0][0]))
-    sql = _sql(cells, metric, work, in_order("side", list(runs.values())))
+    sql = _sql(cells, metric, work, f"{in_order('side', list(runs.values()))}, {in_order('backend', backends)}")
     rows = read_rows(warehouse, sql)
     if not rows:
         raise NothingToShow(f"the sides have no single samples of {metric}: an import brought its median only.")
@@ -135,7 +135,7 @@ placed AS (
 SELECT side, {", ".join(CASE)}, backend, unit, value, place, cell.n, median, median_low, median_high, run_id, case_id
 FROM placed JOIN cell USING (run_id, case_id)
 WHERE place IN (1, cell.n) OR place % greatest(1, cell.n // {MOST}) = 0
-ORDER BY {order}, backend, case_id, place"""
+ORDER BY {order}, case_id, place"""
 
 
 def _describe(row: Row) -> str:

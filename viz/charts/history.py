@@ -8,12 +8,12 @@ import click
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
-from ..data import Row, all_configs, filter_sql, read_rows, select
+from ..data import Row, all_configs, filter_sql, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..marks.run_axis import RunAxis, began, days_of
 from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
 from ..output.figure import Figure, compose
-from ..style.labels import common_values, distinguish
+from ..style.labels import common_values, distinguish, ordered
 from ..style.units import DisplayUnit
 from . import case_history
 
@@ -31,6 +31,7 @@ METRICS = {  # what is asked for -> its column, and the axis
     "memory": ("mean_ratio", Panel(y_title="compression", unit=DisplayUnit("x"), zero=False)),
 }
 PANEL = ("suite", "mode", "dtype", "device")  # one panel for each of them
+SERIES = ("backend", "config")
 
 
 def draw(
@@ -90,7 +91,7 @@ def draw(
         " 100.0::DOUBLE * passing / total AS pass_percent, mean_seconds, mean_ratio",
         macro,
         filter_sql(warehouse, macro, where),
-        order="suite, mode, dtype, device, backend, config, position",
+        order=f"suite, mode, dtype, device, {in_order('backend', backends)}, {in_order('config', configs)}, position",
     )
     rows = read_rows(warehouse, sql)
     axis = RunAxis.of(rows)
@@ -105,6 +106,7 @@ def draw(
         x_names=axis.names,
         columns=min(3, len(set(distinguish(rows, PANEL)))),
         sparklines=True,
+        series=ordered(distinguish(rows, SERIES), rows, {"backend": backends, "config": configs}),
         tips=(("run", None), ("began", None), ("commit", None), ("passing", None)),
         all_configs=all_configs(warehouse),
         wanted_size=size,
@@ -138,7 +140,7 @@ def _points(
 
     Those are panels whose lines are all flat, unless all are.
     """
-    titles, series = distinguish(rows, PANEL), distinguish(rows, ("backend", "config"))
+    titles, series = distinguish(rows, PANEL), distinguish(rows, SERIES)
     several = len(set(titles)) > 1
     points: list[Point] = []
     panels: list[Panel] = []

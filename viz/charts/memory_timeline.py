@@ -84,7 +84,8 @@ SELECT config, run_id, case_id, name, backend, source, slot * {interval} AS seco
   count(*) AS readings
 FROM timed
 GROUP BY config, run_id, case_id, name, backend, source, slot
-ORDER BY {in_order("config", configs)}, run_id, source, name, backend, case_id, slot"""
+ORDER BY {in_order("config", configs)}, run_id, source, {in_order("name", models)}, {in_order("backend", backends)}, case_id,
+  slot"""
     rows = read_rows(warehouse, sql)
     clock = choose_unit((row["seconds"] for row in rows), "s")
     kinds = sorted({row["source"] for row in rows}, key=lambda source: ([*SOURCES, source].index(source), source))

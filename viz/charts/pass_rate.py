@@ -7,7 +7,7 @@ import click
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, filter_sql, lookup_command, read_rows
+from ..data import Row, filter_sql, in_order, lookup_command, read_rows
 from ..marks.heatmap import HeatCell, HeatMap, State
 from ..marks.run_axis import RunAxis, began, days_of
 from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
@@ -76,8 +76,9 @@ recent AS (
     ((steady, total),) = warehouse.rows(whole)
     rest = 0 if all_cases or steady in (1, total) else steady  # one of them, or nothing else, is drawn as it is
     limit = "" if all_cases else f"\nWHERE place <= {bottom:d}{' AND share < 1' if rest else ''}"
+    order = ", ".join(in_order(axis, where[axis]) for axis in ("name", "backend", "config"))
     sql = f"""{cases},
-placed AS (SELECT *, dense_rank() OVER (ORDER BY share, name, backend, config, case_id) AS place FROM recent)
+placed AS (SELECT *, dense_rank() OVER (ORDER BY share, {order}, case_id) AS place FROM recent)
 SELECT config, {", ".join(CASE)}, backend, run_id, began_at, git_commit, passing, status, accuracy, reason, age, case_id
 FROM placed{limit}
 ORDER BY place, began_at NULLS FIRST, run_id"""
@@ -111,7 +112,7 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
             for row, case in zip(rows, called, strict=True)
         ]
         + [
-            HeatCell(row=f"{counted(rest, 'case')} that always pass", column=column, state=PASSES, tips=(None,) * 5)
+            HeatCell(row=f"{rest:,} always pass", column=column, state=PASSES, tips=(None,) * 5)
             for column in range(len(axis.names) if rest else 0)
         ],
         columns=axis.names,

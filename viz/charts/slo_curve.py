@@ -1,13 +1,10 @@
 """SLO curve: the share of requests within limits, over the load that a serving benchmark sent."""
 
-import itertools
-from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...warehouse.console.numbers import counted
 from .. import slo
-from ..data import Row, all_configs, in_order, read_rows, select
+from ..data import all_configs, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..options import Configs, Runs, Size, Title
 from ..output.figure import Figure, compose
@@ -62,7 +59,6 @@ def draw(
         panels=[Panel(y_title="requests within limits", unit=DisplayUnit("%"))],
         x_title="load [requests/s]",
         x_zero=True,
-        nested=_coincide(rows),
         tips=(("requests", ",d"), ("goodput [requests/s]", ",.3~g")),
         all_configs=all_configs(warehouse),
         wanted_size=size,
@@ -87,10 +83,3 @@ def draw(
             for config in dict.fromkeys(row["config"] for row in rows)
         ],
     )  # fmt: skip
-
-
-def _coincide(rows: Sequence[Row]) -> bool:
-    """Whether lines of several configs lie on each other: at 100 %, as under a low load, or at 0 %."""
-    steps = itertools.pairwise(rows)
-    flat = ((a["config"], a["share_met"]) for a, b in steps if all(a[key] == b[key] for key in ("config", "share_met")))
-    return max(Counter(share for _, share in set(flat)).values(), default=0) > 1

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 TITLE = "Scheduler over time"
 GAP = 3  # intervals without a step that make a gap
 PANELS = {  # column -> its panel
-    "waiting": Panel(title="waiting requests, maximum", y_title="requests", unit=DisplayUnit(None)),
+    "waiting": Panel(title="waiting requests, max", y_title="requests", unit=DisplayUnit(None)),
     "running": Panel(title="running requests, mean", y_title="requests", unit=DisplayUnit(None)),
-    "cache_percent": Panel(title="KV cache in use, maximum", y_title="in use", unit=DisplayUnit("%")),
-    "tokens_per_second": Panel(title="tokens per second of step time", y_title="tokens/s", unit=DisplayUnit(None)),
+    "cache_percent": Panel(title="KV cache in use, max", y_title="in use", unit=DisplayUnit("%")),
+    "tokens_per_second": Panel(title="tokens/s of step time", y_title="tokens/s", unit=DisplayUnit(None)),
 }
 AT = "coalesce(clock_s, epoch_us(recorded_at) / 1e6::DOUBLE)"
 
@@ -95,6 +95,7 @@ ORDER BY {order}, place"""
         x_title=unit.title("time since the first step"),
         x_zero=True,
         marked=len(rows) <= 60,
+        series=list(names.values()),
         tips=(("steps", ",d"),),
         all_configs=all_configs(warehouse),
         wanted_size=size,

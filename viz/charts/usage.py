@@ -168,11 +168,14 @@ def _sql(warehouse: "Warehouse", condition: str, where: str, column: str, relati
     axis = _axis_of(warehouse, relative_to)
     others = [name for name in (*RELATIVE, "batch_size", "sequence_length", "parameters") if name != axis]
     same = " AND ".join(f"side.{name} IS NOT DISTINCT FROM base.{name}" for name in others)
-    return f"""{newest}
-SELECT side.* REPLACE (side.value / base.value AS value, NULL::DOUBLE AS low, NULL::DOUBLE AS high, 'ratio' AS unit)
-FROM (SELECT * FROM newest WHERE {kept}) AS side
-JOIN newest AS base ON {same}
-WHERE base.{axis} = {text_literal(relative_to)} AND side.{axis} IS DISTINCT FROM base.{axis} AND base.value > 0
+    return f"""{newest},
+relative AS (
+  SELECT side.* REPLACE (side.value / base.value AS value, NULL::DOUBLE AS low, NULL::DOUBLE AS high, 'ratio' AS unit)
+  FROM (SELECT * FROM newest WHERE {kept}) AS side
+  JOIN newest AS base ON {same}
+  WHERE base.{axis} = {text_literal(relative_to)} AND side.{axis} IS DISTINCT FROM base.{axis} AND base.value > 0
+)
+SELECT * FROM relative
 {order}"""
 
 

@@ -1,5 +1,6 @@
 """Bars, one below the other, hung from 1 on a logarithmic axis or standing on 0, with their intervals."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ from typing import Any
 from ...warehouse.console.tables import shorten, width
 from ..style import theme
 from ..style.interaction import Tip, fade_others, params, tooltip
-from ..style.labels import labels, printable
-from ..style.plot_area import PlotArea
+from ..style.labels import printable
+from ..style.plot_area import PlotArea, brief_rows, row_labels
 from ..style.terminal import coloured, pad
 from ..style.units import DisplayUnit, extent, format_number, log_ticks
 from .legend import Legend
@@ -19,8 +20,10 @@ WIDTH = 6.0  # inches
 _ROW, _SERIES = 0.17, 0.1  # inches of a row, and of every further series in it
 _PAGE, _DENSEST = 7.5, 0.6  # inches of rows on a page; what they may shrink to, to fit there
 _FRAME = 1.15  # inches of title and axis
-_BESIDE_ROWS = 0.62  # of the width
 _ABREAST = 6  # series that colour tells apart in one row
+_WHISKER = 4.0  # points: the ends of an interval, lower where rows are
+_NOTED = 5.0  # points of a bar's height, below which notes would stand on each other
+_GAP = 0.25  # between rows, of the distance from one to the next
 _GREY = "#7d858e"
 
 
@@ -67,24 +70,29 @@ class Bars:
     @cached_property
     def legend(self) -> Legend:
         """One entry for each series."""
-        names = list(dict.fromkeys([*self.series, *(bar.series for bar in self.bars)]))
-        return Legend.fitting(names, self.wanted_size, share=_BESIDE_ROWS, all_configs=self.all_configs)
+        size = self.wanted_size or (WIDTH, 0)
+        share = PlotArea.of(size, 0, rows=list(self.rows.values())).width / size[0] / theme.POINTS_PER_INCH
+        return Legend.fitting(self._series, self.wanted_size, plot=share, all_configs=self.all_configs)
+
+    @cached_property
+    def _series(self) -> list[str]:
+        return list(dict.fromkeys([*self.series, *(bar.series for bar in self.bars)]))
 
     @cached_property
     def _crowded(self) -> bool:
         """Whether a row would hold more series than can be told apart by colour: each then has a row of its own."""
-        return len(self.legend.labels) > _ABREAST
+        return len(self._series) > _ABREAST
 
     @cached_property
     def _abreast(self) -> int:
         """Bars that a row has room for: one for each series, if any row has two."""
-        return len(self.legend.labels) if len(self.rows) < len(self.bars) else 1
+        return len(self._series) if len(self.rows) < len(self.bars) else 1
 
     @cached_property
     def rows(self) -> dict[str, str]:
         """Label of each row, by name, from top to bottom."""
         names = list(dict.fromkeys(map(self._row, self.bars)))
-        return labels(names, max(10, int((self.wanted_size or (WIDTH,))[0] * 5.5)))
+        return row_labels(names, (self.wanted_size or (WIDTH,))[0])
 
     def _row(self, bar: Bar) -> str:
         return f"{bar.row} · {bar.series}" if self._crowded else bar.row
@@ -126,7 +134,8 @@ class Bars:
         """Every series, with its name in the data."""
         return [(printable(name), label) for name, label in self.legend.labels.items()]
 
-    drawn_fields = ("row", "series", "value", "low", "high", "sure", "note", "at")
+    drawn_fields = ("row", "series", "value", "low", "high", "low_end", "high_end", "sure", "note", "shared", "at")
+    least = 0.0  # it lives with what the heading leaves
 
     @cached_property
     def fields(self) -> dict[str, list[Any]]:
@@ -142,8 +151,11 @@ class Bars:
             "value": values,
             "low": [a for a, _ in ends],
             "high": [b for _, b in ends],
+            "low_end": [a if a == shown else None for (a, _), (shown, _) in zip(ends, spans, strict=True)],
+            "high_end": [b if b == shown else None for (_, b), (_, shown) in zip(ends, spans, strict=True)],
             "sure": [bar.sure for bar in self.bars],
             "note": [printable(bar.note) for bar in self.bars],
+            "shared": self._shared_notes(),
             "at": [
                 outer(x for x in (self.base, value, *span) if x is not None)
                 for value, span in zip(values, ends, strict=True)
@@ -153,6 +165,24 @@ class Bars:
             "said": [bar.text or bar.note for bar in self.bars],
             **{f"t{i}": [bar.tips[i] for bar in self.bars] for i in range(len(self.tips))},
         }
+
+    def _shared_notes(self) -> list[str]:
+        """The note of each bar; of neighbours without a value that have the same note, the middle one says it for all."""
+        rows, series = {name: place for place, name in enumerate(self.rows)}, self._series
+        places = [(rows[self._row(bar)], series.index(bar.series)) for bar in self.bars]
+        notes = [printable(bar.note) for bar in self.bars]
+
+        def alike(i: int) -> tuple[object, ...]:
+            bar, row = self.bars[i], places[i][0]
+            return (bar.note, row if self._abreast > 1 else None) if bar.note and bar.value is None else (i,)
+
+        for _, group in itertools.groupby(sorted(range(len(notes)), key=places.__getitem__), key=alike):
+            members = list(group)
+            if len(members) > 1:
+                note = f"{notes[members[0]]} ×{len(members)}"
+                for place in members:
+                    notes[place] = note if place == members[len(members) // 2] else ""
+        return notes
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Bars, whiskers, and notes in layers."""
@@ -168,8 +198,13 @@ class Bars:
             colour["legend"] = None
         right = self._rightwards(low, high)
         note: dict[str, Any] = {"align": "left" if right else "right", "dx": 4 if right else -4, "color": theme.FAILED}
+        slots = math.ceil(len(self.rows) * self._abreast / (1 - _GAP))
+        slot = area.height / slots
+        crowded = slot < _NOTED and not interactive
         if not interactive:
-            note |= {"fontSize": area.letters(theme.NOTE, len(self.rows) * self._abreast)}
+            note |= {"fontSize": area.letters(theme.NOTE, slots)}
+        whisker = 6 if interactive else round(min(_WHISKER, slot), 2)
+        thin = {"strokeWidth": round(slot / 4, 2)} if slot < _WHISKER and not interactive else {}
         bar = {
             "x": {**x, "field": "value"},
             "x2": {"datum": self.base},
@@ -180,14 +215,14 @@ class Bars:
         layers: list[dict[str, Any]] = [
             {"mark": {"type": "rule", "color": _GREY}, "data": {"values": [{}]}, "encoding": {"x": {**x, "datum": self.base}}},
             {"name": "bars", "mark": {"type": "bar", "strokeWidth": 0.8}, "encoding": bar},
-            {"mark": "rule", "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+            {"mark": {"type": "rule", **thin}, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
             *(
-                {"mark": {"type": "tick", "height": 6 if interactive else 4}, "encoding": {"x": {**x, "field": end}}}
-                for end in ("low", "high")
+                {"mark": {"type": "tick", "height": whisker}, "encoding": {"x": {**x, "field": end}}}
+                for end in ("low_end", "high_end")  # none where the axis cuts an interval off
             ),
             {
                 "mark": {"type": "text", **note},
-                "encoding": {"x": {**x, "field": "at"}, "text": {"field": "note", "type": "nominal"}},
+                "encoding": {"x": {**x, "field": "at"}, "text": {"field": "shared" if crowded else "note", "type": "nominal"}},
             },
         ]  # fmt: skip
         rows = self._rows_encoding({} if interactive else area.names(len(self.rows)))
@@ -203,7 +238,7 @@ class Bars:
                 layer["encoding"] |= {"opacity": fade_others("series", 0.08)}
         layers[1]["encoding"] |= {"tooltip": tooltip(tips)}
         layers[-1]["encoding"] |= {"tooltip": tooltip(tips)}
-        return {"params": params("series", zoom=False, views=["bars"]), "layer": layers}
+        return {"params": params("series", zoom=False, views=["bars"]), "layer": layers, **brief_rows(self.rows)}
 
     def _plot_area(self, size: tuple[float, float], head: float) -> PlotArea:
         beside = [] if self._crowded else self.legend.beside
@@ -220,7 +255,7 @@ class Bars:
             "field": "row",
             "type": "nominal",
             "sort": None,
-            "scale": {"domain": domain, "padding": 0.25},
+            "scale": {"domain": domain, "padding": _GAP},
             "axis": axis,
         }
         if self._abreast == 1:

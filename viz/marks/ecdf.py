@@ -51,6 +51,7 @@ class Ecdf:
     all_configs: Sequence[str] = ()  # configs of the store, whose looks are settled
     wanted_size: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("series", "value", "share", "strip"), init=False)
+    least = 0.0  # it lives with what the heading leaves
 
     @cached_property
     def legend(self) -> Legend:
@@ -129,7 +130,7 @@ class Ecdf:
         }  # fmt: skip
         looks = self.legend.encodings("series")
         colour = {**looks["color"], "legend": None}
-        larger = 1.6 if interactive else 1.0
+        larger = 1.6 if interactive else max(1.0, area.scale)
         alone = {"opacity": fade_others("series", 0.05)} if interactive else {}
         fields = [("whose", "series", None), ("value", self.title, ",.5~g"), ("share", "at or below", ".1%")]
         dots = {

@@ -14,7 +14,7 @@ from .lines import Lines
 
 _GREY = "#8a8a8a"
 _RIGHT, _ABOVE = 3.0, 7.0  # points from a point to its mark
-_LETTER = 6.5  # points of a mark's font
+_LETTER, _APART = 6.5, 1.2  # points of a mark's font; lines apart, in sizes of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class Frontier(Lines):
             x = (point.x - left) / (right - left) * area.width + _RIGHT
             y = (point.y / self.panels[0].unit.size - low) / (high - low) * area.height
             wide = ems(self.marks[place]) * letter
-            if all(x + wide < a or b < x or abs(y - other) > letter for a, b, other in taken):
+            if all(x + wide < a or b < x or abs(y - other) > _APART * letter for a, b, other in taken):
                 taken.append((x, x + wide, y))
                 kept.append(place)
         return sorted(kept)

@@ -9,7 +9,7 @@ from ...warehouse.console.tables import shorten, width
 from ..style import terminal
 from ..style.interaction import Tip, fade_others, params, tooltip
 from ..style.labels import labels, printable
-from ..style.plot_area import PlotArea
+from ..style.plot_area import PlotArea, brief_rows, row_labels
 
 WIDTH = 6.0  # inches
 _ROW, _FRAME, _LEGEND_ROW = 0.16, 1.2, 0.17  # inches
@@ -51,12 +51,13 @@ class HeatMap:
     tips: tuple[str, ...] = ()
     wanted_size: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("row", "column", "letter", "state"), init=False)
+    least = 0.0  # it lives with what the heading leaves
 
     @cached_property
     def rows(self) -> dict[str, str]:
         """Label of each row, by name."""
         names = list(dict.fromkeys(cell.row for cell in self.cells))
-        return labels(names, max(10, int((self.wanted_size or (WIDTH,))[0] * 5.5)))
+        return row_labels(names, (self.wanted_size or (WIDTH,))[0])
 
     @cached_property
     def states(self) -> list[State]:
@@ -135,7 +136,8 @@ class HeatMap:
             {"mark": letter, "encoding": {"x": x, "y": y, "text": {"field": "letter", "type": "nominal"}}},
         ]
         spec = {"layer": layers[:1] if area.unnamed(len(self.rows)) and not interactive else layers}
-        return {**spec, "params": params("state", zoom=False, views=["cells"])} if interactive else spec
+        played = {"params": params("state", zoom=False, views=["cells"]), **brief_rows(self.rows)}
+        return {**spec, **played} if interactive else spec
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """A row of letters for each row, then what they mean."""

@@ -9,7 +9,7 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import width
 from ..output.figure import SIZE
 from ..style import theme
-from ..style.labels import ems, labels, printable
+from ..style.labels import are_told_apart, ems, labels, printable
 from ..style.palette import DASHES, MARKERS, styles
 
 _PER_INCH = 15  # characters of an 8 pt label
@@ -21,7 +21,8 @@ _LEAST = 13  # columns of an entry, where there is little room
 _BESIDE, _BELOW = 0.55, 0.26  # of a figure's height, where the user gives it
 _ENDLESS = 1e6
 _ELSE = 1.1  # inches of a title and an axis
-_AXIS = 10  # characters that the labels of a vertical axis take: a legend below begins where the plot does
+_AXIS, _AXIS_POINTS = 10, 48.0  # characters, points of a vertical axis: a legend below begins where the plot does
+_ENTRY = 24.0  # points of an entry without its text
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Legend:
         configs: Sequence[str],
         wanted_size: tuple[float, float] | None = None,
         *,
-        share: float = 1.0,
+        plot: float | None = None,
         below: bool = False,
         all_configs: Sequence[str] = (),
         families: Mapping[str, str] | None = None,
@@ -54,7 +55,7 @@ class Legend:
         Args:
             configs: In drawing order.
             wanted_size: Inches of the figure that the user wants. Of that height the legend takes no more than its share.
-            share: Of the width of the figure that the plot has.
+            plot: Share of the width of the figure that the plot has; what an axis of numbers leaves, unless given.
             below: Whether it stands in no case beside the plot.
             all_configs: Configs of the store from the oldest on, whose looks are settled.
             families: By config, of which family it has the colour, such as a model; its own otherwise.
@@ -63,15 +64,16 @@ class Legend:
         inches, high = wanted_size or (SIZE[0], _ENDLESS)
         scale = theme.scale_of(inches)
         row = _ROW_INCHES * scale
-        wider = max([1.0, *(_LETTER * ems(name) / max(1, width(name)) for name in map(printable, configs))])
-        wide = any(width(config) > len(config) for config in configs)
-        wider = max(wider, theme.WIDER) if wide else wider
-        across = inches * share * _PER_INCH / wider / scale
-        longest = max((width(printable(config)) for config in configs), default=0)
+        shown = list(map(printable, configs))
+        broadest = max((ems(name) / max(1, width(name)) for name in shown), default=1.0)  # of a column, in font sizes
+        wide = any(width(name) > len(name) for name in shown)
+        wider = max(1.0, _LETTER * broadest, theme.WIDER if wide else 0.0)
+        across = inches * (plot or 1.0) * _PER_INCH / wider / scale
+        longest = max(map(width, shown), default=0)
         beside = min(18, high * _BESIDE / row)
         if longest <= across * 0.25 and len(configs) <= beside and not below:
             return cls("right", 1, labels(configs, max(8, int(across * 0.25))), all_configs, scale, families)
-        across -= _AXIS
+        across -= _AXIS if plot is None else 0
         columns = int(max(1, min(8 if below else 4, len(configs), across // (longest + 5))))
         if len(configs) > _MOST_ROWS * columns:
             columns = max(columns, int(across // _SHORT))
@@ -80,16 +82,21 @@ class Legend:
             columns = max(columns, min(int(across // _LEAST), -(-len(configs) // rows)))
         if len(configs) > rows * columns and not below:  # no name is left out while the plot is the larger part
             rows = max(rows, int((high - _ELSE) / 2 / row))
+
+        points = inches * theme.POINTS_PER_INCH * (plot or 1.0) - (_AXIS_POINTS * scale if plot is None else 0)
+        letter = theme.LABEL * scale * (theme.WIDER if wide else 1.0)
+
+        def room(columns: int) -> int:
+            ellipsis = 1  # which is twice as wide as other characters
+            return max(7, int((points / columns - _ENTRY) / (letter * broadest)) - ellipsis)
+
+        whole = int(points // (max((ems(name) for name in shown), default=0.0) * letter + _ENTRY))
+        if longest > room(columns) and whole * rows >= len(configs):  # names that need not be shortened
+            return cls("bottom", min(whole, len(configs)), labels(configs, longest), all_configs, scale, families)
+        while columns > 1 and not are_told_apart(configs, room(columns)):  # fewer names that say something
+            columns -= 1
         limit = rows * columns if rows * columns < len(configs) else 0
-        return cls(
-            "bottom",
-            columns,
-            labels(configs, max(7, int(across / columns) - (6 if wide else 4))),
-            all_configs,
-            scale,
-            families,
-            limit,
-        )
+        return cls("bottom", columns, labels(configs, room(columns)), all_configs, scale, families, limit)
 
     @property
     def inches(self) -> float:

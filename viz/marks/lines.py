@@ -1,5 +1,6 @@
 """Lines with points, intervals and gaps, in one panel or in several."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +25,8 @@ _DOTS = {
     "many": 9,
 }  # areas of points in square pixels; of those that no line leads to the largest
 _LONE = 12  # points at most that are large, where no lines lead to them
-_NESTED = (1.6, 5.0)  # usual widths: by which a nested line exceeds the next, and the first one the last at most
+_NESTED = (1.6, 3.0)  # usual widths: by which a nested line exceeds the next, and the first one the last at most
+_MOST_NESTED = 12  # lines: more would cover the plot
 _NUMBERS = {
     "labelExpr": "format(datum.value, ',~r')"
 }  # as they are, where d3 would round them to the distance of ticks
@@ -73,7 +75,7 @@ class Lines:
     stepped: bool = False  # whether a value holds until the next, rather than changing on the way to it
     marked: bool = True  # whether points are, rather than lines alone
     joined: bool = True  # whether lines are drawn at all
-    nested: bool = False  # whether each line is wider than the next, so that it shows where the next lies on it
+    series: Sequence[str] = ()  # in the order of the legend; else that of the points
     levels: Sequence[Level] = ()
     curves: Sequence[FittedCurve] = ()  # of the first panel
     sparklines: bool = False  # in characters: a row for each line rather than a plot for each panel
@@ -92,12 +94,13 @@ class Lines:
     def grid(self) -> Grid:
         """Where the panels go."""
         titled = any(panel.title for panel in self.panels)
-        return Grid.of(len(self.panels), self.columns, titled=titled, wanted_size=self.wanted_size)
+        return Grid.of(len(self.panels), self.columns, self.legend, titled=titled, wanted_size=self.wanted_size)
 
     @cached_property
     def legend(self) -> Legend:
         """One entry for each series."""
-        names = list(dict.fromkeys(point.series for point in self.points))
+        drawn = dict.fromkeys(point.series for point in self.points)
+        names = [name for name in dict.fromkeys((*self.series, *drawn)) if name in drawn]
         return Legend.fitting(
             names,
             self.wanted_size,
@@ -112,6 +115,11 @@ class Lines:
         if len(self.panels) == 1:
             return SIZE[0], round(SIZE[1] + self.legend.inches, 2)
         return SIZE[0], self.grid.inches(_PLOT, self.legend)
+
+    @property
+    def least(self) -> float:
+        """Points of height that panels need below the heading."""
+        return self.grid.least(self.legend) if self._in_grid else 0.0
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -157,6 +165,7 @@ class Lines:
                 **({"params": params("series", zoom=not self.x_names, views=marks)} if interactive else {}),
             }
         spec = self.grid.spec(views, area, size=size, head=head, legend=self.legend, interactive=interactive)
+        spec |= {"resolve": {"scale": {"strokeWidth": "independent"}}} if self._nested else {}
         return {**spec, "params": params("series", zoom=False, views=marks)} if interactive else spec
 
     def left_out(self, size: tuple[float, float], head: float) -> list[str]:
@@ -165,7 +174,7 @@ class Lines:
 
     def _view(self, place: int, interactive: bool, area: PlotArea) -> dict[str, Any]:
         """One panel: gaps dotted, stretches solid, intervals, points, levels."""
-        panel, larger = self.panels[place], 1.6 if interactive else 1.0
+        panel, larger = self.panels[place], 1.6 if interactive else max(1.0, area.scale)
         clip = interactive or self._beyond(place)  # which costs an image 50 ms a layer
         dot = _DOTS[self._crowd]
         axes = {"x": self._x_encoding(place, area), "y": self._y_encoding(place, area)}
@@ -175,8 +184,8 @@ class Lines:
         line: dict[str, Any] = {"type": "line", "strokeWidth": round(1.1 * larger, 2), "clip": interactive}
         line |= {"interpolate": "step-after"} if self.stepped else {}
         joined = {**axes, "stroke": colour, **alone}
-        if self.nested and len(self.legend.labels) > 1:
-            joined |= {"strokeWidth": self._widths(line.pop("strokeWidth"))}
+        if nested := self._nested.get(place):
+            joined |= {"strokeWidth": self._widths(line.pop("strokeWidth"), nested)}
         marks: list[dict[str, Any]] = [
             {"mark": {**line, "strokeDash": [1, 2.5]}, "encoding": joined},
             {
@@ -209,11 +218,22 @@ class Lines:
         levels = [level for level in self.levels if level.panel == place]
         layers += level_layers(levels, axes, self.legend, panel.unit, self._at)
         layers += curve_layers(self.curves, axes, self.legend, panel.unit, larger, clip) if place == 0 else []
-        shown = " · ".join(part for part in (panel.title, self.grid.dense and panel.unit.title(panel.y_title)) if part)
+        shown = self._heading(panel)
         look = theme.panel_title(1.45 if interactive else area.scale)
-        title = {"title": {"text": area.heading(shown), **look}} if shown else {}
+        title = {"title": {"text": self.grid.heading(area, place, shown), **look}} if shown else {}
         lines = dict.fromkeys(("stroke", "strokeWidth"), "independent")  # the legends of points stay
         return {**title, "layer": layers, "resolve": {"legend": lines}}
+
+    def _heading(self, panel: Panel) -> str:
+        """What stands above a panel: its title, and on a dense grid what the axis has no room for.
+
+        That is its unit where titles tell the panels apart, else all that the axis would say.
+        """
+        if not self.grid.dense:
+            return panel.title
+        if len({each.title for each in self.panels}) == len(self.panels):
+            return " · ".join(filter(None, (panel.title, panel.unit.name)))
+        return " · ".join(filter(None, (panel.title, panel.unit.title(panel.y_title))))
 
     @property
     def _crowd(self) -> str:
@@ -222,13 +242,30 @@ class Lines:
             return "alone"
         return "few" if len(self.points) <= _FEW else "many"
 
-    def _widths(self, usual: float) -> dict[str, Any]:
-        """Vega-Lite widths of nested lines, in equal steps down to the usual one of the last."""
-        names = list(self.legend.labels.values())
-        step, most = _NESTED
-        widest = usual * (1 + min(step * (len(names) - 1), most))
-        scale = {"type": "point", "domain": names, "range": [round(widest, 2), usual]}
-        return {"field": "series", "type": "nominal", "legend": None, "scale": scale}
+    @cached_property
+    def _nested(self) -> dict[int, list[str]]:
+        """By panel the lines that lie on each other, as they are drawn: each is wider than the next, which would hide it."""
+        whose: dict[tuple[float, ...], str] = {}
+        found: dict[int, set[str]] = {}
+        for a, b in itertools.pairwise(self.points):
+            if (a.panel, a.series) == (b.panel, b.series):
+                way = (a.panel, a.y) if a.y == b.y else (a.panel, a.x, a.y, b.x, b.y)
+                if whose.setdefault(way, a.series) != a.series:
+                    found.setdefault(a.panel, set()).update((whose[way], a.series))
+        drawn = dict.fromkeys((point.panel, point.series) for point in self.points)
+        return {
+            panel: [name for place, name in drawn if place == panel and name in names]
+            for panel, names in found.items()
+            if len(names) <= _MOST_NESTED
+        }
+
+    def _widths(self, usual: float, nested: Sequence[str]) -> dict[str, Any]:
+        """Vega-Lite widths of lines: nested ones in equal steps down to the usual one of the last, and of all others."""
+        step = min(_NESTED[0], _NESTED[1] / (len(nested) - 1))
+        wider = {name: step * place for place, name in enumerate(reversed(nested))}
+        widths = [round(usual * (1 + wider.get(name, 0.0)), 2) for name in self.legend.labels]
+        scale = {"type": "ordinal", "domain": list(self.legend.labels.values()), "range": widths}
+        return {"field": "series", "type": "ordinal", "legend": None, "scale": scale}
 
     def _tooltip(self, panel: Panel) -> list[dict[str, Any]]:
         tips: list[Tip] = [("whose", "series", None)]

@@ -7,14 +7,20 @@ from typing import Any
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError
 from ..style import theme
+from ..style.labels import ems, shorten_to_fit
 from ..style.plot_area import PlotArea
 from .legend import Legend
 
-_LEFT, _RIGHT, _BELOW = 52.0, 14.0, 42.0  # points: y axis, half a label, x axis
+_LEFT, _RIGHT, _BELOW = 52.0, 14.0, 42.0  # points: y axis with its title, half a label, x axis
 _BETWEEN, _TITLE, _LABELS = 50.0, 15.0, 20.0  # beside each other; a panel's title; labels of the x axis above it
+_AXIS_TITLE, _RIM = 14.0, 2.0  # of the y axis, which dense panels have above them; around an image
 _BARE = 6.0  # between panels without labels
-_DENSE = 1.3  # inches of height for each row of panels, from which on an axis has no room for its title
-_LEAST = 16.0  # points of a panel's height
+_DENSE = 40.0  # points of a panel's height, below which an axis has no room for its title
+_LEAST, _LOW, _NARROW = (
+    16.0,
+    30.0,
+    50.0,
+)  # points of a panel: its height at least; lower or narrower ones are to be avoided
 _PAGE = 1040.0  # pixels of a page's width
 _LARGER = 1.45  # on a page
 
@@ -31,18 +37,46 @@ class Grid:
 
     @classmethod
     def of(
-        cls, count: int, columns: int, *, titled: bool = True, wanted_size: tuple[float, float] | None = None
+        cls,
+        count: int,
+        columns: int,
+        legend: Legend,
+        *,
+        titled: bool = True,
+        wanted_size: tuple[float, float] | None = None,
     ) -> "Grid":
-        """A grid of so many panels, in a figure of that many inches."""
+        """A grid of so many panels.
+
+        Args:
+            count: Of panels.
+            columns: How many stand beside each other, or more where they would be too low.
+            legend: Below them.
+            titled: Whether panels have titles.
+            wanted_size: Inches of the figure that the user wants.
+        """
         columns = min(count, columns)
-        rows = -(-count // columns)
-        dense = wanted_size is not None and rows > 1 and wanted_size[1] / rows < _DENSE
-        return cls(columns, rows, titled or dense, dense, theme.scale_of(wanted_size[0]) if wanted_size else 1.0)
+        if wanted_size is None:
+            return cls(columns, -(-count // columns), titled, False, 1.0)
+        scale = theme.scale_of(wanted_size[0])
+
+        def area(grid: Grid) -> PlotArea:
+            return grid.plot_area(wanted_size, theme.heading_points(1, 1, scale), legend, interactive=False)
+
+        grids = []
+        for across in range(columns, count + 1):
+            loose, dense = (cls(across, -(-count // across), titled or dense, dense, scale) for dense in (False, True))
+            grids.append(loose if count == 1 or area(loose).height >= _DENSE else dense)
+        wide = [grid for grid in grids if area(grid).width >= _NARROW]
+        return max(wide or grids[:1], key=lambda grid: min(area(grid).height, _LOW * scale))
 
     def inches(self, plot: float, legend: Legend) -> float:
         """Height of a figure whose panels are so high."""
         rest = theme.heading_points(1, 2) + _BELOW + self._above + (self.rows - 1) * self._between_rows
         return round(self.rows * plot + rest / theme.POINTS_PER_INCH + legend.inches, 2)
+
+    def least(self, legend: Legend) -> float:
+        """Points of height that it needs below the heading of a figure."""
+        return self._above + self._below(legend) + self.rows * _LEAST + (self.rows - 1) * self._between_rows
 
     def lowest(self, place: int, count: int) -> bool:
         """Whether no panel of so many stands below that one."""
@@ -51,6 +85,14 @@ class Grid:
     @property
     def _above(self) -> float:
         return _TITLE * self.scale if self.titled else 0.0
+
+    @property
+    def _left(self) -> float:
+        return _LEFT - _AXIS_TITLE if self.dense else _LEFT
+
+    @property
+    def _between(self) -> float:
+        return _BETWEEN - _AXIS_TITLE if self.dense else _BETWEEN
 
     @property
     def _between_rows(self) -> float:
@@ -68,9 +110,15 @@ class Grid:
         larger = _LARGER if interactive else self.scale
         width, height = (inches * theme.POINTS_PER_INCH for inches in size)
         high = (height - head - self._above - self._below(legend) - self._between_rows * (self.rows - 1)) / self.rows
-        across = (_PAGE if interactive else width) - (_LEFT + _RIGHT) * larger
-        wide = (across - _BETWEEN * larger * (self.columns - 1)) / self.columns
-        return PlotArea(max(20.0, wide), high, larger, 0.7 * _BETWEEN * larger)
+        across = (_PAGE if interactive else width) - (self._left + _RIGHT) * larger
+        wide = (across - self._between * larger * (self.columns - 1)) / self.columns
+        return PlotArea(max(20.0, wide), high, larger, 0.7 * self._between * larger)
+
+    def heading(self, area: PlotArea, place: int, text: str) -> str:
+        """The title of the panel at that place, as far as it fits: beyond the last of a row there is the rim only."""
+        last = (place + 1) % self.columns == 0
+        room = area.width + (_RIGHT * area.scale - _RIM if last else area.beyond)
+        return shorten_to_fit(text, room, lambda text: ems(text) * theme.AXIS_TITLE * theme.BOLD * area.scale)
 
     def _below(self, legend: Legend) -> float:
         return _BELOW * self.scale + legend.inches * theme.POINTS_PER_INCH
@@ -102,7 +150,7 @@ class Grid:
         spec: dict[str, Any] = {
             "columns": self.columns,
             "spacing": {
-                "row": round(self._between_rows * larger / self.scale, 2), "column": round(_BETWEEN * larger, 2),
+                "row": round(self._between_rows * larger / self.scale, 2), "column": round(self._between * larger, 2),
             },
             "bounds": "flush",
             "concat": [
@@ -111,7 +159,7 @@ class Grid:
             ],
         }  # fmt: skip
         if interactive:
-            return {**spec, "usermeta": {"margin": round((_LEFT + _RIGHT) * larger)}}
+            return {**spec, "usermeta": {"margin": round((self._left + _RIGHT) * larger)}}
         width, height = (inches * theme.POINTS_PER_INCH for inches in size)
         if area.height < _LEAST:
             needed = (height + (_LEAST - area.height) * self.rows) / theme.POINTS_PER_INCH
@@ -120,7 +168,7 @@ class Grid:
                 f" Ask for more: --size {size[0]:g}x{needed + 0.05:.1f}, or draw less."
             )
         # Vega-Lite cannot fit panels into a size, but it hands these two signals on to Vega, which then takes them.
-        left, right, below = _LEFT * self.scale, _RIGHT * self.scale, self._below(legend)
+        left, right, below = self._left * self.scale, _RIGHT * self.scale, self._below(legend)
         inner = {"width": width - left - right, "height": height - head - self._above - below}
         return {
             **spec,

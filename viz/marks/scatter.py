@@ -40,6 +40,7 @@ class Steps:
     limit_ms: float | None  # slower steps were left out, if some were
     all_configs: Sequence[str]  # configs of the store, whose looks are settled
     wanted_size: tuple[float, float] | None
+    least = 0.0  # it lives with what the heading leaves
 
     @cached_property
     def legend(self) -> Legend:
@@ -129,7 +130,7 @@ class Steps:
         }  # fmt: skip
         steps = {"name": "steps", **self._points(axes, interactive)}
         cells = [self._shades(axes, area, interactive)] if self.grid else []
-        larger = 1.6 if interactive else 1.0
+        larger = 1.6 if interactive else max(1.0, area.scale)
         colour = {**self.legend.encodings("of")["color"], "legend": None}
         over = [
             *self._limit(axes), *self.axis.break_layers(axes["y"]),

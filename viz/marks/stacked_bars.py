@@ -8,8 +8,8 @@ from typing import Any
 from ...warehouse.console.tables import shorten, width
 from ..style import terminal
 from ..style.interaction import Tip, fade_others, params, tooltip
-from ..style.labels import labels, printable
-from ..style.plot_area import PlotArea
+from ..style.labels import printable
+from ..style.plot_area import PlotArea, brief_rows, row_labels
 from ..style.units import DisplayUnit, extent, format_number
 
 WIDTH = 6.0  # inches
@@ -41,11 +41,12 @@ class Stacks:
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a bar's `tips`
     wanted_size: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("row", "part", "start", "end", "place"), init=False)
+    least = 0.0  # it lives with what the heading leaves
 
     @cached_property
     def rows(self) -> dict[str, str]:
         """Label of each row, by name."""
-        return labels([stack.row for stack in self.stacks], max(10, int((self.wanted_size or (WIDTH,))[0] * 5.5)))
+        return row_labels([stack.row for stack in self.stacks], (self.wanted_size or (WIDTH,))[0])
 
     @cached_property
     def size(self) -> tuple[float, float]:
@@ -129,7 +130,7 @@ class Stacks:
             "color": colour, **played,
         }  # fmt: skip
         spec = {"mark": {"type": "bar"}, "encoding": encoding}
-        return {**spec, "params": params("part", zoom=False)} if interactive else spec
+        return {**spec, "params": params("part", zoom=False), **brief_rows(self.rows)} if interactive else spec
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """A line for each bar, each part with a filling of its own."""

@@ -136,6 +136,10 @@ class Form(Protocol):
         """Inches it needs, whatever the user wants, below a title of HEADING_LINES lines."""
 
     @property
+    def least(self) -> float:
+        """Points of height that it needs below the heading in any case; 0 where it lives with what is left."""
+
+    @property
     def fields(self) -> dict[str, list[Any]]:
         """Columns of the data by the names that the spec uses."""
 
@@ -211,7 +215,7 @@ def _figure(
     def heading(across: float, height: float | None = None) -> Heading:
         if not headed:
             return Heading([], [], theme.heading_points(0, 0))
-        return Heading.fitting(title, said, across, height, wide=width(letters) > len(letters))
+        return Heading.fitting(title, said, across, height, least=form.least, wide=width(letters) > len(letters))
 
     whole = heading(form.size[0])
     more = max(0.0, whole.points - theme.heading_points(1, HEADING_LINES - 1)) / theme.POINTS_PER_INCH

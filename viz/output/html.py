@@ -32,7 +32,7 @@ class Block:
     """One chart of a page."""
 
     title: str
-    spec: dict[str, Any]  # Vega-Lite without data and config; panels side by side say their margin in `usermeta`
+    spec: dict[str, Any]  # Vega-Lite without data and config; `usermeta`: margin of panels, brief labels of rows
     columns: Sequence[dict[str, Any]]  # the data: name, values, and codes into values where values repeat
     names: Sequence[tuple[str, str]]  # what can be shown alone: full name and the value of parameter `show`
 

@@ -33,9 +33,15 @@
           )
           .join("") +
         "</table>";
+  // A word that is longer than a line loses its middle.
+  const cut = (word, columns) => {
+    const half = Math.floor((columns - 1) / 2);
+    return word.length <= columns ? word : `${word.slice(0, half)}…${word.slice(-half)}`;
+  };
   const wrap = (text, columns) =>
     [text].flat().flatMap((line) =>
-      line.split(" ").reduce((lines, word) => {
+      line.split(" ").reduce((lines, long) => {
+        const word = cut(long, columns);
         const longer = lines.at(-1) + " " + word;
         return lines.length && longer.length <= columns ? [...lines.slice(0, -1), longer] : [...lines, word];
       }, []),
@@ -56,10 +62,13 @@
     }
     return found;
   };
-  const narrow = (node) => {
+  // Names of rows become those for a narrow chart, and titles of x axes wrap after so many characters.
+  const narrow = (node, brief, columns) => {
     if (node === null || typeof node !== "object") return;
-    if (node.axis && "labelLimit" in node.axis) node.axis.labelLimit = 120;
-    Object.values(node).forEach(narrow);
+    if (node.field === "row" && node.scale?.domain)
+      node.scale.domain = node.scale.domain.map((name) => brief.get(name) ?? name);
+    if (typeof node.x?.title === "string") node.x.title = wrap(node.x.title, columns);
+    for (const inner of Object.values(node)) narrow(inner, brief, columns);
   };
   // Panels that stand side by side share the width of the page; where that is too narrow, they stand below each other.
   const fitToWidth = (spec, room) => {
@@ -69,7 +78,12 @@
         spec.title.text = wrap(spec.title.text, (across - 50) / 9.5);
         spec.title.subtitle = wrap(spec.title.subtitle, across / 7.3);
       }
-      narrow(spec);
+      const brief = new Map(spec.usermeta?.brief);
+      if (brief.size)
+        spec.data.values = spec.data.values.map((datum) => ({ ...datum, row: brief.get(datum.row) ?? datum.row }));
+      const longest = spec.data.values.reduce((most, datum) => Math.max(most, datum.row?.length ?? 0), 0);
+      const beside = Math.min(0.55 * room, Math.max(85, room - 6.5 * longest - 60));
+      narrow({ ...spec, data: null }, brief, (spec.concat ? across : beside) / 7);
     }
     if (!spec.concat || !spec.usermeta?.margin) return;
     const left = spec.usermeta.margin,

@@ -22,7 +22,14 @@ class Heading:
 
     @classmethod
     def fitting(
-        cls, title: str, facts: Sequence[str], width: float, height: float | None = None, *, wide: bool = False
+        cls,
+        title: str,
+        facts: Sequence[str],
+        width: float,
+        height: float | None = None,
+        *,
+        least: float = 0.0,
+        wide: bool = False,
     ) -> "Heading":
         """The heading of a figure of that size.
 
@@ -32,6 +39,7 @@ class Heading:
             width: Inches.
             height: Inches, where the figure cannot become higher: the plot has its share of them. The title then has
                 two lines at most, and of the facts those are left out that have no room.
+            least: Points of that height which the plot needs.
             wide: Whether the figure has Chinese characters: their fonts draw Latin ones wider, too.
         """
         scale = theme.scale_of(width)
@@ -40,7 +48,8 @@ class Heading:
         if height is None:
             subtitles = _lines(facts, across)
             return cls(titles, subtitles, theme.heading_points(len(titles), len(subtitles), scale))
-        most = _SHARE * height * theme.POINTS_PER_INCH
+        whole = height * theme.POINTS_PER_INCH
+        most = min(_SHARE * whole, whole - least)
         rows = 2 if theme.heading_points(2, 1, scale) <= most else 1
         if len(titles) > rows:
             titles = [*titles[: rows - 1], shorten_to_fit(" ".join(titles[rows - 1 :]), across, _title_points)]

@@ -61,12 +61,9 @@ def labels(names: Iterable[str], columns: int) -> dict[str, str]:
 
     Of a name that is too long words are left out that it shares with most others, never those that tell it apart.
     """
-    whole = {name: printable(name) or "(empty)" for name in names}
-    shared = Counter(word for text in whole.values() for word in set(_WORDS.findall(text)))
     chosen: dict[str, str] = {}
     taken: set[str] = set()
-    for name, text in whole.items():
-        label = text if width(text) <= columns else _telling(text, list(whole.values()), shared, columns)
+    for name, label in _shortest(tuple(names), columns).items():
         shown, copy = label, 2
         while label in taken:
             label = f"{_shortened(shown, columns - 3)}·{copy}"
@@ -74,6 +71,23 @@ def labels(names: Iterable[str], columns: int) -> dict[str, str]:
         chosen[name] = label
         taken.add(label)
     return chosen
+
+
+def are_told_apart(names: Iterable[str], columns: int) -> bool:
+    """Whether labels of so many columns tell the names apart by what is in them, rather than by a number."""
+    found = _shortest(tuple(names), columns)
+    return len(set(found.values())) == len(found)
+
+
+@functools.lru_cache(maxsize=64)
+def _shortest(names: tuple[str, ...], columns: int) -> Mapping[str, str]:
+    """For each name the text that fits; alike where nothing tells them apart in so little room."""
+    whole = {name: printable(name) or "(empty)" for name in names}
+    shared = Counter(word for text in whole.values() for word in set(_WORDS.findall(text)))
+    texts = list(whole.values())
+    return {
+        name: text if width(text) <= columns else _telling(text, texts, shared, columns) for name, text in whole.items()
+    }
 
 
 def shared_part(names: Sequence[str], labels: Sequence[str]) -> str:
@@ -194,12 +208,19 @@ def distinguish(rows: Sequence[Mapping[str, Any]], axes: Sequence[str], always: 
 def ordered(
     names: Sequence[str], rows: Sequence[Mapping[str, Any]], asked: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """What `distinguish` calls the rows, each once: in the order in which values of these axes were asked for, else by name."""
+    """What `distinguish` calls the rows, each once: in the order in which values of these axes were asked for, else as
+    `natural_key` sorts them.
+    """
     places = {
         name: [list(values).index(row[axis]) if row[axis] in values else len(values) for axis, values in asked.items()]
         for name, row in zip(names, rows, strict=True)
     }
-    return tuple(sorted(places, key=lambda name: (places[name], name)))
+    return tuple(sorted(places, key=lambda name: (places[name], natural_key(name))))
+
+
+def natural_key(name: str) -> tuple[str, str]:
+    """What to sort names by, for numbers in them to count by their size; in SQL it is `natural_order`."""
+    return re.sub("[0-9]+", lambda number: number[0].rjust(20, "0"), name), name
 
 
 def _brief(axis: str, value: Any) -> str:

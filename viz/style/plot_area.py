@@ -1,12 +1,12 @@
 """The room of a plot in an image of a given size, and the letters that fit there."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import theme
-from .labels import ems, shorten_to_fit, wrap
+from .labels import are_told_apart, ems, labels, shorten_to_fit, wrap
 from .units import log_ticks
 
 _BELOW = 30.0  # points of an axis with its title
@@ -14,7 +14,23 @@ _BESIDE = 52.0  # of an axis of numbers with its title
 _ROW = 1.15  # lines apart, in sizes of their font
 _ENTRY = 20.0  # of a legend's entry without its text
 _TICK = 32.0, 13.0  # of a tick with its label: across, and upwards
-_SMALLEST = 4.5  # points of a font
+_PHONE = 2.6  # inches of an image whose rows have labels as a phone needs them
+_SMALLEST = 4.5  # points of a font; larger on a slide
+_NAMES, _NARROW_NAMES = 5.5, 8.0  # columns of a row's label for each inch, of a narrow image more
+
+
+def row_labels(names: Sequence[str], inches: float) -> dict[str, str]:
+    """Labels of rows in an image that wide: in a third of it, or more where less does not tell the names apart."""
+    scale = theme.scale_of(inches)
+    usual = max(10, int(inches * (_NARROW_NAMES if scale < 1 else _NAMES / scale)))
+    columns = next((n for n in (usual, usual * 5 // 4, usual * 3 // 2) if are_told_apart(names, n)), usual)
+    return labels(names, columns)
+
+
+def brief_rows(rows: Mapping[str, str]) -> dict[str, Any]:
+    """What a page needs to label rows where it is narrow, as on a phone: pairs of labels, the one in full and a brief one."""
+    brief = row_labels(list(rows), _PHONE)
+    return {"usermeta": {"brief": [[label, brief[name]] for name, label in rows.items() if brief[name] != label]}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +40,7 @@ class PlotArea:
     width: float  # points
     height: float
     scale: float  # of fonts
-    beyond: float = 0.0  # points across that titles of a panel may take beyond it; they have one line
+    beyond: float = 0.0  # points that the title of a panel's axis may be longer than it; it then has one line
 
     @classmethod
     def of(
@@ -70,12 +86,6 @@ class PlotArea:
         room = self.width / _TICK[0] if across else self.height / _TICK[1]
         return log_ticks(low, high, max(3, min(9, int(room / self.scale))))
 
-    def heading(self, text: str) -> str:
-        """The title of a panel."""
-        return shorten_to_fit(
-            text, self.width + self.beyond, lambda text: ems(text) * theme.AXIS_TITLE * theme.BOLD * self.scale
-        )
-
     def columns(self, entries: Sequence[str], most: int) -> int:
         """How many entries of a legend stand beside each other below the plot."""
         widths = [ems(entry) * theme.LABEL * self.scale + _ENTRY for entry in entries]
@@ -90,11 +100,15 @@ class PlotArea:
 
     def letters(self, points: float, count: int) -> float:
         """The size of letters of usually so many points, in rows of which there are so many."""
-        return min(points, self._font(count))
+        return min(points * self.scale, self._font(count))
 
     def unnamed(self, count: int) -> list[str]:
         """What is left out where so many names have no room."""
-        return [f"some of {count:,} names"] if self.height / count < _SMALLEST else []
+        return [f"some of {count:,} names"] if self.height / count < self._smallest else []
 
     def _font(self, count: int) -> float:
-        return round(min(theme.LABEL * self.scale, max(_SMALLEST, self.height / count / _ROW)), 2)
+        return round(min(theme.LABEL * self.scale, max(self._smallest, self.height / count / _ROW)), 2)
+
+    @property
+    def _smallest(self) -> float:
+        return _SMALLEST * max(1.0, self.scale)

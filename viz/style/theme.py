@@ -8,7 +8,7 @@ PADDING = 6  # points around an image
 TITLE, LABEL, AXIS_TITLE, NOTE = 11.0, 8.0, 8.5, 7.0  # points of fonts
 BOLD = 1.08  # times as wide as the same in regular letters
 WIDER = 1.15  # fonts with Chinese characters draw dots and dashes as wide as those
-_COLUMN = 4.5  # inches: narrower images are for a column of a page
+_COLUMN, _SLIDE = 4.5, 9.0  # inches: narrower images are for a column of a page, wider ones for a slide
 _LOOKS = {
     "paper": {"ink": "#1f2328", "soft": "#59636e", "grid": "#e4e7eb", "ground": "white"},
     "screen": {"ink": "#75797f", "soft": "#7b8087", "grid": "rgba(127, 127, 127, 0.25)", "ground": "transparent"},
@@ -22,8 +22,8 @@ THEMES = ("paper", "screen", "dark")
 
 
 def scale_of(inches: float) -> float:
-    """How large everything is in an image that wide: a column of a paper wants letters of 6.8 points, not of 8."""
-    return 1.0 if inches >= _COLUMN else 0.85
+    """How large everything is in an image that wide: letters of 8 points, of 6.8 in a column of a paper, of 12 on a slide."""
+    return 0.85 if inches < _COLUMN else 1.0 if inches < _SLIDE else 1.5
 
 
 def image_config(font: str, theme: str = "paper", scale: float = 1.0) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What every command shares: options that take several values, the store, the format of rows, sentences to stderr."""
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,6 +34,12 @@ class Values(click.Option):
 def _split(text: str) -> list[str]:
     parts = text.replace("\\,", "\0").split(",")
     return [part.replace("\0", ",").strip() for part in parts if part.strip()]
+
+
+def spell_values(option: str, values: Sequence[str]) -> str:
+    """The end of a command line that gives a `Values` option these values; empty without any."""
+    words = [value.replace(",", "\\,") for value in values]
+    return f" {option} {shlex.join(words)}" if words else ""
 
 
 class PlainCommand(click.Command):

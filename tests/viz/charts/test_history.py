@@ -85,6 +85,15 @@ def test_a_failure_is_a_pass_rate_and_no_speedup() -> None:
     assert line(figure, 1, "a", "y") == [(100.0,), (0.0,)]
 
 
+def test_the_legend_stands_in_the_order_asked_for_or_of_the_names() -> None:
+    """Whichever panel has a line first: eager has no speedup."""
+    store = opened(nights({"b10": 1.5, "b9": 1.2}, {"b10": 1.6, "b9": None}))
+
+    assert [name for name, _ in draw(store).names] == ["b9", "b10", "eager"]
+    asked = ["eager", "b10", "b9"]
+    assert [name for name, _ in draw(store, backends=asked).names] == asked
+
+
 def test_only_the_last_runs_are_drawn() -> None:
     """Ten unless told otherwise."""
     night: dict[str, float | None] = {"a": 1.5}

@@ -1,0 +1,229 @@
+"""Forms alone: lines on each other, what has no room, panels in a grid, and what a subtitle says of names."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from bench.viz.marks.bars import Bar, Bars
+from bench.viz.marks.frontier import Frontier
+from bench.viz.marks.legend import Legend
+from bench.viz.marks.lines import Lines, Panel, Point
+from bench.viz.output.figure import Figure, compose
+from bench.viz.style.plot_area import row_labels
+from bench.viz.style.units import DisplayUnit
+
+COLUMN = (3.3, 2.2)  # of a paper
+PANEL = Panel(y_title="y", unit=DisplayUnit(None))
+
+
+def lines(names: Sequence[str], *, apart: float = 0.0, slope: float = 0.0, **options: Any) -> Lines:
+    """A line of three points for each name, that much above the one before."""
+    points = [
+        Point(panel=0, series=name, x=x, y=100 + apart * place + slope * x)
+        for place, name in enumerate(names) for x in (1.0, 2.0, 3.0)
+    ]  # fmt: skip
+    return Lines(points=points, panels=[PANEL], x_title="x", **options)
+
+
+def spec(form: Lines) -> dict[str, Any]:
+    """Its picture in the usual size, below a title of 60 points."""
+    return form.spec(False, (6.0, 4.0), 60.0)
+
+
+def widths(form: Lines) -> list[tuple[list[str], list[float]]]:
+    """The names and widths of lines, where they have one each."""
+    encodings = [layer["encoding"].get("strokeWidth") for layer in spec(form)["layer"]]
+    return [(encoding["scale"]["domain"], encoding["scale"]["range"]) for encoding in encodings if encoding]
+
+
+@pytest.mark.parametrize(("count", "widest"), [(2, 1.1 * 2.6), (3, 1.1 * 4), (12, 1.1 * 4)])
+def test_lines_on_each_other_are_the_thinner_the_later_they_are_drawn(count: int, widest: float) -> None:
+    """So none hides another. The last is as thin as ever, and the first no wider than four of it, however many there are."""
+    names = [f"config-{number}" for number in range(count)]
+
+    for slope in (0.0, 1.0):
+        ((labels, found),) = widths(lines(names, slope=slope))
+        assert (labels, found[0], found[-1]) == (names, pytest.approx(widest, abs=0.01), 1.1)
+        assert found == sorted(found, reverse=True) and len(set(found)) == count
+
+
+def test_level_lines_lie_on_each_other_wherever_their_points_are() -> None:
+    """As at 100 %, which each config may reach at loads of its own."""
+    points = [Point(panel=0, series=name, x=x, y=100.0) for name, x in (("a", 1.0), ("a", 3.0), ("b", 2.0), ("b", 4.0))]
+
+    points += [Point(panel=0, series="c", x=x, y=x) for x in (1.0, 2.0)]  # which lies on none
+
+    assert widths(Lines(points=points, panels=[PANEL], x_title="x")) == [(["a", "b", "c"], [2.86, 1.1, 1.1])]
+
+
+def test_the_line_that_a_panel_draws_first_is_the_widest_there() -> None:
+    """Whatever stands first in the legend, which is of all panels."""
+    points = [Point(panel=0, series="b", x=x, y=x) for x in (1.0, 2.0)]
+    points += [Point(panel=1, series=name, x=x, y=x) for name in "ab" for x in (1.0, 2.0)]
+    views = spec(Lines(points=points, panels=[PANEL, PANEL], x_title="x"))["concat"]
+
+    found = [layer["encoding"].get("strokeWidth") for view in views for layer in view["layer"]]
+    assert [width["scale"]["domain"] + width["scale"]["range"] for width in found if width] == [["b", "a", 1.1, 2.86]]
+
+
+def test_lines_apart_from_each_other_are_equally_wide() -> None:
+    """And so is a single one; of very many the wide ones would cover the plot."""
+    assert widths(lines(["a", "b"], apart=1.0)) == widths(lines(["a"])) == []
+    assert widths(lines([f"config-{number}" for number in range(13)])) == []
+
+
+def frontier(*places: tuple[float, float], best: int) -> Frontier:
+    """Points with a mark each, one of them on the frontier."""
+    points = [Point(panel=0, series="a", x=x, y=y) for x, y in places]
+    return Frontier(
+        points=points, panels=[PANEL], x_title="x", across=[(None, None)] * len(points), front=[places[best]],
+        marks=[f"{number} %" for number in range(len(points))],
+    )  # fmt: skip
+
+
+def marked(form: Frontier) -> list[int]:
+    """The points whose marks are written."""
+    (text,) = [layer for layer in spec(form)["layer"] if layer["mark"].get("type") == "text"]
+    found: list[int] = text["transform"][0]["filter"]["oneOf"]
+    return found
+
+
+def test_marks_that_would_stand_on_each_other_are_left_out_and_told() -> None:
+    """Those on the frontier stay, and those beside them."""
+    form = frontier((1.0, 1.0), (1.001, 1.001), (9.0, 9.0), best=1)
+
+    assert marked(form) == [1, 2]
+    assert form.left_out((6.0, 4.0), 60.0) == ["what stands at 1 point"]
+    assert marked(frontier((1.0, 1.0), (5.0, 5.0), (9.0, 9.0), best=1)) == [0, 1, 2]
+
+
+def test_an_axis_without_room_for_its_labels_keeps_every_second() -> None:
+    """Of numbers, which are then evenly apart; of names as many as fit."""
+    numbers, names = (lines(["a"], x_names=names) for names in ((), ("p", "q", "r", "s")))
+
+    overlaps = [spec(form)["layer"][0]["encoding"]["x"]["axis"]["labelOverlap"] for form in (numbers, names)]
+    assert overlaps == ["greedy", "greedy"]
+    many = Lines(points=[Point(panel=0, series="a", x=x / 7, y=1.0) for x in range(40)], panels=[PANEL], x_title="x")
+    assert spec(many)["layer"][0]["encoding"]["x"]["axis"]["labelOverlap"] == "parity"
+
+
+def figure(names: Sequence[str]) -> Figure:
+    """The chart of such lines, in a narrow image."""
+    form = lines(names, wanted_size=(4.4, 3.0))
+    return compose("x", title=None, default_title="T", facts=["a fact"], form=form, sql="", rows=[], parameters={})
+
+
+def test_a_subtitle_says_what_the_labels_leave_out() -> None:
+    """What all names begin and end with, once; nothing where labels are whole."""
+    names = [
+        f"some-organisation/meta-llama/Llama-3.1-{size}B-Instruct-quantized-int4-awq-group128" for size in (8, 70, 405)
+    ]
+
+    assert figure(names).spec(False)["title"]["subtitle"] == [
+        "a fact", "names: some-organisation/meta-llama/Llama-3.1-…-Instruct-quantized-int4-awq-group128"
+    ]  # fmt: skip
+    assert figure(["8B", "70B"]).spec(False)["title"]["subtitle"] == ["a fact"]
+
+
+def bars(*found: Bar, **options: Any) -> Bars:
+    """Speedups."""
+    return Bars(bars=found, title="speedup", unit=DisplayUnit(None), ratio=True, **options)
+
+
+def test_neighbours_that_failed_alike_share_a_note_where_each_has_no_room() -> None:
+    """Notes on each other could not be read. One of another kind, or beyond a bar, stays its own."""
+    one = bars(
+        Bar(row="m", series="a", value=2.0, note="wrong"), Bar(row="m", series="b", value=None, note="OOM"),
+        Bar(row="m", series="c", value=None, note="OOM"), Bar(row="n", series="a", value=None, note="OOM"),
+        Bar(row="n", series="b", value=None, note="timeout"), Bar(row="n", series="c", value=None, note="OOM"),
+    )  # fmt: skip
+
+    assert one.fields["shared"] == ["wrong", "", "OOM ×2", "OOM", "timeout", "OOM"]
+    shown = {high: one.spec(False, (6.0, high), 60.0)["layer"][-1]["encoding"]["text"]["field"] for high in (4.0, 1.6)}
+    assert shown == {4.0: "note", 1.6: "shared"}
+
+
+def test_rows_of_their_own_share_a_note_too() -> None:
+    """As where a row has more series than colours tell apart."""
+    failed = [Bar(row="m", series=f"s{number}", value=None, note="OOM") for number in range(9)]
+
+    assert bars(*failed, Bar(row="n", series="s0", value=2.0)).fields["shared"].count("OOM ×9") == 1
+
+
+def test_an_interval_that_the_axis_cuts_off_has_no_end_there() -> None:
+    """An end would be read as that of the interval."""
+    form = bars(
+        Bar(row="m", series="a", value=1.1, low=1.0, high=1.2), Bar(row="n", series="a", value=1.1, low=1e-6, high=1.2)
+    )
+
+    assert form.cut == 1
+    assert form.fields["low_end"] == [1.0, None] and form.fields["high_end"] == [1.2, 1.2]
+    assert form.fields["low"][1] == form.domain[0]
+
+
+def panels(count: int, size: tuple[float, float], **options: Any) -> dict[str, Any]:
+    """The chart of so many panels in that size."""
+    points = [Point(panel=place, series=name, x=x, y=x) for place in range(count) for name in "ab" for x in (1.0, 2.0)]
+    each = [Panel(y_title="most", title=f"panel {place}", unit=DisplayUnit("%")) for place in range(count)]
+    form = Lines(points=points, panels=each, x_title="x", wanted_size=size)
+    facts = ["a fact of some length"] * 9
+    made = compose(
+        "x", title=None, default_title="T", facts=facts, form=form, sql="", rows=[], parameters={}, **options
+    )
+    return made.still("f")
+
+
+@pytest.mark.parametrize(("count", "columns"), [(2, 2), (3, 2), (4, 2)])
+def test_panels_stand_beside_each_other_where_they_would_be_too_low(count: int, columns: int) -> None:
+    """In a column of a paper, below a heading that leaves them their room; in a tall image they stand in one."""
+    low, tall = panels(count, COLUMN), panels(count, (3.3, 8.0))
+
+    assert (low["columns"], tall["columns"]) == (columns, 1)
+    assert min(view["height"] for view in low["concat"]) >= 16
+    assert len(low["title"]["subtitle"]) < len(tall["title"]["subtitle"])
+
+
+def test_low_panels_have_the_unit_above_them() -> None:
+    """Their axes have no room for a title, and their own titles say what it is of."""
+    low, tall = panels(4, COLUMN), panels(4, (3.3, 8.0))
+
+    assert [view["title"]["text"] for view in low["concat"]] == [f"panel {place} · %" for place in range(4)]
+    assert [view["title"]["text"] for view in tall["concat"]] == [f"panel {place}" for place in range(4)]
+    titles = [drawn["concat"][0]["layer"][0]["encoding"]["y"]["title"] for drawn in (low, tall)]
+    assert titles == [None, "most [%]"]
+
+
+def test_a_legend_leaves_names_out_rather_than_what_tells_them_apart() -> None:
+    """Of models, configs and backends none is cut to what another could be, whatever the room."""
+    names = [
+        f"{m} · {c} · {b}" for m in ("bert", "mlp") for c in ("base", "pr") for b in ("eager", "inductor", "tensorrt")
+    ]
+    legend = Legend.fitting(names, COLUMN)
+
+    assert legend.left_out == ["5 names of the legend"]
+    assert not [label for label in legend.labels.values() if "·2" in label]
+    assert legend.labels["bert · base · eager"] == "bert · base · eager"
+
+
+def test_rows_have_more_room_where_their_names_need_it() -> None:
+    """As long as that tells them apart; others keep to a third of the image."""
+    names = [
+        f"timm/vit_base_patch16_224-in1k-{size} · {name} · vllm-0.9-tp{n}-batch{m}"
+        for size in ("small", "large") for name in ("inductor", "tensorrt") for n in (1, 2) for m in (256, 1024)
+    ]  # fmt: skip
+    found = row_labels(names, 3.3)
+
+    assert 26 < max(map(len, found.values())) <= 39
+    assert not [label for label in found.values() if "·2" in label]
+    assert max(map(len, row_labels([f"{'x' * 40}{n}" for n in range(3)], 3.3).values())) <= 26
+
+
+def test_a_phone_has_labels_that_tell_rows_apart() -> None:
+    """The page carries them beside those in full, which would be cut at their ends."""
+    found = [Bar(row=f"resnet · inductor · config-{number}", series="a", value=2.0) for number in range(12)]
+    form = bars(*found)
+
+    brief = form.spec(True, form.size, 60.0)["usermeta"]["brief"]
+    assert [full for full, _ in brief] == [bar.row for bar in found]
+    assert len({short for _, short in brief}) == 12 and max(len(short) for _, short in brief) <= 25
+    assert "usermeta" not in form.spec(False, form.size, 60.0)
