@@ -19,11 +19,8 @@ from .panels import Grid
 
 _PLOT = 1.35  # inches of height of a panel among others
 _FEW = 400  # points that are marked large
-_DOTS = {
-    "alone": 60,
-    "few": 24,
-    "many": 9,
-}  # areas of points in square pixels; of those that no line leads to the largest
+# areas of points in square pixels; the largest are of those that no line leads to
+_DOTS = {"alone": 60, "few": 24, "many": 9}
 _LONE = 12  # points at most that are large, where no lines lead to them
 _NESTED = (1.6, 3.0)  # usual widths: by which a nested line exceeds the next, and the first one the last at most
 _MOST_NESTED = 12  # lines: more would cover the plot
