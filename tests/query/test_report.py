@@ -14,7 +14,7 @@ from bench.query.document import Section
 from bench.query.report import Report, report
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import NothingToShow, UnknownName
-from bench.warehouse.events import Event, Instant, Json
+from bench.warehouse.events import Event, Instant, Json, RunRecord
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, chunk, metric, outcome, run, timing
@@ -169,6 +169,7 @@ def night(first: int, *models: str) -> list[Event]:
     found: list[Event] = []
     for part, model in enumerate(models):
         own, *measured = day(first + part, models=(model,))
+        assert isinstance(own, RunRecord)
         began, tag = Instant(first * DAY + part * 1_000_000), Json(f'{{"partition": "{part + 1}/{len(models)}"}}')
         found += [replace(own, started_at=began, git_commit=f"of {first}", tags=tag), *measured]
     return found

@@ -450,9 +450,9 @@ def test_report_summaries(warehouse: Builder) -> None:
 
 def test_backends_of_a_night_compare_over_all_its_parts(warehouse: Builder) -> None:
     """A work that passes on the other backend in another part passes elsewhere; what a later part measured again counts once."""
-    for part, works in enumerate(("x1 y1", "x2 y3 x1"), 1):
+    for part, works in enumerate(([("x", "1"), ("y", "1")], [("x", "2"), ("y", "3"), ("x", "1")]), 1):
         warehouse.add(run(f"{part}", "c", started_at=part, tags=Json(f'{{"partition": "{part}/2"}}')))
-        for backend, work in works.split():
+        for backend, work in works:
             it = case(f"m{work}", f"{part}", backend=backend, source_id="f")
             speedup = 2.0 if part == 1 else 8.0
             warehouse.add(it, outcome(it), metric(it, "speedup", speedup, unit="ratio"))

@@ -313,8 +313,13 @@ def test_other_engines_read_a_file_for_its_checksum_once(store: Store, monkeypat
     """A second question reads nothing again; a file that changed in between is read, and left out."""
     record(store, "a", *range(500))
     readable_files(store)  # seals the journal
-    read = list[Path]()
-    monkeypatch.setattr(log, "sha256", lambda path, sha256=log.sha256: read.append(path) or sha256(path))
+    read, sha256 = list[Path](), log.sha256
+
+    def counted(path: Path) -> str:
+        read.append(path)
+        return sha256(path)
+
+    monkeypatch.setattr(log, "sha256", counted)
 
     assert [readable_files(store)[1], read] == [{}, []]
     path = next((store.events / "timings").iterdir())
