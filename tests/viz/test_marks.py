@@ -43,7 +43,7 @@ def test_lines_on_each_other_are_the_thinner_the_later_they_are_drawn(count: int
 
     for slope in (0.0, 1.0):
         ((labels, found),) = widths(lines(names, slope=slope))
-        assert (labels, found[0], found[-1]) == (names, pytest.approx(widest, abs=0.01), 1.1)
+        assert labels == names and [found[0], found[-1]] == pytest.approx([widest, 1.1], abs=0.01)
         assert found == sorted(found, reverse=True) and len(set(found)) == count
 
 

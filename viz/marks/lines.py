@@ -1,6 +1,5 @@
 """Lines with points, intervals and gaps, in one panel or in several."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from ..style.labels import labels, printable
 from ..style.plot_area import PlotArea
 from ..style.units import DisplayUnit, extent, format_number
 from .legend import Legend
+from .nesting import find_nested, nested_widths
 from .overlays import FittedCurve, Level, curve_layers, level_layers
 from .panels import Grid
 
@@ -22,8 +22,6 @@ _FEW = 400  # points that are marked large
 # areas of points in square pixels; the largest are of those that no line leads to
 _DOTS = {"alone": 60, "few": 24, "many": 9}
 _LONE = 12  # points at most that are large, where no lines lead to them
-_NESTED = (1.6, 3.0)  # usual widths: by which a nested line exceeds the next, and the first one the last at most
-_MOST_NESTED = 12  # lines: more would cover the plot
 _NUMBERS = {
     "labelExpr": "format(datum.value, ',~r')"
 }  # as they are, where d3 would round them to the distance of ticks
@@ -182,7 +180,7 @@ class Lines:
         line |= {"interpolate": "step-after"} if self.stepped else {}
         joined = {**axes, "stroke": colour, **alone}
         if nested := self._nested.get(place):
-            joined |= {"strokeWidth": self._widths(line.pop("strokeWidth"), nested)}
+            joined |= {"strokeWidth": nested_widths(self.legend.labels, line.pop("strokeWidth"), nested)}
         marks: list[dict[str, Any]] = [
             {"mark": {**line, "strokeDash": [1, 2.5]}, "encoding": joined},
             {
@@ -241,28 +239,7 @@ class Lines:
 
     @cached_property
     def _nested(self) -> dict[int, list[str]]:
-        """By panel the lines that lie on each other, as they are drawn: each is wider than the next, which would hide it."""
-        whose: dict[tuple[float, ...], str] = {}
-        found: dict[int, set[str]] = {}
-        for a, b in itertools.pairwise(self.points):
-            if (a.panel, a.series) == (b.panel, b.series):
-                way = (a.panel, a.y) if a.y == b.y else (a.panel, a.x, a.y, b.x, b.y)
-                if whose.setdefault(way, a.series) != a.series:
-                    found.setdefault(a.panel, set()).update((whose[way], a.series))
-        drawn = dict.fromkeys((point.panel, point.series) for point in self.points)
-        return {
-            panel: [name for place, name in drawn if place == panel and name in names]
-            for panel, names in found.items()
-            if len(names) <= _MOST_NESTED
-        }
-
-    def _widths(self, usual: float, nested: Sequence[str]) -> dict[str, Any]:
-        """Vega-Lite widths of lines: nested ones in equal steps down to the usual one of the last, and of all others."""
-        step = min(_NESTED[0], _NESTED[1] / (len(nested) - 1))
-        wider = {name: step * place for place, name in enumerate(reversed(nested))}
-        widths = [round(usual * (1 + wider.get(name, 0.0)), 2) for name in self.legend.labels]
-        scale = {"type": "ordinal", "domain": list(self.legend.labels.values()), "range": widths}
-        return {"field": "series", "type": "ordinal", "legend": None, "scale": scale}
+        return find_nested([(point.panel, point.series, point.x, point.y) for point in self.points])
 
     def _tooltip(self, panel: Panel) -> list[dict[str, Any]]:
         tips: list[Tip] = [("whose", "series", None)]
