@@ -60,6 +60,8 @@ def register(
     files, left_out = readable_files(store)
     changes = RunChanges.read(files)
     wanted = None if only is None else set(only).union(*(translate.reads(f"FROM {name}") for name in only))
+    if wanted is not None and translate.TOUCHED in wanted:
+        wanted |= translate.reads(TOUCHED)
     for table, event in TABLES.items():
         if wanted is None or table in wanted:
             paths = [

@@ -62,6 +62,10 @@ def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int,
             "INSERT INTO runs BY NAME SELECT ? AS run_id, 'main' AS config, 'api' AS source, make_timestamp(?) AS started_at",
             [f"r{index:02d}", min(index, runs) * DAY + index],
         )
+        warehouse.rows(
+            "INSERT INTO _run_times BY NAME SELECT run_id, config, started_at AS began_at FROM runs WHERE run_id = ?",
+            [f"r{index:02d}"],
+        )
         measured = ~np.isnan(row)
         warehouse.connection.register("given", pa.table({"i": np.arange(series)[measured], "median": row[measured]}))
         warehouse.rows(

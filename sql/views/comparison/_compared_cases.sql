@@ -54,7 +54,7 @@ SELECT
     candidate_value - base_value AS difference, exp(log_ratio) AS ratio, _finite(exp(log_ratio - reach)) AS low,
     _finite(exp(log_ratio + reach)) AS high,
     CASE WHEN shift <> 0 THEN _finite(exp(_gain(shift, better))) END AS shift,
-    _finite(detectable) AS detectable, noise, p, q, verdict,
+    detectable, noise, p, q, verdict,
     CASE WHEN has_base AND has_candidate THEN _comparison_evidence(base_runs, candidate_runs, hosts, verdict, is_repeated) END
         AS evidence,
     concat_ws(
@@ -75,7 +75,7 @@ SELECT
             WHEN abs(change) >= ln(1 + floor) AND p <= fdr
                 THEN format('chance alone does this to one of {}, q = {:.2g}', tests, q)
             WHEN abs(change) > reach THEN printf('a difference, but it may be less than %g %%', 100 * floor)
-            WHEN detectable > 9 THEN 'no difference found (smallest detectable: over 10x)'
+            WHEN detectable > 9 OR detectable IS NULL AND error > 0 THEN 'no difference found (smallest detectable: over 10x)'
             ELSE printf('no difference found (smallest detectable: %.1f %%)', 100 * detectable)
         END,
         CASE WHEN noise IS NOT NULL AND has_base AND has_candidate AND effect IS NOT NULL

@@ -21,7 +21,8 @@
 -- noise             DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
 -- error             DOUBLE   Standard error of the change; NULL where nothing tells it.
 -- reach             DOUBLE   Half of the 95 % interval of the change.
--- detectable        DOUBLE   Smallest change, as a fraction, that an error of this size would show four times in five.
+-- detectable        DOUBLE   Smallest change, as a fraction, that an error of this size would show four times in five; NULL where
+--                            nothing tells it, or no number is as large.
 -- p                 DOUBLE   Probability of so large a change, either way, if there were none.
 -- q                 DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
 -- tests             BIGINT   Rows judged together.
@@ -76,7 +77,7 @@ measured_sides AS (
             WHEN better = 'lower' THEN ln(base_value / candidate_value)
             ELSE ln(candidate_value / base_value)
         END AS log_ratio,
-        exp(reach + 0.8416212335729143::DOUBLE * error) - 1 AS detectable
+        _finite(exp(reach + 0.8416212335729143::DOUBLE * error) - 1) AS detectable
     FROM side_values
 ),
 verdicts AS (

@@ -299,7 +299,7 @@ from bench.warehouse import recorder
 
 make = lambda name, **p: Workload(suite="tests", name=name, target="", mode="inference", device="cpu", dtype="float32",
                                   batch_size=1, sequence_length=None, backends=("eager", "candidate"), parameters=p)
-plan = [make("fake", candidate="hang@180", pid_file=sys.argv[2]), make("later")]
+plan = [make("fake", candidate="hang@360", pid_file=sys.argv[2]), make("later")]
 with recorder.run("t", store=sys.argv[1], source="measure") as run:
     Runner(run, Settings(repeat=1000, budget_s=0.2), program="fake_program:FakeProgram").measure(plan)
 """
