@@ -47,6 +47,13 @@ def test_lines_on_each_other_are_the_thinner_the_later_they_are_drawn(count: int
         assert found == sorted(found, reverse=True) and len(set(found)) == count
 
 
+def test_joints_of_lines_are_round() -> None:
+    """The mitre of a steep peak would reach beyond its value, in a low panel far below 0."""
+    marks = [layer["mark"] for layer in spec(lines(["a", "b"]))["layer"]]
+
+    assert {mark["strokeJoin"] for mark in marks if mark["type"] == "line"} == {"round"}
+
+
 def test_level_lines_lie_on_each_other_wherever_their_points_are() -> None:
     """As at 100 %, which each config may reach at loads of its own."""
     points = [Point(panel=0, series=name, x=x, y=100.0) for name, x in (("a", 1.0), ("a", 3.0), ("b", 2.0), ("b", 4.0))]

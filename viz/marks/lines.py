@@ -177,6 +177,8 @@ class Lines:
         colour = {**looks["color"], "legend": None}
         alone = {"opacity": fade_others("series", 0.06)} if interactive else {}
         line: dict[str, Any] = {"type": "line", "strokeWidth": round(1.1 * larger, 2), "clip": interactive}
+        # the mitre of a steep peak reaches beyond its value: a count would fall below 0
+        line |= {"strokeJoin": "round"}
         line |= {"interpolate": "step-after"} if self.stepped else {}
         joined = {**axes, "stroke": colour, **alone}
         if nested := self._nested.get(place):
