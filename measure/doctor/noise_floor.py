@@ -5,6 +5,7 @@ difference that their interval would detect with a power of 80 %; the time stole
 there is a GPU the same is done with a kernel of its own, which reads and writes 256 MB.
 """
 
+import functools
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -82,7 +83,7 @@ def _floor(
         cases[sample.side].timing(reading.duration_ns, phase=sample.phase, loops=reading.loops, details=details)
 
     sampler = Sampler(
-        [lambda loops: device.time(call, loops)] * 2, emit, seed=0, sample_ns=device.min_sample_ns,
+        [functools.partial(device.time, call)] * 2, emit, seed=0, sample_ns=device.min_sample_ns,
         even_loops=device.even_loops,
     )  # fmt: skip
     verdict = sampler.run(precision=0.0, budget_s=seconds)

@@ -2,8 +2,8 @@
 
 A *side* is one of the things compared; a *block* times every side once, in random order, with every side equally often
 in every place. All samples are handed on with their phase; nothing is thrown away here. Where sides take turns, each finds
-the caches as another left them, so a call that is not timed goes before each sample: what is timed is the call that
-follows a call of the same side, as in a program that has only this one.
+caches and allocator as another left them, so calls that are not timed lead into each sample: what is timed are calls as
+in a program that has only this side.
 
 Warm-up: a side is warm once the medians of its last quarter (five samples at least) and of the quarter before differ by
 less than 1 %, or by less than those samples scatter (half their interquartile range). Quarters, since what settles slowly
@@ -33,7 +33,11 @@ WARM_TOLERANCE = 0.01
 WARM_SHARE = 0.2  # of the budget
 WIDEST_PRINTED_PRECISION = 10.0  # a precision beyond it, ±1000 %, is not written out
 MAX_LOOPS = 1_000_000
-LONG_NS = 100_000_000  # a call for which caches hardly matter: to fill 32 MiB takes about 3 ms
+LEAD_NS = 10_000_000  # that the lead-in lasts at most, in whole calls: to fill 32 MiB of cache takes about 3 ms
+LEAD_CALLS = (
+    3  # beside a plain loop a cnn of 1 ms was 3 % slow after one call, 1 % after three (benchmarks/model_times)
+)
+LONG_NS = 100_000_000  # a call for which caches hardly matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,9 @@ class Reading:
         return self.preempted or self.throttled
 
 
-Clock = Callable[[int], Reading]  # runs one side the given number of times and says how long that took
+Clock = Callable[
+    [int, int], Reading
+]  # (loops, lead): runs one side `lead + loops` times and says how long the loops took
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,11 @@ def balanced_orders(sides: int, rng: random.Random) -> Iterator[tuple[int, ...]]
 def loops_for(each_ns: float, sample_ns: int = MIN_SAMPLE_NS) -> int:
     """Calls that one sample needs to last so long; by default for the clock to be negligible."""
     return min(max(1, math.ceil(sample_ns / max(each_ns, 1.0))), MAX_LOOPS)
+
+
+def lead_for(each_ns: float) -> int:
+    """Calls that go before a sample, untimed, where another side's calls went before."""
+    return 0 if each_ns >= LONG_NS else min(LEAD_CALLS, math.ceil(LEAD_NS / max(each_ns, 1.0)))
 
 
 def is_warm(times: Sequence[float]) -> bool:
@@ -224,7 +235,7 @@ class Sampler:
         self._orders = balanced_orders(len(clocks), random.Random(seed))
         self._blocks = itertools.count(first_block)
         self._loops = [1] * len(clocks)
-        self._led = [False] * len(clocks)  # whether a call that is not timed goes before each sample
+        self._lead = [0] * len(clocks)  # calls that are not timed before each sample
 
     def run(self, *, precision: float, budget_s: float, repeat: int | None = None) -> Verdict:
         """Warm up, then sample until it is precise enough or the budget is spent.
@@ -261,7 +272,8 @@ class Sampler:
             times = [[reading.each_ns for reading in side] for side in readings]
             each_ns = [statistics.median(side[-WARM_WINDOW:]) for side in times]
             self._loops = [loops_for(one, self._sample_ns) for one in each_ns]
-            self._led = [len(each_ns) > 1 and one < LONG_NS for one in each_ns]
+            if len(each_ns) > 1:
+                self._lead = list(map(lead_for, each_ns))
             if self._even_loops:
                 self._loops = [max(self._loops)] * len(self._loops)
             if all(map(is_warm, times)):
@@ -273,9 +285,7 @@ class Sampler:
         block = next(self._blocks)
         for position, side in enumerate(next(self._orders)):
             try:
-                if self._led[side]:
-                    self._clocks[side](1)
-                reading = self._clocks[side](self._loops[side])
+                reading = self._clocks[side](self._loops[side], self._lead[side])
             except Exception as error:
                 raise SideFailed(side) from error
             self._emit(Sample(side, phase, block, position, reading))

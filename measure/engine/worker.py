@@ -9,6 +9,7 @@ steady. An exception of a backend becomes its outcome, and the others continue.
 """
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -28,7 +29,7 @@ from .extras import afterwards
 from .launcher import open_pipe
 from .messages import TAIL_BYTES, Reporter, clean, first_line, resolve
 from .program import Agreement, Fact, MakeProgram, MeasuredBackend, ModelFailed, Program, status_of
-from .sampling import Clock, Reading, Sample, Sampler, SideFailed, Verdict
+from .sampling import Reading, Sample, Sampler, SideFailed, Verdict
 from .trial import take_steps
 from .workload import Job
 
@@ -186,9 +187,6 @@ class Measurement:
         settings, blocks = self._job.settings, 0
         warming: list[bool] = []  # whether each sample of the warm-up was disturbed
 
-        def clock(side: MeasuredBackend) -> Clock:
-            return lambda loops: device.time(side.call, loops)
-
         def emit(sample: Sample) -> None:
             nonlocal blocks
             if sample.phase == "warmup":
@@ -206,8 +204,8 @@ class Measurement:
         while sides:
             self._reporter.enter("warmup")
             sampler = Sampler(
-                list(map(clock, sides)), emit, seed=settings.seed, first_block=blocks, sample_ns=device.min_sample_ns,
-                even_loops=device.even_loops,
+                [functools.partial(device.time, side.call) for side in sides], emit, seed=settings.seed, first_block=blocks,
+                sample_ns=device.min_sample_ns, even_loops=device.even_loops,
             )  # fmt: skip
             try:
                 verdict = sampler.run(precision=settings.precision, budget_s=settings.budget_s, repeat=settings.repeat)

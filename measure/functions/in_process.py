@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import gc
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -58,7 +59,7 @@ def measure_call(
         for peak in peaks:
             case.memory(peak.size_bytes, source=peak.source, phase="steady", error_bound_bytes=peak.error_bound_bytes)
         with _unseen_by_the_collector():
-            verdict = Sampler([lambda loops: device.time(call, loops)], emit, seed=0).run(
+            verdict = Sampler([functools.partial(device.time, call)], emit, seed=0).run(
                 precision=precision, budget_s=budget_s
             )
         measured.precision = verdict.precision

@@ -123,11 +123,13 @@ class Here(Device):
         if cuda := _cuda():
             cuda.synchronize()
 
-    def time(self, call: Callable[[], Any], loops: int) -> Reading:
-        """Time `loops` calls together."""
+    def time(self, call: Callable[[], Any], loops: int, lead: int = 0) -> Reading:
+        """Time `loops` calls together, after `lead` that are not timed."""
         if not isinstance(call, Calls):
-            return super().time(call, loops)
+            return super().time(call, loops, lead)
         before = self._watch.read()
+        if lead:
+            call.timed(lead)
         self.synchronize()
         duration = call.timed(loops)
         if cuda := _cuda():

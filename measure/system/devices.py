@@ -65,10 +65,11 @@ class Device:
     def synchronize(self) -> None:
         """Wait until the device has finished all work."""
 
-    def time(self, call: Callable[[], Any], loops: int) -> Reading:
-        """Time `loops` calls together; what disturbed them is read outside the timed stretch."""
-        call = _together(call, loops)
+    def time(self, call: Callable[[], Any], loops: int, lead: int = 0) -> Reading:
+        """Time `loops` calls together, after `lead` that are not timed; counters are read before all of them, and after."""
+        call = _together(call, lead + loops)
         before = self._watch.read()
+        _repeat(call, lead)
         repeats = itertools.repeat(None, loops)
         self.synchronize()
         start = time.perf_counter_ns()
@@ -138,13 +139,14 @@ class Cuda(Device):
         """Wait until the device has finished all work."""
         self._cuda.synchronize(self._index)
 
-    def time(self, call: Callable[[], Any], loops: int) -> Reading:
+    def time(self, call: Callable[[], Any], loops: int, lead: int = 0) -> Reading:
         """Time `loops` calls together, by the host's clock and, between two events in the stream, by the device's.
 
         With the L2 cache to be flushed each is timed by itself, by the device's clock alone.
         """
-        call = _together(call, loops)
+        call = _together(call, lead + loops)
         before = self._gpu.violations() if self._gpu else {}
+        _repeat(call, lead)
         flushed = self._flush_l2 and not self._in_peaks  # there the buffer would count as the call's
         reading = self._cold(call, loops) if flushed else self._timed(call, loops)
         return self._observed(reading, before)
@@ -154,8 +156,7 @@ class Cuda(Device):
 
         def first() -> None:
             start.record()
-            for _ in itertools.repeat(None, loops):
-                call()
+            _repeat(call, loops)
             end.record()
 
         reading = super().time(first, 1)
@@ -222,8 +223,7 @@ class Cuda(Device):
         together = _together(call, loops)
 
         def batch() -> int:
-            for _ in itertools.repeat(None, loops):
-                together()
+            _repeat(together, loops)
             self.synchronize()
             return loops
 
@@ -273,6 +273,11 @@ class Cuda(Device):
 def _nanoseconds(start: Any, end: Any) -> int:
     """The time between two events, which resolve about 500 ns."""
     return round(float(start.elapsed_time(end)) * 1e6)
+
+
+def _repeat(call: Callable[[], Any], times: int) -> None:
+    for _ in itertools.repeat(None, times):
+        call()
 
 
 def _together(call: Callable[[], Any], loops: int) -> Callable[[], Any]:

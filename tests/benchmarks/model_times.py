@@ -25,6 +25,7 @@ BOTH = (
 import json
 import statistics
 import time
+from functools import partial
 
 from bench.measure.engine.sampling import Sampler
 from bench.measure.engine.workload import Settings
@@ -53,7 +54,7 @@ def alone(step, seconds=1.0):
 found = {backend: [] for backend in BACKENDS}
 for number in range(rounds):
     samples = []
-    clocks = [lambda loops, step=step: program.device.time(step, loops) for step in ours]
+    clocks = [partial(program.device.time, step) for step in ours]
     Sampler(clocks, samples.append, seed=number).run(precision=0, budget_s=2.5)
     for side, backend in enumerate(BACKENDS):
         steady = [s.reading.each_ns for s in samples if (s.side, s.phase) == (side, "steady")]

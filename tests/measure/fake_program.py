@@ -64,8 +64,8 @@ class Losable(Device):
 class Gauged(Device):
     """A device whose clock can be read."""
 
-    def time(self, call: Callable[[], Any], loops: int) -> Reading:
-        return replace(super().time(call, loops), gauges={"gpu_sm_clock": (1e9, "Hz")})
+    def time(self, call: Callable[[], Any], loops: int, lead: int = 0) -> Reading:
+        return replace(super().time(call, loops, lead), gauges={"gpu_sm_clock": (1e9, "Hz")})
 
 
 class FakeProgram:

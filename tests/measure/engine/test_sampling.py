@@ -4,7 +4,6 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from bench.measure.engine.sampling import (  # fmt: skip
     balanced_orders,
     check_counts,
     is_warm,
+    lead_for,
     loops_for,
 )
 from hypothesis import given
@@ -28,7 +28,7 @@ from scipy import stats
 
 def noisy(each_ns: float, rng: random.Random, sigma: float = 0.005) -> Clock:
     """A side whose calls take `each_ns`, give or take."""
-    return lambda loops: Reading(round(each_ns * loops * rng.lognormvariate(0, sigma)), loops)
+    return lambda loops, lead: Reading(round(each_ns * loops * rng.lognormvariate(0, sigma)), loops)
 
 
 @given(sides=st.integers(1, 5), seed=st.integers(0, 1000))
@@ -122,15 +122,18 @@ def test_a_side_alone_is_sampled_until_its_own_level_is_known() -> None:
 
 @pytest.mark.parametrize(("each_ns", "sides", "cold"), [(2e6, 2, 0.0), (300.0, 3, 0.0), (2e8, 2, 0.25), (2e6, 1, 0.0)])
 def test_a_sample_does_not_pay_for_caches_that_another_side_filled(each_ns: float, sides: int, cold: float) -> None:
-    """A call after one of another side takes a quarter more; only calls of 100 ms and more are timed without one before."""
+    """Three calls after those of another side take a quarter more; only calls of 100 ms and more are timed as they come."""
     before: list[int] = []
+    leads: list[int] = []
     samples: list[Sample] = []
 
-    def clock(side: int) -> Callable[[int], Reading]:
-        def timed(loops: int) -> Reading:
-            extra = 0.25 * each_ns if before and before[-1] != side else 0.0
+    def clock(side: int) -> Clock:
+        def timed(loops: int, lead: int) -> Reading:
+            foreign = 3 if before and before[-1] != side else 0
             before.append(side)
-            return Reading(round(each_ns * loops + extra), loops)
+            leads.append(lead)
+            slow = min(loops, max(foreign - lead, 0))
+            return Reading(round(each_ns * (loops + 0.25 * slow)), loops)
 
         return timed
 
@@ -139,13 +142,19 @@ def test_a_sample_does_not_pay_for_caches_that_another_side_filled(each_ns: floa
     steady = [sample.reading for sample in samples if sample.phase == "steady"]
     assert len(steady) == 6 * sides
     assert max(reading.each_ns for reading in steady) == pytest.approx(each_ns * (1 + cold))
-    assert sides > 1 or len(before) == len(samples), "a side alone meets its own caches"
+    assert sides > 1 or not any(leads), "a side alone meets its own caches"
+
+
+@pytest.mark.parametrize(("each_ns", "calls"), [(1e2, 3), (3e6, 3), (6e6, 2), (5e7, 1), (1e8, 0)])
+def test_the_lead_into_a_sample_is_short(each_ns: float, calls: int) -> None:
+    """Three calls, but no longer than 10 ms or one call."""
+    assert lead_for(each_ns) == calls
 
 
 def test_a_side_that_raises_is_named() -> None:
     """So that the others can go on."""
 
-    def broken(loops: int) -> Reading:
+    def broken(loops: int, lead: int) -> Reading:
         raise RuntimeError("no")
 
     with pytest.raises(SideFailed) as failure:

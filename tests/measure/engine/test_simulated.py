@@ -126,7 +126,7 @@ def test_sampling_begins_when_sides_have_settled(slower: float, blocks: float) -
     seconds = itertools.count(0.0, 0.05)
 
     def clock(side: Iterator[Reading]) -> object:
-        return lambda loops: next(side)
+        return lambda loops, lead: next(side)
 
     clocks = [clock(side) for side in sides]
     verdict = Sampler(clocks, samples.append, seed=0, now=lambda: next(seconds)).run(precision=0.01, budget_s=60)  # type: ignore[arg-type]

@@ -93,7 +93,7 @@ def test_samples_of_a_gpu_are_long_and_of_equally_many_calls() -> None:
     taken: list[tuple[int, int]] = []
 
     def clock(side: int) -> Any:
-        return lambda loops: Reading(round(times[side] * loops), loops)
+        return lambda loops, lead: Reading(round(times[side] * loops), loops)
 
     sampler = Sampler(
         [clock(0), clock(1)], lambda sample: taken.append((sample.side, sample.reading.loops)), seed=0,
