@@ -56,6 +56,7 @@ class CommandResult:
     count: int = 0  # runs, warm-ups and failed ones included
     failures: int = 0
     running: int = 0  # failures since the last success
+    instructions: list[float] = field(default_factory=list)  # of some more runs
     begun: bool = False  # whether its setup ran, so that its cleanup must run
     given_up: bool = False
     status: str = "ok"
@@ -221,6 +222,7 @@ class CommandMeasurement:
                     if self._hook(result, "prepare"):
                         self._notify(f"{result.side}: counting instructions")
                         counted_now = count(result.side.words, self._settings.timeout_s)
+                        result.instructions.append(counted_now)
                         result.case.metric("instructions", counted_now, unit="count", better="lower", phase="steady")
                         self._hook(result, "conclude")
         except CannotCount as error:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from ...warehouse.console.numbers import is_too_wide, ratio, scale, size
 from ...warehouse.console.tables import escape
 from ..engine.estimate import LEAST_BLOCKS, NORMAL_975, Estimate, contradiction, doubt
+from ..system.instructions import counts_in_words
 from .measurement import CommandResult
 
 HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
@@ -136,6 +137,9 @@ def notes(result: CommandResult, reference: CommandResult, *, warmup: int, empty
     else:
         doubted = withheld(result, reference) or _unseen(result, reference)
         yield f"{title}: {result.reason}{doubted and f'; {doubted}'}"
+    if result.instructions:
+        first = [] if result is reference else reference.instructions
+        yield f"{title}: {counts_in_words(result.instructions, first)}"
     if not times:
         return
     median = statistics.median(times)

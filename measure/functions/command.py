@@ -3,6 +3,7 @@
 import ast
 import itertools
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +16,7 @@ from ..commands.plan import by_name, parameter_of
 from ..engine.rounds import LEAST, MOST, further
 from ..engine.workload import Settings, Workload
 from ..options import SECONDS, no_file, progress, recorded, run_options, talk, write
-from ..system.instructions import KINDS, CannotCount
+from ..system.instructions import KINDS, CannotCount, counts_in_words
 from ..system.machine_lock import alone, lock_option
 from .discovery import Group, find
 
@@ -170,39 +171,47 @@ def command(
     )  # fmt: skip
     with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
         program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
-        failed, watch = 0, ProgressLines()
+        failed, watch, counts = 0, ProgressLines(), list[str]()
         try:
             runner = Runner(run, settings, program=program, watch=watch)
             more = () if processes or repeat else further(plan, runner, precision=precision, budget_s=budget_s)
             failed = runner.measure(plan * (processes or LEAST), more)
-            if counting:
-                _count(run, runner, plan, counting, timeout_s)
+            counts = list(_counts(run, runner, plan, counting, timeout_s)) if counting else []
         except KeyboardInterrupt:
             run.close("interrupted", "Ctrl-C")
     watch.close()
     _show(store, run.run_id, fmt, precision, "--repeat" if repeat else "--budget")
+    for sentence in counts:
+        talk(sentence)
     recorded(run)
     return Exit.FAILED if failed else Exit.OK
 
 
-def _count(run: "Run", runner: "Runner", plan: list[Workload], kind: str, timeout_s: float) -> None:
-    """Record the instructions of a call of each function that did not fail; or why they cannot be counted."""
+def _counts(run: "Run", runner: "Runner", plan: list[Workload], kind: str, timeout_s: float) -> Iterator[str]:
+    """Record the instructions of a call of each function that did not fail, or why they cannot be counted; and say so."""
     from .instructions import instructions_of
 
     reasons = set()
-    for workload, function in ((each, name) for each in plan for name in each.backends):
-        if runner.has_failed(workload, function):
-            continue
-        progress(f"{escape(function)}: counting instructions")
-        case = run.case(**workload.axes(function), announce=False)
-        try:
-            for found in instructions_of(workload, function, kind, timeout_s):
+    for workload in plan:
+        first: list[float] = []
+        arguments = [f"{key}={value}" for key, value in workload.parameters.items()]
+        for function in workload.backends:
+            if runner.has_failed(workload, function):
+                continue
+            progress(f"{escape(function)}: counting instructions")
+            case = run.case(**workload.axes(function), announce=False)
+            try:
+                counts = instructions_of(workload, function, kind, timeout_s)
+            except CannotCount as error:
+                reasons.add(str(error))
+                case.metric("instructions_skipped", None, text=str(error))
+                continue
+            for found in counts:
                 case.metric("instructions", found, unit="count", better="lower", phase="steady")
-        except CannotCount as error:
-            reasons.add(str(error))
-            case.metric("instructions_skipped", None, text=str(error))
+            yield f"{escape(' '.join([function, *arguments]))}: a call takes {counts_in_words(counts, first)}"
+            first = first or counts
     for reason in sorted(reasons):
-        talk(f"instructions were not counted: {escape(reason)}")
+        yield f"instructions were not counted: {escape(reason)}"
 
 
 def _chosen(groups: list[Group], text: str) -> list[Group]:

@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import shutil
+import statistics
 import struct
 from collections.abc import Sequence
 
@@ -72,6 +73,17 @@ def _reason(number: int) -> str:
     if number in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
         return "this machine has no access to its processor's counters, as many virtual ones; --instructions callgrind needs none"
     return f"perf_event_open: {os.strerror(number)}"
+
+
+def counts_in_words(counts: Sequence[float], reference: Sequence[float] = ()) -> str:
+    """The median of counts, how far they lie apart, and its ratio to the median of the reference's."""
+    median = statistics.median(counts)
+    apart = 100 * (max(counts) - min(counts)) / max(median, 1)
+    of_first = (
+        f", {median / statistics.median(reference):.4g}x those of the first" if reference and min(reference) > 0 else ""
+    )
+    shown = f"{median:,.0f}" if median >= 1000 else f"{median:.4g}"
+    return f"{shown} instructions{of_first} (n={len(counts)}, within {apart:.2g} %)"
 
 
 def under_callgrind(words: Sequence[str], *options: str, profile: str = os.devnull) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """`bench measure command`: real processes, however they end, and what is recorded of them."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +189,21 @@ def test_one_command_in_words() -> None:
     assert rows("SELECT count(*), max(size_bytes) < 12e6 FROM memory_samples WHERE source = 'rss'") == [(4, True)]
     assert rows("SELECT name, suite, status FROM case_outcomes") == [("sh -c 'exit 0'", "command", "ok")]
     assert rows("SELECT status FROM outcomes WHERE case_id IS NULL") == [("ok",)]
+
+
+def test_counted_instructions_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a second command beside the first one's; they are a metric as well."""
+    counts = {"true": 1_000_000, "sleep": 1_250_000}
+
+    @contextlib.contextmanager
+    def counting(self: Launcher, kind: str) -> Iterator[Callable[[Sequence[str], float], int]]:
+        yield lambda words, timeout_s: counts[words[0]]
+
+    monkeypatch.setattr(Launcher, "counting", counting)
+    done = measure("--instructions=callgrind", "--repeat", "5", "true", "sleep 0.001")
+
+    assert "true: 1,000,000 instructions (n=3, within 0 %)\n" in done.stderr
+    assert "sleep 0.001: 1,250,000 instructions, 1.25x those of the first (n=3, within 0 %)\n" in done.stderr
 
 
 def test_several_take_turns() -> None:

@@ -160,6 +160,8 @@ def test_they_are_a_metric_beside_the_time(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert done.return_value == 1, done.output
     assert asked == ["adds", "nothing"]
+    assert "adds: a call takes 70.5 instructions (n=3, within 0.14 %)\n" in done.stderr
+    assert "nothing: a call takes 70.5 instructions, 1x those of the first (n=3, within 0.14 %)\n" in done.stderr
     found = "SELECT backend, value, unit, better FROM metrics JOIN cases USING (run_id, case_id) WHERE metric = 'instructions'"
     assert rows(f"{found} ORDER BY ALL") == [
         (f"bench_test_counted:{name}", value, "count", "lower")

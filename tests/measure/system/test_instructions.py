@@ -12,7 +12,13 @@ from typing import Any
 
 import pytest
 from bench.measure.commands.process import launcher
-from bench.measure.system.instructions import CannotCount, InstructionCounter, collected, under_callgrind
+from bench.measure.system.instructions import (
+    CannotCount,
+    InstructionCounter,
+    collected,
+    counts_in_words,
+    under_callgrind,
+)
 
 
 class Kernel:
@@ -69,6 +75,19 @@ def test_what_callgrind_collected() -> None:
     """The last line of its kind; nothing where it did not come to its end."""
     assert collected(b"==1== Collected : 12\n==1== \n==1== Collected : 387283\n==1== I refs: 387,283\n") == 387_283
     assert collected(b"sort: no such file") is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "first", "words"),
+    [
+        ([387_283], [], "387,283 instructions (n=1, within 0 %)"),
+        ([50.5, 51.0, 50.0], [101.0], "50.5 instructions, 0.5x those of the first (n=3, within 2 %)"),
+        ([0.0], [0.0], "0 instructions (n=1, within 0 %)"),
+    ],
+)
+def test_counts_in_words(counts: list[float], first: list[float], words: str) -> None:
+    """With how far they lie apart; a first one of none has no ratio."""
+    assert counts_in_words(counts, first) == words
 
 
 def test_without_valgrind_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
