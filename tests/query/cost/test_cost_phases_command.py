@@ -1,12 +1,8 @@
 """`bench cost-model --by phase` and `--against`: tables with doubt, rows, a record, and refusals."""
 
-import csv
-import io
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from bench.cli import cli
 from bench.query.cost.phases import phase_model_of
 from bench.query.cost.residuals import residuals_by_region
 from bench.warehouse import events
@@ -14,12 +10,10 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
-from click.testing import CliRunner, Result
 
 from ...builders import chunk, run
+from .conftest import Bench, rows
 from .phase_steps import columns, phases
-
-Bench = Callable[..., Result]
 
 
 @pytest.fixture(scope="module")
@@ -41,17 +35,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     for kind in {type(event) for event in found}:
         EventLog(store).write(kind, [event for event in found if type(event) is kind], f"all.{kind.TABLE}")
     return store
-
-
-@pytest.fixture
-def bench(store: Store) -> Bench:
-    """Run the command against that store."""
-    options = ["--store", str(store.root)]
-    return lambda *arguments: CliRunner().invoke(cli, ["cost-model", *arguments, *options], standalone_mode=False)
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 def test_each_phase_has_its_cost_with_its_doubt(bench: Bench) -> None:

@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from ..builders import Builder, chunk, run, source
-from ..exhaustive import exhaustive, sampled
-from ..generate_profiles import steps as profile
+from ...builders import Builder, chunk, run, source
+from ...exhaustive import exhaustive, sampled
+from ...generate_profiles import steps as profile
 
 Steps = tuple[Any, Any, Any]  # tokens, requests, ms
-PAGE = Path(__file__).parents[2] / "docs" / "cost-model.md"
+PAGE = Path(__file__).parents[3] / "docs" / "cost-model.md"
 
 
 def truth(

@@ -1,9 +1,6 @@
 """`bench cost-model`: tables with doubt, data for programs, and a record that can be selected."""
 
-import csv
-import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,11 +12,10 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
 from bench.warehouse.store import Store
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
-from ..generate_profiles import steps
-
-Bench = Callable[..., Result]
+from ...generate_profiles import steps
+from .conftest import Bench, rows
 
 HOSTILE = "\x1b[31m'; DROP TABLE runs; --"
 
@@ -35,17 +31,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
                     step["chunk_sizes"], schedule_ms=step["schedule_duration_ms"], model_run_ms=step["model_run_duration_ms"]
                 )  # fmt: skip
     return Store(folder)
-
-
-@pytest.fixture
-def bench(store: Store) -> Bench:
-    """Run the command against that store."""
-    options = ["--store", str(store.root)]
-    return lambda *arguments: CliRunner().invoke(cli, ["cost-model", *arguments, *options], standalone_mode=False)
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 def test_people_see_each_estimate_with_its_doubt(bench: Bench) -> None:
