@@ -29,11 +29,8 @@ class Aiperf(Format):
     """Requests of AIPerf."""
 
     name = "aiperf"
-    doc = "AIPerf requests, one JSON object a line (profile_export.jsonl)"
-    becomes = (
-        "file → run of the folder; all requests → case named by the model in profile_export_aiperf.json beside it, else by the "
-        "folder, with its load; request → samples of latency, ttft, tpot, itl, tokens; other metrics of a request → metrics"
-    )
+    doc = "AIPerf requests in JSON lines (profile_export.jsonl)"
+    becomes = "the model is named in profile_export_aiperf.json beside it, else the folder names the case"
     lost = "identifiers of requests, workers and conversations"
     grows = True
     unpacks = True

@@ -36,12 +36,12 @@ class Asv(JsonFormat):
     """Results of airspeed velocity."""
 
     name = "asv"
-    doc = "airspeed velocity (asv) results folder, or its files; versions 1 and 2"
+    doc = "airspeed velocity (asv) results, versions 1 and 2"
     becomes = (
-        "file → run of its commit, of config folder/machine; benchmark × parameters → case; result → latency_median "
-        "(latency_estimate without statistics), memory or value; null → fail_to_run, NaN → skipped"
+        "result → latency_median (latency_estimate without statistics), memory or value; null → fail_to_run, NaN → "
+        "skipped"
     )
-    lost = "profiles (a note counts them)"
+    lost = "profiles"
     runs = FILE
     places = ("*/*.json",)
     shapes = (frozenset({"commit_hash", "results", "params"}), frozenset({"commit_hash", "results", "result_columns"}))

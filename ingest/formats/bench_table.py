@@ -23,7 +23,7 @@ class BenchTable(Format):
 
     name = "bench-table"
     doc = "what bench export --as csv or parquet writes"
-    becomes = "row → sample, or how its case ended; rows of one `run` → run"
+    becomes = "row → sample, or how its case ended"
     lost = "machine, settings and tags of a run"
     unpacks = True
     histories = True

@@ -32,11 +32,8 @@ class BenchmarkDotNet(JsonFormat):
     """Results of BenchmarkDotNet."""
 
     name = "benchmarkdotnet"
-    doc = "BenchmarkDotNet JSON (JsonExporter: full, brief, compressed)"
-    becomes = (
-        "benchmark → case named by `FullName`, with `Parameters` and job; results → timings (pilot: warmup, jitting: "
-        "cold), overhead; `Statistics` → latency; `Memory`, `Metrics` → metrics"
-    )
+    doc = "BenchmarkDotNet JSON"
+    becomes = "results → timings (pilot: warmup, jitting: cold), overhead"
     places = ("results/*.json",)
     shapes = (frozenset({"HostEnvironmentInfo", "Benchmarks"}),)
 

@@ -22,11 +22,8 @@ class Conbench(JsonFormat):
     """Results of Conbench."""
 
     name = "conbench"
-    doc = "Conbench benchmark results (of its API, or as posted to it), and its descriptions of runs"
-    becomes = (
-        "Conbench run → run; result → case named by the tag `name`, other tags its parameters; `data` → samples, "
-        "`times` beside rates → samples of time; statistics → _mean …"
-    )
+    doc = "Conbench results, as its API gives or takes them"
+    becomes = "tag `name` → case, other tags → axes; `times` beside rates → samples of time"
     histories = True
     holds = (Object, list)
     shapes = (
@@ -76,11 +73,8 @@ class ConbenchCompare(JsonFormat):
     """Comparisons of two runs by Conbench."""
 
     name = "conbench-compare"
-    doc = "Conbench comparison of two runs or results (of its API, api/compare/…)"
-    becomes = (
-        "side of a pair → record of the run of its Conbench run: case named by the tag `name`, other tags its parameters; value "
-        "→ _mean by its unit; `error` → fail_to_run; analysis → `fields` of the contender"
-    )
+    doc = "Conbench comparison of two runs or results (api/compare/…)"
+    becomes = "each side → a record of its run; value → _mean by its unit; analysis → `fields` of the contender"
     histories = True
     holds = (Object, list)
     shapes = (

@@ -17,12 +17,9 @@ class Criterion(JsonFormat):
     """Results of Criterion.rs."""
 
     name = "criterion"
-    doc = "Criterion.rs folder (target/criterion), or an estimates.json in it"
-    becomes = (
-        "`new` → run of the config, another baseline → run of config folder/baseline; `sample.json` → timings; "
-        "`estimates.json` → latency with intervals; `change` → change_mean, change_median, below 0 if faster"
-    )
-    lost = "tukey.json and raw.csv, which follow from the samples"
+    doc = "Criterion.rs folder (target/criterion)"
+    becomes = "`change` → change_mean, change_median, below 0 if faster"
+    lost = "tukey.json, raw.csv"
     places = ("**/estimates.json",)
     shapes = (
         frozenset({"Mean.point_estimate", "Median.point_estimate"}),

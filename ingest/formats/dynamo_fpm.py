@@ -67,11 +67,8 @@ class DynamoFpm(Format):
     """Forward pass metrics of Dynamo."""
 
     name = "dynamo-fpm"
-    doc = "forward pass metrics of Dynamo (DYN_FPM_TRACE, *.jsonl.gz) and of its plain recorder, one JSON object a line"
-    becomes = (
-        "folder → run; pass → row of schedule_chunks with totals of prefill and decode; heartbeats → metric `heartbeats` of "
-        "the run; gaps of the counter → view step_captures"
-    )
+    doc = "forward pass metrics of Dynamo"
+    becomes = "see [below](#dynamo)"
     grows = True
     unpacks = True
 

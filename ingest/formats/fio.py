@@ -20,12 +20,12 @@ class Fio(JsonFormat):
     """Results of fio."""
 
     name = "fio"
-    doc = "fio JSON (--output-format=json, json+)"
+    doc = "fio JSON"
     becomes = (
-        "job × direction → case with its options; lat, clat, slat → latency, completion_latency, submission_latency; "
-        "iops; bandwidth → throughput"
+        "job × direction → case; lat, clat, slat → latency, completion_latency, submission_latency; iops; bandwidth → "
+        "throughput"
     )
-    lost = "what fio printed before the document, as where errors went into the same file"
+    lost = "what fio printed before the document"
     runs = FILE
     shapes = (frozenset({"fio version", "jobs"}),)
 

@@ -49,12 +49,9 @@ class GenaiPerf(JsonFormat):
     """Results of GenAI-Perf."""
 
     name = "genai-perf"
-    doc = "GenAI-Perf JSON or CSV (profile_export_genai_perf), and Perf Analyzer's profile export"
-    becomes = (
-        "folder → run; JSON → case named by the model, with its load; CSV (ignored beside its JSON) → case named by "
-        "its folder; request → samples of latency, ttft, ttst, itl"
-    )
-    lost = "texts of requests and responses; headers and API keys"
+    doc = "GenAI-Perf JSON or CSV, and Perf Analyzer's profile export"
+    becomes = "samples of ttst, too; a CSV beside its JSON is ignored, another is named by its folder"
+    lost = "texts, headers, API keys"
     places = ("*/*_genai_perf.json", "*/*_genai_perf.csv", "*/*profile_export*.json")
     shapes = (
         frozenset({"request_latency.unit", "request_latency.avg"}),

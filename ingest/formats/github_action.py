@@ -23,11 +23,8 @@ class GithubAction(JsonFormat):
     """Results of github-action-benchmark."""
 
     name = "github-action-benchmark"
-    doc = "github-action-benchmark data.js (window.BENCHMARK_DATA = …) or its JSON"
-    becomes = (
-        "entry → run; benchmark → case with latency, throughput or value by its unit; `range` → _stddev or _range; "
-        "numbers in `extra` → metrics"
-    )
+    doc = "github-action-benchmark data.js or its JSON"
+    becomes = "latency, throughput or value by the unit; `range` → _stddev or _range; numbers in `extra` → metrics"
 
     runs = FILE
     histories = True
@@ -72,10 +69,7 @@ class GithubActionCustom(JsonFormat):
 
     name = "github-action-custom"
     doc = "JSON for github-action-benchmark (customBiggerIsBetter, customSmallerIsBetter)"
-    becomes = (
-        "entry → case with latency, throughput or value by its unit, which alone says what is better; `range`, `extra` "
-        "as above"
-    )
+    becomes = "as `github-action-benchmark`; the unit alone says what is better"
     holds = list
     shapes = (frozenset({"[].name", "[].unit", "[].value"}),)
 

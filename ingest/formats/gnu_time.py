@@ -26,12 +26,9 @@ class GnuTime(TextFormat):
     """Resources of commands."""
 
     name = "gnu-time"
-    doc = "output of GNU time (/usr/bin/time -v), also of many calls"
-    becomes = (
-        "block → case named by its command; elapsed → timing; user_time, system_time; maximum resident set size → "
-        "memory peak"
-    )
-    lost = "lines of the command's own output (a note counts them)"
+    doc = "output of GNU time (/usr/bin/time -v)"
+    becomes = "block → case; maximum resident set size → memory peak"
+    lost = "the command's own output"
 
     def recognise(self, head: Head) -> bool:
         """Whether a block begins."""

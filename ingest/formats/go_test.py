@@ -25,11 +25,8 @@ class GoTest(TextFormat):
 
     name = "go-test"
     doc = "output of go test -bench"
-    becomes = (
-        "line → case, `pkg` its suite, key=value parts of the name its parameters; ns/op → timing; B/op, allocs/op, "
-        "other units → metrics; FAIL, SKIP → outcomes"
-    )
-    lost = "lines that are no results (a note counts them)"
+    becomes = "`pkg` → suite; key=value parts of the name → axes; ns/op → timing; other units → metrics"
+    lost = "other lines"
 
     def recognise(self, head: Head) -> bool:
         """Whether a line among the first is a result in ns/op, or says goos before a benchmark."""

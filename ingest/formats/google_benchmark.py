@@ -21,7 +21,7 @@ class GoogleBenchmark(JsonFormat):
 
     name = "google-benchmark"
     doc = "google-benchmark JSON"
-    becomes = "iteration → timing of `iterations` loops, and cpu_time; aggregate → latency; counters → metrics"
+    becomes = "iteration → timing of `iterations` loops, and cpu_time; counters → metrics"
     runs = FILE
     shapes = (
         frozenset({"context.date", "context.num_cpus", "benchmarks"}),

@@ -44,12 +44,9 @@ class Guidellm(JsonFormat):
     """Results of GuideLLM."""
 
     name = "guidellm"
-    doc = "GuideLLM report in JSON (benchmarks.json)"
-    becomes = (
-        "file → run; benchmark → case named by the model, with strategy and load; distributions → ttft, latency …, of "
-        "unsuccessful requests with _incomplete, _errored, _total; request → samples of latency, ttft, tpot, tokens"
-    )
-    lost = "texts of requests and responses; API keys and headers"
+    doc = "GuideLLM report in JSON"
+    becomes = "strategy → axis; metrics of other than successful requests end in _incomplete, _errored, _total"
+    lost = "texts, headers, API keys"
     runs = FILE
     shapes = (
         frozenset({"metadata.guidellm_version", "benchmarks"}),

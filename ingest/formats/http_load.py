@@ -30,11 +30,8 @@ class K6(JsonFormat):
     """A summary of k6."""
 
     name = "k6"
-    doc = "k6 summary (--summary-export, or JSON of handleSummary's data)"
-    becomes = (
-        "file → case of its name; metric → metrics; `http_req_duration` → latency, `http_reqs` → request_throughput; "
-        "tags → parameters"
-    )
+    doc = "k6 summary (--summary-export, or handleSummary's data)"
+    becomes = "`http_req_duration` → latency, `http_reqs` → request_throughput; tags → axes"
     shapes = tuple(
         frozenset({f"metrics.{name}"})
         for name in (
@@ -93,8 +90,8 @@ class Oha(JsonFormat):
     """A report of oha."""
 
     name = "oha"
-    doc = "oha JSON (--output-format json, -j)"
-    becomes = "file → case of its name; latency, first bytes → ttfb; requestsPerSec → request_throughput"
+    doc = "oha JSON"
+    becomes = "first bytes → ttfb; requestsPerSec → request_throughput"
     shapes = (frozenset({"summary.requestsPerSec", "latencyPercentiles"}),)
 
     def identity(self, name: str) -> str:
@@ -133,11 +130,9 @@ class Locust(JsonFormat):
     """Statistics of Locust."""
 
     name = "locust"
-    doc = "Locust CSV (--csv: …_stats.csv)"
-    becomes = (
-        "row → case named by the request, with its method; response times → latency; requests/s → request_throughput"
-    )
-    lost = "history, failures and exceptions (a note names them)"
+    doc = "Locust CSV (…_stats.csv)"
+    becomes = "response times → latency; requests/s → request_throughput"
+    lost = "history, failures and exceptions"
     headers = (
         frozenset({"Name", "Request Count", "Failure Count", "Median Response Time", "Requests/s"}),
         *LOCUST_OTHERS,

@@ -17,11 +17,8 @@ class Hyperfine(JsonFormat):
     """Results of hyperfine."""
 
     name = "hyperfine"
-    doc = "hyperfine JSON (--export-json) or CSV (--export-csv)"
-    becomes = (
-        "command → case with `parameters`; `times` → timings; user_time, system_time; `memory_usage_byte` → memory "
-        "peaks; exit code → fail_to_run; CSV is ignored beside its JSON"
-    )
+    doc = "hyperfine JSON or CSV"
+    becomes = "`memory_usage_byte` → memory peaks; a CSV beside its JSON is ignored"
     shapes = (frozenset({"results[].command", "results[].mean"}), frozenset({"results[].command", "results[].times"}))
     headers = (frozenset({"command", "mean", "stddev", "median", "user", "system", "min", "max"}),)
     holds = (Object, list)

@@ -16,11 +16,8 @@ class Jmh(JsonFormat):
     """Results of JMH."""
 
     name = "jmh"
-    doc = "JMH JSON (-rf json)"
-    becomes = (
-        "benchmark → case with `params`, jmh.mode and jmh.threads; `rawData` → samples of throughput or latency; "
-        "secondary metrics → metrics"
-    )
+    doc = "JMH JSON"
+    becomes = "jmh.mode, jmh.threads → axes; `rawData` → samples of throughput or latency"
     holds = list
     shapes = (
         frozenset({"[].benchmark", "[].primaryMetric"}),

@@ -17,19 +17,15 @@ if TYPE_CHECKING:
 BEGIN = re.compile(r"\s*(<\?xml[^>]*\?>\s*)?(<!--.*?-->\s*)*<testsuites?[\s>/]", re.DOTALL)
 THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")  # as Maven writes 1,234.5
 NOT_RUN = {"notrun", "skipped", "suppressed", "disabled"}
-BECOMES = (
-    "test → case named classname.name; `time` → timing, of one that did not pass → time_until_failure; failure, error "
-    "→ fail_to_run; skipped, disabled → skipped"
-)
 
 
 class JUnit(Format):
     """A report of tests in XML."""
 
     name = "junit"
-    doc = "JUnit XML (pytest --junit-xml, Maven, Gradle, CTest …), and GoogleTest's XML (--gtest_output=xml)"
-    becomes = BECOMES
-    lost = "counts and sums of suites, which the tests say again"
+    doc = "JUnit XML (pytest, Maven, Gradle, CTest, GoogleTest …)"
+    becomes = "test → case named classname.name; `time` → timing, of one that did not pass → time_until_failure"
+    lost = "counts and sums of suites"
     unpacks = True
 
     def recognise(self, head: Head) -> bool:
@@ -70,8 +66,8 @@ class GoogleTest(JsonFormat):
     """A report of GoogleTest in JSON."""
 
     name = "google-test"
-    doc = "GoogleTest JSON (--gtest_output=json)"
-    becomes = BECOMES
+    doc = "GoogleTest JSON"
+    becomes = "as `junit`"
     lost = JUnit.lost
     shapes = (frozenset({"testsuites[].testsuite[].name", "testsuites[].testsuite[].status"}),)
 

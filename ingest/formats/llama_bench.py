@@ -27,12 +27,9 @@ class LlamaBench(JsonFormat):
     """Results of llama-bench."""
 
     name = "llama-bench"
-    doc = "llama-bench JSON, JSON lines, CSV (-o json, jsonl, csv) or the Markdown table it prints"
-    becomes = (
-        "test → case named by the model's type, with backend, pp512 or tg128 and settings; `samples_ns` → timings, "
-        "`samples_ts` → throughput in tokens/s"
-    )
-    lost = "in Markdown: usual settings and samples, which the table does not have"
+    doc = "llama-bench JSON, JSON lines, CSV or Markdown"
+    becomes = "case named by the model's type, with pp512 or tg128; `samples_ts` → throughput in tokens/s"
+    lost = "what its Markdown leaves out: samples, usual settings"
     runs = FILE
     shapes = (frozenset(f"[].{key}" for key in KEYS), frozenset(KEYS))
     headers = (frozenset(KEYS),)

@@ -43,11 +43,8 @@ class Llmperf(JsonFormat):
     """Results of LLMPerf."""
 
     name = "llmperf"
-    doc = "LLMPerf summary and individual responses (*_summary.json, *_individual_responses.json)"
-    becomes = (
-        "folder → run; summary → case named by the model, with its load and --metadata; statistics → ttft, latency, "
-        "time_per_output_token; completed requests and their rate → benchmark_duration; responses → samples"
-    )
+    doc = "LLMPerf *_summary.json and *_individual_responses.json"
+    becomes = "time_per_output_token; completed requests and their rate → benchmark_duration"
     holds = (Object, list)
     shapes = (
         frozenset({"model", "num_concurrent_requests", "results_num_requests_started"}),

@@ -19,11 +19,8 @@ class LmEval(JsonFormat):
     """Scores of language models."""
 
     name = "lm-eval"
-    doc = "lm-evaluation-harness results (results_….json)"
-    becomes = (
-        "file → run; task → case with shots and filter; score → metric; model → tags of the run, so load each model "
-        "under a name of its own"
-    )
+    doc = "lm-evaluation-harness results"
+    becomes = "task → case with shots and filter; model → tags of the run: load each model under a name of its own"
     lost = "configs, hashes and groups of tasks"
     runs = FILE
     shapes = (frozenset({"results", "versions", "config.model_args"}),)

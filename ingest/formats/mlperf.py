@@ -83,13 +83,12 @@ class Mlperf(Format):
     """Results of MLPerf's LoadGen."""
 
     name = "mlperf"
-    doc = "MLPerf Inference LoadGen logs (mlperf_log_summary.txt, mlperf_log_detail.txt), also whole submissions"
+    doc = "MLPerf Inference LoadGen logs, also whole submissions"
     becomes = (
-        "log → run, folders above its run_N its config; test → case named by the system, with scenario and mode; "
-        "latency, query_latency, ttft, tpot; scored percentile → scored_latency; INVALID → outcome invalid, accuracy "
-        "runs → skipped"
+        "log → run, folders above its run_N → config; system → case; scored percentile → scored_latency; INVALID → "
+        "outcome invalid, accuracy runs → skipped"
     )
-    lost = "when an entry was written, by which line of LoadGen and thread"
+    lost = "time, line of LoadGen and thread of an entry"
     runs = FILE
     unpacks = True
     places = (f"**/{DETAIL}", f"**/{SUMMARY}")

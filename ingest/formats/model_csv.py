@@ -34,11 +34,8 @@ class ModelCsv(Format):
     """Results of models by batch size and sequence length."""
 
     name = "model-csv"
-    doc = "CSV of model,batch_size,sequence_length,result, and the CSV about its machine"
-    becomes = (
-        "folder → run; row → latency or memory of a case; machine's file → environment; see "
-        "[ingest](ingest.md#model-csv)"
-    )
+    doc = "CSV of model,batch_size,sequence_length,result, and about its machine"
+    becomes = "see [ingest](ingest.md#model-csv)"
     unpacks = True
 
     def recognise(self, head: Head) -> bool:

@@ -20,12 +20,12 @@ class NcclTests(TextFormat):
     """Results of nccl-tests."""
 
     name = "nccl-tests"
-    doc = "output of nccl-tests and rccl-tests (all_reduce_perf …)"
+    doc = "output of nccl-tests and rccl-tests"
     becomes = (
-        "row → two cases, out-of-place and in-place, named by the collective, with size, type, redop, root, ranks; "
-        "time → latency_mean; algbw, busbw; wrong results → fail_accuracy"
+        "row → two cases of the collective, out-of-place and in-place; time → latency_mean; algbw, busbw; wrong "
+        "results → fail_accuracy"
     )
-    lost = "lines that begin with #, but for header, collective and ranks"
+    lost = "comment lines except header, collective and ranks"
 
     def recognise(self, head: Head) -> bool:
         """Whether the header of the table is there."""

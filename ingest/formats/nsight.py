@@ -54,10 +54,10 @@ class NsightSystems(Format):
     name = "nsight-systems"
     doc = "Nsight Systems export in SQLite (nsys export --type sqlite)"
     becomes = (
-        "file → run; row with start and end → timing of a case named by its kernel, call or range, its kind the suite; "
-        "other columns → `fields`; see [ingest](ingest.md#nsight-systems)"
+        "row of any table with start and end → timing of a case named by its kernel, call or range; its kind → suite, "
+        "as torch.profiler calls it (`kernel`, `gpu_memcpy`, `cuda_runtime`); other columns → `fields`"
     )
-    lost = "tables without spans (a note counts their rows)"
+    lost = "tables without spans"
     runs = FILE
 
     def recognise(self, head: Head) -> bool:

@@ -36,11 +36,8 @@ class NsightTable(JsonFormat):
     """Summaries of Nsight Systems."""
 
     name = "nsys-stats"
-    doc = "Nsight Systems summaries in CSV (nsys stats --format csv), one report or several"
-    becomes = (
-        "row → case named by the kernel, operation or range, its kind the suite; times → latency; sizes → size; "
-        "instances → calls; time (%) → share"
-    )
+    doc = "Nsight Systems summaries in CSV (nsys stats --format csv)"
+    becomes = "kind → suite; times → latency; sizes → size; instances → calls; time (%) → share"
     headers = tuple(
         frozenset({f"{total} ({unit})", name})
         for total, units in (("Total Time", ("ns", "us", "ms", "s")), ("Total", ("B", "KB", "MB", "GB", "KiB", "MiB")))
@@ -89,10 +86,9 @@ class NsightCompute(JsonFormat):
     name = "ncu"
     doc = "Nsight Compute CSV (ncu --csv), a row for each metric, or a column (--page raw)"
     becomes = (
-        "metric of a launch → sample of it of a case named by the kernel, with block, grid, device; Duration, "
-        "gpu__time_duration.sum → latency; rules and texts → fields"
+        "launch → a sample of each metric of its kernel, grid and block; duration → latency; rules, texts → `fields`"
     )
-    lost = "process, context and stream of a launch"
+    lost = "process, context and stream"
     headers = (
         frozenset({"ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"}),
         frozenset({"ID", "Process ID", "Kernel Name", "Context", "Stream"}),

@@ -29,10 +29,10 @@ class Nvbench(JsonFormat):
     """Results of NVBench."""
 
     name = "nvbench"
-    doc = "NVBench JSON (--json, --jsonbin), with its sample files"
+    doc = "NVBench JSON (--json, --jsonbin) with its sample files"
     becomes = (
-        "state → case with axes and GPU; sample files → timings (GPU time); cold GPU time → latency, host time → "
-        "host_time, batched → batch_latency; other summaries → metrics by tag"
+        "sample files → timings (GPU time); cold GPU time → latency, host time → host_time, batched → batch_latency; "
+        "other summaries → metrics by tag"
     )
     lost = "names and descriptions of summaries; types of values"
     shapes = (

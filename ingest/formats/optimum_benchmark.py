@@ -36,11 +36,10 @@ class OptimumBenchmark(JsonFormat):
     """Results of optimum-benchmark."""
 
     name = "optimum-benchmark"
-    doc = "optimum-benchmark experiments, as JSON or CSV, also folders of them"
+    doc = "optimum-benchmark experiments, JSON or CSV"
     becomes = (
-        "folder → run; target (load_model, prefill, decode …) → case named by the model, with sizes and settings; "
-        "timings; throughput, energy, efficiency; max_ram, max_allocated … → memory peaks; config without report → "
-        "fail_to_run"
+        "target (load_model, prefill, decode …) → axis of the model; max_ram, max_allocated … → memory peaks; config "
+        "without report → fail_to_run"
     )
     holds = (Object, list)
     places = ("**/benchmark.json", "**/benchmark_report.json", "**/benchmark_config.json")

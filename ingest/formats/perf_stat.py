@@ -28,8 +28,7 @@ class PerfStat(TextFormat):
     name = "perf-stat"
     doc = "perf stat as JSON (-j) or with a separator (-x,)"
     becomes = (
-        "file → case of its name, with socket, core, thread …; counter → metric, with -r a mean and its _error in "
-        "percent, with -I samples; derived ones such as `insn per cycle`"
+        "socket, core, thread … → axes; counter → metric, with -r a mean and its _error in percent, with -I samples"
     )
 
     def recognise(self, head: Head) -> bool:

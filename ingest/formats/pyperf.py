@@ -20,11 +20,8 @@ class Pyperf(JsonFormat):
     """Results of pyperf."""
 
     name = "pyperf"
-    doc = "pyperf and pyperformance JSON, also .json.gz"
-    becomes = (
-        "file → run; benchmark → case; values → timings of loops × inner_loops by worker, warmups and calibration → "
-        "phase warmup; `mem_max_rss` → memory peaks"
-    )
+    doc = "pyperf and pyperformance JSON"
+    becomes = "values → timings of loops × inner_loops; calibration → phase warmup; `mem_max_rss` → memory peaks"
     runs = FILE
     shapes = (
         frozenset({"benchmarks[].runs[].values"}),

@@ -21,10 +21,7 @@ class PytestBenchmark(JsonFormat):
 
     name = "pytest-benchmark"
     doc = "pytest-benchmark JSON, or its storage folder (.benchmarks)"
-    becomes = (
-        "file → run; benchmark → case named by `fullname`, with `params`, `group` its suite; `data` → timings; `stats` "
-        "→ latency_min … and throughput_mean (`ops`); numbers of `extra_info` → metrics"
-    )
+    becomes = "case named by `fullname`; `group` → suite; `ops` → throughput_mean; numbers of `extra_info` → metrics"
     runs = FILE
     places = ("*/*.json",)
     shapes = (

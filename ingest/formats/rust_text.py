@@ -20,10 +20,8 @@ class RustText(TextFormat):
 
     name = "rust-text"
     doc = "output of cargo bench: libtest or Criterion.rs"
-    becomes = (
-        "result → case with latency_estimate and latency_range, or latency_low, latency_high; thrpt, MB/s → throughput"
-    )
-    lost = "lines that are no results (a note counts them)"
+    becomes = "latency_estimate, latency_range, latency_low, latency_high, throughput"
+    lost = "other lines"
 
     def recognise(self, head: Head) -> bool:
         """Whether one of the first lines is such a result."""

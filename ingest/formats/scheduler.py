@@ -69,9 +69,8 @@ class SchedulerSteps(Format):
     """Scheduler steps of an LLM server."""
 
     name = "scheduler"
-    doc = (
-        "scheduler profile of an LLM server, one JSON object a line (batch_id, chunk_sizes, schedule and model run ms)"
-    )
+    doc = "scheduler profile of an LLM server in JSON lines (batch_id, chunk_sizes …)"
+    becomes = "see [ingest](ingest.md#scheduler)"
     grows = True
 
     def recognise(self, head: Head) -> bool:

@@ -33,11 +33,8 @@ class Sglang(Format):
 
     name = "sglang"
     doc = "sglang.bench_serving JSON lines, also --output-details"
-    becomes = (
-        "file → run of the folder; line → case named by the model, else the file, with load and parallelism; metrics "
-        "as of vLLM"
-    )
-    lost = "generated texts (a note counts them); API keys of the server"
+    becomes = "parallelism → axes; metrics as of vLLM"
+    lost = "generated texts, API keys"
     grows = True
     unpacks = True
 

@@ -21,8 +21,8 @@ class TestInfra(JsonFormat):
     name = "test-infra"
     doc = "pytorch/test-infra benchmark records (schema v3)"
     becomes = (
-        "records of one commit, workflow and job → run; record → case: the model its name, benchmark its suite, inputs "
-        "and extra_info its parameters; `benchmark_values` → values of the metric"
+        "records of one commit, workflow and job → run; benchmark → suite; inputs and extra_info → axes; "
+        "`benchmark_values` → values"
     )
     histories = True
     holds = (Object, list)

@@ -85,12 +85,8 @@ class TimeSeries(Format):
     """Series over time."""
 
     name = "time-series"
-    doc = "CSV of a series over time, as Otava reads it: time, commit …, metrics"
-    becomes = (
-        "row → run with its time, commit, branch (other texts → tags); file → case of its name; column of numbers → "
-        "metric"
-    )
-    lost = "nothing; comment lines (#) are kept as a note"
+    doc = "CSV of time, commit …, metrics, as Otava reads it"
+    becomes = "row → run; texts other than commit and branch → its tags; column of numbers → metric"
     unpacks = True
     runs = FILE
     histories = True

@@ -29,10 +29,10 @@ class TorchBaselines(JsonFormat):
     """Speedups, a backend a column."""
 
     name = "torch-baselines"
-    doc = "TorchDynamo CSV of 2022 with a column for each backend: dev,name[,batch_size],ts,ofi,… (baseline_ts.csv …)"
+    doc = "TorchDynamo CSV of 2022: dev,name[,batch_size],ts,ofi,…"
     becomes = (
-        "row → case for each backend, with speedup over eager; 0 → fail_to_run, word → accuracy outcome; the file's name says "
-        "suite, dtype, mode and another metric (compression_ratio …)"
+        "column → backend with speedup over eager; 0 → fail_to_run, word → accuracy outcome; the file's name says "
+        "suite, dtype, mode and another metric"
     )
     headers = (frozenset({"dev", "name"}),)
     holds = list

@@ -30,12 +30,12 @@ class TorchBenchmark(JsonFormat):
     """Measurements of torch.utils.benchmark."""
 
     name = "torch-benchmark"
-    doc = "torch.utils.benchmark: what Compare prints, or its measurements as JSON; a pickle is answered with how to write that"
+    doc = "torch.utils.benchmark: what Compare prints, or its measurements as JSON"
     becomes = (
-        "cell → latency_median of a case named by the label, with sub_label, description, num_threads, env; IQR / median → "
-        "relative_iqr; measurement in JSON → timings of raw_times, each of number_per_run loops"
+        "cell → latency_median of its label; IQR / median → relative_iqr; JSON → timings of raw_times, each of "
+        "number_per_run loops"
     )
-    lost = "lines around the tables (a note counts them)"
+    lost = "lines around the tables"
     holds = (Object, list)
     shapes = (frozenset({"[].raw_times", "[].number_per_run"}), frozenset({"raw_times", "number_per_run"}))
 

@@ -44,14 +44,13 @@ class TorchCompile(Format):
 
     name = "torch-compile"
     doc = (
-        "torch.compile benchmark results: performance, accuracy, coverage and compilation_metrics CSVs of a folder, or "
-        "an archive of such folders by day; expected-performance CSV"
+        "torch.compile benchmark CSVs (performance, accuracy, coverage, compilation_metrics), or an archive of folders "
+        "by day"
     )
     becomes = (
-        "folder → run; row → case with outcome, speedup, absolute_latency, compile_latency, memory peaks, counters, "
-        "compile_phase:…; see [ingest](ingest.md#torch-compile)"
+        "outcome, speedup, absolute_latency, compile_latency, memory peaks, counters, compile_phase:…; see "
+        "[ingest](ingest.md#torch-compile)"
     )
-    lost = "nothing; a note names summaries and lookup.csv, which are left out"
     places = FOLDERS
     unpacks = True
 

@@ -34,12 +34,8 @@ class TorchExpected(Format):
     """Expectations of PyTorch's CI."""
 
     name = "torch-compile-expected"
-    doc = "what PyTorch's CI expects of torch.compile: name,accuracy,graph_breaks; accuracy by dtype; speedup targets"
-    becomes = (
-        "folder's files → run tagged `expected`; row → case with an accuracy outcome for each dtype; graph_breaks, "
-        "speedup → metrics"
-    )
-    lost = "nothing; comments are kept as a note, blank lines are no records"
+    doc = "what PyTorch's CI expects of torch.compile: accuracy, graph breaks, speedup targets"
+    becomes = "run tagged `expected`; accuracy → an outcome for each dtype; graph_breaks, speedup → metrics"
     unpacks = True
 
     def recognise(self, head: Head) -> bool:

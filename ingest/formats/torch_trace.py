@@ -40,13 +40,12 @@ class TorchTrace(Format):
     """A trace."""
 
     name = "torch-trace"
-    doc = "trace of torch.profiler (Kineto), .json or .json.gz, or another in Chrome's trace-event format"
+    doc = "trace of torch.profiler (Kineto), or another in Chrome's trace-event format"
     becomes = (
-        "file → run; span (ph X) → timing of a case named by it, with shapes, grid, block, bytes or collective, its "
-        "category the suite; [memory] → memory readings; counters → metrics; all else → `fields`; see "
-        "[ingest](ingest.md#torch-trace)"
+        "span → timing of a case named by it, with shapes, grid, block, bytes or collective; category → suite; "
+        "[memory] → memory readings; counters → metrics; all else → `fields`; see [ingest](ingest.md#torch-trace)"
     )
-    lost = "fields of an event, outside its args, that the format does not define"
+    lost = "fields outside an event's args that the format does not define"
     unpacks = True
     runs = FILE
 

@@ -21,7 +21,7 @@ class TrtexecTimes(JsonFormat):
 
     name = "trtexec-times"
     doc = "trtexec JSON of inferences (--exportTimes)"
-    becomes = "file → case of its name; inference → samples of latency, compute, h2d, d2h, enqueue"
+    becomes = "samples of latency, compute, h2d, d2h, enqueue"
     lost = "when each part began and ended"
     holds = list
     shapes = (frozenset({"[].startComputeMs", "[].endComputeMs"}),)
@@ -52,7 +52,7 @@ class TrtexecProfile(JsonFormat):
 
     name = "trtexec-profile"
     doc = "trtexec JSON of layers (--exportProfile)"
-    becomes = "layer → case, file its suite; averageMs, medianMs, timeMs → latency; percentage → share"
+    becomes = "file → suite; times → latency; percentage → share"
     holds = list
     shapes = (frozenset({"[].name", "[].timeMs", "[].averageMs", "[].percentage"}),)
 

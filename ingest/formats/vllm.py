@@ -30,13 +30,12 @@ class Vllm(JsonFormat):
     """Results of vLLM."""
 
     name = "vllm"
-    doc = "vLLM benchmark JSON: serving, latency, throughput, and folders of sweeps"
+    doc = "vLLM benchmark JSON: serving, latency, throughput, sweeps"
     becomes = (
-        "folder → run; serving benchmark → case named by the model, with load, --metadata and sweep; latency and "
-        "throughput benchmarks → case named by the file; ttft, tpot, itl, latency (e2el); request_throughput, "
-        "output_throughput, total_throughput; lists → samples"
+        "a latency or throughput benchmark is named by its file; sweep → axes; latency is e2el; request_throughput, "
+        "output_throughput, total_throughput"
     )
-    lost = "generated texts (a note counts them)"
+    lost = "generated texts"
     holds = (Object, list)
     places = ("*/run=*.json", "*/*/run=*.json", "*/*.failure.json")
     shapes = (

@@ -27,12 +27,9 @@ class Wrk(TextFormat):
     """Reports of wrk."""
 
     name = "wrk"
-    doc = "output of wrk and wrk2, also several in one file"
-    becomes = (
-        "report → case named by its address, with threads and connections; latency; requests/sec → request_throughput; "
-        "transfer/sec → throughput"
-    )
-    lost = "each thread's rate, the spectrum of percentiles (a note counts the lines)"
+    doc = "output of wrk and wrk2"
+    becomes = "address → case; requests/sec → request_throughput; transfer/sec → throughput"
+    lost = "each thread's rate, the spectrum of percentiles"
 
     def recognise(self, head: Head) -> bool:
         """Whether a report begins, and what it says of threads follows."""
