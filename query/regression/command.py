@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 USUAL, LIMITS = RegressionRule(), Limits()
 HIDDEN = ("SAME", "UNSURE", "ADDED")  # verdicts that are shown with --all only
 WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the machine is a suspect
+SHORT = {"batch_size": "batch", "sequence_length": "length"}  # headings of axes
 SPARE = ("since", "now")  # columns of a table that may go where there is no room
 NAMED = 3  # differences of the environment that a sentence names
 
@@ -138,7 +139,7 @@ def regressions(
         shown = [row for row in rows if show_all or row["verdict"] not in HIDDEN]
         if fmt in ("table", "markdown"):
             told = shown if each or show_all else fold(shown)
-            write_fitted(*render(told), fmt, output, shared=AXES, spare=SPARE, cut="why")
+            write_fitted(*render(told), fmt, output, shared=(*AXES, *SHORT.values()), spare=SPARE, cut="why")
             for sentence in sentences(warehouse, rows, judged):
                 notify(sentence)
             if len(told) < len(shown):
@@ -178,7 +179,7 @@ def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Rows as a table for people; axes that nobody set are left out."""
     hosts = ["host"] if len({row["host"] for row in rows if row["finding"] == "statistics"}) > 1 else []
     axes = [*hosts, *(axis for axis in AXES if any(row[axis] is not None for row in rows))]
-    names = [{"batch_size": "batch", "sequence_length": "length"}.get(axis, axis) for axis in axes]
+    names = [SHORT.get(axis, axis) for axis in axes]
     return ["verdict", *names, "metric", "before", "now", "change", "since", "why"], [
         [
             row["verdict"], *(axis_text(row, axis) for axis in axes), metric(row), _before(row),

@@ -106,6 +106,16 @@ def test_what_got_worse_is_told_worst_first(store: Store, bench: Bench) -> None:
     assert [line.split()[0] for line in bench().stdout.splitlines()[2:]] == ["SLOWER", "SLOWER", "FASTER"]
 
 
+def test_what_all_findings_share_is_said_above_them(store: Store) -> None:
+    """Sizes too, under the headings that they have."""
+    add(store, "run-8", 8, {"mlp": 1.2, "lstm": 0.7, "cnn": 1.3})
+
+    done = CliRunner().invoke(cli, ["regressions"], standalone_mode=False)
+
+    assert "all: suite builtin, mode inference, device cpu, dtype float32, backend eager, batch 8\n" in done.stderr
+    assert done.stdout.split()[:3] == ["verdict", "name", "metric"]
+
+
 @pytest.mark.exhaustive
 def test_many_cases_that_moved_together_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Bench
