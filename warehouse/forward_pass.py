@@ -14,12 +14,13 @@ A record has totals and no size of single chunks. Decoding requests count one to
 What `wall_time` spans depends on the engine, which the record does not name; who knows it passes `time_span`.
 """
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .events import Instant, as_json
+from .events import Instant, Metric, as_json
 
 SCHEMA = "dynamo.fpm.trace.v1"
 VERSION = 1
@@ -176,11 +177,35 @@ def _short(value: object) -> str:
 
 
 @dataclass(slots=True)
+class Heard:
+    """Heartbeats of one worker and rank, and the smallest and largest counter of all its passes."""
+
+    heartbeats: int = 0
+    first: int | None = None
+    last: int | None = None
+
+    def see(self, first: int | None, last: int | None, heartbeats: int) -> None:
+        """Count some more."""
+        self.heartbeats += heartbeats
+        self.first = min((value for value in (self.first, first) if value is not None), default=None)
+        self.last = max((value for value in (self.last, last) if value is not None), default=None)
+
+    def metric(self, run_id: str, worker_id: str | None, dp_rank: int | None, **about: Any) -> Metric:
+        """The event that `step_captures` reads."""
+        counters = {"worker_id": worker_id, "dp_rank": dp_rank, "first": self.first, "last": self.last}
+        return Metric(
+            run_id=run_id, metric="heartbeats", value=float(self.heartbeats), unit="count",
+            original_value=json.dumps(counters, ensure_ascii=False), **about,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
 class PassCounters:
     """Counts the passes that are missing between records, by the counter of each worker and rank."""
 
     missing: int = 0  # records lost on their way
     restarts: int = 0  # times a counter went back, as that of a worker which was started again does
+    heard: dict[tuple[str, int], Heard] = field(default_factory=dict)  # by worker and rank
     _last: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def see(self, record: ForwardPass) -> None:
@@ -193,3 +218,4 @@ class PassCounters:
             self.missing += record.counter_id - last - 1
         if last is not None or len(self._last) < MOST_STREAMS:
             self._last[key] = record.counter_id
+            self.heard.setdefault(key, Heard()).see(record.counter_id, record.counter_id, int(record.heartbeat))

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...warehouse.console.numbers import counted
-from ...warehouse.events import Instant, Json, Metric, Reject, ScheduleChunk
-from ...warehouse.forward_pass import SCHEDULED, SCHEMA, VERSION, is_step, step_columns
+from ...warehouse.events import Instant, Json, Reject, ScheduleChunk
+from ...warehouse.forward_pass import SCHEDULED, SCHEMA, VERSION, Heard, is_step, step_columns
 from ...warehouse.log import Batch
 from ...warehouse.schema import literal
 from ..format import MAX_LINE_BYTES, Format, Head, Part, Tally, as_text, split_lines
@@ -178,21 +178,6 @@ def _unpacked_or_not(part: Part) -> "Iterator[bytes | PackingError]":
 
 
 @dataclass(slots=True)
-class _Heard:
-    """Heartbeats of one worker and rank, and the counters that all of its lines have."""
-
-    heartbeats: int = 0
-    first: int | None = None
-    last: int | None = None
-
-    def see(self, first: int | None, last: int | None, heartbeats: int) -> None:
-        """Count some more."""
-        self.heartbeats += heartbeats
-        self.first = min((value for value in (self.first, first) if value is not None), default=None)
-        self.last = max((value for value in (self.last, last) if value is not None), default=None)
-
-
-@dataclass(slots=True)
 class _Passes:
     """The lines of one part on their way into a batch."""
 
@@ -200,7 +185,7 @@ class _Passes:
     batch: Batch
     tally: Tally = field(default_factory=Tally)
     sampled: int = 0  # lines of a capture that left passes out
-    heard: dict[tuple[str | None, int | None], _Heard] = field(default_factory=lambda: defaultdict(_Heard))
+    heard: dict[tuple[str | None, int | None], Heard] = field(default_factory=lambda: defaultdict(Heard))
 
     def add(self, block: bytes, table: "_Table | None") -> None:
         """Take the lines of a block, or the rows that they are."""
@@ -259,13 +244,7 @@ class _Passes:
     def close(self) -> Tally:
         """Add heartbeats, with the counters seen, and say what a reader of the file must know."""
         for (worker_id, dp_rank), heard in sorted(self.heard.items(), key=repr):
-            about = {"worker_id": worker_id, "dp_rank": dp_rank, "first": heard.first, "last": heard.last}
-            self.batch.add(
-                Metric(
-                    run_id=self.part.run_id, metric="heartbeats", value=float(heard.heartbeats), unit="count",
-                    original_value=json.dumps(about, ensure_ascii=False), source_id=self.part.source_id,
-                )
-            )  # fmt: skip
+            self.batch.add(heard.metric(self.part.run_id, worker_id, dp_rank, source_id=self.part.source_id))
         name, heartbeats = self.part.name, sum(heard.heartbeats for heard in self.heard.values())
         if heartbeats:
             self.tally.notes.append(f"{name}: {counted(heartbeats, 'heartbeat')}, no steps")

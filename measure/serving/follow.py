@@ -125,11 +125,11 @@ class Follower:
     def finish(self) -> None:
         """Record what became of all records: steps + heartbeats + rejected = records."""
         counts = {
-            "records": self.records, "steps": self.steps, "heartbeats": self.heartbeats, "rejected_records": self.rejected,
+            "records": self.records, "steps": self.steps, "rejected_records": self.rejected,
             "missing_passes": self.counters.missing, "counter_restarts": self.counters.restarts,
         }  # fmt: skip
+        at = Instant(time.time_ns() // 1000)
+        for (worker_id, dp_rank), heard in self.counters.heard.items():
+            self.run.emit(heard.metric(self.run.run_id, worker_id, dp_rank, recorded_at=at))
         for name, count in counts.items():
-            self.run.emit(
-                Metric(run_id=self.run.run_id, metric=name, value=float(count), unit="count",
-                       recorded_at=Instant(time.time_ns() // 1000))
-            )  # fmt: skip
+            self.run.emit(Metric(run_id=self.run.run_id, metric=name, value=float(count), unit="count", recorded_at=at))

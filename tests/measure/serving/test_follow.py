@@ -305,6 +305,16 @@ def test_every_record_is_a_step_a_heartbeat_or_a_reject(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_heartbeat_is_no_lost_pass(tmp_path: Path) -> None:
+    """Its counter was heard, also where it is the first or the last of its worker."""
+    idle = {"decode": 0, "prefill": 0}
+    followed(tmp_path, a_pass(1, **idle), a_pass(2), a_pass(3, **idle), a_pass(5), a_pass(6, **idle))
+
+    assert rows(tmp_path, "SELECT steps, heartbeats, first_counter, last_counter, lost FROM step_captures") == [
+        (2, 3, 1, 6, 1)
+    ]
+
+
 def test_rejects_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In number and in size; all of them are counted."""
     monkeypatch.setattr(follow, "MOST_REJECTS", 3)
