@@ -194,8 +194,8 @@ def test_low_panels_have_the_unit_above_them() -> None:
     """Their axes have no room for a title, and their own titles say what it is of."""
     low, tall = panels(4, COLUMN), panels(4, (3.3, 8.0))
 
-    assert [view["title"]["text"] for view in low["concat"]] == [f"panel {place} · %" for place in range(4)]
-    assert [view["title"]["text"] for view in tall["concat"]] == [f"panel {place}" for place in range(4)]
+    assert [view["layer"][-1]["mark"]["text"] for view in low["concat"]] == [f"panel {place} · %" for place in range(4)]
+    assert [view["layer"][-1]["mark"]["text"] for view in tall["concat"]] == [f"panel {place}" for place in range(4)]
     titles = [drawn["concat"][0]["layer"][0]["encoding"]["y"]["title"] for drawn in (low, tall)]
     assert titles == [None, "most [%]"]
 

@@ -216,10 +216,10 @@ class Lines:
         layers += level_layers(levels, axes, self.legend, panel.unit, self._at)
         layers += curve_layers(self.curves, axes, self.legend, panel.unit, larger, clip) if place == 0 else []
         shown = self._heading(panel)
-        look = theme.panel_title(1.45 if interactive else area.scale)
-        title = {"title": {"text": self.grid.heading(area, place, shown), **look}} if shown else {}
+        if shown:
+            layers.append(theme.panel_title(self.grid.heading(area, place, shown), 1.45 if interactive else area.scale))
         lines = dict.fromkeys(("stroke", "strokeWidth"), "independent")  # the legends of points stay
-        return {**title, "layer": layers, "resolve": {"legend": lines}}
+        return {"layer": layers, "resolve": {"legend": lines}}
 
     def _heading(self, panel: Panel) -> str:
         """What stands above a panel: its title, and on a dense grid what the axis has no room for.

@@ -44,14 +44,16 @@ def heading_points(titles: int, subtitles: int, scale: float = 1.0) -> float:
     return 16 + scale * (titles * 1.2 * TITLE + (3 + subtitles * 1.2 * LABEL if subtitles else 0))
 
 
-def panel_title(scale: float) -> dict[str, Any]:
-    """How the title of one panel among several looks; larger on a page."""
-    return {
+def panel_title(text: str, scale: float) -> dict[str, Any]:
+    """The layer with the title of one panel among several; larger on a page.
+
+    A title of Vega's stands as high as labels and lines reach beyond a panel, so those of neighbours would differ.
+    """
+    mark = {
+        "type": "text", "style": "panel-title", "text": text, "x": 0, "y": round(-5 * scale, 1),
         "fontSize": round(AXIS_TITLE * scale, 1),
-        "offset": round(5 * scale, 1),
-        "anchor": "start",
-        "frame": "group",
-    }
+    }  # fmt: skip
+    return {"data": {"values": [{}]}, "mark": mark, "encoding": {}}
 
 
 def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, ground: str) -> dict[str, Any]:
@@ -65,6 +67,7 @@ def _config(font: str, *, scale: float, ink: str, soft: str, grid: str, ground: 
         "rule": {"color": ink, "strokeWidth": size(0.9)},
         "tick": {"color": ink, "thickness": size(0.9), "opacity": 1},
         "text": {"color": soft, "fontSize": size(NOTE)},
+        "style": {"panel-title": {"color": ink, "fontWeight": "bold", "align": "left", "baseline": "alphabetic"}},
         "axis": {
             "labelFontSize": size(LABEL),
             "titleFontSize": size(AXIS_TITLE),

@@ -49,7 +49,7 @@ def test_there_is_a_panel_for_each_metric_and_suite_with_data() -> None:
     figure = draw(opened(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b"))), metrics=every)
 
     assert titles(figure) == ["geomean [x]", "geomean [x]", "passing [%]", "passing [%]", "compile [s]", "compile [s]"]
-    assert [view["title"]["text"] for view in figure.spec(False)["concat"]] == ["a", "b"] * 3
+    assert [view["layer"][-1]["mark"]["text"] for view in figure.spec(False)["concat"]] == ["a", "b"] * 3
     assert line(figure, 0, "inductor", "x", "y") == [("01-02", pytest.approx(1.5)), ("01-03", pytest.approx(1.6))]
     assert (
         titles(draw(opened(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b"))), metrics=["pass-rate"]))

@@ -50,7 +50,10 @@ def test_several_configs_have_a_panel_for_each_number_of_tokens() -> None:
     figure = draw(opened(stepped(builder, "A", (512, 1, [30.0] * 3))), trim=0)
 
     assert fields(figure, "panel", "series", "y") == [(1, "A", 30.0), (0, "B", 9.0)]
-    assert [view["title"]["text"] for view in figure.spec(False)["concat"]] == ["about 128 tokens", "about 512 tokens"]
+    assert [view["layer"][-1]["mark"]["text"] for view in figure.spec(False)["concat"]] == [
+        "about 128 tokens",
+        "about 512 tokens",
+    ]
 
 
 def test_targets_that_no_step_is_near_say_what_to_try() -> None:
