@@ -40,7 +40,7 @@ def line(figure: Figure, panel: int, series: str, *names: str) -> list[tuple[Any
 
 
 def titles(figure: Figure) -> list[str]:
-    return [view["layer"][-1]["encoding"]["y"]["title"] for view in figure.spec(False)["concat"]]
+    return [view["layer"][0]["encoding"]["y"]["title"] for view in figure.spec(False)["concat"]]
 
 
 def test_there_is_a_panel_for_each_metric_and_suite_with_data() -> None:
