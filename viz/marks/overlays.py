@@ -58,9 +58,7 @@ def band_layers(
     few = len({value["of"] for value in values}) <= _FEW
     encoding = {"x": x, "y": y, "detail": {"field": "of", "type": "nominal"}, **alone}
     (left, *_, right), (bottom, *_, top) = (axes[axis]["scale"]["domain"] for axis in "xy")
-    inside = all(
-        left <= value["x"] <= right and bottom <= value["low"] <= value["high"] <= top for value in values
-    )
+    inside = all(left <= value["x"] <= right and bottom <= value["low"] <= value["high"] <= top for value in values)
     clip = interactive or not inside  # which costs an image 50 ms for each line and layer
     line = {"type": "line", "clip": clip, "interpolate": "monotone"}
     return [
