@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from .downsample import DRAWABLE
+from ..query.pasteable_sql import number_literal
+from .downsample import DRAWABLE, Extent
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -33,6 +34,8 @@ class Band:
     third: float
     high: float  # 5 % are higher
     most: float  # 1 % are higher
+    lowest: float  # the smallest y
+    highest: float  # the largest
 
     @property
     def fences(self) -> tuple[float, float]:
@@ -45,23 +48,40 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Those of all configs, each from the lowest x on; and the range of all drawable points."""
+    """Those of all configs, each from the lowest x on."""
 
     of_config: Mapping[str, Sequence[Band]]
-    lowest: float  # y above 0
-    highest: float
     x_end: float
 
     @classmethod
-    def read(cls, warehouse: "Warehouse", configs: Sequence[str]) -> Self:
-        """Those of the table `points`, whose configs are given by their places from 1."""
+    def read(cls, warehouse: "Warehouse", points: str, configs: Sequence[str], x_end: float) -> Self:
+        """Those of a SELECT of points up to `x_end`, whose configs are given by their places from 1."""
         found: dict[str, list[Band]] = {config: [] for config in configs}
-        for place, *numbers in warehouse.rows(_SQL):
+        for place, *numbers in warehouse.rows(_SQL.format(points=points, x_end=number_literal(x_end or 1.0))):
             found[configs[place - 1]].append(Band(*numbers))
-        ((lowest, highest, x_end),) = warehouse.rows(
-            f"SELECT min(y) FILTER (y > 0), max(y), max(x) FROM points WHERE {DRAWABLE}"
-        )
-        return cls(found, lowest or 1.0, highest or 0.0, x_end or 1.0)
+        return cls(found, x_end or 1.0)
+
+    @property
+    def lowest(self) -> float:
+        """The smallest y, 1 without points."""
+        return min((band.lowest for bands in self.of_config.values() for band in bands), default=1.0)
+
+    @property
+    def highest(self) -> float:
+        """The largest y, 0 without points."""
+        return max((band.highest for bands in self.of_config.values() for band in bands), default=0.0)
+
+    @property
+    def extents(self) -> list[Extent]:
+        """Of each config with points, its place and its smallest and largest x and y."""
+        return [
+            Extent(
+                place,
+                min(band.start for band in bands), max(band.end for band in bands),
+                min(band.lowest for band in bands), max(band.highest for band in bands),
+            )
+            for place, bands in enumerate(self.of_config.values(), 1) if bands
+        ]  # fmt: skip
 
     def points(self, config: str) -> int:
         """How many points of a config can be drawn."""
@@ -94,12 +114,13 @@ class Bands:
 _QUANTILES = ", ".join(
     f"exp(min(j) FILTER (upto >= {q} * points) / {_FINE})" for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 )
-_SQL = f"""WITH drawable AS (SELECT * FROM points WHERE {DRAWABLE}),
-extent AS (SELECT max(x) AS x_end FROM drawable),
-histogram AS (
-  SELECT config, floor(coalesce(x / nullif(x_end, 0), 0) * {_COLUMNS})::INTEGER AS i,
-    round(ln(greatest(y, 1e-6)) * {_FINE})::INTEGER AS j, count(*) AS n, min(x) AS x_first, max(x) AS x_last, sum(x) AS sum_x
-  FROM drawable, extent GROUP BY ALL
+_SQL = f"""WITH histogram AS (
+  SELECT config, floor(x / {{x_end}} * {_COLUMNS})::INTEGER AS i,
+    round(ln(greatest(y, 1e-6)) * {_FINE})::INTEGER AS j, count(*) AS n, min(x) AS x_first, max(x) AS x_last, sum(x) AS sum_x,
+    min(y) AS y_low, max(y) AS y_high
+  FROM (
+{{points}}
+  ) AS points WHERE {DRAWABLE} GROUP BY ALL
 ),
 columns AS (
   SELECT config, i, sum(sum(n)) OVER (PARTITION BY config ORDER BY i DESC) - sum(n) AS beyond
@@ -110,5 +131,5 @@ cumulated AS (
   SELECT *, sum(n) OVER (PARTITION BY config, band ORDER BY j, i) AS upto, sum(n) OVER (PARTITION BY config, band) AS points
   FROM histogram JOIN bands USING (config, i)
 )
-SELECT config, min(x_first), max(x_last), sum(sum_x) / sum(n), sum(n)::BIGINT, {_QUANTILES}
+SELECT config, min(x_first), max(x_last), sum(sum_x) / sum(n), sum(n)::BIGINT, {_QUANTILES}, min(y_low), max(y_high)
 FROM cumulated GROUP BY config, band ORDER BY config, band DESC"""

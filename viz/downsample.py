@@ -1,12 +1,34 @@
 """Downsampling in SQL: of a scatter of any number of rows, keep those that can be seen."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 GRID_PER_INCH = 150  # at 300 DPI a cell is 2 x 2 device pixels; measured 43 dB PSNR against the full drawing
 DENSITY_PER_INCH = 50  # cells that are seen, and shaded by how many rows they hold
 DRAW_ALL_BELOW = 20_000  # rows that are drawn as they are
 DRAW_AT_MOST = 30_000  # rows a reduced scatter keeps, about 1.5 s of rendering
-HEIGHT = "y / nullif(y_end, 0)"
-DRAWABLE = "isfinite(x) AND isfinite(y) AND x >= 0 AND y >= 0"
+HEIGHT = "y / y_end"
+DRAWABLE = "x >= 0 AND x < 'inf'::DOUBLE AND y >= 0 AND y < 'inf'::DOUBLE"
 _HALVINGS = 8  # 900 x 600 halved 7 times is 7 x 4 cells: nothing can need more
+
+
+class Extent(NamedTuple):
+    """What the points of a config span."""
+
+    config: int  # its place
+    x_low: float
+    x_high: float
+    y_low: float
+    y_high: float
+
+
+def known_extents(extents: Sequence[Extent]) -> str:
+    """What to select from to have them; from text, for a decimal number would be rounded twice, and slow."""
+    rows = []
+    for place, *numbers in extents:
+        ends = ", ".join(f"'{number!r}'::DOUBLE" for number in numbers)
+        rows.append(f"({place}::SMALLINT, {ends})")
+    return f"(VALUES {', '.join(rows)}) AS known(config, x_low, x_high, y_low, y_high)"
 
 
 def grid_of(size: tuple[float, float], per_inch: int = GRID_PER_INCH) -> tuple[int, int]:
@@ -47,16 +69,30 @@ def reduced(points: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST, 
 
 def reduction(grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST, height: str = HEIGHT) -> str:
     """The steps of `reduced` after the first, over a table `points`."""
-    return f"""WITH drawable AS NOT MATERIALIZED (SELECT * FROM points WHERE {DRAWABLE}),
-extents AS (
-  SELECT config, min(x) AS x_low, max(x) AS x_high, min(y) AS y_low, max(y) AS y_high,
-    max(max(x)) OVER () AS x_end, max(max(y)) OVER () AS y_end
-  FROM drawable GROUP BY config
-),
-cells AS (
-  SELECT config, i, j, extreme, max(rank) AS rank, count(*) AS n FROM ({_placed("drawable", grid, height)}) GROUP BY ALL
-),
-grids AS (
+    extents = f"""SELECT config, min(x) AS x_low, max(x) AS x_high, min(y) AS y_low, max(y) AS y_high
+  FROM points WHERE {DRAWABLE} GROUP BY config"""
+    rest = last_of_cells("points", "extents", grid, at_most=at_most, height=height).removeprefix("WITH ")
+    return f"WITH extents AS (\n  {extents}\n),\ncells AS (\n{cells('points', 'extents', grid, height)}\n),\n{rest}"
+
+
+def cells(points: str, extents: str, grid: tuple[int, int], height: str = HEIGHT) -> str:
+    """The cells of the grid that hold points: how many, and the rank of the last.
+
+    Args:
+        points: What to select from, as `reduced` takes it.
+        extents: Likewise: the smallest and the largest x and y of each config.
+        grid: As of `reduced`.
+        height: Likewise.
+    """
+    return f"""  SELECT config, i, j, extreme, max(rank) AS rank, count(*) AS n
+  FROM ({_placed(points, extents, grid, height)}) AS placed GROUP BY ALL"""
+
+
+def last_of_cells(
+    points: str, extents: str, grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST, height: str = HEIGHT, ties: str = "x, y"
+) -> str:  # fmt: skip
+    """The steps after a table `cells`; `ties` decides between rows of equal rank in a cell."""
+    return f"""WITH grids AS (
   SELECT halvings, count(DISTINCT (config, i >> halvings, j >> halvings, extreme)) AS kept
   FROM cells, (SELECT range::INTEGER AS halvings FROM range({_HALVINGS})) GROUP BY halvings
 ),
@@ -66,23 +102,29 @@ kept AS (
   FROM cells, grid GROUP BY ALL
 ),
 candidates AS (
-  SELECT drawable.* FROM drawable JOIN (SELECT DISTINCT config, rank FROM kept) AS last USING (config, rank)
+  SELECT points.* FROM {points} AS points JOIN (SELECT DISTINCT config, rank FROM kept) AS last USING (config, rank)
 )
 SELECT placed.* EXCLUDE (i, j, extreme), kept.n, kept.halvings::BIGINT AS halvings
-FROM ({_placed("candidates", grid, height)}) AS placed
+FROM ({_placed("candidates", extents, grid, height)}) AS placed
 CROSS JOIN grid JOIN kept ON kept.config = placed.config AND kept.rank = placed.rank AND kept.extreme = placed.extreme
   AND kept.i = placed.i >> grid.halvings AND kept.j = placed.j >> grid.halvings
-QUALIFY row_number() OVER (PARTITION BY kept.config, kept.i, kept.j, kept.extreme ORDER BY x, y) = 1
+QUALIFY row_number() OVER (PARTITION BY kept.config, kept.i, kept.j, kept.extreme ORDER BY {ties}) = 1
 ORDER BY placed.rank, placed.config, x, y"""
 
 
-def _placed(table: str, grid: tuple[int, int], height: str) -> str:
-    """The rows of a table with their cell, i across and j up, and whether they are extremes of their config."""
+def _placed(points: str, extents: str, grid: tuple[int, int], height: str) -> str:
+    """The points that can be drawn with their cell, i across and j up, and whether they are extremes of their config."""
     columns, rows = grid
     return f"""
-  SELECT {table}.*,
-    least(floor(coalesce(x / nullif(x_end, 0), 0) * {columns}), {columns - 1})::INTEGER AS i,
+  SELECT points.*,
+    least(floor(coalesce(x / x_end, 0) * {columns}), {columns - 1})::INTEGER AS i,
     least(floor(coalesce({height}, 0) * {rows}), {rows - 1})::INTEGER AS j,
-    (x = x_low)::INTEGER + 2 * (x = x_high)::INTEGER + 4 * (y = y_low)::INTEGER + 8 * (y = y_high)::INTEGER AS extreme
-  FROM {table} JOIN extents USING (config)
+    CASE WHEN x = x_low OR x = x_high OR y = y_low OR y = y_high
+      THEN (x = x_low)::INTEGER + 2 * (x = x_high)::INTEGER + 4 * (y = y_low)::INTEGER + 8 * (y = y_high)::INTEGER
+      ELSE 0 END AS extreme
+  FROM {points} AS points
+  JOIN (
+    SELECT *, nullif(max(x_high) OVER (), 0) AS x_end, nullif(max(y_high) OVER (), 0) AS y_end FROM {extents}
+  ) AS extents USING (config)
+  WHERE {DRAWABLE}
 """

@@ -191,10 +191,7 @@ def _parameter(parameter: inspect.Parameter) -> click.Parameter:
 
 
 def _memory_limit() -> str:
-    """DuckDB's memory limit: a quarter of the machine's memory, at least 1 GB. More is spilled to disk.
-
-    A scatter of 100 million steps reads spilled data three times: with 1 GB it does three times the work.
-    """
+    """DuckDB's memory limit: a quarter of the machine's memory, at least 1 GB. More is spilled to disk."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not on every system

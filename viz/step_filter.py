@@ -63,18 +63,19 @@ class StepFilter:
         return {**self.series.parameters(), **strict}
 
 
-def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int]:
+def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int, int]:
     """Count the lines of each series: read = trimmed + rejected + filtered + kept; `drawn` and `incomplete` are still 0.
 
     Returns:
-        The counts; and how many of all those filtered `max_model_run_ms` leaves out.
+        The counts; how many of all those filtered `max_model_run_ms` leaves out; and the most tokens of a step that is kept.
 
     Raises:
         UnknownName: The warehouse holds no such config.
         NothingToShow: The warehouse holds none at all.
     """
     rows = warehouse.rows(
-        f"SELECT config, read, trimmed, rejected, filtered, kept, slow FROM {steps.rows_of('runtime_vs_tokens_counts')}"
+        "SELECT config, read, trimmed, rejected, filtered, kept, slow, most_tokens"
+        f" FROM {steps.rows_of('runtime_vs_tokens_counts')}"
     )
     found = {config: numbers for config, *numbers in rows}
     if missing := [config for config in steps.series.names if config not in found]:
@@ -84,15 +85,16 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int]
         for config in missing:
             if config not in names:
                 raise UnknownName("config", printable(config), names, cure="List them with: bench configs")
-    counts, all_slow = {}, 0
+    counts, all_slow, end = {}, 0, 0
     for config in steps.series.names:
-        read, trimmed, rejected, filtered, kept, slow = (int(n or 0) for n in found.get(config, (0,) * 6))
+        read, trimmed, rejected, filtered, kept, slow, most_tokens = (int(n or 0) for n in found.get(config, (0,) * 7))
         all_slow += slow
+        end = max(end, most_tokens)
         counts[config] = {
             "read": read, "trimmed": trimmed, "rejected": rejected, "filtered": filtered,
             "incomplete": 0, "kept": kept, "drawn": 0,
         }  # fmt: skip
-    return counts, all_slow
+    return counts, all_slow, end
 
 
 def left_out(steps: StepFilter, counts: Counts, slow: int) -> list[str]:
@@ -131,5 +133,5 @@ def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:
 def token_budget(warehouse: "Warehouse", steps: StepFilter) -> int | None:
     """Most tokens a step may schedule, where the writer says."""
     runs = list_literal(steps.series.runs)
-    ((most,),) = warehouse.rows(f"SELECT max(token_budget) FROM schedule_chunks WHERE list_contains({runs}, run_id)")
+    ((most,),) = warehouse.rows(f"SELECT max(token_budget) FROM _step_ranges WHERE list_contains({runs}, run_id)")
     return int(most) if most else None

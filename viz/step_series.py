@@ -140,8 +140,8 @@ def _captures(warehouse: "Warehouse", runs: Sequence[str]) -> Iterator[str]:
     """What is to be known of the record of these runs: captures that left steps out, lost passes, what the times span."""
     listed = list_literal(runs)
     found = warehouse.rows(
-        "SELECT config, coalesce(time_span, 'model'), bool_or(coalesce(capture_mode = 'sampled', false)), count(counter_id)"
-        f" FROM schedule_chunks JOIN _run_records USING (run_id) WHERE list_contains({listed}, run_id) GROUP BY ALL ORDER BY ALL"
+        "SELECT config, coalesce(time_span, 'model'), bool_or(is_sampled), sum(counters)"
+        f" FROM _step_ranges WHERE list_contains({listed}, run_id) GROUP BY ALL ORDER BY ALL"
     )
     if sampled := sorted({config for config, _, is_sampled, _ in found if is_sampled}):
         yield f"{_some(sampled)}: a sampled capture, so totals are not known. Capture every step with DYN_FPM_MODE=full"

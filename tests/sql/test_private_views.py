@@ -261,6 +261,18 @@ def test_step_files(warehouse: Builder) -> None:
     ]
 
 
+def test_step_ranges(warehouse: Builder) -> None:
+    """A row for each file and each process of a run: its lines, its numbers, and how these differ from the lines."""
+    warehouse.add(run(), source("f", 4), *(chunk(line, source_id="f", batch_id=line + 9) for line in (1, 2, 4)))
+    warehouse.add(*(chunk(line, writer="x", batch_id=2 * line) for line in (1, 2)), chunk(3, writer="x", batch_id=-1))
+
+    columns = "source_id, writer, steps, last_line, lowest, highest, lowest_shift, highest_shift"
+    assert warehouse.rows(f"SELECT {columns} FROM _step_ranges ORDER BY writer NULLS FIRST") == [
+        ("f", None, 3, 4, 10, 13, 9, 9),
+        (None, "x", 3, 3, 2, 4, 1, 2),
+    ]
+
+
 def test_step_margins(warehouse: Builder) -> None:
     """Steps of a file are numbered after what trimming leaves of the files before it."""
     warehouse.add(run("a"), run("b"))

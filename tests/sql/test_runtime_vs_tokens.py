@@ -126,8 +126,19 @@ def test_every_line_read_is_accounted_for(warehouse: Builder) -> None:
 
     row = warehouse.dicts("SELECT * FROM runtime_vs_tokens_counts()")
     assert row == [
-        {"config": "run", "files": 3, "read": 77, "trimmed": 60, "rejected": 2, "filtered": 5, "slow": 0, "kept": 10}
+        {"config": "run", "files": 3, "read": 77, "trimmed": 60, "rejected": 2, "filtered": 5, "slow": 0, "kept": 10,
+         "most_tokens": 1}
     ]  # fmt: skip
+
+
+def test_most_tokens_are_those_of_a_step_that_can_be_drawn(warehouse: Builder) -> None:
+    """Steps that are trimmed, filtered or without a time do not count."""
+    warehouse.add(
+        run(), chunk(1, [9]), chunk(2, [8], model_run_ms=200.0), chunk(3, [7], model_run_ms=None), chunk(4, [6])
+    )
+    warehouse.add(chunk(5, [5]), chunk(6, [10]))
+
+    assert warehouse.rows('SELECT kept, most_tokens FROM runtime_vs_tokens_counts("trim" := 1)') == [(3, 6)]
 
 
 def test_a_real_profile_gives_the_numbers_an_independent_reader_found(warehouse: Builder, shared_data: Path) -> None:

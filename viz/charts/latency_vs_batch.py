@@ -67,7 +67,7 @@ def draw(
     """
     series = choose_series(warehouse, configs, runs, all_runs=all_runs, split_by=split_by)
     steps = StepFilter(series=series, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms)
-    counts, slow = step_filter.count_lines(warehouse, steps)
+    counts, slow, _ = step_filter.count_lines(warehouse, steps)
     wanted = sorted(set(targets or TARGETS))
     groups_of = f"targets := {wanted}, tolerance := {number_literal(float(tolerance))}, least := {LEAST}"
     sql = select(

@@ -1,7 +1,6 @@
 """Runtime against tokens: how long the model ran in each scheduler step, over the tokens the step scheduled."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -98,20 +97,19 @@ def draw(
     """
     series = choose_series(warehouse, configs, runs, all_runs=all_runs, split_by=split_by)
     steps = StepFilter(series=series, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms)
-    counts, slow = step_filter.count_lines(warehouse, steps)
+    counts, slow, x_end = step_filter.count_lines(warehouse, steps)
     models = cost_curves.models(warehouse, steps) if fit else {}
-    with _points_table(warehouse, _points(steps, positive=y_scale == "log")):
-        bands = Bands.read(warehouse, series.names)
-        total = sum(map(bands.points, series.names))
-        if not total:
-            raise step_filter.nothing_left(steps, counts)
-        limit_ms = max_model_run_ms if slow and bands.highest >= max_model_run_ms / 2 else None
-        axis = ValueAxis.of(Y_TITLE, y_scale, low=bands.lowest, high=limit_ms or bands.highest, bulk=bands.bulk)
-        dense = color_by == "config" and sample_points is None and total > DENSE_FROM
-        reduced = dense or (sample_points is None and total > downsample.DRAW_ALL_BELOW)
-        per_inch = downsample.DENSITY_PER_INCH if dense else downsample.GRID_PER_INCH
-        grid = downsample.grid_of(size or SIZE, per_inch) if reduced else None
-        sql, rows = _rows(warehouse, steps, axis, grid, sample_points, models)
+    bands = Bands.read(warehouse, _points(steps, positive=y_scale == "log"), series.names, x_end)
+    total = sum(map(bands.points, series.names))
+    if not total:
+        raise step_filter.nothing_left(steps, counts)
+    limit_ms = max_model_run_ms if slow and bands.highest >= max_model_run_ms / 2 else None
+    axis = ValueAxis.of(Y_TITLE, y_scale, low=bands.lowest, high=limit_ms or bands.highest, bulk=bands.bulk)
+    dense = color_by == "config" and sample_points is None and total > DENSE_FROM
+    reduced = dense or (sample_points is None and total > downsample.DRAW_ALL_BELOW)
+    per_inch = downsample.DENSITY_PER_INCH if dense else downsample.GRID_PER_INCH
+    grid = downsample.grid_of(size or SIZE, per_inch) if reduced else None
+    sql, rows = _rows(warehouse, steps, axis, grid, bands, sample_points, models)
     for config, count in counts.items():
         drawable = bands.points(config)
         drawn = sum(row["config"] == config for row in rows)
@@ -159,39 +157,14 @@ _WHOLE = """,
 
 
 def _points(steps: StepFilter, more: str = "", *, positive: bool = False) -> str:
-    """One narrow row per step for `downsample`; config is given by its index.
+    """One row per step for `downsample`; config is given by its index. A time of 0 has no place on a logarithmic axis.
 
-    No condition here: DuckDB would add the tokens up once more to check it. A time of 0 has no place on a logarithmic axis.
+    Every question reads the steps anew. As a table of their own 100 million of them take gigabytes, and no less time.
     """
     y = "CASE WHEN model_run_ms > 0 THEN model_run_ms END" if positive else "model_run_ms"
     return f"""  SELECT {steps.series.place()}::SMALLINT AS config, coalesce(batch_id, line, 0) AS rank,
     tokens::DOUBLE AS x, {y} AS y{more}
   FROM {steps.steps()}"""
-
-
-@contextlib.contextmanager
-def _points_table(warehouse: "Warehouse", points: str) -> Iterator[None]:
-    """The points as a temporary table, which is 3 times faster at 10M than one statement for what is asked of them."""
-    warehouse.connection.execute(f"CREATE OR REPLACE TEMP TABLE points AS {points}")
-    try:
-        yield
-    finally:
-        warehouse.connection.execute("DROP TABLE points")
-
-
-def _looked_up(whole: str, reduction: str) -> str:
-    """The rows that the downsampling keeps, with all columns for tooltips.
-
-    They are looked up for the kept rows only, which takes half the memory.
-    """
-    return f"""SELECT whole.*, kept.n, kept.halvings
-FROM (
-{whole}
-) AS whole
-JOIN (
-{reduction}
-) AS kept USING (config, rank, x, y)
-QUALIFY row_number() OVER (PARTITION BY config, rank, x, y ORDER BY line) = 1"""
 
 
 def _named(steps: StepFilter, query: str, models: cost_curves.Models) -> str:
@@ -210,18 +183,26 @@ ORDER BY rank, drawn.config, line, x, y"""
 
 
 def _rows(
-    warehouse: "Warehouse", steps: StepFilter, axis: ValueAxis, grid: tuple[int, int] | None, sample: int | None,
-    models: cost_curves.Models,
+    warehouse: "Warehouse", steps: StepFilter, axis: ValueAxis, grid: tuple[int, int] | None, bands: Bands,
+    sample: int | None, models: cost_curves.Models,
 ) -> tuple[str, list[Row]]:  # fmt: skip
-    """The rows to draw, in drawing order, from the table `points`; and the statement that gives them without that table."""
-    whole = _points(steps, _WHOLE, positive=axis.log)
+    """The statement that gives the rows to draw, and these, in drawing order.
+
+    Its cells are made by a statement of their own: in one, DuckDB would keep all steps in memory between its two readings.
+    """
+    points = _points(steps, _WHOLE, positive=axis.log)
     if grid is None:
-        sql = _named(steps, downsample.all_rows(whole, at_most=sample), models)
+        sql = _named(steps, downsample.all_rows(points, at_most=sample), models)
         return sql, read_rows(warehouse, sql)
-    height = axis.height_sql()
-    sql = _looked_up(whole, downsample.reduced(_points(steps, positive=axis.log), grid, height=height))
-    held = _looked_up(whole, downsample.reduction(grid, height=height))
-    return _named(steps, sql, models), read_rows(warehouse, _named(steps, held, models))
+    extents, height = downsample.known_extents(bands.extents), axis.height_sql()
+    cells = downsample.cells(f"(\n{points}\n)", extents, grid, height)
+    last = downsample.last_of_cells(f"(\n{points}\n)", extents, grid, height=height, ties="x, y, line")
+    sql = _named(steps, f"WITH cells AS (\n{cells}\n),\n{last.removeprefix('WITH ')}", models)
+    warehouse.connection.execute(f"CREATE OR REPLACE TEMP TABLE cells AS\n{cells}")
+    try:
+        return sql, read_rows(warehouse, _named(steps, last, models))
+    finally:
+        warehouse.connection.execute("DROP TABLE cells")
 
 
 def _halved(grid: tuple[int, int], rows: Sequence[Row]) -> tuple[int, int]:

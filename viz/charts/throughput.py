@@ -54,7 +54,7 @@ def draw(
     """
     series = choose_series(warehouse, configs, runs, all_runs=all_runs, split_by=split_by)
     steps = StepFilter(series=series, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms)
-    counts, slow = step_filter.count_lines(warehouse, steps)
+    counts, slow, _ = step_filter.count_lines(warehouse, steps)
     sql = f"""SELECT {series.name_list()}[place] AS config, median(tokens)::DOUBLE AS tokens, count(*) AS steps,
   median(tokens / model_run_ms * 1000) AS tokens_per_second,
   quantile_cont(tokens / model_run_ms * 1000, 0.05) AS low, quantile_cont(tokens / model_run_ms * 1000, 0.95) AS high,

@@ -78,7 +78,9 @@ def layers(
     tooltips = {"tooltip": tips} if interactive else {}
     knee = {"data": {"values": _knees(models, legend)}}
     return [
-        *band_layers(_curves(models, legend), axes, of_config, larger=larger, alone=alone, tips=tooltips),
+        *band_layers(
+            _curves(models, legend), axes, of_config, larger=larger, alone=alone, tips=tooltips, interactive=interactive
+        ),
         {**knee, "mark": {"type": "rule", "clip": True, "strokeWidth": 3 * larger},
          "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "stroke": of_config, **alone}},
         {**knee, "mark": {"type": "point", "filled": False, "fill": HALO, "clip": True, "strokeWidth": 1.6 * larger,

@@ -40,6 +40,7 @@ def band_layers(
     larger: float,
     alone: dict[str, Any],
     tips: dict[str, Any],
+    interactive: bool,
 ) -> list[dict[str, Any]]:
     """Lines that stand off the points below them, each on its band.
 
@@ -50,14 +51,18 @@ def band_layers(
         larger: On a page.
         alone: Encoding of the opacity of lines that are not looked at.
         tips: Encoding of the tooltip.
+        interactive: Whether they can be zoomed out of the plot.
     """
     x, y = ({**axes[axis], "field": axis} for axis in "xy")
     data = {"data": {"values": values}}
     few = len({value["of"] for value in values}) <= _FEW
     encoding = {"x": x, "y": y, "detail": {"field": "of", "type": "nominal"}, **alone}
-    line = {"type": "line", "clip": True, "interpolate": "monotone"}
+    (left, *_, right), (bottom, *_, top) = (axes[axis]["scale"]["domain"] for axis in "xy")
+    inside = all(left <= value["x"] <= right and bottom <= value["low"] <= value["high"] <= top for value in values)
+    clip = interactive or not inside  # which costs an image 50 ms for each line and layer
+    line = {"type": "line", "clip": clip, "interpolate": "monotone"}
     return [
-        {**data, "mark": {"type": "area", "clip": True, "fillOpacity": 0.25 if few else 0.12},
+        {**data, "mark": {"type": "area", "clip": clip, "fillOpacity": 0.25 if few else 0.12},
          "encoding": {**encoding, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "fill": colour}},
         {**data, "mark": {**line, "strokeWidth": 2.4 * larger, "stroke": HALO}, "encoding": encoding},
         {**data, "mark": {**line, "strokeWidth": 1.2 * larger}, "encoding": {**encoding, "stroke": colour, **tips}},

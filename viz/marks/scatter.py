@@ -20,6 +20,7 @@ from .legend import Legend
 from .overlays import band_layers
 
 _FAINT, _DARK = 0.35, 0.9  # shades of the cells with one step and with the most
+_STILL = 0.7  # of these in an image, where nothing fades; as a mark's opacity it would cost a layer for each cell
 X_TITLE, Y_TITLE = "scheduled tokens per step", "model run [ms]"
 
 
@@ -134,7 +135,8 @@ class Steps:
         colour = {**self.legend.encodings("of")["color"], "legend": None}
         over = [
             *self._limit(axes), *self.axis.break_layers(axes["y"]),
-            *(band_layers(self._medians(), axes, colour, larger=larger, alone=self._alone(interactive, "of"), tips={})
+            *(band_layers(self._medians(), axes, colour, larger=larger, alone=self._alone(interactive, "of"), tips={},
+                          interactive=interactive)
               if self.medians else []),
             *(cost_curves.layers(
                 self.models, self.legend, axes, interactive=interactive, coloured=self.color_by == "config"
@@ -189,15 +191,20 @@ class Steps:
         cells = {
             "name": "cells",
             "transform": [{"filter": "datum.shade !== null"}],
-            "mark": {"type": "point", "shape": "square", "strokeWidth": 0, "size": round(side**2, 2), "aria": False},
+            "mark": {
+                "type": "point", "shape": "square", "strokeWidth": 0, "opacity": 1, "size": round(side**2, 2), "aria": False,
+            },
             "encoding": {
                 "x": {**axes["x"], "field": "x"},
                 "y": {**axes["y"], "field": "y"},
                 "fill": {**self.legend.encodings("c0")["color"], "legend": None},
-                "fillOpacity": {"field": "shade", "type": "quantitative", "scale": None},
+                "fillOpacity": {
+                    "field": "shade", "type": "quantitative", "legend": None,
+                    "scale": None if interactive else {"domain": [0, 1], "range": [0, _STILL]},
+                },
                 **self._alone(interactive, "c0"),
             },
-        }
+        }  # fmt: skip
         return self._told(cells) if interactive else cells
 
     def _told(self, marks: dict[str, Any]) -> dict[str, Any]:

@@ -14,12 +14,12 @@ imported AS (
         min(config) AS config, min(run_id) AS run_id, source_id, NULL AS writer, min(path) AS path, min(name) AS name,
         greatest(TRY_CAST(max(first_line::HUGEINT + lines - 1) AS BIGINT), 0) AS lines
     FROM sources
-    WHERE run_id IN (SELECT run_id FROM schedule_chunks WHERE source_id IS NOT NULL)
+    WHERE run_id IN (SELECT run_id FROM _step_ranges WHERE source_id IS NOT NULL)
     GROUP BY source_id
 ),
 recorded AS (
-    SELECT run_id, writer, greatest(max(line), count(*)) AS lines
-    FROM schedule_chunks
+    SELECT run_id, writer, greatest(max(last_line), _total(steps)) AS lines
+    FROM _step_ranges
     WHERE source_id IS NULL
     GROUP BY run_id, writer
 ),

@@ -12,6 +12,7 @@
 -- lines      BIGINT   Lines in it.
 -- before     BIGINT   Lines that trimming leaves of the files before it, and more where their writers' numbers go further
 --                     (up to 2^53); NULL for the first.
+-- is_only    BOOLEAN  Of an own recording, whether its run has no other.
 WITH
 files AS (
     SELECT *
@@ -19,12 +20,11 @@ files AS (
     WHERE (configs IS NULL OR list_contains(configs::VARCHAR[], config))
         AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
 ),
-ranges AS (  -- without a join: it would take five times as long
+ranges AS (
     SELECT
-        source_id, CASE WHEN source_id IS NULL THEN run_id END AS own_run, CASE WHEN source_id IS NULL THEN writer END AS own_writer,
-        min(number) AS lowest, max(number) AS highest, min(number - line) AS shift, min(number - line) = max(number - line) AS is_counted
-    FROM (SELECT *, coalesce(batch_id, line::HUGEINT - 1) AS number FROM schedule_chunks)
-    WHERE number BETWEEN 0 AND 9007199254740992
+        source_id, CASE WHEN source_id IS NULL THEN run_id END AS own_run, writer AS own_writer, min(lowest) AS lowest,
+        max(highest) AS highest, min(lowest_shift) AS shift, min(lowest_shift) = max(highest_shift) AS is_counted
+    FROM _step_ranges
     GROUP BY ALL
 ),
 kept_ranges AS (  -- where lines are counted in another way than by one, what is trimmed is not known, and nothing is
@@ -48,5 +48,6 @@ SELECT
     config, run_id, source_id, writer, path, lines,
     TRY_CAST(sum(numbers) OVER (
         PARTITION BY config ORDER BY file ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) AS BIGINT) AS before
+    ) AS BIGINT) AS before,
+    source_id IS NULL AND count(*) FILTER (source_id IS NULL) OVER (PARTITION BY run_id) = 1 AS is_only
 FROM room

@@ -36,8 +36,15 @@ steps AS (
         decode, schedule_ms, model_run_ms, time_span, capture_mode, prefill_chunk_sizes, prefill_tokens, decode_chunk_sizes,
         decode_tokens, computed_tokens, prefill_kv_tokens, decode_kv_tokens
     FROM schedule_chunks AS step
+    JOIN _step_margins(configs, margin, runs) AS files ON step.run_id = files.run_id
+    WHERE step.source_id IS NULL AND files.source_id IS NULL AND files.is_only  -- to compare writers takes half of a scan's time
+    UNION ALL
+    SELECT config, step.run_id, files.source_id, path, lines, before, batch_id, line, chunk_sizes, total_tokens, prefill,
+        decode, schedule_ms, model_run_ms, time_span, capture_mode, prefill_chunk_sizes, prefill_tokens, decode_chunk_sizes,
+        decode_tokens, computed_tokens, prefill_kv_tokens, decode_kv_tokens
+    FROM schedule_chunks AS step
     JOIN _step_margins(configs, margin, runs) AS files ON step.run_id = files.run_id AND step.writer IS NOT DISTINCT FROM files.writer
-    WHERE step.source_id IS NULL AND files.source_id IS NULL
+    WHERE step.source_id IS NULL AND files.source_id IS NULL AND NOT files.is_only
 )
 
 SELECT

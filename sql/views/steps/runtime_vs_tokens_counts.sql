@@ -3,14 +3,15 @@
 --
 -- arguments: configs := NULL, trim := 10, max_schedule_ms := 300, max_model_run_ms := 200, runs := NULL
 --
--- config    VARCHAR  Config.
--- files     BIGINT   Files of the config, own recordings counted by process.
--- read      BIGINT   Lines in these files.
--- trimmed   BIGINT   Lines among the first or last `trim` of their file.
--- rejected  BIGINT   Other lines that are no scheduler step.
--- filtered  BIGINT   Other steps as slow as a threshold or slower.
--- slow      BIGINT   Those of the filtered whose model run took max_model_run_ms or longer.
--- kept      BIGINT   Steps in `runtime_vs_tokens`.
+-- config       VARCHAR  Config.
+-- files        BIGINT   Files of the config, own recordings counted by process.
+-- read         BIGINT   Lines in these files.
+-- trimmed      BIGINT   Lines among the first or last `trim` of their file.
+-- rejected     BIGINT   Other lines that are no scheduler step.
+-- filtered     BIGINT   Other steps as slow as a threshold or slower.
+-- slow         BIGINT   Those of the filtered whose model run took max_model_run_ms or longer.
+-- kept         BIGINT   Steps in `runtime_vs_tokens`.
+-- most_tokens  BIGINT  Most tokens of one of these whose time is known; NULL without any.
 WITH
 files AS (
     SELECT
@@ -23,7 +24,8 @@ files AS (
 ),
 steps AS (
     SELECT
-        config, count(*) FILTER (filtered) AS filtered, count(*) FILTER (slow) AS slow, count(*) FILTER (NOT filtered) AS kept
+        config, count(*) FILTER (filtered) AS filtered, count(*) FILTER (slow) AS slow, count(*) FILTER (NOT filtered) AS kept,
+        max(_step_tokens(chunk_sizes, total_tokens)) FILTER (NOT filtered AND model_run_ms >= 0) AS most_tokens
     FROM _steps(configs, "trim", max_schedule_ms, max_model_run_ms, runs)
     WHERE NOT trimmed
     GROUP BY config
@@ -32,6 +34,6 @@ steps AS (
 SELECT
     config, files, read, read - inside AS trimmed,
     inside - coalesce(filtered, 0) - coalesce(kept, 0) AS rejected,
-    coalesce(filtered, 0) AS filtered, coalesce(slow, 0) AS slow, coalesce(kept, 0) AS kept
+    coalesce(filtered, 0) AS filtered, coalesce(slow, 0) AS slow, coalesce(kept, 0) AS kept, most_tokens
 FROM files
 LEFT JOIN steps USING (config)

@@ -93,6 +93,15 @@ def test_many_steps_are_shaded_by_how_many_are_where() -> None:
     )
 
 
+def test_an_image_is_clipped_only_where_a_curve_leaves_the_plot() -> None:
+    """Each clipped line costs an image as much time as a thousand cells; on a page one may zoom in."""
+    figure = draw(opened(slow_and_fast()))
+
+    lines = ("area", "line")
+    assert [layers(figure)[mark]["mark"]["clip"] for mark in lines] == [False, False]
+    assert all(layer["mark"]["clip"] for layer in figure.spec(True)["layer"] if layer["mark"]["type"] in lines)
+
+
 def test_medians_say_which_config_is_above() -> None:
     """A line for each, within its band, through steps of about the same tokens."""
     line = layers(draw(opened(slow_and_fast())))["line"]["data"]["values"]
