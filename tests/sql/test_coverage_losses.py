@@ -43,6 +43,13 @@ def test_a_case_that_passed_and_does_not_now_is_lost(warehouse: Builder) -> None
         ("r2", "skip", "skipped", "skip skipped", "r1"),
     ]
 
+    assert warehouse.rows("SELECT name FROM _coverage_losses(['r2', 'r3']) ORDER BY name") == [
+        ("gone",),
+        ("oom",),
+        ("skip",),
+    ]
+    assert warehouse.rows("FROM _coverage_losses(['r1', 'r3'])") == []
+
 
 def test_a_wrong_answer_and_a_missing_speedup_are_losses(warehouse: Builder) -> None:
     """Of accuracy the reason is told; a speedup that an import reports no more has none."""

@@ -43,25 +43,31 @@ report_panels AS MATERIALIZED (  -- of a run and panel: the track of reports tha
     FROM placed_panels AS placed
     JOIN wanted_places AS wanted ON placed.track = wanted.track AND position BETWEEN first_place AND last_place
 ),
-report_flags AS (
+report_flags AS MATERIALIZED (
     SELECT track, position, previous_run, flag.run_id, flag.case_id, coalesce(same_id, flag.case_id) AS same_id, metric
     FROM _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag
     JOIN report_panels AS report ON flag.run_id = report.run_id AND flag.panel = report.panel
     ANTI JOIN _superseded_cases AS again ON flag.run_id = again.run_id AND flag.case_id = again.case_id
     LEFT JOIN _same_cases AS same ON flag.run_id = same.run_id AND flag.case_id = same.case_id
 ),
-successive_flags AS (
-    SELECT
-        *, max(position) OVER (
-            PARTITION BY track, same_id, metric ORDER BY position RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS flagged_before
-    FROM report_flags
-),
 new_flags AS (
-    SELECT *
-    FROM successive_flags
-    WHERE previous_run IS NOT NULL AND flagged_before IS DISTINCT FROM position - 1
-        AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
+    SELECT flag.*
+    FROM report_flags AS flag
+    ANTI JOIN report_flags AS before
+        ON flag.track = before.track AND flag.position - 1 = before.position AND flag.same_id = before.same_id
+        AND flag.metric = before.metric
+    WHERE previous_run IS NOT NULL AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
+),
+flag_places AS (
+    SELECT track, same_id, metric, list(position) AS flagged_places
+    FROM report_flags
+    GROUP BY track, same_id, metric
+),
+flag_gaps AS (  -- a flag that is new, and the place before it that was flagged last
+    SELECT new.*, coalesce(list_max(list_filter(flagged_places, lambda place: place < position)), 0) AS flagged_before
+    FROM new_flags AS new
+    JOIN flag_places AS of_flag
+        ON new.track = of_flag.track AND new.same_id = of_flag.same_id AND new.metric = of_flag.metric
 ),
 report_cases AS (
     SELECT track, position, same_id, speedup, compile_ns, compression_ratio
@@ -72,9 +78,9 @@ case_places AS (SELECT track, same_id, list(position) AS places FROM report_case
 followed_flags AS (
     SELECT
         new.*, list_filter(
-            places, lambda place: place < position AND place >= position - last AND place > coalesce(flagged_before, 0)
+            places, lambda place: place < position AND place >= position - last AND place > flagged_before
         ) AS fine_places
-    FROM new_flags AS new
+    FROM flag_gaps AS new
     LEFT JOIN case_places AS of_case ON new.track = of_case.track AND new.same_id = of_case.same_id
 ),
 report_times AS (SELECT DISTINCT track, position, began_at FROM report_panels)

@@ -30,35 +30,27 @@
 -- log_shift     DOUBLE   Median effect of all cases of the metric; 0 of fewer than 20 cases.
 -- axes: shifts without shift
 WITH
-pair_runs AS (
-    SELECT
-        pair, list(place ORDER BY place) AS places, list(run_id ORDER BY place) AS run_ids,
-        list(began_at ORDER BY place) AS begins, list(git_commit ORDER BY place) AS commits
-    FROM _comparison_sides(NULL, judged, last)
-    GROUP BY pair
-),
+compared_runs AS MATERIALIZED (SELECT pair, place, run_id, began_at, git_commit FROM _comparison_sides(NULL, judged, last)),
 verdicts AS (
     SELECT
-        own.*, run_ids, begins, commits, verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') AS has_changed,
-        list_position(places, first_place) AS first_index,
-        CASE WHEN has_changed THEN list_position(places, since_place) END AS since_index,
-        CASE WHEN has_changed THEN list_position(places, good_place) END AS good_index,
+        *, verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') AS has_changed,
         CASE WHEN low > 0 AND ratio > 0 THEN ln(ratio / low) END AS reach
-    FROM _compared_cases(NULL, judged, last, floor, fdr) AS own
-    JOIN pair_runs ON own.pair = pair_runs.pair
+    FROM _compared_cases(NULL, judged, last, floor, fdr)
 )
 
 SELECT
     config, host, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase, unit, better,
-    run_ids[first_index] AS run_id, candidate_runs AS runs, coalesce(base_runs, 0) AS n, base_value AS baseline,
+    first_run.run_id, candidate_runs AS runs, coalesce(base_runs, 0) AS n, base_value AS baseline,
     candidate_value AS value, _finite(candidate_value / nullif(base_value, 0) - 1) AS change,
     _finite(candidate_value * exp(-reach) / nullif(base_value, 0) - 1) AS low,
     _finite(candidate_value * exp(reach) / nullif(base_value, 0) - 1) AS high,
     noise, p, q,
     CASE WHEN base_total = 0 THEN 'UNSURE' ELSE verdict END AS verdict, evidence,
     concat_ws('; ', reason, CASE WHEN has_changed AND streak > 0 THEN 'so ' || (streak + 1) || ' runs in a row' END) AS reason,
-    run_ids[since_index] AS since_run_id, begins[since_index] AS since_at, commits[since_index] AS since_commit,
-    commits[good_index] AS good_commit,
+    since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit, good.git_commit AS good_commit,
     coalesce(candidate_value IS NOT NULL AND better IS NOT NULL AND metric <> 'accuracy_error', false) AS is_judged,
     log_shift, cases, shift_reach, shift_p, shift_runs
-FROM verdicts
+FROM verdicts AS own
+LEFT JOIN compared_runs AS first_run ON own.pair = first_run.pair AND first_place = first_run.place
+LEFT JOIN compared_runs AS since ON has_changed AND own.pair = since.pair AND since_place = since.place
+LEFT JOIN compared_runs AS good ON has_changed AND own.pair = good.pair AND good_place = good.place

@@ -111,8 +111,8 @@ SELECT
     NULL, NULL, NULL, run_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, CASE status WHEN 'absent' THEN 'REMOVED' ELSE 'BROKEN' END, NULL,
     NULL,
     concat_ws(': ', status, reason), NULL, NULL, NULL, NULL
-FROM coverage_losses AS loss
-WHERE list_contains(judged, run_id) AND NOT EXISTS (
+FROM _coverage_losses(judged) AS loss
+WHERE NOT EXISTS (
     SELECT 1
     FROM case_summaries AS other
     WHERE list_contains(judged, other.run_id) AND other.passing
