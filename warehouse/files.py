@@ -115,6 +115,15 @@ def publish_text(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def cache_folder(name: str) -> Path:
+    """Where this user keeps what can be made again: below $XDG_CACHE_HOME, else ~/.cache.
+
+    Raises:
+        RuntimeError: The user has no home.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bench" / name
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and those above that are missing, each with the permissions of the one that it is in."""
     if not folder.is_dir():

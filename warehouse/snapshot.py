@@ -7,6 +7,7 @@ old version whole.
 import contextlib
 import functools
 import hashlib
+import importlib.resources
 import os
 import shutil
 import tempfile
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .. import sql
 from .errors import BenchError, Exit
 from .events import TABLES
-from .files import remove, sync, take_after_folder
+from .files import cache_folder, make_folder, remove, sync, take_after_folder
 from .log import SPILL
 from .schema import create_tables, literal
 from .store import Store
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import duckdb
 
 LOADING_MEMORY = "400MB"  # rows stream through; more would only be buffered
+CACHED = 8  # empty warehouses in the cache: of other versions of bench and of DuckDB, which may be in use, too
+DIGEST_BYTES = 32
 
 
 def connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.DuckDBPyConnection":
@@ -58,6 +61,7 @@ def open_current(
     return None, None
 
 
+@functools.cache
 def _made_by() -> str:
     """What the warehouse's own shape depends on: the declared tables and the SQL files."""
     shape = [
@@ -119,7 +123,7 @@ def internal_error(message: str) -> BenchError:
 
 
 def empty() -> bytes:
-    """The file of a warehouse without events. Creating all views takes half a second, so a process does it once."""
+    """The file of a warehouse without events. Creating all views takes most of a second, so the user's cache keeps it."""
     with _making:
         return _empty()
 
@@ -147,6 +151,34 @@ _making = threading.Lock()
 
 @functools.cache
 def _empty() -> bytes:
+    """From the cache, where its SHA-256 stands before it; made anew where the cache has none or a damaged one."""
+    without_cache = contextlib.suppress(OSError, RuntimeError)  # the user has no home, or may not write there
+    with without_cache:
+        digest, content = (read := _cached().read_bytes())[:DIGEST_BYTES], read[DIGEST_BYTES:]
+        if digest == hashlib.sha256(content).digest():
+            return content
+    made = _make_empty()
+    with without_cache:
+        cached = _cached()
+        make_folder(cached.parent)
+        with tempfile.NamedTemporaryFile(dir=cached.parent, delete=False) as file:
+            file.write(hashlib.sha256(made).digest() + made)
+        os.replace(file.name, cached)
+        remove(sorted(cached.parent.iterdir(), key=os.path.getmtime)[:-CACHED])
+    return made
+
+
+def _cached() -> Path:
+    """Where the cache has it, by all that it depends on: its shape, the code that makes it, and DuckDB, which writes it."""
+    import duckdb
+
+    here = importlib.resources.files(__package__)
+    code = [here.joinpath(name).read_text(encoding="utf-8") for name in ("schema.py", "snapshot.py", "views.py")]
+    key = repr((_made_by(), code, duckdb.__version__))
+    return cache_folder("empty") / hashlib.sha256(key.encode()).hexdigest()
+
+
+def _make_empty() -> bytes:
     import duckdb
 
     with tempfile.TemporaryDirectory() as folder, duckdb.connect(config={"threads": 1}) as connection:

@@ -24,6 +24,15 @@ TOUCHED = {
     " JOIN _touched USING (run_id)",
 }
 
+# Derived tables that are dear even where there is nothing to derive: without rows of a run in this table they have none, either.
+NEEDED = {
+    "_summaries": "case_outcomes",
+    "block_ratios": "timings",
+    "case_summaries": "case_outcomes",
+    "requests": "cases",
+    "step_cells": "schedule_chunks",
+}
+
 
 def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
     """Create all derived tables, empty, and all views and macros, with their comments in the catalog.
@@ -54,7 +63,15 @@ def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[s
             if lot != touched:  # most loads are one lot
                 connection.execute(TOUCH, [lot])
                 touched = lot
-            connection.execute(statement)
+            if statement == delete or _may_have_rows(connection, name):
+                connection.execute(statement)
+
+
+def _may_have_rows(connection: "duckdb.DuckDBPyConnection", name: str) -> bool:
+    """Whether there are rows of the runs in `_touched` that a derived table would need."""
+    needed = NEEDED.get(name)
+    query = f"SELECT run_id FROM {needed} WHERE run_id IN (SELECT run_id FROM _touched) LIMIT 1"
+    return needed is None or connection.execute(query).fetchone() is not None
 
 
 def _parts(connection: "duckdb.DuckDBPyConnection", run_ids: list[str]) -> list[list[str]]:

@@ -11,7 +11,9 @@ This file is long because the exact read, the bulk read and the proof that both 
 """
 
 import contextlib
+import itertools
 import json
+import mmap
 import re
 import time
 from collections import defaultdict
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 MODES = ("full", "sampled")
 BLOCK_BYTES = 24 << 20  # read in bulk together: what is unpacked needs so much room at a time, however large it is
+BLOCKS = 3  # one is unpacked, one read and one copied
 BULK_BYTES = 1 << 18  # below this a line-by-line read is as fast
 MOST_SHAPES = 256
 PIECE_BYTES = 1 << 18  # whose shapes are taken together
@@ -98,7 +101,7 @@ class DynamoFpm(Format):
         """Block by block: in bulk what is proven to be regular, the rest line by line."""
         passes = _Passes(part, batch)
         try:
-            for block, table in _ahead(_tables(_ahead(_blocks(part)), part, batch.staging)):
+            for block, table in _ahead(_tables(_ahead(_blocks(part, batch.staging)), part)):
                 passes.add(block, table)
         except PackingError as error:
             passes.reject(str(error), b"")
@@ -124,29 +127,46 @@ def _is_pass(line: str) -> bool:
     return "received_at_ns" in record and isinstance(metrics, Object) and "scheduled_requests" in metrics
 
 
-def _blocks(part: Part) -> Iterator[bytes]:
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Whole lines, in a staged file that DuckDB can read."""
+
+    path: Path
+    content: mmap.mmap
+
+
+def _blocks(part: Part, staging: Path) -> Iterator[_Block]:
     """The lines, unpacked, in blocks of BLOCK_BYTES or one line more.
+
+    A block is gone when BLOCKS more were made: its file is written over, since new pages would take as long as the writing.
 
     Raises:
         PackingError: As `unpacked` does, after what there is.
     """
-    pieces, size = list[bytes](), 0
+    paths = itertools.cycle([staging / f"passes-{number}.jsonl" for number in range(BLOCKS)])
+    pieces = _unpacked_or_not(part)
+    rest: bytes | None = b""  # what follows the last whole line, None at the end
     damage = None
-    for piece in _unpacked_or_not(part):
-        if isinstance(piece, PackingError):
-            damage = piece
-            break
-        pieces.append(piece)
-        size += len(piece)
-        if size >= BLOCK_BYTES and (cut := piece.rfind(b"\n") + 1):
-            yield b"".join((*pieces[:-1], piece[:cut]))
-            pieces, size = [piece[cut:]], len(piece) - cut
-        elif size > BLOCK_BYTES + MAX_LINE_BYTES:
-            damage = PackingError(f"a line is longer than {MAX_LINE_BYTES >> 20} MiB")
-            pieces = []
-            break
-    if any(pieces):
-        yield b"".join(pieces)
+    while rest is not None:
+        path = next(paths)
+        with path.open("r+b" if path.exists() else "w+b") as file:
+            size, rest = file.write(rest), None
+            for piece in pieces:
+                if isinstance(piece, PackingError):
+                    damage = piece
+                    break
+                cut = piece.rfind(b"\n") + 1 if size + len(piece) >= BLOCK_BYTES else 0
+                size += file.write(piece[:cut] if cut else piece)
+                if cut:
+                    rest = piece[cut:]
+                    break
+                if size > BLOCK_BYTES + MAX_LINE_BYTES:
+                    damage = PackingError(f"a line is longer than {MAX_LINE_BYTES >> 20} MiB")
+                    size = 0
+                    break
+            file.truncate(size)
+            if size:
+                yield _Block(path, mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
     if damage is not None:
         raise damage
 
@@ -187,12 +207,12 @@ class _Passes:
     sampled: int = 0  # lines of a capture that left passes out
     heard: dict[tuple[str | None, int | None], Heard] = field(default_factory=lambda: defaultdict(Heard))
 
-    def add(self, block: bytes, table: "_Table | None") -> None:
+    def add(self, block: _Block, table: "_Table | None") -> None:
         """Take the lines of a block, or the rows that they are."""
         if table is not None:
             self._add_table(table)
             return
-        for line in split_lines(block):
+        for line in split_lines(block.content[:]):
             self._add_line(line)
 
     def _add_line(self, line: bytes) -> None:
@@ -328,9 +348,8 @@ def _extra_sql(sources: Set[tuple[str | None, ...]]) -> str:
     named = zip(_EXTRA, _EXTRA_COLUMNS, strict=True)
     parts = [f"CASE WHEN {column} <> 0 THEN '\"{name}\":' || {column} END" for name, column in named]
     if len(sources) == 1:  # as of each segment, and far cheaper
-        parts += [
-            literal(f'"{name}":"{text}"') for name, text in zip(SOURCE, *sources, strict=True) if text is not None
-        ]
+        texts = [f'"{name}":"{text}"' for name, text in zip(SOURCE, *sources, strict=True) if text is not None]
+        parts += [literal(",".join(texts))] if texts else []
     else:
         parts += [f"'\"{name}\":\"' || {name} || '\"'" for name in SOURCE]
     return f"'{{' || concat_ws(',', {', '.join(parts)}) || '}}'"
@@ -420,35 +439,31 @@ _GROUPS = (
 )
 
 
-def _tables(blocks: Iterator[bytes], part: Part, staging: Path) -> Iterator[tuple[bytes, _Table | None]]:
+def _tables(blocks: Iterator[_Block], part: Part) -> Iterator[tuple[_Block, _Table | None]]:
     """Each block, and its rows if it is read in bulk and proven that nothing is lost."""
     for block in blocks:
-        regular = _regular(block) if len(block) >= BULK_BYTES else None
-        yield block, _table(block, regular, part, staging) if regular is not None else None
+        regular = _regular(block.content) if len(block.content) >= BULK_BYTES else None
+        yield block, _table(block.path, regular, part) if regular is not None else None
 
 
-def _table(block: bytes, regular: _Regular, part: Part, staging: Path) -> _Table | None:
+def _table(path: Path, regular: _Regular, part: Part) -> _Table | None:
     import duckdb
 
-    path = staging / "passes.jsonl"
-    path.write_bytes(block)
     connection = part.cursor()
     try:
         connection.execute(f"CREATE TEMP TABLE passes AS {_select(path, regular.kind)}")
         groups = [_Group(*row) for row in connection.execute(_GROUPS.format(good=_in_range(regular.kind))).fetchall()]
     except duckdb.Error:
         groups = []
-    finally:
-        path.unlink()
     if sum(group.rows for group in groups) == regular.lines and all(group.is_proven(regular.kind) for group in groups):
         return _Table(connection, regular.lines, groups)
     connection.close()
     return None
 
 
-def _regular(block: bytes) -> _Regular | None:
+def _regular(block: mmap.mmap) -> _Regular | None:
     """What a block is, if each of its shapes is that of a line which is read exactly, all of the same keys; else None."""
-    if b"\\" in block:
+    if block.find(b"\\") >= 0:
         return None
     examples = dict[bytes, bytes]()  # a line of each shape
     usual = run = b""  # the shape of the line before, and many such lines

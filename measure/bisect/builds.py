@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...warehouse.errors import BenchError
+from ...warehouse.files import cache_folder
 from ..engine.messages import TAIL_BYTES, clean
 from ..models.revisions import Worktree, commit_of, git
 
@@ -111,7 +112,7 @@ class Builds:
 
 def cache() -> Path:
     """Where worktrees lie: below $XDG_CACHE_HOME, else ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bench" / "builds"
+    return cache_folder("builds")
 
 
 def benchmark_of(text: str, words: Sequence[str]) -> PinnedFiles:

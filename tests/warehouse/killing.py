@@ -83,10 +83,7 @@ def _run(
     output = folder.with_suffix(".txt").open("w")
     for descriptor in (1, 2):
         os.dup2(output.fileno(), descriptor)
-    empty = folder.with_name("empty.duckdb")
-    if not empty.exists():
-        empty.write_bytes(snapshot.empty())
-    snapshot.empty = empty.read_bytes  # most of the time of a process that needs one
+    snapshot.empty()  # whether it is in the cache, or is put there now, is no change to the folder
     points = _Points(folder, kill_at)
     points.install()
     result = function(*arguments)

@@ -15,7 +15,7 @@ import bench
 import duckdb
 import pytest
 from bench import sql
-from bench.warehouse import log, snapshot
+from bench.warehouse import log, snapshot, views
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import Reject, ScheduleChunk, Timing
@@ -173,6 +173,24 @@ def test_a_warehouse_of_another_shape_is_derived_anew(store: Store, monkeypatch:
 
     assert load(store).rebuilt
     assert not load(store).rebuilt
+
+
+@pytest.mark.parametrize("name", views.NEEDED)
+def test_a_derived_table_has_no_rows_without_those_it_needs(store: Store, name: str) -> None:
+    """A load that leaves it alone for lack of them leaves nothing out."""
+    fill(store, 1)
+    with bench.run("served", store=store) as recorder:
+        recorder.case("llama", suite="serving").timing(5)
+    load(store)
+    with duckdb.connect(str(store.database)) as connection:
+        run_ids = [run_id for (run_id,) in connection.execute("SELECT run_id FROM runs").fetchall()]
+        connection.execute(views.TOUCH, [run_ids])
+        count = f"SELECT count(*) FROM ({sql.tables()[name].body})"
+        ((before,),) = connection.execute(count).fetchall()
+        connection.execute(f"DELETE FROM {views.NEEDED[name]}")
+        ((after,),) = connection.execute(count).fetchall()
+
+    assert before > after == 0
 
 
 @exhaustive
