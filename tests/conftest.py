@@ -26,7 +26,7 @@ TOGETHER = {
 
 # No property claims how long it takes: on a busy machine that differs.
 settings.register_profile("exhaustive", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("bench", settings.get_profile("exhaustive"), max_examples=20)
+settings.register_profile("bench", settings.get_profile("exhaustive"), max_examples=12)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -180,10 +180,11 @@ def test_nothing_to_move_makes_no_store(store: Store, target: Store) -> None:
     assert not target.root.exists()
 
 
-def test_what_went_comes_back(store: Store, target: Store) -> None:
+@pytest.mark.parametrize("times", sampled([1, 2], 1))
+def test_what_went_comes_back(store: Store, target: Store, times: int) -> None:
     """By copying between stores; it can go again, to the same place or another."""
     wanted = events(store)
-    for _ in range(2):
+    for _ in range(times):
         archive(store, target, FIRST)
         sync(target, store)
         assert events(store) == wanted

@@ -223,7 +223,7 @@ class Undisturbed:
 
 
 @pytest.mark.parametrize("sample", [pytest.param(1, id="all", marks=exhaustive), pytest.param(101, id="some")])
-@pytest.mark.parametrize("name", sampled([*SCENARIOS], "ingest", "recover"))
+@pytest.mark.parametrize("name", sampled([*SCENARIOS], "ingest"))
 def test_a_kill_at_any_change_is_made_good_by_the_next_command(name: str, sample: int, tmp_path: Path) -> None:
     """Nothing is lost, nothing is there twice, and readers find what was there before or what is there after."""
     scenario, template, work = SCENARIOS[name], tmp_path / "template", tmp_path / "work"
