@@ -139,6 +139,8 @@ def parse_mapping(texts: Iterable[str], groups: Sequence[str] = ()) -> Mapping:
     Raises:
         BenchError: They say nothing that can be understood, or leave out what is measured or its value.
     """
+    texts = list(texts)
+    _check_order([pair for text in texts if not text.startswith("@") for pair in _of_text(text)])
     pairs = [pair for text in texts for pair in (_of_file(text[1:]) if text.startswith("@") else _of_text(text))]
     mapping = _build([*pairs, *_of_groups(groups, pairs)])
     if "name" not in mapping.fields:
@@ -174,6 +176,21 @@ def _of_text(text: str) -> Iterator[Pair]:
                     f"--map {part.strip()!r} is no FIELD=COLUMN or FIELD:=TEXT, such as name=model,value=result,unit=ms"
                 )
             yield match[1], match[2] == ":=", match[3]
+
+
+def _check_order(pairs: Sequence[Pair]) -> None:
+    """A description before each of several values is meant for the one after it, and would be that of the one before.
+
+    Raises:
+        BenchError: Some are written so.
+    """
+    for about in OF_VALUE:
+        order = [name for name, _, _ in pairs if name in ("value", about)]
+        if len(order) > 2 and order == [about, "value"] * (len(order) // 2):
+            text, column = (next(text for name, _, text in pairs if name == wanted) for wanted in (about, "value"))
+            raise BenchError(
+                f"{about} stands before each value, and belongs after it: value={column},{about}={text},value=…"
+            )
 
 
 def _of_file(name: str) -> Iterator[Pair]:

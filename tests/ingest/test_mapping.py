@@ -83,6 +83,7 @@ def test_a_mapping_is_understood(said: list[str], means: str) -> None:
         ("name=", "no FIELD=COLUMN"),
         ("name=a,name=b,value=c", "says name twice"),
         ("name=a,value=c,unit=s,unit=ms", "says unit twice"),
+        ("name=a,unit=s,value=b,unit=MB,value=c", "belongs after it: value=b,unit=s,value=…"),
         ("value=a", "nothing says what is measured"),
         ("name=a", "nothing is measured"),
         ("name=a,value:=5", "value is a column"),
