@@ -7,7 +7,6 @@ callgrind is told to write a profile whenever the C function `ctermid` begins, w
 what was executed between them.
 """
 
-import functools
 import gc
 import json
 import os
@@ -26,8 +25,9 @@ from ..system.own_process import own_command
 from .program import Calls, FunctionProgram
 
 COUNTS = 3  # of each function
-LONG_NS = 100e6  # as callgrind makes it: 2 to 5 ms otherwise
-MOST_CALLS = 1000  # counted together
+MANY = 20_000_000  # instructions counted together; by their number, as time would choose other calls on a busy machine
+LONG_NS = 5e9  # of calls that wait more than they compute
+MOST_CALLS = 1000
 MARK = "ctermid"
 _TOTALS = re.compile(r"^totals: (\d+)", re.MULTILINE)
 
@@ -68,13 +68,22 @@ def instructions_of(workload: Workload, backend: str, kind: str, timeout_s: floa
 def counts_of(call: Calls, count: Count) -> Iterator[float]:
     """The instructions of a call, again and again, after enough calls to have Python's own caches filled."""
     call()  # shows how a call is run to its end
+    took = 0.0
+
+    def counted(calls: int) -> int:
+        def timed() -> None:
+            nonlocal took
+            took = call.timed(calls)
+
+        return count(timed)
+
     calls = 1
-    while call.timed(calls) < LONG_NS and calls < MOST_CALLS:
+    while counted(calls) < MANY and calls < MOST_CALLS and took < LONG_NS:
         calls *= 10
-    count(functools.partial(call.timed, 0))
+    counted(0)
     while True:
-        none = count(functools.partial(call.timed, 0))
-        yield (count(functools.partial(call.timed, calls)) - none) / calls
+        none = counted(0)
+        yield (counted(calls) - none) / calls
 
 
 def counter_of(kind: str, profile: Path) -> Count:
