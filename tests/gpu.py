@@ -8,6 +8,7 @@ Ends with 0 if all hold, with 1 if one does not, and with 77 if there is no GPU:
 
 import contextlib
 import functools
+import json
 import statistics
 import subprocess
 import sys
@@ -19,8 +20,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from .benchmarks.model_memory import STEP
+
 PASSED, FAILED, NO_GPU = 0, 1, 77
 REPEATS = 20
+PLAIN = (("builtin", "mlp", 1024, 8), ("builtin", "cnn", 256, 8), ("huggingface", "bert", 8, 128))
 ASSERTING = """
 import torch
 
@@ -38,6 +42,52 @@ class Good(torch.nn.Module):
 
     def get_example_inputs(self):
         return torch.ones(4)
+"""
+
+ON_GPU = (
+    "import torch\ntorch.set_default_device('cuda')"
+    + STEP
+    + """
+step = stepper("eager")
+torch.set_default_device(None)
+for _ in range(5):
+    step()
+"""
+)
+PEAK = """
+torch.cuda.reset_peak_memory_stats()
+step()
+print(torch.cuda.max_memory_allocated())
+"""
+IN_TURN = """
+import json
+import statistics
+import time
+from bench.measure.engine.workload import Settings
+from bench.measure.models.product import product
+from bench.measure.pytorch.program import TorchProgram
+from bench.measure.suites.registry import models_of
+
+suite, name, batch = sys.argv[5], sys.argv[6], int(sys.argv[3])
+(workload,) = product(
+    suite, models_of(suite, (name,)), backends=["eager"], modes=[mode], devices=["cuda"], dtypes=["float32"],
+    batch_sizes=[batch], sequence_lengths=[int(sys.argv[4])] if name == "bert" else [],
+)
+program = TorchProgram(workload, Settings())
+own = program.prepare("eager")
+
+def plain(loops):
+    torch.cuda.synchronize()
+    start = time.perf_counter_ns()
+    for _ in range(loops):
+        step()
+    torch.cuda.synchronize()
+    return (time.perf_counter_ns() - start) / loops
+
+program.device.time(own, 100)
+loops = max(1, round(2e7 / plain(100)))
+pairs = [(program.device.time(own, loops).each_ns, plain(loops)) for _ in range(40)]
+print(json.dumps([statistics.median(side) for side in zip(*pairs)]))
 """
 
 
@@ -102,17 +152,22 @@ def known_length() -> str:
 
 
 def short_calls() -> str:
-    """An addition to 1 KB takes what do_bench says, within 1 µs, one call at a time and a thousand."""
+    """An addition to 1 KB takes what do_bench says, within 1 µs; a thousand, launched one by one, what torch's Timer says."""
     import torch
     from bench.measure.system.devices import device
+    from torch.utils.benchmark import Timer
     from triton.testing import do_bench
 
     x = torch.ones(256, device="cuda")
     reference = do_bench(lambda: x.add_(1), return_mode="median") * 1e6
     alone = per_call(device("cuda", flush_l2=True), lambda: x.add_(1), 1)
-    many = per_call(device("cuda"), lambda: x.add_(1), 1000)
-    text = f"do_bench {reference:.0f} ns, one call {alone:.0f} ns, a thousand {many:.0f} ns each"
-    return expect(abs(alone - reference) < 1000 and many < reference + 1000, text)
+    add = functools.partial(x.add_, 1)
+    launched = Timer("add()", globals={"add": add}).timeit(20_000).mean * 1e9
+    many = per_call(device("cuda"), add, 1000)
+    text = (
+        f"do_bench {reference:.0f} ns, one call {alone:.0f} ns; Timer {launched:.0f} ns, a thousand {many:.0f} ns each"
+    )
+    return expect(abs(alone - reference) < 1000 and abs(many - launched) < 1000, text)
 
 
 def caches() -> str:
@@ -183,6 +238,27 @@ def memory_alone(device: str = "cuda") -> str:
     return expect(near, f"{sizes[0]} bytes alone, {sizes[1]} beside others")
 
 
+def plain_scripts() -> str:
+    """Three models, both modes, eager: times are a plain loop's within 2 %, memory a plain script's within 3 %."""
+    found, far = [], False
+    for suite, name, batch, length in PLAIN:
+        for mode in ("inference", "training"):
+            sizes = str(batch), str(length)
+            ours, plain = json.loads(printed(ON_GPU + IN_TURN, name, mode, *sizes, suite, name))
+            script = int(printed(ON_GPU + PEAK, name, mode, *sizes))
+            lengths = ("--sequence-lengths", str(length)) if name == "bert" else ()
+            ((peak,),) = measured(
+                "SELECT max(size_bytes) FROM memory_samples WHERE source = 'cuda_allocated' AND phase = 'steady'",
+                "--suites", suite, "--models", name, "--modes", mode, "--batch-sizes", str(batch), *lengths,
+                "--backends", "eager", "--repeat", "2", "--cosine",
+            )  # fmt: skip
+            found.append(
+                f"{name} {mode} {ours / 1e3:.1f} µs of {plain / 1e3:.1f}, {peak / 2**20:.1f} MiB of {script / 2**20:.1f}"
+            )
+            far |= abs(ours / plain - 1) > 0.02 or abs(peak / script - 1) > 0.03
+    return expect(not far, "; ".join(found))
+
+
 def too_many_ranks() -> str:
     """More ranks than GPUs are refused before NCCL waits for them."""
     import torch
@@ -234,14 +310,15 @@ def clocks() -> str:
 
 
 def energy() -> str:
-    """The power of matrix products lies between half of the limit and the limit, and the energy of a call is its time's."""
+    """Of a GPU hot by matrix products: its power is near the limit, and the energy of a call is that of its time."""
     import torch
     from bench.measure.system.devices import device
 
     gpu = device("cuda")
     x = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
-    reading = gpu.time(lambda: x @ x, 100)
-    found = gpu.energy(lambda: x @ x, 20)
+    gpu.time(lambda: x @ x, 3000)
+    found = gpu.energy(lambda: x @ x, 100)
+    reading = gpu.time(lambda: x @ x, 300)
     if found.joules is None or found.watts is None:
         raise CheckFailed(str(found.reason))
     limit = reading.gauges["gpu_power_limit"][0]
@@ -272,9 +349,21 @@ CHECKS: dict[str, Callable[[], str]] = {
     check.__name__: check
     for check in (
         repeated_tests, known_length, short_calls, caches, graphs, repeatable_training, failed_assertions, memory_alone,
-        too_many_ranks, clocks, energy, kernels,
+        plain_scripts, too_many_ranks, clocks, energy, kernels,
     )
 }  # fmt: skip
+
+
+def printed(script: str, *arguments: str) -> str:
+    """What a script prints in a process of its own.
+
+    Raises:
+        CheckFailed: It ended with an error.
+    """
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise CheckFailed(done.stderr[-2000:])
+    return done.stdout
 
 
 def per_call(gpu: Any, call: Callable[[], Any], loops: int) -> float:

@@ -35,9 +35,9 @@ class Reporter:
         """Report that memory ran out beside other backends: it has no outcome before it was tried with the baseline alone."""
         self._send({"crowded": backend})
 
-    def lost(self) -> None:
+    def lost(self, reason: str) -> None:
         """Report that the device is lost: what has no outcome needs another process."""
-        self._send({"lost": True})
+        self._send({"lost": reason})
 
     def _send(self, what: dict[str, Any]) -> None:
         os.write(self._descriptor, (json.dumps(what) + "\n").encode())

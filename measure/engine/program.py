@@ -112,6 +112,10 @@ class Program(Protocol):
         """Called between the first calls and the samples."""
 
 
+class DeviceLost(Exception):
+    """The device runs nothing any more in this process."""
+
+
 REFERENCE = "reference"  # a phase of loading, see Workload.no_reference
 Enter = Callable[[str], None]  # called with the phase that loading enters
 MakeProgram = Callable[[Workload, Settings, Enter], Program]

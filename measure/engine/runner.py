@@ -50,7 +50,7 @@ class Progress:
     ended: dict[str, str] = field(default_factory=dict)  # backend -> status of its performance outcome
     accuracy: dict[str, str] = field(default_factory=dict)  # backend -> status of its accuracy outcome
     crowded: list[str] = field(default_factory=list)  # backends that ran out of memory beside others
-    lost: bool = False  # whether the device runs nothing any more
+    lost: str = ""  # why the device runs nothing any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class Runner:
                 raise
             status, reason = end.details(self._settings.timeout_s)
             if progress.phase == REFERENCE:
-                workload = replace(workload, no_reference=f"float64 failed: {reason}")
+                workload = replace(workload, no_reference=f"float64 failed: {progress.lost or reason}")
                 continue
             ended |= progress.ended
             wrong |= {name: status for name, status in progress.accuracy.items() if status not in NOT_FAILURES}
@@ -290,7 +290,7 @@ def _record_message(progress: Progress, message: dict[str, Any]) -> None:
     elif "crowded" in message:
         progress.crowded.append(message["crowded"])
     elif "lost" in message:
-        progress.lost = True
+        progress.lost = message["lost"]
 
 
 def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, receive: Heard) -> End:

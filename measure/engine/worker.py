@@ -28,7 +28,7 @@ from ..system.memory_limit import bound
 from .extras import afterwards
 from .launcher import open_pipe
 from .messages import TAIL_BYTES, Reporter, clean, first_line, resolve
-from .program import Agreement, Fact, MakeProgram, MeasuredBackend, ModelFailed, Program, status_of
+from .program import Agreement, DeviceLost, Fact, MakeProgram, MeasuredBackend, ModelFailed, Program, status_of
 from .sampling import Reading, Sample, Sampler, SideFailed, Verdict
 from .trial import take_steps
 from .workload import Job
@@ -37,10 +37,6 @@ FIRST_CALL = ("rss_growth", "rss_growth_sampled", "cuda_growth")  # what compili
 
 
 COLD = "cold: from an empty compile cache"  # what a compile latency is of; that of a warm start is a metric of its own
-
-
-class DeviceLost(Exception):
-    """The device runs nothing any more in this process."""
 
 
 class Measurement:
@@ -60,8 +56,8 @@ class Measurement:
         """Measure; every case has an outcome when this returns, or the runner knows that the device is lost."""
         try:
             self._measure(make)
-        except DeviceLost:
-            self._reporter.lost()
+        except DeviceLost as reason:
+            self._reporter.lost(str(reason))
 
     def _measure(self, make: MakeProgram) -> None:
         self._reporter.enter("load")

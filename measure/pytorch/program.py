@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine.program import REFERENCE, Agreement, Enter, Fact, ModelFailed, status_of
+from ..engine.program import REFERENCE, Agreement, DeviceLost, Enter, Fact, ModelFailed, status_of
 from ..engine.workload import BASELINE, Settings, Workload
 from ..system.devices import Device, device
 from ..system.host_memory import Peak
@@ -41,6 +41,7 @@ class TorchProgram:
 
         Raises:
             ModelFailed: They could not be built.
+            DeviceLost: The float64 reference ended the device's context.
         """
         import torch
 
@@ -72,6 +73,8 @@ class TorchProgram:
             if self._knobs.dynamic_batch:
                 mark_batch(self._model, workload.batch_size)
             self._ranks = Ranks(workload, settings, self._knobs.ranks or RANKS) if self._knobs.distributed else None
+        except DeviceLost:
+            raise
         except Exception as error:
             raise ModelFailed from error
 
@@ -94,6 +97,8 @@ class TorchProgram:
             found = accuracy.kept(step(wide, wide.module, workload.mode, contextlib.nullcontext, self._knobs)())
             why = ""
         except Exception as error:  # an operator that has no float64, or memory after all
+            if reason := self.device.lost():
+                raise DeviceLost(reason) from error
             found, why = None, f"by cosine, as float64 failed: {type(error).__name__}"
         enter("load")  # not if an exception left the block
         return found, why

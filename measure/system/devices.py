@@ -18,6 +18,8 @@ from .host_memory import HostMemory, Peak
 from .memory_limit import free_bytes
 from .nvml import THROTTLES, NvmlGpu, nvml
 
+FLUSH_BYTES = 256 * 2**20  # as triton's do_bench writes: 60 to 200 µs, in which the host queues a short call
+
 
 class Device:
     """The CPU, and the base of other devices.
@@ -163,13 +165,14 @@ class Cuda(Device):
         return replace(reading, loops=loops, device_ns=_nanoseconds(start, end))
 
     def _cold(self, call: Callable[[], Any], loops: int) -> Reading:
-        """Each call after as many bytes were written as the L2 cache holds, as NVBench does.
+        """Each call after more bytes were written than the L2 cache holds, as triton's do_bench does.
 
         All of it is queued without waiting: while the GPU writes, the host runs ahead, so that the time between two events is
         the call's own, and not that of its launch. Of the host's clock nothing is left that would be the call's.
         """
         where = "cuda" if self._index is None else f"cuda:{self._index}"
-        scratch = self._torch.empty(self._properties.L2_cache_size, dtype=self._torch.int8, device=where)
+        size = max(FLUSH_BYTES, self._properties.L2_cache_size)
+        scratch = self._torch.empty(size, dtype=self._torch.int8, device=where)
         pairs = self._pairs(loops)
 
         def queue() -> None:

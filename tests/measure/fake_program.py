@@ -1,5 +1,6 @@
 """A program without torch, whose backends do to their worker what the workload's parameters tell them to."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -10,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.measure.engine.program import REFERENCE, Agreement, Enter, Fact, ModelFailed
+from bench.measure.engine.program import REFERENCE, Agreement, DeviceLost, Enter, Fact, ModelFailed
 from bench.measure.engine.sampling import Reading
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.system.devices import Device
@@ -82,7 +83,10 @@ class FakeProgram:
             raise ModelFailed from ValueError(self._deeds["load"])
         if "reference" in self._deeds and not workload.no_reference:
             enter(REFERENCE)
-            self._do(self._deeds["reference"])
+            with contextlib.suppress(RuntimeError):
+                self._do(self._deeds["reference"])
+            if BROKEN:
+                raise DeviceLost(BROKEN[0])
         self._backends = len(workload.backends)
         self._how = workload.no_reference or "equal"
         self._misfit = workload.batch_size > self._deeds.get("fits", workload.batch_size)

@@ -257,7 +257,12 @@ def test_a_timeout_before_the_output_is_one_of_accuracy_too(tmp_path: Path, work
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("deed", "why"), [("segfault", "worker ended by SIGSEGV"), ("hang", "longer than the 60 s allowed")]
+    ("deed", "why"),
+    [
+        ("segfault", "worker ended by SIGSEGV"),
+        ("hang", "longer than the 60 s allowed"),
+        ("lose", "an illegal memory access was encountered"),
+    ],
 )
 def test_who_dies_of_the_reference_is_judged_without_one(
     tmp_path: Path, workload: Any, hung: Path, deed: str, why: str

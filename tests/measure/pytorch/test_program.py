@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.measure.engine.program import ModelFailed
+from bench.measure.engine.program import DeviceLost, ModelFailed
 from bench.measure.engine.workload import Settings
 from bench.measure.models.product import product
 from bench.measure.pytorch.backend import Backend
@@ -262,6 +262,28 @@ def test_the_reference_is_a_phase_of_loading() -> None:
     assert phases == ["reference", "load"]
     output = p.keep(p.prepare("eager")())
     assert "by cosine, as float64 failed: worker ended by SIGSEGV" in p.agree(output, output).what
+
+
+class Narrow(Unsteady):
+    """It takes everything but float64."""
+
+    def forward(self, x: Any) -> Any:
+        if x.dtype.itemsize == 8:
+            raise RuntimeError("device-side assert triggered")
+        return x
+
+
+def test_a_reference_that_ends_the_device_is_no_failure_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process measures without one; where the device goes on, this one does."""
+    (workload,) = product(
+        "builtin", models_of("builtin", ("mlp",)), backends=[], modes=["inference"], devices=["cpu"], dtypes=["float32"]
+    )
+    narrow = replace(workload, target=f"{Narrow.__module__}:Narrow")
+
+    TorchProgram(narrow, Settings())
+    monkeypatch.setattr(Device, "lost", lambda self: "device-side assert triggered")
+    with pytest.raises(DeviceLost, match="device-side assert"):
+        TorchProgram(narrow, Settings())
 
 
 def test_without_memory_for_float64_the_cosine_decides(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,12 +65,12 @@ def flushing(cuda: FakeCuda) -> Cuda:
 
 
 def test_the_l2_cache_is_flushed_before_every_call_outside_of_what_is_timed() -> None:
-    """As many bytes are written as it really holds. All is queued at once, so that no call is timed with its launch."""
+    """More bytes are written than it holds. All is queued at once, so that no call is timed with its launch."""
     cuda = FakeCuda(count=2)
 
     reading = flushing(cuda).time(cuda.call, 2)
 
-    write = "write 50 MB of int8 on cuda:1"
+    write = "write 256 MB of int8 on cuda:1"
     assert cuda.log == ["synchronize", *2 * [write, "record", "call", "record"], "synchronize"]
     assert (reading.loops, reading.device_ns, reading.duration_ns) == (2, 4_000_000, 4_000_000)
     assert set(reading.disturbance) <= set(NAMES)
@@ -280,16 +280,15 @@ def test_the_energy_of_a_gpu_is_read_while_its_calls_run(monkeypatch: pytest.Mon
 
 
 def test_a_real_gpu_is_slower_from_memory_than_from_its_l2_cache() -> None:
-    """A sum over a quarter of the cache, flushed or not; its clock is read, and the buffer is gone afterwards."""
+    """A sum over half of the cache, flushed or not; its clock is read, and the buffer is gone afterwards."""
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("torch sees no GPU")
-    x = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size // 16, device="cuda:0")
+    x = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size // 8, device="cuda:0")
     held = torch.cuda.memory_allocated(0)
 
     def least(gpu: Device) -> Reading:
-        gpu.time(x.sum, 10)
-        return min((gpu.time(x.sum, 1) for _ in range(50)), key=lambda reading: reading.device_ns or 0)
+        return min((gpu.time(x.sum, 100) for _ in range(20)), key=lambda reading: reading.device_ns or 0)
 
     warm, cold = (least(device("cuda:0", flush_l2=flush)) for flush in (False, True))
 

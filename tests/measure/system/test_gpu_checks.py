@@ -15,7 +15,7 @@ def test_without_a_gpu_it_says_so_and_ends_with_77(
     monkeypatch.setattr(gpu, "without_gpu", lambda: "torch sees no CUDA device")
 
     assert gpu.main([]) == 77
-    assert capsys.readouterr().out == ("skipped: torch sees no CUDA device. None of the 12 checks ran; exit code 77\n")
+    assert capsys.readouterr().out == ("skipped: torch sees no CUDA device. None of the 13 checks ran; exit code 77\n")
 
 
 @pytest.mark.parametrize(("available", "reason"), [(True, None), (False, "torch sees no CUDA device")])
