@@ -10,7 +10,7 @@ from ...warehouse.recorder import Run
 from ..pytorch import lines
 from ..pytorch.warm_start import warm_calls
 from ..system.energy import EnergyReading
-from .program import Fact, MeasuredBackend, Program
+from .program import KERNEL_TIME, Fact, MeasuredBackend, Program
 from .sampling import loops_for
 from .workload import Job
 
@@ -61,6 +61,10 @@ def _traces(run: Run, program: Program, sides: list[MeasuredBackend]) -> Iterato
         try:
             for fact in program.trace(side.backend, side.call, place):
                 yield side, fact
+                if (
+                    fact.name == KERNEL_TIME and fact.value is not None and side.steady_ns
+                ):  # the profiler slows the host
+                    yield side, Fact("kernel_share", fact.value / statistics.median(side.steady_ns), "ratio", "higher")
         except Exception as error:
             yield side, Fact("trace", None, text=f"{type(error).__name__}: {error}")
 

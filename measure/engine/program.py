@@ -116,6 +116,7 @@ class DeviceLost(Exception):
     """The device runs nothing any more in this process."""
 
 
+KERNEL_TIME = "kernel_time"  # of a call, by the profiler
 REFERENCE = "reference"  # a phase of loading, see Workload.no_reference
 Enter = Callable[[str], None]  # called with the phase that loading enters
 MakeProgram = Callable[[Workload, Settings, Enter], Program]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from ..engine.program import Fact
+from ..engine.program import KERNEL_TIME, Fact
 
 KERNEL = "kernel:"  # and its name: its time in one call
 LOOKUP = "TorchDynamo Cache Lookup"  # what the profiler calls the search for code that fits the call
@@ -21,32 +21,26 @@ def profile(torch: Any, call: Callable[[], Any], path: Path) -> list[Fact]:
     on_gpu = torch.cuda.is_available()
     if on_gpu:
         activities.append(torch.profiler.ProfilerActivity.CUDA)
-        ends = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
     with torch.profiler.profile(activities=activities, record_shapes=True, profile_memory=True) as profiler:
-        if on_gpu:
-            torch.cuda.synchronize()
-            ends[0].record()
         call()
         if on_gpu:
-            ends[1].record()
             torch.cuda.synchronize()
     profiler.export_chrome_trace(str(path))
     lookups = [event.cpu_time_total for event in profiler.events() if event.name.startswith(LOOKUP)]  # µs
     lookup = [Fact("cache_lookup_latency", sum(lookups) * 1e3, "ns", "lower")] if lookups else []
-    kernels = kernel_times(profiler.events(), ends[0].elapsed_time(ends[1]) * 1e6) if on_gpu else []
+    kernels = kernel_times(profiler.events()) if on_gpu else []
     return [_file("profile_trace", path), *lookup, *kernels]
 
 
-def kernel_times(events: Iterable[Any], interval_ns: float) -> list[Fact]:
+def kernel_times(events: Iterable[Any]) -> list[Fact]:
     """Times of a GPU's kernels, copies and fills within one profiled call.
 
     Args:
         events: The profiler's events; those of the GPU have its kind of device, and times in µs.
-        interval_ns: The time between two CUDA events around the call.
 
     Returns:
         `kernel:NAME` for each name, all its kernels together. `kernel_time`, the time in which any ran: of two that overlap,
-        in two streams, the common time counts once. `kernel_share` of the interval: what is missing to 1 the GPU idled.
+        in two streams, the common time counts once.
     """
     spans = [
         (event.name, event.time_range.start * 1e3, event.time_range.end * 1e3)
@@ -59,12 +53,12 @@ def kernel_times(events: Iterable[Any], interval_ns: float) -> list[Fact]:
         names[name] += end - start
         busy += max(end - max(start, reached), 0.0)
         reached = max(reached, end)
-    if not spans or interval_ns <= 0:
-        return [Fact("kernel_time", None, "ns", "lower", "the profiler saw no kernel of a GPU")]
+    if not spans:
+        return [Fact(KERNEL_TIME, None, "ns", "lower", "the profiler saw no kernel of a GPU")]
     return [
-        Fact("kernel_time", busy, "ns", "lower"), Fact("kernel_share", busy / interval_ns, "ratio", "higher"),
+        Fact(KERNEL_TIME, busy, "ns", "lower"),
         *(Fact(KERNEL + name, ns, "ns", "lower") for name, ns in sorted(names.items())),
-    ]  # fmt: skip
+    ]
 
 
 def memory_snapshot(torch: Any, call: Callable[[], Any], path: Path, device: str) -> list[Fact]:

@@ -1,15 +1,15 @@
 """Energy of a call on a GPU, by NVML's counter of the energy that the whole GPU has taken since its driver was loaded.
 
-The counter moves in steps, some 20 to 100 ms apart. A window that saw too few of them says nothing, and is None instead of
-0 or of a step too many. Windows begin and end at a step, and calls run one after the other all the while.
+The counter moves in steps, some 20 to 100 ms apart, so a window begins and ends at a step and holds ten at least. To read it
+takes milliseconds, in which the GPU idles: it is read near both ends alone, and calls run one after the other in between.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-LEAST_STEPS = 10  # so that a step more or less is at most 10 %
-LEAST_S = 0.5
+LEAST_STEPS = 10
+LEAST_S = 1.0
 LONGEST_S = 5.0
 
 
@@ -22,6 +22,19 @@ class EnergyReading:
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """When the counter was seen to move: its value in mJ, the time in s, and the calls until then."""
+
+    mj: int
+    at_s: float
+    calls: int
+
+
+class _TooSeldom(Exception):
+    """The counter did not move in time."""
+
+
 def energy_of(
     batch: Callable[[], int], counter_mj: Callable[[], int | None], now: Callable[[], float] = time.monotonic
 ) -> EnergyReading:
@@ -32,22 +45,26 @@ def energy_of(
         counter_mj: Reads the counter, mJ; None where the driver does not tell.
         now: Seconds.
     """
-    if (first := counter_mj()) is None:
+    if counter_mj() is None:
         return EnergyReading(reason="NVML does not tell the energy of this GPU")
-    deadline = now() + LONGEST_S
-    begin: tuple[int, float] | None = None  # energy and time at the step that the window begins with
-    last, calls, steps = first, 0, 0
-    while now() < deadline:
-        calls += batch()
-        value, at = counter_mj(), now()
-        if value is None or value == last:
-            continue
-        last = value
-        if begin is None:
-            begin, calls = (value, at), 0
-            continue
-        steps += 1
-        if steps >= LEAST_STEPS and at - begin[1] >= LEAST_S:
-            joules = (value - begin[0]) / 1e3
-            return EnergyReading(joules / calls, joules / (at - begin[1]))
-    return EnergyReading(reason=f"the counter moved {steps} times in {LONGEST_S:g} s, which is too seldom to tell")
+    deadline, calls = now() + LONGEST_S, 0
+
+    def step(unread_until: float = 0.0) -> _Step:
+        nonlocal calls
+        while now() < unread_until:
+            calls += batch()
+        before = counter_mj()
+        while now() < deadline:
+            calls += batch()
+            if (value := counter_mj()) not in (before, None):
+                return _Step(value, now(), calls)
+        raise _TooSeldom
+
+    try:
+        earlier, begin = step(), step()
+        until = begin.at_s + max(LEAST_S, LEAST_STEPS * (begin.at_s - earlier.at_s))
+        end = step(min(until, deadline))
+    except _TooSeldom:
+        return EnergyReading(reason=f"NVML's counter moves too seldom to tell within {LONGEST_S:g} s")
+    joules = (end.mj - begin.mj) / 1e3
+    return EnergyReading(joules / (end.calls - begin.calls), joules / (end.at_s - begin.at_s))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.measure.engine.program import REFERENCE, Agreement, DeviceLost, Enter, Fact, ModelFailed
+from bench.measure.engine.program import KERNEL_TIME, REFERENCE, Agreement, DeviceLost, Enter, Fact, ModelFailed
 from bench.measure.engine.sampling import Reading
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.system.devices import Device
@@ -36,6 +36,7 @@ def _exhaust() -> None:
     bytearray(1 << 60)
 
 
+KERNEL_NS = 50_000  # of a call, in its trace
 BROKEN: list[str] = []  # why the device of this process is lost
 
 
@@ -137,7 +138,7 @@ class FakeProgram:
 
     def trace(self, backend: str, call: Callable[[], Any], place: Path) -> list[Fact]:
         call()
-        return [Fact("trace", 1, text=str(place))]
+        return [Fact("trace", 1, text=str(place)), Fact(KERNEL_TIME, KERNEL_NS, "ns")]
 
     def memory(self, backend: str, call: Callable[[], Any]) -> tuple[list[Peak], list[Fact]]:
         with self.device.peaks() as peaks:

@@ -12,7 +12,7 @@
 -- n                    BIGINT   Blocks that the device's speedup rests on.
 -- baseline_device_ns   DOUBLE   Median of the baseline's steady samples by the device's clock, for one call.
 -- candidate_device_ns  DOUBLE   The same of the case.
--- device_share         DOUBLE   Time by the device's clock / time by the host's, of the case: well below 1, the device waits.
+-- device_share         DOUBLE   Time by the device's clock / by the host's, of the case; gaps between kernels are the device's.
 WITH
 device_times AS (
     SELECT run_id, case_id, median(device_ns / loops) AS device_ns

@@ -15,6 +15,8 @@ from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
+from ..fake_program import KERNEL_NS
+
 PROGRAM = "fake_program:FakeProgram"
 
 
@@ -42,6 +44,18 @@ def test_a_trace_is_a_file_of_the_store(tmp_path: Path, workload: Any) -> None:
         ("eager", tmp_path / "artefacts"),
     ]
     assert found[0][3].endswith("-odd_name")
+
+
+def test_the_share_of_kernels_is_of_a_call_that_nobody_profiles(tmp_path: Path, workload: Any) -> None:
+    """The profiler slows what launches them, not the kernels."""
+    measure(tmp_path, workload(), profile=True)
+
+    shares = {backend: value for backend, _, value, _ in metrics(tmp_path, "kernel_share")}
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        medians = dict(
+            warehouse.rows("SELECT backend, median FROM cells WHERE metric = 'latency' AND phase = 'steady'")
+        )
+    assert shares == {backend: pytest.approx(KERNEL_NS / median, rel=1e-3) for backend, median in medians.items()}
 
 
 def test_a_warm_start_is_told_beside_the_cold_one(tmp_path: Path, workload: Any) -> None:
@@ -149,14 +163,14 @@ def test_the_times_of_kernels_add_up_to_the_time_in_which_any_ran() -> None:
         span("aten::mm", 0, 90, "DeviceType.CPU"),
     ]
 
-    found = {fact.name: fact.value for fact in profiles.kernel_times(events, 100_000)}
+    found = {fact.name: fact.value for fact in profiles.kernel_times(events)}
 
-    assert found == {"kernel_time": 89_000, "kernel_share": 0.89, "kernel:copy": 20_000, "kernel:gemm": 79_000}
+    assert found == {"kernel_time": 89_000, "kernel:copy": 20_000, "kernel:gemm": 79_000}
 
 
 def test_a_profile_without_kernels_has_no_time_of_them() -> None:
     """None with the reason, not 0."""
-    (found,) = profiles.kernel_times([span("aten::mm", 0, 90, "DeviceType.CPU")], 100_000)
+    (found,) = profiles.kernel_times([span("aten::mm", 0, 90, "DeviceType.CPU")])
 
     assert (found.value, found.text) == (None, "the profiler saw no kernel of a GPU")
 

@@ -231,15 +231,21 @@ def test_what_nobody_holds_is_given_back_to_other_processes() -> None:
 
 
 def energies(step_s: float, watts: float, batch_s: float) -> EnergyReading:
-    """Energy by a counter that moves every `step_s`, while batches of ten calls take their time."""
-    clock = {"now": 0.0}
+    """Energy by a counter that moves every `step_s`, while batches of ten calls take their time.
+
+    To read it takes 4 ms, in which the GPU idles at a third of that power.
+    """
+    clock, idle = {"now": 0.0}, [0.0]
 
     def batch() -> int:
         clock["now"] += batch_s
         return 10
 
     def counter() -> int:
-        return round(math.floor(clock["now"] / step_s + 1e-9) * step_s * watts * 1e3)
+        clock["now"] += 0.004
+        idle[0] += 0.004
+        busy = clock["now"] - idle[0] * 2 / 3
+        return round(math.floor(busy / step_s + 1e-9) * step_s * watts * 1e3)
 
     return energy_of(batch, counter, lambda: clock["now"])
 
@@ -256,9 +262,7 @@ def test_energy_is_that_between_two_steps_of_the_counter(step_s: float) -> None:
 
 def test_a_window_shorter_than_the_counters_steps_has_no_energy() -> None:
     """None with the reason, not 0; so where the counter stands still, and where the driver does not tell."""
-    assert energies(2.0, 300.0, 0.01) == EnergyReading(
-        reason="the counter moved 1 times in 5 s, which is too seldom to tell"
-    )
+    assert energies(2.0, 300.0, 0.01) == EnergyReading(reason="NVML's counter moves too seldom to tell within 5 s")
     assert energies(1e9, 300.0, 0.01).joules is None
     assert energy_of(lambda: 1, lambda: None) == EnergyReading(reason="NVML does not tell the energy of this GPU")
     assert Device().energy(lambda: None, 1) == EnergyReading(reason="the energy of a CPU is not read")
@@ -269,11 +273,12 @@ def test_the_energy_of_a_gpu_is_read_while_its_calls_run(monkeypatch: pytest.Mon
     cuda = FakeCuda()
     monkeypatch.setitem(sys.modules, "pynvml", Library())
     monkeypatch.setattr("bench.measure.system.energy.LEAST_S", 0.0)
+    monkeypatch.setattr("bench.measure.system.energy.LEAST_STEPS", 0)
     gpu = Cuda(SimpleNamespace(cuda=cuda))
 
     found = gpu.energy(cuda.call, 5)
 
-    assert found.joules == pytest.approx(0.1), "500 mJ at every reading, five calls between two"
+    assert found.joules == pytest.approx(0.2), "500 mJ at every reading, two readings and five calls"
     assert cuda.log[:6] == [*5 * ["call"], "synchronize"]
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert "pip install nvidia-ml-py" in str(Cuda(SimpleNamespace(cuda=cuda)).energy(cuda.call, 1).reason)
