@@ -187,6 +187,7 @@ def test_a_chart_is_an_altair_chart(store: OpenStore) -> None:
     assert [len(values) for values in chart.to_dict()["datasets"].values()] == [10]
 
 
+@pytest.mark.exhaustive
 def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its cells are executed as a notebook would; what a cell ends in shows itself, as a table where it is one."""
     pytest.importorskip("altair")

@@ -141,6 +141,7 @@ def test_only_tests_that_measure_can_be_run(pytester: pytest.Pytester) -> None:
     session(pytester, "--bench-only").assert_outcomes(passed=4, deselected=1)
 
 
+@pytest.mark.exhaustive
 def test_a_wrong_answer_has_no_time(pytester: pytest.Pytester) -> None:
     """What a test then finds wrong is fail_accuracy, and not among the results."""
     pytester.makepyfile(test_a="def test_it(bench):\n    assert bench(len, [1]) == 2")
@@ -217,6 +218,7 @@ def test_a_test_that_became_slower_fails(pytester: pytest.Pytester) -> None:
     assert rows("SELECT count(*) FROM runs") == [(6,)]
 
 
+@pytest.mark.exhaustive
 def test_samples_alone_fail_nothing(pytester: pytest.Pytester) -> None:
     """Of one earlier run nobody knows how runs differ."""
     record([100_000 + sample for sample in range(9)])

@@ -34,9 +34,7 @@ WARM_SHARE = 0.2  # of the budget
 WIDEST_PRINTED_PRECISION = 10.0  # a precision beyond it, ±1000 %, is not written out
 MAX_LOOPS = 1_000_000
 LEAD_NS = 10_000_000  # that the lead-in lasts at most, in whole calls: to fill 32 MiB of cache takes about 3 ms
-LEAD_CALLS = (
-    3  # beside a plain loop a cnn of 1 ms was 3 % slow after one call, 1 % after three (benchmarks/model_times)
-)
+LEAD_CALLS = 3  # a cnn of 1 ms was 3 % slower than in a plain loop after one call, 1 % after three
 LONG_NS = 100_000_000  # a call for which caches hardly matter
 
 
@@ -101,7 +99,8 @@ class Verdict:
 
     `stopped` is precision, budget or repeat; `estimates` holds, for every side but the baseline, the ratio of the
     baseline's time to its time (for a lone side, its time in ns); `parts` the same as they are combined over processes;
-    `disturbed` is the share of samples that were, `throttled` of those that only power or heat slowed, `seconds` its time.
+    `preempted` is the share of samples that lost their processor, `throttled` of those that power or heat slowed, `seconds` its
+    time.
     """
 
     stopped: str
@@ -109,7 +108,7 @@ class Verdict:
     blocks: int
     estimates: tuple[Estimate, ...]
     parts: tuple[ProcessEstimate, ...] = ()
-    disturbed: float = 0.0
+    preempted: float = 0.0
     seconds: float = 0.0
     throttled: float = 0.0
 
@@ -124,7 +123,7 @@ class Verdict:
         settled = "" if self.warm else ", never settled"
         stretch = f"{why}: {reached} after {self.blocks} blocks{settled}"
         slowed = f"power or heat slowed the GPU in {self.throttled:.0%} of samples" if self.throttled else ""
-        return "; ".join(filter(None, (stretch, busy(self.disturbed - self.throttled), slowed)))
+        return "; ".join(filter(None, (stretch, busy(self.preempted), slowed)))
 
 
 def balanced_orders(sides: int, rng: random.Random) -> Iterator[tuple[int, ...]]:
@@ -259,10 +258,10 @@ class Sampler:
             stopped = rule.stopped(blocks, lambda: [combined([part]) for part in process_estimates(readings)])
         parts = process_estimates(readings)
         taken = [reading for side in readings for reading in side]
-        disturbed = statistics.fmean(reading.disturbed for reading in taken)
-        throttled = statistics.fmean(reading.throttled and not reading.preempted for reading in taken)
+        preempted = statistics.fmean(reading.preempted for reading in taken)
+        throttled = statistics.fmean(reading.throttled for reading in taken)
         estimates = tuple(combined([part]) for part in parts)
-        return Verdict(stopped, warm, blocks, estimates, parts, disturbed, self._now() - began, throttled)
+        return Verdict(stopped, warm, blocks, estimates, parts, preempted, self._now() - began, throttled)
 
     def _warm_up(self, deadline: float) -> bool:
         """Run blocks until every side is warm; returns whether all were warm in time."""

@@ -181,12 +181,12 @@ class Measurement:
     def _sample(self, device: Device, sides: list[MeasuredBackend]) -> None:
         """Sample the sides; if one fails, the others start again without it, from warm-up, in new blocks."""
         settings, blocks = self._job.settings, 0
-        warming: list[bool] = []  # whether each sample of the warm-up was disturbed
+        warming: list[bool] = []  # whether each sample of the warm-up lost its processor
 
         def emit(sample: Sample) -> None:
             nonlocal blocks
             if sample.phase == "warmup":
-                warming.append(sample.reading.disturbed)
+                warming.append(sample.reading.preempted)
             if sample.phase != self._reporter.phase:
                 self._reporter.enter(sample.phase)
                 self._reporter.found(
@@ -216,7 +216,7 @@ class Measurement:
     def _finish(self, sides: list[MeasuredBackend], verdict: Verdict) -> None:
         """Record how each side ended, with the precision of its ratio to the baseline."""
         first, *others = sides
-        self._reporter.found(first.backend, sampled_s=verdict.seconds, disturbed=verdict.disturbed - verdict.throttled)
+        self._reporter.found(first.backend, sampled_s=verdict.seconds, disturbed=verdict.preempted)
         for side, part in zip(others or sides, verdict.parts, strict=True):
             self._reporter.found(side.backend, part=astuple(part))
         self._ended_well(first, str(verdict))

@@ -167,6 +167,7 @@ def test_compaction_changes_no_answer(store: Store) -> None:
     assert verify(store).problems == {}
 
 
+@pytest.mark.exhaustive
 def test_compaction_removes_the_events_of_forgotten_runs_for_good(store: Store, tmp_path: Path) -> None:
     """From small files and from one that was merged before; a store that has the originals still drops them after a sync."""
     other = Store(Path(shutil.copytree(store.root, tmp_path / "other")))
@@ -218,6 +219,7 @@ def test_an_archive_takes_the_names_and_tags_of_its_runs_along(store: Store, tmp
     assert verify(store).problems == {} == verify(target).problems
 
 
+@pytest.mark.exhaustive
 def test_a_remembered_run_is_what_it_was(store: Store) -> None:
     """To the last row."""
     before = contents(store)
@@ -231,6 +233,7 @@ def test_a_remembered_run_is_what_it_was(store: Store) -> None:
     }
 
 
+@pytest.mark.exhaustive
 def test_the_change_made_last_counts_whatever_the_clock_says(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose clock is behind can still undo."""
     forget(store, ["aaaa-1"])
@@ -303,6 +306,7 @@ def test_a_forgotten_file_is_not_loaded_again_but_on_request(store: Store, tmp_p
     assert verify(store).problems == {}
 
 
+@pytest.mark.exhaustive
 def test_a_forgotten_file_is_known_after_compaction(store: Store, tmp_path: Path) -> None:
     """The tombstone says what was imported, though its events are gone."""
     forget(store, ["day"])
@@ -311,6 +315,7 @@ def test_a_forgotten_file_is_known_after_compaction(store: Store, tmp_path: Path
     assert ingest(store, [f"day:{tmp_path / 'day.json'}"]).lines[0].known == 1
 
 
+@pytest.mark.exhaustive
 def test_new_files_beside_a_forgotten_one_do_not_join_its_run(store: Store, tmp_path: Path) -> None:
     """They would be forgotten with it."""
     folder = tmp_path / "profiles"
@@ -353,6 +358,7 @@ def test_tags_are_set_replaced_and_removed(store: Store) -> None:
         untag(store, ["aaaa-1"], ["gpo"])
 
 
+@pytest.mark.exhaustive
 def test_tags_are_loaded_without_building_anew(store: Store) -> None:
     """Nothing is derived from them; a rebuild gives the same."""
     EventLog(store).write(RunChange, [_tagged("aaaa-1", "gpu", None), _tagged("aaaa-2", "a", "1")], "said")
@@ -373,6 +379,7 @@ def _tagged(run_id: str, key: str, value: str | None) -> RunChange:
     return RunChange(run_id=run_id, change_id="1", action=action, key=key, value=value, changed_at=NOVEMBER)
 
 
+@pytest.mark.exhaustive
 def test_what_is_recorded_after_a_change_keeps_it(store: Store) -> None:
     """A further file of a renamed run, with the old name in it, changes nothing; nor does one of a forgotten run."""
     rename(store, ["aaaa-1"], "base")

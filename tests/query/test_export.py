@@ -258,6 +258,7 @@ DURATIONS = st.lists(st.integers(1, 10**12), min_size=1, max_size=8)
         st.tuples(DURATIONS, st.integers(1, 10**5)), min_size=1, max_size=4,
     ),
 )  # fmt: skip
+@pytest.mark.exhaustive
 def test_samples_come_back(
     tmp_path_factory: pytest.TempPathFactory, cases: dict[tuple[Any, ...], tuple[list[int], int]]
 ) -> None:

@@ -242,6 +242,7 @@ def test_what_looks_worse_is_measured_again_before_it_is_said(
     assert "2 SLOWER, 1 SAME" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_every_confirming_run_must_show_it(store: Store, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two were asked for, the second does not: nothing got worse. The losses of a part of a run are none."""
     add(store, "run-8", 8, {"mlp": 1.2, "lstm": 1.0, "cnn": 1.0})
@@ -253,6 +254,7 @@ def test_every_confirming_run_must_show_it(store: Store, bench: Bench, monkeypat
     assert bench().return_value == 0
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_measured_again_stays_unconfirmed(
     store: Store, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +270,7 @@ def test_what_cannot_be_measured_again_stays_unconfirmed(
     )
 
 
+@pytest.mark.exhaustive
 def test_nothing_worse_is_not_measured_again(store: Store, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """An improvement needs no confirming."""
     add(store, "run-8", 8, {"mlp": 0.5, "lstm": 1.0, "cnn": 1.0})

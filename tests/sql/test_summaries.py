@@ -199,6 +199,7 @@ def test_reasons_of_graph_breaks_are_told_once(warehouse: Builder) -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_rebuild_is_equal_bit_for_bit() -> None:
     """Every derived table is the same, to the last digit, from events in another order; ties go the same way."""
     rng = random.Random(3)

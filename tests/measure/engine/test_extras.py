@@ -186,6 +186,7 @@ def test_energy_is_a_metric_of_each_backend(tmp_path: Path, workload: Any) -> No
     assert metrics(tmp_path / "unasked", "gpu_energy") == []
 
 
+@pytest.mark.exhaustive
 def test_graphs_cover_a_share_of_calls_and_of_time(tmp_path: Path) -> None:
     """A graph break leaves two graphs, whose forward and backward are inside; what comes between and after them is not."""
     torch = pytest.importorskip("torch")

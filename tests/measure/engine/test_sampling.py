@@ -113,6 +113,19 @@ def test_repeat_is_an_exact_count() -> None:
     assert Counter(s.side for s in samples if s.phase == "steady") == {0: 30, 1: 30, 2: 30}
 
 
+def test_the_machine_and_the_gpu_are_blamed_each_for_its_own() -> None:
+    """A sample that both disturbed counts for both."""
+    numbers = itertools.count()
+
+    def clock(loops: int, lead: int) -> Reading:
+        return Reading(2_000_000 * loops, loops, None, {"throttled": 4, "involuntary_switches": next(numbers) % 2})
+
+    verdict = Sampler([clock], lambda s: None, seed=0).run(precision=0.01, budget_s=60, repeat=20)
+
+    assert (verdict.throttled, verdict.preempted) == (1.0, 0.5)
+    assert str(verdict).endswith("power or heat slowed the GPU in 100% of samples")
+
+
 def test_a_side_alone_is_sampled_until_its_own_level_is_known() -> None:
     """There is no ratio, but there is an interval."""
     verdict = Sampler([noisy(2e6, random.Random(1))], lambda s: None, seed=0).run(precision=0.01, budget_s=60)

@@ -78,6 +78,7 @@ def test_a_steady_step_of_inference_adds_its_output(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.exhaustive
 def test_what_fails_there_leaves_its_reason(tmp_path: Path) -> None:
     """A fact without a value; the samples of the worker are none the worse."""
     peaks, (fact,) = measure(workload(tmp_path, target=f"{tmp_path / 'wide.py'}:Narrow"), Settings(), "eager")

@@ -131,6 +131,7 @@ def test_eager_of_a_gpu_may_differ_from_itself_within_the_tolerance(
     assert (found.judged, "differ by up to" in found.what) == (status, True)
 
 
+@pytest.mark.exhaustive
 def test_a_backward_pass_is_captured_as_it_runs() -> None:
     """By compiled autograd, which torch counts; the gradients are those of eager."""
     p = program(mode="training", knobs={"compiled_autograd": True})

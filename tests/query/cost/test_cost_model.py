@@ -158,6 +158,7 @@ def test_two_steps_in_five_may_be_hiccups() -> None:
 
 @settings(max_examples=6)
 @given(st.floats(1e-6, 1e6))
+@pytest.mark.exhaustive
 def test_another_unit_of_time_changes_nothing_else(factor: float) -> None:
     """Times scale, counts of tokens do not."""
     tokens, batch, ms = served(np.random.default_rng(5), 400, SMOOTH)

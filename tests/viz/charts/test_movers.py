@@ -43,6 +43,7 @@ def test_what_lost_most_comes_first() -> None:
     assert all(low < value < high for low, value, high in fields(figure, "low", "value", "high"))
 
 
+@pytest.mark.exhaustive
 def test_what_did_not_move_is_counted_and_not_drawn() -> None:
     """Unless nothing moved: then that is what there is to see."""
     figure = draw(opened(sides(a=1.0, b=1.5, c=0.5)), "A", "B")
@@ -80,6 +81,7 @@ def test_what_was_nothing_before_has_a_difference_and_no_ratio() -> None:
     assert low == 0 and high > 5.5
 
 
+@pytest.mark.exhaustive
 def test_a_metric_of_which_more_is_better_is_turned_round() -> None:
     """A score that falls has lost, whatever its sign."""
     for by in ("ratio", "difference"):

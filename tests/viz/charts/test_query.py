@@ -256,6 +256,7 @@ def test_a_file_that_is_no_spec_says_so(tmp_path: Path, content: str) -> None:
         user_spec.SpecFile().convert(tmp_path / "spec.json", None, None)
 
 
+@pytest.mark.exhaustive
 def test_the_command_keeps_the_query_in_the_store(tmp_path: Path) -> None:
     """Files are out of its reach; every format comes out."""
     pytest.importorskip("vl_convert")

@@ -321,6 +321,7 @@ def costly(floor_ms: float = 10.0, knee: int = 500, steps: int = 1000, config: s
     return [(n, floor_ms * max(1, n / knee) * (1 + 0.01 * ((31 * i) % 7 - 3))) for i, n in enumerate(tokens)]
 
 
+@pytest.mark.exhaustive
 def test_the_cost_model_is_drawn_over_the_steps_and_told() -> None:
     """A curve, a ring at the knee, and in the subtitle the parameters with their doubt and R²."""
     figure = draw(opened(few("A", [*costly()])), fit=True, max_model_run_ms=1e9)
