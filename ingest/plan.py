@@ -8,6 +8,7 @@ import difflib
 import functools
 import hashlib
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -189,7 +190,10 @@ def _plan_set(
             f"{others}.\nAny table is read by naming its columns with --map, any log by describing its lines "
             "with --pattern: see bench ingest --help"
         )
-    plan.notes += [f"{want.path.name}/{name} {look}; left out" for name, look in unknown.items()]
+    asked = want.path.is_dir() and options.own is None
+    for name, look in unknown.items():
+        how = f". How to read it: bench ingest {shlex.quote(str(want.path / name))}" if asked else ""
+        plan.notes.append(f"{want.path.name}/{name} {look}; left out{how}")
     if want.path.is_dir() and (left := left_below(want.path, places)):
         plan.notes.append(left)
     for (_, group, _), files in found.items():

@@ -88,7 +88,7 @@ def rename(run: str, config: str, yes: bool, store: Store) -> None:
     runs = rename_runs(store, [run], config, notify=notify) if yes else preview(store, [run])
     _show(runs)
     if yes:
-        notify(f"{counted(len(runs), 'run', 'is', 'are')} of {config} now.")
+        notify(f"{counted(len(runs), 'run', 'belongs', 'belong')} to config {config} now.")
     else:
         notify(
             f"{counted(len(runs), 'run')} would be of {config}, beside any that are already; nothing has changed. "

@@ -398,6 +398,17 @@ def test_files_in_subfolders_are_counted_with_the_command_that_loads_them(load: 
     assert "find" in notes_of(load, profile)[0]
 
 
+def test_what_a_folder_leaves_out_comes_with_the_command_that_says_how_to_read_it(load: Load, profile: Path) -> None:
+    """Of a file alone the answer is longer."""
+    (profile / "t 1.csv").write_text("name,kbytes\na,1\n")
+
+    (note,) = load(profile).notes
+
+    assert note == (
+        f"{profile.name}/t 1.csv looks like CSV: name,kbytes; left out. How to read it: bench ingest '{profile / 't 1.csv'}'"
+    )
+
+
 def test_a_link_that_leads_nowhere_is_a_note(load: Load, profile: Path) -> None:
     """The rest of the folder is loaded."""
     (profile / "gone.jsonl").symlink_to(profile / "never-there")
