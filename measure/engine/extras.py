@@ -61,10 +61,9 @@ def _traces(run: Run, program: Program, sides: list[MeasuredBackend]) -> Iterato
         try:
             for fact in program.trace(side.backend, side.call, place):
                 yield side, fact
-                if (
-                    fact.name == KERNEL_TIME and fact.value is not None and side.steady_ns
-                ):  # the profiler slows the host
-                    yield side, Fact("kernel_share", fact.value / statistics.median(side.steady_ns), "ratio", "higher")
+                if fact.name == KERNEL_TIME and fact.value is not None and side.steady_ns:
+                    steady_ns = statistics.median(side.steady_ns)  # of calls in which no profiler slows the host
+                    yield side, Fact("kernel_share", fact.value / steady_ns, "ratio", "higher")
         except Exception as error:
             yield side, Fact("trace", None, text=f"{type(error).__name__}: {error}")
 

@@ -26,7 +26,7 @@ from .program import Calls, FunctionProgram
 
 COUNTS = 3  # of each function
 MANY = 20_000_000  # instructions counted together; by their number, as time would choose other calls on a busy machine
-LONG_NS = 5e9  # of calls that wait more than they compute
+LONG_NS = 5e8  # long enough for calls that wait more than they compute; what computes takes 0.1 s until MANY are near
 MOST_CALLS = 1000
 MARK = "ctermid"
 _TOTALS = re.compile(r"^totals: (\d+)", re.MULTILINE)

@@ -5,7 +5,7 @@ import copy
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -127,16 +127,20 @@ class Gradients(Mapping[str, Any]):
     module: Any
 
     def __getitem__(self, name: str) -> Any:
-        return dict(self._found())[name]
+        return self._found()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, _ in self._found())
+        return iter(self._found())
 
     def __len__(self) -> int:
-        return sum(1 for _ in self._found())
+        return len(self._found())
 
-    def _found(self) -> Iterator[tuple[str, Any]]:
-        return ((name, p.grad) for name, p in self.module.named_parameters() if p.grad is not None)
+    def items(self) -> ItemsView[str, Any]:
+        """All of them, found once: item by item, each would walk through the whole module."""
+        return self._found().items()
+
+    def _found(self) -> dict[str, Any]:
+        return {name: p.grad for name, p in self.module.named_parameters() if p.grad is not None}
 
 
 @dataclass(frozen=True, slots=True)

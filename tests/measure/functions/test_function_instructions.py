@@ -48,9 +48,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "bench_test_counted.py").write_text(WORK)
-    py_compile.compile(
-        str(folder / "bench_test_counted.py")
-    )  # as measuring its time leaves it; else the heap is another
+    # As measuring its time leaves it: the heap of a process that compiles it is another.
+    py_compile.compile(str(folder / "bench_test_counted.py"))
     monkeypatch.chdir(folder)
     monkeypatch.setenv("BENCH_STORE", str(tmp_path / "store"))
 
