@@ -24,12 +24,15 @@ TOUCHED = {
     " JOIN _touched USING (run_id)",
 }
 
-# Derived tables that are dear even where there is nothing to derive: without rows of a run in this table they have none, either.
+# Derived tables that are dear even where there is nothing to derive: they have no rows of a run without rows of it here.
 NEEDED = {
-    "_summaries": "case_outcomes",
+    "_failures": "cases",
+    "_step_ranges": "schedule_chunks",
+    "_summaries": "cases",
     "block_ratios": "timings",
-    "case_summaries": "case_outcomes",
-    "requests": "cases",
+    "case_outcomes": "cases",
+    "case_summaries": "cases",
+    "requests": "cases WHERE suite = 'serving'",
     "step_cells": "schedule_chunks",
 }
 
@@ -52,26 +55,35 @@ def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
 def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[str]) -> None:
     """Recompute the derived rows of these runs, their configs and their cases, in the tables of `create_derived`."""
     tables, run_ids = sql.tables(), sorted(set(run_ids))
-    parts, touched = _parts(connection, run_ids), None
+    filled = _filled(connection)
+    parts, touched, empty = _parts(connection, run_ids), None, set[str]()
     for name in filter(tables.__contains__, sql.in_order()):
         key = next(column for column in tables[name].columns if column in TOUCHED)
         delete = f"DELETE FROM {name} WHERE {key} IN ({TOUCHED[key]})"  # once: it reads the whole table
         # rows of one run lie together: a question about it reads a small part of the table
         insert = f"INSERT INTO {name} FROM ({tables[name].body}) ORDER BY {key}"
         lots = parts if key == "run_id" else [run_ids]
-        for statement, lot in [(delete, run_ids), *((insert, lot) for lot in lots)]:
+        for statement, lot in [*([(delete, run_ids)] if name in filled else []), *((insert, lot) for lot in lots)]:
             if lot != touched:  # most loads are one lot
                 connection.execute(TOUCH, [lot])
-                touched = lot
-            if statement == delete or _may_have_rows(connection, name):
+                touched, empty = lot, _empty(connection)
+            if statement == delete or name not in empty:
                 connection.execute(statement)
 
 
-def _may_have_rows(connection: "duckdb.DuckDBPyConnection", name: str) -> bool:
-    """Whether there are rows of the runs in `_touched` that a derived table would need."""
-    needed = NEEDED.get(name)
-    query = f"SELECT run_id FROM {needed} WHERE run_id IN (SELECT run_id FROM _touched) LIMIT 1"
-    return needed is None or connection.execute(query).fetchone() is not None
+def _filled(connection: "duckdb.DuckDBPyConnection") -> set[str]:
+    """The tables that held rows when the transaction began."""
+    query = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() AND estimated_size > 0"
+    return {name for (name,) in connection.execute(query).fetchall()}
+
+
+def _empty(connection: "duckdb.DuckDBPyConnection") -> set[str]:
+    """The derived tables that have no rows of the runs in `_touched`, for lack of what they need."""
+    needed = sorted(set(NEEDED.values()))
+    rows = "(SELECT 1 FROM (FROM {}) JOIN _touched USING (run_id))"
+    found = connection.execute("SELECT " + ", ".join(f"EXISTS {rows.format(table)}" for table in needed)).fetchone()
+    missing = {table for table, is_there in zip(needed, found or (), strict=True) if not is_there}
+    return {name for name, table in NEEDED.items() if table in missing}
 
 
 def _parts(connection: "duckdb.DuckDBPyConnection", run_ids: list[str]) -> list[list[str]]:

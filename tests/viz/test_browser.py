@@ -59,7 +59,7 @@ def quiet(page: Page) -> bool:
     return True
 
 
-@pytest.mark.parametrize("color_by", ["config", "batch"])
+@pytest.mark.parametrize("color_by", sampled(["config", "batch"], "batch"))
 def test_hostile_names_are_only_text(browser: Page, tmp_path: Path, color_by: str) -> None:
     """As config, path and title; shown, hovered over and chosen: nothing of them runs."""
     builder = Builder()
@@ -196,7 +196,7 @@ def test_the_wheel_zooms(browser: Page, two: Path) -> None:
     assert quiet(browser)
 
 
-@pytest.mark.parametrize("name", sampled([*CHARTS], "speedups", "history"))
+@pytest.mark.parametrize("name", sampled([*CHARTS], "history"))
 def test_hostile_names_are_only_text_in_every_chart(browser: Page, tmp_path: Path, name: str) -> None:
     """As config, model and backend: something is drawn, and nothing of them runs."""
     browser.open(write(drawn(name, "hostile"), tmp_path / "hostile.html"))

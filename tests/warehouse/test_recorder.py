@@ -28,6 +28,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..exhaustive import sampled
 from .strategies import any_events, as_dict, plain
 
 
@@ -328,7 +329,7 @@ def forked(work: Any) -> int:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("end", ["_exit", "SIGKILL", "close"])
+@pytest.mark.parametrize("end", sampled(["_exit", "SIGKILL", "close"], "SIGKILL"))
 def test_forked_children_record_beside_their_parent(end: str, store: Store) -> None:
     """Parent and child both record after a fork, whichever way the child ends; neither disturbs the other."""
     with bench.run("a", store=store) as run:

@@ -21,6 +21,8 @@ from bench.warehouse.load import load
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
+from ...exhaustive import sampled
+
 MB = 1 << 20
 BENCH = (sys.executable, "-m", "bench", "measure", "command")
 PYTHON = (sys.executable, "-I", "-S", "-c")
@@ -245,13 +247,13 @@ def test_failed_runs_are_kept_apart(here: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "words", "expected"),
-    [
+    sampled([
         ([], "exit 3", ("fail_to_run", 3, None)),
         ([], "kill -9 $$", ("killed", None, 9)),
         ([], "kill -SEGV $$", ("crashed", None, 11)),
         (["--timeout", "0.1"], "sleep 60", ("timeout", None, None)),
-    ],
-)
+    ], ([], "exit 3", ("fail_to_run", 3, None))),
+)  # fmt: skip
 def test_a_command_that_only_fails_is_given_up(options: list[str], words: str, expected: tuple[Any, ...]) -> None:
     """After three runs; the other goes on."""
     result = measure(*options, "--shell", "--repeat", "5", words, ":")

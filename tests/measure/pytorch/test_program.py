@@ -18,7 +18,7 @@ from bench.measure.suites.registry import builtin, models_of
 from bench.measure.system.devices import Device
 from bench.measure.system.host_memory import Peak
 
-from ...exhaustive import exhaustive
+from ...exhaustive import exhaustive, sampled
 
 torch = pytest.importorskip("torch")
 
@@ -46,7 +46,7 @@ def program(
 
 
 @pytest.mark.parametrize("mode", ["inference", "training"])
-@pytest.mark.parametrize("name", builtin())
+@pytest.mark.parametrize("name", sampled([*builtin()], "mlp", "cnn"))
 def test_every_model_runs_and_the_same_seed_gives_the_same_output(name: str, mode: str) -> None:
     """In another program, too; another seed gives another."""
     first, again, other = (p.keep(p.prepare("eager")()) for p in (program(name, mode, seed=s) for s in (1, 1, 2)))
@@ -315,7 +315,7 @@ def test_a_backend_that_is_meant_to_differ_is_judged_by_the_cosine(monkeypatch: 
     assert judged == ["pass", "fail_accuracy"]
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "amp", "float64"])
+@pytest.mark.parametrize("dtype", sampled(["bfloat16", "float16", "amp", "float64"], "bfloat16"))
 def test_every_type_trains(dtype: str) -> None:
     """The small ones are cast, amp is not; each is right by its own rule."""
     p = program(mode="training", dtypes=[dtype])

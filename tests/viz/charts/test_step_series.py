@@ -10,10 +10,11 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import NothingToShow, UnknownName
 
 from ...builders import Builder, chunk, run, source
+from ...exhaustive import sampled
 from ..steps import opened
 
 CHARTS = ("runtime-vs-tokens", "throughput", "latency-vs-batch", "step-breakdown", "timeline")
-every_chart = pytest.mark.parametrize("chart", CHARTS)
+every_chart = pytest.mark.parametrize("chart", sampled(CHARTS, "runtime-vs-tokens", "timeline"))
 
 
 def days(folders: bool = True) -> Warehouse:
@@ -56,7 +57,7 @@ def test_the_newest_run_of_a_config_is_drawn_and_the_others_are_counted(chart: s
     assert figure.provenance.parameters["runs"] == ["A-run-3", "B-run-3"]
 
 
-@pytest.mark.parametrize("chart", CHARTS[:-1])
+@pytest.mark.parametrize("chart", sampled(CHARTS[:-1], "runtime-vs-tokens"))
 def test_all_runs_are_drawn_together_only_if_asked(chart: str) -> None:
     """`--all-runs`, or `--runs` with several of one config; nothing is left out in silence."""
     for options in ({"all_runs": True}, {"runs": ["A~1", "A~2", "A", "B"]}):
