@@ -61,9 +61,9 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
 
     Args:
         warehouse: Where to look.
-        name: `latest` (any run, but those of `bench doctor`), a config, the beginning of a run id or of a git commit, a day
-            in UTC as YYYY-MM-DD, or `tag:` and a tag's name, its value or NAME=VALUE, in this order; `~N` after it leaves out
-            the newest N: latest~1, main~2.
+        name: `latest` (any run, but those of `bench doctor` and `bench bisect`), a config, the beginning of a run id or of a
+            git commit, a day in UTC as YYYY-MM-DD, or `tag:` and a tag's name, its value or NAME=VALUE, in this order; `~N`
+            after it leaves out the newest N: latest~1, main~2.
 
     Returns:
         Run ids, at least one.
@@ -74,7 +74,7 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
             those it means were archived.
     """
     base, back = split_back(name)
-    rows = run_names(warehouse, tagged=base.startswith(_TAG))
+    rows = run_names(warehouse, tagged=base.startswith(_TAG) or base == "latest")
     runs = meant_runs(base, rows)
     if not runs:
         _check_gone(warehouse, base)
@@ -105,7 +105,8 @@ def split_back(name: str) -> tuple[str, int | None]:
 def meant_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
     """Runs a name without `~N` means, in the order given."""
     if name == "latest":
-        return [run.run_id for run in runs if run.source != "doctor"]
+        own = [run.run_id for run in runs if run.source not in ("doctor", "bisect") and "bisect" not in _tags(run)]
+        return own or [run.run_id for run in runs]
     of_config = [run.run_id for run in runs if run.config == name]
     if of_config or len(name) < SHORTEST_PREFIX:
         return of_config
@@ -124,10 +125,12 @@ def meant_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
 
 
 def _has_tag(run: RunNames, tag: str) -> bool:
+    return any(tag in (key, str(value), f"{key}={value}") for key, value in _tags(run).items())
+
+
+def _tags(run: RunNames) -> dict[str, Any]:
     tags = json.loads(run.tags or "{}")
-    if not isinstance(tags, dict):
-        return False
-    return any(tag in (key, str(value), f"{key}={value}") for key, value in tags.items())
+    return tags if isinstance(tags, dict) else {}
 
 
 def gone_runs(warehouse: "Warehouse") -> list[str]:

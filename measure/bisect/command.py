@@ -239,18 +239,18 @@ def _from_regression(store: Store, name: str, chosen: dict[str, Any]) -> tuple[s
     """
     from ...query.bisect.suggest import bisect_command
     from ...query.comparison.compare import WORSE
-    from ...query.regression.regressions import Limits, RegressionRule, judge, judged_runs
+    from ...query.comparison.render import metric
+    from ...query.regression.regressions import Limits, RegressionRule, judge, judged_runs, most_telling
     from ...warehouse.database import Warehouse
 
     with Warehouse.open(store) as warehouse:
         rows = judge(warehouse, judged_runs(warehouse, name), RegressionRule(), Limits())
-        for row in rows:
-            if (
-                row["verdict"] not in WORSE
-                or not (row["good_commit"] and row["since_commit"])
-                or row["case_id"] is None
-            ):
-                continue
+        between = [
+            row for row in rows
+            if row["verdict"] in WORSE and row["good_commit"] and row["since_commit"] and row["case_id"] is not None
+        ]  # fmt: skip
+        for place in range(len(between)):
+            row = most_telling(between[place:])
             words = bisect_command(warehouse, row["run_id"], f"{row['good_commit']}..{row['since_commit']}", row)
             if words:
                 measuring = words[words.index("--") + 1 :]
@@ -258,7 +258,7 @@ def _from_regression(store: Store, name: str, chosen: dict[str, Any]) -> tuple[s
                     "metric": row["metric"], "phase": row["phase"] or chosen["phase"], "models": [row["name"]],
                     "backends": [row["backend"]] if row["backend"] else [],
                 }  # fmt: skip
-                talk(f"{row['verdict']}: {escape(str(row['name']))} {row['metric']}, since {row['since_commit'][:9]}")
+                talk(f"{row['verdict']}: {escape(str(row['name']))} {metric(row)}, since {row['since_commit'][:9]}")
                 return words[2], measuring, found
     raise NothingToShow(
         "nothing got worse between two commits that bench measure measured. Look with: bench regressions"

@@ -33,6 +33,7 @@ from .regressions import (
     judge,
     judged_runs,
     large_and_unsure,
+    most_telling,
 )
 from .remeasure import commands_for, measure_again, obstacle
 
@@ -237,7 +238,7 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     if changes := environment_changes(warehouse, judged):
         more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
         yield f"the environment is not that of the run before: {'; '.join(map(str, changes[:NAMED]))}{more}"
-    worst = failing[0]
+    worst = most_telling(failing)
     if worst["good_commit"] and worst["since_commit"]:
         yield f"the worst began with one of: git log {worst['good_commit'][:9]}..{worst['since_commit'][:9]}"
         if find := bisect_command(

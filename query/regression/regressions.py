@@ -152,6 +152,13 @@ def doubtful(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["verdict"] in WORSE and row["case_id"] is not None and not is_confirmed(row)]
 
 
+def most_telling(rows: Sequence[Row]) -> Row:
+    """The first of some rows, or what the same number of the same case is in steady calls: many samples instead of one."""
+    keys = ("config", "host", "case_id", "metric", "unit")
+    steady = (row for row in rows if row["phase"] == "steady" and all(row[key] == rows[0][key] for key in keys))
+    return next(steady, rows[0])
+
+
 def is_confirmed(row: Row) -> bool:
     """Whether several runs show the change."""
     return row["evidence"] is not None and row["evidence"].endswith(", confirmed")

@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 from bench.cli import cli
+from bench.measure.bisect.command import _from_regression
+from bench.query.resolve import resolve_run
 from bench.warehouse import environment
+from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import UnknownName
 from bench.warehouse.events import Event, Json
 from bench.warehouse.log import EventLog
@@ -288,3 +291,34 @@ def test_a_store_without_anything_to_judge(store: Store, bench: Bench) -> None:
         4,
         "0 comparisons of run empty-0 with runs before: nothing measured has a better and a worse\n",
     )
+
+
+def test_the_worst_is_searched_by_its_steady_calls(store: Store, bench: Bench) -> None:
+    """A first call that became slower still has one sample; `bench bisect --from-regression` takes the same number."""
+    add(store, "run-8", 8, {"mlp": 1.3})
+    for day, cold_ms in enumerate([*(5 + spread / 1000 for spread in SPREAD), 9]):
+        first = timing(case("mlp", run=f"run-{day}", **AXES), round(cold_ms * 1e6), phase="cold")
+        EventLog(store).write(type(first), [first], f"run-{day}.cold")
+    done = bench()
+
+    slower = [line for line in done.stdout.splitlines() if line.startswith("SLOWER")]
+    assert len(slower) == 2 and "latency (cold)" in slower[0]
+    (find,) = [line for line in done.stderr.splitlines() if line.startswith("find the commit with: ")]
+    assert find.endswith("bench bisect c7c7c7c7c..c8c8c8c8c --models mlp --backends eager -- measure models --repeat 5")
+    commits, words, chosen = _from_regression(store, "latest", {"phase": "steady"})
+    assert (commits, words[0]) == (f"{'c7' * 20}..{'c8' * 20}", "measure")
+    assert chosen == {"metric": "latency", "phase": "steady", "models": ["mlp"], "backends": ["eager"]}
+
+
+def test_what_a_search_measured_is_not_the_latest_run(store: Store, bench: Bench) -> None:
+    """Neither its summary nor the revisions that it measured; of nothing else the newest is."""
+    before = bench().stderr
+    searched: list[dict[str, Any]] = [{"tags": Json('{"bisect": "5ea4c4"}')}, {"source": "bisect"}]
+    for number, fields in enumerate(searched):
+        add(store, f"searched-{number}", 20 + number, {"mlp": 9.0}, config=f"search-{number}", **fields)
+
+    assert bench().stderr == before
+    other = Store(store.root.with_name("other")).create()
+    add(other, "searched", 20, {"mlp": 9.0}, source="bisect")
+    with Warehouse.open(other) as warehouse:
+        assert resolve_run(warehouse, "latest") == "searched"
