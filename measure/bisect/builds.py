@@ -44,7 +44,6 @@ class Builds:
     benchmark: PinnedFiles | None
     notify: Callable[[str], None]
     repository: Path = field(default_factory=lambda: Path(git("rev-parse", "--show-toplevel")))
-    _used: set[Path] = field(default_factory=set)
 
     def worktree(self, commit: str) -> Worktree:
         """The revision, prepared.
@@ -54,7 +53,6 @@ class Builds:
         """
         folder = self._folder(commit)
         tree = Worktree(folder, self.repository)
-        self._used.add(folder)
         if not folder.with_name(folder.name + READY).exists():
             self._build(commit, tree)
             folder.with_name(folder.name + READY).touch()
@@ -97,14 +95,14 @@ class Builds:
         return cache() / hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]
 
     def remove(self) -> None:
-        """Remove what this search used, and what no search has used for DAYS."""
+        """Remove what this search used, before it was interrupted, too, and what no search has used for DAYS."""
         old = time.time() - DAYS * 86_400
         stale = (
             [path for path in cache().glob("*") if path.is_dir() and path.stat().st_mtime < old]
             if cache().is_dir()
             else []
         )
-        for folder in {*self._used, *stale}:
+        for folder in {*map(self._folder, self.trees), *stale}:
             folder.with_name(folder.name + READY).unlink(missing_ok=True)
             shutil.rmtree(folder, ignore_errors=True)
         git("worktree", "prune")

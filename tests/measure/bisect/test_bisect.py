@@ -128,6 +128,16 @@ def test_a_tree_is_prepared_once(planted: Planted, tmp_path: Path) -> None:
     )
 
 
+def test_a_search_that_ended_leaves_no_build_of_one_that_was_interrupted(planted: Planted, tmp_path: Path) -> None:
+    """The search that goes on need not use what the one before built."""
+    interrupted = search(planted, FakeMeasure(Store(tmp_path / "s")), Store(tmp_path / "s")).builds
+    interrupted.worktree(planted.commits[3])
+    assert os.listdir(rooms.cache())
+    search(planted, FakeMeasure(Store(tmp_path / "s")), Store(tmp_path / "s")).builds.remove()
+
+    assert not os.listdir(rooms.cache())
+
+
 def test_what_cannot_be_prepared_says_why(planted: Planted) -> None:
     """The last line of the command that failed."""
     between = commits_between("HEAD~1..HEAD")
