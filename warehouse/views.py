@@ -53,7 +53,10 @@ def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
 
 
 def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[str]) -> None:
-    """Recompute the derived rows of these runs, their configs and their cases, in the tables of `create_derived`."""
+    """Recompute the derived rows of these runs, their configs and their cases, in the tables of `create_derived`.
+
+    At most once in a transaction: it removes old rows only from tables that held some when the transaction began.
+    """
     tables, run_ids = sql.tables(), sorted(set(run_ids))
     filled = _filled(connection)
     parts, touched, empty = _parts(connection, run_ids), None, set[str]()
@@ -80,8 +83,8 @@ def _filled(connection: "duckdb.DuckDBPyConnection") -> set[str]:
 def _empty(connection: "duckdb.DuckDBPyConnection") -> set[str]:
     """The derived tables that have no rows of the runs in `_touched`, for lack of what they need."""
     needed = sorted(set(NEEDED.values()))
-    rows = "(SELECT 1 FROM (FROM {}) JOIN _touched USING (run_id))"
-    found = connection.execute("SELECT " + ", ".join(f"EXISTS {rows.format(table)}" for table in needed)).fetchone()
+    rows = "EXISTS (FROM (FROM {}) WHERE run_id IN (SELECT run_id FROM _touched))"
+    found = connection.execute("SELECT " + ", ".join(map(rows.format, needed))).fetchone()
     missing = {table for table, is_there in zip(needed, found or (), strict=True) if not is_there}
     return {name for name, table in NEEDED.items() if table in missing}
 

@@ -238,17 +238,13 @@ def _from_regression(store: Store, name: str, chosen: dict[str, Any]) -> tuple[s
         NothingToShow: No finding does, or none was measured by a command that can be repeated.
     """
     from ...query.bisect.suggest import bisect_command
-    from ...query.comparison.compare import WORSE
     from ...query.comparison.render import metric
-    from ...query.regression.regressions import Limits, RegressionRule, judge, judged_runs, most_telling
+    from ...query.regression.regressions import Limits, RegressionRule, judge, judged_runs, most_telling, worse_cases
     from ...warehouse.database import Warehouse
 
     with Warehouse.open(store) as warehouse:
         rows = judge(warehouse, judged_runs(warehouse, name), RegressionRule(), Limits())
-        between = [
-            row for row in rows
-            if row["verdict"] in WORSE and row["good_commit"] and row["since_commit"] and row["case_id"] is not None
-        ]  # fmt: skip
+        between = [row for row in worse_cases(rows) if row["good_commit"] and row["since_commit"]]
         for place in range(len(between)):
             row = most_telling(between[place:])
             words = bisect_command(warehouse, row["run_id"], f"{row['good_commit']}..{row['since_commit']}", row)

@@ -34,6 +34,7 @@ from .regressions import (
     judged_runs,
     large_and_unsure,
     most_telling,
+    worse_cases,
 )
 from .remeasure import commands_for, measure_again, obstacle
 
@@ -228,7 +229,7 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
         yield f"{count} not judged{f' on {host}' if host else ''}: {reason}"
     if large := large_and_unsure(rows):
         yield f"{counted(len(large), 'case')} moved by 20 % or more and stay UNSURE (see them with --all; --strict ends with 4)"
-    failing = [row for row in rows if row["verdict"] in WORSE and row["case_id"] is not None]
+    failing = worse_cases(rows)
     if not failing:
         return
     cases = [row for row in tested if row["finding"] == "statistics"]

@@ -149,7 +149,12 @@ def axis_text(row: Row, axis: str) -> Any:
 
 def doubtful(rows: Iterable[Row]) -> list[Row]:
     """Findings that one run alone shows: another run could confirm or refute them. What is UNSURE stays so."""
-    return [row for row in rows if row["verdict"] in WORSE and row["case_id"] is not None and not is_confirmed(row)]
+    return [row for row in worse_cases(rows) if not is_confirmed(row)]
+
+
+def worse_cases(rows: Iterable[Row]) -> list[Row]:
+    """Findings that a case got worse, in their order."""
+    return [row for row in rows if row["verdict"] in WORSE and row["case_id"] is not None]
 
 
 def most_telling(rows: Sequence[Row]) -> Row:
