@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from bench.query.change.changepoints import SIGNIFICANCE, ChangePoint, change_points, examine
+from bench.query.change.changepoints import SIGNIFICANCE, change_points, examine
+from bench.query.change.levels import ChangePoint
 from numpy.typing import NDArray
 
 from ..figures import Figures
