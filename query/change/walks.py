@@ -30,7 +30,8 @@ def changes_of_walk(description: Description, significance: float) -> Iterator[C
         levels.drop(max(failing, key=lambda one: (one.p if one.p > significance else 0.0, _alike(one))))
     levels.find_outliers(significance)
     yield from _drifts(description, levels)
-    yield from _moves(description, sorted(levels.excursions(), key=lambda one: one.index))
+    moves = [one for one in levels.excursions() if not _goes_on(one)]
+    yield from _moves(description, sorted(moves, key=lambda one: one.index))
 
 
 def _alike(change: ChangePoint) -> float:
@@ -40,6 +41,7 @@ def _alike(change: ChangePoint) -> float:
 
 
 def _goes_on(change: ChangePoint) -> bool:
+    """Whether it is the same drift after the change of its slope."""
     return _alike(change) > 1 / FASTER
 
 
