@@ -1,16 +1,16 @@
-"""What describes a series best: one level, steps, drifts, or two levels that alternate.
+"""What describes values best: one level, steps, drifts, or two levels that alternate.
 
 Each description predicts every value from the one before. The best is the one for which n log(mean squared error) plus
 its price is least: the price is what its changes must save before they are believed, so a description that says more
-must predict better (Rissanen, Automatica 14, 1978). Noise that wanders (AR(1)) is one level, and so are steps and drifts
-that it explains as well.
+must predict better (Rissanen, Automatica 14, 1978). Noise that is a little like the last (AR(1)) is one level, and so are
+steps and drifts that it explains as well.
 """
 
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .segments import CLIP, RHOS, WIDEST, innovation, median_of, noise_of, partition, tamed
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-BATCH = 20_000  # values that are divided at once
 RAMP_GRID = 16  # places of either end of a drift that are tried at once
 FEWEST_TURNS = 4  # changes between two levels from which they may be said to alternate
 TRANSIENT = 25  # runs: levels that alternate last no longer on average
 RAREST = 0.2  # of all values: the rarer of two levels that alternate
 APART = 4.0  # sigmas between two levels that alternate
-GROWTH = 1.1  # times: levels no farther apart have the same noise
 EXACT = 1e-6  # of the variance: a smaller error is none
 
 
@@ -46,65 +44,65 @@ class Description:
     turns: Sequence[int] = ()  # where a series that knows two levels changes from one to the other
     saved: float = 0.0  # by two levels, of what one level costs
     proportional: bool = False  # noise grows with the level: the values are logarithms
+    walked: "Floats | None" = (
+        None  # of a series that wanders: the series; x are its increments, and the changes their levels'
+    )
+
+    slope: float = 0.0  # of a series that also drifts all along, taken out of x
 
     def value(self, level: float) -> float:
         """A level as the series has it."""
         return math.exp(level) if self.proportional else level
 
-
-def describe(series: Sequence["Floats"], significance: float, least: int) -> Iterator[Description]:
-    """Describe each series.
-
-    Args:
-        series: Finite values in time order, at least 2 × `least` and 5 of each; the shortest series first.
-        significance: Chance that a series of noise is divided.
-        least: Values of a level.
-    """
-    import numpy as np
-
-    todo = list(series[::-1])
-    while todo:
-        taken = [todo.pop()]  # so that every turn leaves fewer
-        while todo and (len(taken) + 1) * len(todo[-1]) <= BATCH:
-            taken.append(todo.pop())
-        described = _divide(taken, significance, least)
-        grow = [i for i, (one, _) in enumerate(described) if _moves_far(one)]
-        logarithms = _divide([np.log(taken[i]) for i in grow], significance, least)
-        for i, (one, cost) in zip(grow, logarithms, strict=True):
-            if (
-                cost + 2 * float(np.log(described[i][0].calm).sum()) < described[i][1]
-            ):  # as densities of the same values
-                described[i] = replace(one, proportional=True), cost
-        yield from (one for one, _ in described)
+    def surprises(self) -> "Floats":
+        """What is new in each value."""
+        away = self.x - fitted(self.calm, self.changes)
+        return away[1:] - self.rho * away[:-1]
 
 
-def _moves_far(one: Description) -> bool:
-    """Whether there are levels so far apart that it matters whether noise grows with them."""
-    levels = fitted(one.calm, one.changes)
-    return bool(one.changes and one.x.min() > 0 and levels.max() > GROWTH * levels.min())
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A series in units of its noise."""
 
+    x: "Floats"
+    calm: "Floats"  # without outliers
+    plain: "Floats"  # x around its median, in units of its noise
+    y: "Floats"  # the same of calm
+    scale: float  # what the units add to a cost
 
-def _divide(series: Sequence["Floats"], significance: float, least: int) -> list[tuple[Description, float]]:
-    """The best description of each series, with its cost."""
-    import numpy as np
+    @classmethod
+    def of(cls, x: "Floats") -> "Scaled":
+        """Around the median; no more than WIDEST sigmas wide."""
+        import numpy as np
 
-    batch = []
-    for x in series:
         calm, middle = tamed(x), median_of(x)
         noise = max(noise_of(x), float(np.ptp(calm)) / WIDEST)
-        batch.append((x, calm, (x - middle) / noise, (calm - middle) / noise, 2 * len(x) * math.log(noise)))
-    trials = [(place, rho) for place, (_, _, _, y, _) in enumerate(batch) for rho in _likely(y)]
-    rows = [batch[place][3] for place, _ in trials]
+        return cls(x, calm, (x - middle) / noise, (calm - middle) / noise, 2 * len(x) * math.log(noise))
+
+    @property
+    def lost(self) -> float:
+        """What outliers count for."""
+        import numpy as np
+
+        return CLIP**2 * float(np.count_nonzero(self.x != self.calm))
+
+
+def divide(
+    series: Sequence[Scaled], significance: float, least: int, *, walks: bool = False
+) -> list[tuple[Description, float]]:
+    """The best description of each series, with its cost; of increments by steps only."""
+    trials = [(place, rho) for place, one in enumerate(series) for rho in _likely(one.y)]
+    rows = [series[place].y for place, _ in trials]
     rhos = [rho for _, rho in trials]
     fees = [fee(len(y), significance) * innovation(y, rho) for y, rho in zip(rows, rhos, strict=True)]
-    divisions: list[list[list[int]]] = [[] for _ in batch]
+    divisions: list[list[list[int]]] = [[] for _ in series]
     for (place, _), cuts in zip(trials, partition(rows, rhos, fees, least), strict=True):
         if cuts not in divisions[place]:
             divisions[place].append(cuts)
     described = []
-    for (x, calm, plain, y, scale), some in zip(batch, divisions, strict=True):
-        cost, changes, rho, turns, saved = _best(plain, y, some, significance, least)
-        described.append((Description(x, calm, changes, rho, turns, saved), cost + scale))
+    for one, some in zip(series, divisions, strict=True):
+        cost, changes, rho, turns, saved = _best(one, some, significance, least, walks)
+        described.append((Description(one.x, one.calm, changes, rho, turns, saved), cost + one.scale))
     return described
 
 
@@ -124,33 +122,34 @@ def fee(n: int, significance: float) -> float:
     return float(stdtrit(n - 2, 1 - significance / (2 * n))) ** 2
 
 
-def _price(n: int, significance: float) -> float:
+def price_of(n: int, significance: float) -> float:
     """The same as a gain of n log(mean squared error)."""
     return n * math.log1p(fee(n, significance) / (n - 2))
 
 
 def _best(
-    x: "Floats", y: "Floats", divisions: Sequence[Sequence[int]], significance: float, least: int
+    one: Scaled, divisions: Sequence[Sequence[int]], significance: float, least: int, walks: bool
 ) -> tuple[float, Sequence[Change], float, Sequence[int], float]:
-    """Cost, changes, autocorrelation, turns and what these save: the cheapest description of x, which is y without outliers."""
-    import numpy as np
-
-    price = _price(len(y), significance)
-    lost = CLIP**2 * np.count_nonzero(x != y)  # what outliers count for
-    plain, rho = _cost(y, (), price, lost)
+    """Cost, changes, autocorrelation, turns and what these save, of the cheapest description."""
+    y, lost = one.y, one.lost
+    price = price_of(len(y), significance)
+    plain, rho = cost_of(y, (), price, lost)
     described: list[Described] = [(plain, rho, ())]
     for cuts in divisions:
         steps = [(cut, cut) for cut in cuts]
-        described.append((*_cost(y, steps, price, lost), steps))
-    tried = (described[1], min(described, key=lambda one: one[0]))  # one that noise is divided by most, the best one
-    cost, rho, changes = min((_with_drifts(y, one, least, price, lost) for one in tried), key=lambda one: one[0])
-    turns, alternating = _alternating(x, price)
+        described.append((*cost_of(y, steps, price, lost), steps))
+    cost, rho, changes = best = min(described, key=lambda told: told[0])
+    if walks:
+        return cost, changes, rho, (), 0.0
+    tried = (described[1], best)  # one that noise is divided by most, the best one
+    cost, rho, changes = min((_with_drifts(y, told, least, price, lost) for told in tried), key=lambda told: told[0])
+    turns, alternating = _alternating(one.plain, price)
     if turns and alternating < cost:
         return alternating, (), 0.0, turns, plain - alternating
     return cost, changes, rho, (), 0.0
 
 
-def _cost(y: "Floats", changes: Sequence[Change], price: float, lost: float) -> tuple[float, float]:
+def cost_of(y: "Floats", changes: Sequence[Change], price: float, lost: float) -> tuple[float, float]:
     """n log(mean squared error of the next value) and the price of the changes, and the autocorrelation around them."""
     n = len(y)
     away = y - fitted(y, changes)
@@ -222,7 +221,7 @@ def _with_drifts(y: "Floats", best: Described, least: int, price: float, lost: f
         ramp = _ramp(y[start:stop], least)
         if ramp is not None:
             changes = sorted([*others, (start + ramp[0], start + ramp[1])])
-            drifting = (*_cost(y, changes, price, lost), changes)
+            drifting = (*cost_of(y, changes, price, lost), changes)
             if drifting[0] < best[0]:
                 best = drifting
                 continue

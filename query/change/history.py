@@ -11,7 +11,8 @@ from ... import sql
 from ...warehouse.errors import UnknownName
 from ..ask import Answer, ask
 from ..filters import build_filter
-from .changepoints import LEAST_RUNS, SIGNIFICANCE, ChangePoint, examine
+from .changepoints import LEAST_RUNS, SIGNIFICANCE, examine
+from .levels import ChangePoint
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -222,8 +223,8 @@ def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
             (other.index for other in lasting if other.index >= change.end and other != change), default=math.inf
         )
         around = [other for other in lasting if other != change and other.index <= change.index < other.end]
-        if around:  # an excursion on the way of a drift
-            start, stop = around[0].index, around[0].end
+        if around:  # on the way of a drift
+            start, stop = max(start, around[0].index), min(stop, around[0].end)
         near = {place: value for place, value in level.items() if start <= place < stop}
         if change.kind == "excursion":
             before = list(near.values())

@@ -26,12 +26,14 @@ def all_incidents(warehouse: "Warehouse") -> list[tuple[Any, ...]]:
 def find_incidents(changes: Sequence[Row]) -> list[Row]:
     """The incidents among rows of `change_points`, those with the most members first.
 
-    Members are cases of one panel whose changes of one metric are of one kind, begin with the same run and go the same way.
+    Members are cases of one panel whose changes of one metric are of one kind, begin with the same run and go the same way. What
+    drifts since its first run began before it, at no run that others could share.
     An incident has the columns of the member that changed most, and INCIDENT_COLUMNS.
     """
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in changes:
-        if row["name"] is not None and row["change"] is not None and row["kind"] != "two levels":
+        always = row["kind"] == "drift" and row["good_run_id"] is None
+        if row["name"] is not None and row["change"] is not None and row["kind"] != "two levels" and not always:
             key = (*(row[column] for column in TOGETHER), row["since_run_id"], row["change"] > 0)
             groups.setdefault(key, []).append(row)
     incidents = [_incident(members) for members in groups.values() if len(members) >= LEAST_MEMBERS]

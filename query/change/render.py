@@ -10,9 +10,10 @@ from ...warehouse.console.numbers import amount, counted, ratio, times
 from ...warehouse.console.tables import escape
 from ..comparison.compare import WORSE
 from ..comparison.render import AXES, members, metric, value_text
-from .changepoints import LEAST_RUNS, ChangePoint
+from .changepoints import LEAST_RUNS
 from .history import SERIES, History, Row, Series
 from .incidents import without_members
+from .levels import ChangePoint
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 NARROW = 24  # characters of a sparkline in a table

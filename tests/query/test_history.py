@@ -157,6 +157,17 @@ def test_an_excursion_may_begin_the_series() -> None:
     )
 
 
+def test_a_drift_over_all_of_a_series_is_since_its_first_run() -> None:
+    """No run is before it; a step on its way has its own row, with the runs of the drift on either side."""
+    rng = np.random.default_rng(7)
+    place = np.arange(100)
+    values = 100 + 0.08 * place + 8 * (place >= 60) + rng.standard_normal(100)
+    drift, step = sorted(find([series(values.tolist())]).rows, key=lambda row: row["kind"])
+
+    assert (drift["kind"], drift["since_run_id"], drift["good_run_id"], drift["n_before"]) == ("drift", "r0", None, 0)
+    assert (step["kind"], step["n_before"], step["n_after"]) == ("step", 60, 39)
+
+
 def test_a_series_of_two_levels_is_one_row() -> None:
     """Neither slower nor faster: UNSURE, with how often it changes, and the runs of each level."""
     both = [value * (1.3 if day // 4 % 2 else 1) for day, value in enumerate(QUIET * 4)]

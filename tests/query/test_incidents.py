@@ -145,3 +145,12 @@ def test_every_change_is_in_one_incident_or_stands_alone(changes: list[dict[str,
     assert all(
         row in alone for row in changes if row["name"] is None or row["change"] is None or row["kind"] == "two levels"
     )
+
+
+def test_what_always_drifted_did_not_begin_together() -> None:
+    """Three drifts since the first run are no incident; three since another run are one."""
+    always = [moved(name, 0.1, kind="drift") for name in "abc"]
+    later = [{**row, "good_run_id": "q"} for row in always]
+
+    assert find_incidents(always) == []
+    assert [row["members"] for row in find_incidents(later)] == [3]

@@ -90,7 +90,7 @@ def test_autocorrelation_is_told_and_counts_for_less(rho: float) -> None:
 
     assert segments.innovation(values, rho) == pytest.approx(1, rel=0.1)
     assert segments.spread_out(12, rho) == pytest.approx(covariance.sum() / 12)
-    assert descriptions._cost(values, (), 0.0, 0.0)[1] == rho
+    assert descriptions.cost_of(values, (), 0.0, 0.0)[1] == rho
 
 
 def test_a_drift_is_fitted_by_least_squares() -> None:

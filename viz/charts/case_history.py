@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...query.change.changepoints import LEAST_RUNS, ChangePoint, change_points
+from ...query.change.changepoints import LEAST_RUNS, change_points
+from ...query.change.levels import ChangePoint
 from ...query.pasteable_sql import list_literal
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
@@ -181,8 +182,12 @@ def _points(line: Sequence[Row], panel: int, series: str, axis: RunAxis) -> list
 
 
 def _levels(line: Sequence[Row], changes: Sequence[ChangePoint], panel: int, series: str, axis: RunAxis) -> list[Level]:
-    """The levels between the changes of one line; excursions change none."""
-    lasting = [change for change in changes if change.kind in LASTING]
+    """The levels between the changes of one line; excursions change none, and there is none within a drift."""
+    drifts = [change for change in changes if change.kind == "drift"]
+    lasting = [
+        change for change in changes
+        if change.kind in LASTING and not any(one.index < change.index and change.end <= one.end for one in drifts)
+    ]  # fmt: skip
     starts = [0, *(change.end for change in lasting)]
     ends = [*(change.index - 1 for change in lasting), len(line) - 1]
     values = [*(change.before for change in lasting), *(change.after for change in lasting[-1:])]
@@ -190,6 +195,7 @@ def _levels(line: Sequence[Row], changes: Sequence[ChangePoint], panel: int, ser
     return [
         Level(panel=panel, series=series, start=places[start], end=places[end], y=value, changed=start > 0)
         for start, end, value in zip(starts, ends, values, strict=False)
+        if start <= end  # a drift that began before the line has no level before
     ]
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from bench.query.change.changepoints import SIGNIFICANCE, ChangePoint, change_points, examine
+from bench.query.change.changepoints import SIGNIFICANCE, change_points, examine
+from bench.query.change.levels import ChangePoint
 from numpy.typing import NDArray
 
 from ..figures import Figures
@@ -49,6 +50,12 @@ def measure(figures: Figures) -> None:
         )
         missed = sum([c.index for c in changes if c.kind == "step"] != [before] for changes in stepped)
         figures.add(f"step of 5 sigma, {before} + {after} runs: another date", 100 * missed / SERIES, "%", most=5)
+    walks = [100 * np.exp(np.cumsum(0.01 * _noise(rng, POINTS))) for _ in range(SERIES)]
+    weekly = [100 * (1 + 0.01 * _noise(rng, POINTS)) * np.where(np.arange(POINTS) % 7, 1, 1.1) for _ in range(SERIES)]
+    for name, series, height in (("15 % in a walk of 1 %", walks, 1.15), ("5 % in a rhythm of 10 %", weekly, 1.05)):
+        stepped = _changes([values * np.where(np.arange(POINTS) < CHANGED, 1, height) for values in series])
+        missed = sum([c.index for c in changes if c.kind == "step"] != [CHANGED] for changes in stepped)
+        figures.add(f"step of {name}: another date, or others", 100 * missed / SERIES, "%", most=10)
     missed = sum(not _alternation_found(rng) for _ in range(100))
     figures.add("nine stretches of two levels: some change not within 2 runs", missed, "%", most=1)
     for chance in (0.05, 0.1, 0.2):

@@ -1,0 +1,132 @@
+"""What a series is said to be: a description of its values, of their logarithms, or of their increments.
+
+Of values where there is a level, of logarithms where noise grows with it, of increments where the series wanders: where each
+value is the last one and what is new. What recurs again and again, a rhythm, is taken out first, and a slope that goes on over
+all steps after that, each where the rest is described for so much less that it pays for them.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .descriptions import Description, Scaled, cost_of, divide, fitted, price_of
+from .rhythms import period_of, without_rhythm
+from .segments import tamed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+BATCH = 20_000  # values that are divided at once
+GROWTH = 1.1  # times: levels no farther apart have the same noise
+TILTS = 2  # times that a slope is estimated, each time within the steps that the last one left
+
+
+def describe(series: Sequence["Floats"], significance: float, least: int) -> Iterator[Description]:
+    """Describe each series.
+
+    Args:
+        series: Finite values in time order, at least 2 × `least` and 5 of each; the shortest series first.
+        significance: Chance that a series of noise is divided.
+        least: Values of a level.
+    """
+    todo = list(series[::-1])
+    while todo:
+        taken = [todo.pop()]  # so that every turn leaves fewer
+        while todo and (len(taken) + 1) * len(todo[-1]) <= BATCH:
+            taken.append(todo.pop())
+        yield from _described(taken, significance, least)
+
+
+def _described(series: Sequence["Floats"], significance: float, least: int) -> Iterator[Description]:
+    """The best description of each series, with a rhythm where it has one."""
+    plain = _cheapest(series, significance, least)
+    periods = {
+        i: period
+        for i, (one, _) in enumerate(plain)
+        if not one.turns and (period := period_of(one.surprises(), len(series[i])))
+    }
+    adjusted = [without_rhythm(series[i], period) for i, period in periods.items()]
+    for (i, period), (one, cost) in zip(periods.items(), _cheapest(adjusted, significance, least), strict=True):
+        if cost + (period - 1) * math.log(len(series[i])) < plain[i][1]:
+            plain[i] = one, cost
+    for i, (one, cost) in enumerate(plain):
+        plain[i] = _tilted(one, cost, significance, least)
+    yield from (one for one, _ in plain)
+
+
+def _tilted(one: Description, cost: float, significance: float, least: int) -> tuple[Description, float]:
+    """Steps from a level that drifts all along, if that is cheaper than steps alone."""
+    import numpy as np
+
+    if len(one.changes) < 2 or one.walked is not None:
+        return one, cost
+    x, tilted, slope = one.x, one, 0.0
+    place = np.arange(len(x)) - (len(x) - 1) / 2
+    extra = price_of(len(x), significance) + (2 * float(one.calm.sum()) if one.proportional else 0.0)
+    for _ in range(TILTS):
+        slope += _slope(tilted)
+        ((tilted, cheaper),) = divide([Scaled.of(x - slope * place)], significance, least)
+        cheaper += extra
+        if not tilted.changes:
+            break
+        if cheaper < cost:
+            one, cost = replace(tilted, slope=slope, proportional=one.proportional), cheaper
+    return one, cost
+
+
+def _slope(one: Description) -> float:
+    """That of all stretches between changes together, by least squares."""
+    import numpy as np
+
+    products = squares = 0.0
+    for part in np.split(one.calm, [place for change in one.changes for place in change]):
+        away = np.arange(len(part)) - (len(part) - 1) / 2
+        products += float(away @ part)
+        squares += float(away @ away)
+    return products / squares
+
+
+def _cheapest(series: Sequence["Floats"], significance: float, least: int) -> list[tuple[Description, float]]:
+    """The best description of each series: of its values, their logarithms, or the increments of either; with its cost."""
+    import numpy as np
+
+    best = divide([Scaled.of(x) for x in series], significance, least)
+    grow = [i for i, (one, _) in enumerate(best) if _moves_far(one)]
+    logarithms = divide([Scaled.of(np.log(series[i])) for i in grow], significance, least)
+    for i, (one, cost) in zip(grow, logarithms, strict=True):
+        cost += 2 * float(np.log(best[i][0].calm).sum())  # as densities of the same values
+        if cost < best[i][1]:
+            best[i] = replace(one, proportional=True), cost
+    walks = [walk for i, x in enumerate(series) for walk in _walks(i, x, best[i][1], significance)]
+    described = divide([increments for _, _, increments in walks], significance, least, walks=True)
+    for (i, density, _), (one, cost) in zip(walks, described, strict=True):
+        cost = cost * len(series[i]) / len(one.x) + density
+        if cost < best[i][1]:
+            best[i] = replace(one, walked=series[i]), cost
+    return best
+
+
+def _moves_far(one: Description) -> bool:
+    """Whether there are levels so far apart that it matters whether noise grows with them."""
+    levels = fitted(one.calm, one.changes)
+    return bool(one.changes and one.x.min() > 0 and levels.max() > GROWTH * levels.min())
+
+
+def _walks(i: int, x: "Floats", cost: float, significance: float) -> Iterator[tuple[int, float, "Scaled"]]:
+    """The increments of a series and of its logarithms that may describe it for less; with what a density needs."""
+    import numpy as np
+
+    calm = tamed(x)
+    trials = [(x, 0.0)]
+    if x.min() > 0 and calm.max() > GROWTH * calm.min():
+        trials.append((np.log(x), 2 * float(np.log(calm).sum())))
+    for values, density in trials:
+        increments = Scaled.of(np.diff(values))
+        price = price_of(len(increments.y), significance)
+        told, _ = cost_of(increments.y, (), price, increments.lost)
+        if (told + increments.scale) * len(x) / len(increments.y) + density < cost + price:
+            yield i, density, increments

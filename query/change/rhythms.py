@@ -1,0 +1,66 @@
+"""Rhythms: what recurs after as many runs again and again, such as a machine that is slower every seventh night.
+
+A rhythm is no change. It is taken out by classical decomposition: the typical deviation of each place in a period from the
+moving average over one (Macaulay, The Smoothing of Time Series, 1931), by medians, which no step moves.
+"""
+
+import math
+from typing import TYPE_CHECKING
+
+from .segments import CLIP, STEADIEST, median_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+CYCLES = 4  # times that a rhythm is seen at least
+LIKE = 3.0  # standard errors: autocorrelation from which a period is tried
+
+
+def period_of(surprises: "Floats", n: int) -> int:
+    """After how many values what a description does not foresee recurs; 0 for never.
+
+    Of the periods at which it is like itself, the one that saves most of n log(squares), if that is more than its numbers and the
+    choice cost: log n each (Schwarz, Annals of Statistics 6, 1978).
+    """
+    import numpy as np
+
+    sizes = np.abs(surprises - median_of(surprises))
+    most = CLIP * max(1.4826 * median_of(sizes), STEADIEST)
+    z = np.clip(surprises - median_of(surprises), -most, most)
+    z -= z.mean()
+    longest = n // CYCLES
+    if longest < 2 or not z.any():
+        return 0
+    power = np.abs(np.fft.rfft(z, 2 * len(z))) ** 2
+    like = np.fft.irfft(power)[: longest + 1]
+    best, period = 0.0, 0
+    for tried in (2 + np.flatnonzero(like[2:] > LIKE * like[0] / math.sqrt(len(z)))).tolist():
+        place = np.arange(len(z)) % tried
+        sums = np.bincount(place, z)
+        left = float(like[0] - (sums * sums / np.bincount(place)).sum())
+        saved = len(z) * math.log(like[0] / max(left, STEADIEST * float(like[0]))) - (tried + 1) * math.log(n)
+        if saved > best:
+            best, period = saved, tried
+    return period
+
+
+def without_rhythm(x: "Floats", period: int) -> "Floats":
+    """The values without what recurs: by ratios, or by differences where some are not positive."""
+    import numpy as np
+
+    return x / np.exp(_recurring(np.log(x), period)) if x.min() > 0 else x - _recurring(x, period)
+
+
+def _recurring(x: "Floats", period: int) -> "Floats":
+    """What recurs, at each value; it has no mean."""
+    import numpy as np
+
+    weights = np.full(period, 1.0) if period % 2 else np.repeat([0.5, 1.0, 0.5], [1, period - 1, 1])
+    half = len(weights) // 2
+    away = x[half : len(x) - half] - np.convolve(x, weights / weights.sum(), "valid")
+    place = np.arange(half, len(x) - half) % period
+    typical = np.array([median_of(away[place == i]) for i in range(period)])
+    return np.asarray((typical - typical.mean())[np.arange(len(x)) % period])

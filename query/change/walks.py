@@ -1,0 +1,87 @@
+"""What changed in a series that wanders: each value is the last one and what is new, so that no level is there to step from.
+
+What can be said of it is how it moves: that it drifts, where the mean of its increments is sure; and that it moved at once, or
+within a few runs, farther than it ever does else. Increments have levels and outliers as values have, so they are judged alike.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .descriptions import Description
+from .levels import ALIKE, SHORT, ChangePoint, Levels
+from .segments import level_of, noise_of, tamed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+FASTER = 2.0  # times: a drift less than so much faster or slower than the one before is the same
+
+
+def changes_of_walk(description: Description, significance: float) -> Iterator[ChangePoint]:
+    """Its drifts, steps, and excursions, which are two steps that undo each other."""
+    levels = Levels(description)
+    levels.set_excursions_apart()
+    # As with levels of values, the least sure goes first. Each joins two, so this ends when none is left.
+    while failing := [change for change in levels.changes() if change.p > significance or _goes_on(change)]:
+        levels.drop(max(failing, key=lambda one: (one.p if one.p > significance else 0.0, _alike(one))))
+    levels.find_outliers(significance)
+    yield from _drifts(description, levels)
+    moves = [one for one in levels.excursions() if not _goes_on(one)]
+    yield from _moves(description, sorted(moves, key=lambda one: one.index))
+
+
+def _alike(change: ChangePoint) -> float:
+    """The smaller slope in terms of the larger; less than 0 where they differ in direction."""
+    small, large = sorted((change.before, change.after), key=abs)
+    return small / large if large else 1.0
+
+
+def _goes_on(change: ChangePoint) -> bool:
+    """Whether it is the same drift after the change of its slope."""
+    return _alike(change) > 1 / FASTER
+
+
+def _drifts(description: Description, levels: Levels) -> Iterator[ChangePoint]:
+    """The stretches in which it drifts. One that begins with the series began before it, at no value of it.
+
+    That a stretch drifts is as sure as its mean increment, or as the change of slope with which it begins.
+    """
+    walked = description.walked
+    assert walked is not None
+    calm, n = tamed(walked), len(levels.x)
+    turns = levels.changes()
+    ends = [0, *(turn.index for turn in turns), n]
+    for place, (start, stop) in enumerate(itertools.pairwise(ends)):
+        own = levels.x[levels.places(place)]
+        looks = n ** ((start > 0) + (stop < n))
+        p = levels.tail(float(own.mean()), levels.share(len(own)), float(own.std(ddof=1)), looks, len(own) - 1)
+        if start:
+            p = min(p, turns[place - 1].p)
+        yield ChangePoint("drift", start + 1 if start else 0, stop, float(calm[start]), float(calm[stop]), p)
+
+
+def _moves(description: Description, found: Sequence[ChangePoint]) -> Iterator[ChangePoint]:
+    """Moves that are farther than others: at once a step, within a few runs a drift, one that is undone an excursion."""
+    x, walked = description.x, description.walked
+    assert walked is not None
+    todo = list(found[::-1])
+    while todo:
+        one = todo.pop()
+        before, first = float(walked[one.index]), one.index + 1
+        if todo and todo[-1].end - one.index <= SHORT and _undone(x, one, todo[-1]):
+            back = todo.pop()
+            own = walked[first : back.end + 1]
+            yield ChangePoint("excursion", first, back.end, before, level_of(own, noise_of(walked)), max(one.p, back.p))
+        else:
+            after = float(walked[one.end + 1])
+            yield ChangePoint("step" if one.index == one.end else "drift", first, one.end + 1, before, after, one.p)
+
+
+def _undone(x: "Floats", there: ChangePoint, back: ChangePoint) -> bool:
+    """Whether two moves together are little, measured by the shorter of both."""
+    one, other = (float(x[move.index : move.end + 1].sum()) for move in (there, back))
+    return abs(one + other) <= ALIKE * min(abs(one), abs(other))
