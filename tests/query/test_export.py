@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 
 from .. import builders
 from ..builders import Builder, case, memory, metric, outcome, timing
+from ..exhaustive import first_of
 from ..ingest.formats.reading import Read, lay, read_file, recognised
 from .conftest import Bench
 
@@ -81,13 +82,13 @@ def latencies(of: CaseRecord, *durations: int, **fields: Any) -> list[Event]:
 
 @pytest.mark.parametrize(
     ("named", "axes", "said"),
-    [
+    first_of(2, [
         ("f", {}, "f"),
         ("f", {"backend": "eager", "batch_size": 8}, "f[backend=eager,batch_size=8]"),
         ("test_a[8]", {"parameters": {"n": 8}}, "test_a[8]"),
         ("resnet50", {"batch_size": 50}, "resnet50[batch_size=50]"),
         ("f", {"parameters": {"shape": [2, 3], "tp": "a b"}}, 'f[shape=[2, 3],tp=a b]'),
-    ],
+    ]),
 )  # fmt: skip
 def test_a_label_says_what_the_name_does_not(named: str, axes: dict[str, Any], said: str) -> None:
     """Of the case alone, so that it is the same in every run."""
