@@ -338,6 +338,7 @@ def ingest(load: Any, path: Path, *maps: str) -> IngestReport:
     return report
 
 
+@pytest.mark.exhaustive
 def test_known_by_content_and_mapping(load: Any, rows: Rows, tmp_path: Path) -> None:
     """The same again is known; another mapping of the same file is another reading, and said so."""
     lay(tmp_path, {"x/t.csv": RESULTS})

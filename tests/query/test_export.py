@@ -222,7 +222,7 @@ def test_test_infra_has_a_place_for_most_axes(tmp_path: Path) -> None:
     assert found.runs[0].git_commit == "abc123"
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", first_of(2, TARGETS))
 def test_what_has_no_place_is_counted(target: str) -> None:
     """Failures, judgements of accuracy, texts, other phases: each with its number."""
     a, b, c = case("a"), case("b"), case("c")
@@ -316,7 +316,7 @@ CELLS = """
 """
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", first_of(1, ["csv", "parquet"]))
 def test_a_table_comes_back_whole(bench: Bench, store: Store, tmp_path: Path, kind: str) -> None:
     """Every cell and ending, axes and all; loaded once."""
     (tmp_path / "x").mkdir()

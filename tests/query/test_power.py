@@ -155,6 +155,7 @@ def test_fewer_runs_would_not_do(effect: float) -> None:
         assert n == 1 or seen[0] is None or seen[0] > effect
 
 
+@pytest.mark.exhaustive
 def test_more_doubt_costs_more_runs() -> None:
     """A smaller effect, more power, a smaller alpha and a correction each ask for more."""
     warehouse: Any = Builder().add(*history(noisy(cases=5)))

@@ -136,6 +136,7 @@ def test_a_tooltip_tells_the_step_and_how_to_find_it(browser: Page, tmp_path: Pa
     assert "50.000" in told
 
 
+@pytest.mark.exhaustive
 def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> None:
     """The list of configs is reached by Tab and fades the others; `all` brings them back."""
     both = browser.open(two).marks()

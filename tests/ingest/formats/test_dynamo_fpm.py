@@ -178,6 +178,7 @@ def test_segments_of_several_producers_are_one_run(tmp_path: Path, load: Load, r
     assert rows("SELECT count(DISTINCT run_id), sum(lines), sum(loaded), sum(rejected) FROM sources") == [(1, 9, 9, 0)]
 
 
+@pytest.mark.exhaustive
 def test_a_segment_still_being_written_waits(tmp_path: Path, load: Load, rows: Rows) -> None:
     """Its passes would be there twice when it is whole. An old one is what is left of a crash, and is read."""
     import os

@@ -41,6 +41,7 @@ def test_an_archive_is_a_run_each_day(tmp_path: Path, load: Load, rows: Rows) ->
     assert any("lookup.csv is an index of 2 reports, 2 of which are not here" in note for note in report.notes)
 
 
+@pytest.mark.exhaustive
 def test_an_archive_that_goes_on(tmp_path: Path, load: Load, rows: Rows) -> None:
     """The same command loads the days that came since; a day whose accuracy is that of another has it, too."""
     archive(tmp_path / "archive", 2)

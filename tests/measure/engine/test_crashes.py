@@ -195,6 +195,7 @@ def test_a_missing_backend_is_a_skip_not_a_failure(tmp_path: Path, workload: Any
     assert (found["status"], found["reason"]) == ("skipped", "not installed. Install it with: pip install it")
 
 
+@pytest.mark.exhaustive
 def test_what_its_model_says_not_to_run_is_a_skip_without_a_worker(tmp_path: Path, workload: Any) -> None:
     """With the model's reason; the other backends are measured all the same."""
     skips = {"candidate": "takes an hour to compile"}

@@ -37,6 +37,7 @@ def test_a_worker_reports_through_its_launcher(tmp_path: Path, workload: Any, co
         ]
 
 
+@pytest.mark.exhaustive
 def test_a_crash_behind_a_launcher_is_a_failure(tmp_path: Path, workload: Any) -> None:
     """How the worker ended only the launcher knows; that it left no outcome is an outcome."""
     with recorder.run("t", store=tmp_path, source="measure") as run:
