@@ -38,6 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_finish() -> None:
+    """Collections of garbage pass over what all tests share: modules and thousands of tests stay to the end."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_unconfigure() -> None:
     """Let go of all that pytest knows when the process ends.
 

@@ -1,6 +1,6 @@
 """A sample in `make test`, the whole in `make test-all`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,15 @@ def sampled(values: Sequence[Any], *sample: Any) -> list[Any]:
     return [value if value in sample else _left_out(value) for value in values]
 
 
+def first_of(count: int, values: Iterable[Any]) -> list[Any]:
+    """Parameters of a test: the first few, and the others, which are left to `make test-all`."""
+    values = list(values)
+    return [*values[:count], *map(_left_out, values[count:])]
+
+
 def _left_out(value: Any) -> Any:
+    if isinstance(value, type(pytest.param())):
+        return pytest.param(*value.values, marks=[*value.marks, exhaustive], id=value.id)
     return pytest.param(*value, marks=exhaustive) if isinstance(value, tuple) else pytest.param(value, marks=exhaustive)
 
 

@@ -290,6 +290,7 @@ def test_every_row_of_the_real_report_arrives(load: Load, rows: Rows, shared_dat
         assert math.isclose(found[1] * 1e9, fact["speedup_pos"]["mean"])
 
 
+@pytest.mark.exhaustive
 def test_each_day_has_all_its_files_though_some_say_the_same(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Accuracy seldom changes from day to day: the day whose file equals the last one's has it too, and only once."""
     head = "dev,name,batch_size"

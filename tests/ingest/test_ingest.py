@@ -56,6 +56,7 @@ def test_the_same_bytes_under_another_name_are_known(load: Load, profile: Path) 
     assert counts(load(moved)) == [("p_10.jsonl", 0, 0, 3), ("q_9.jsonl", 0, 0, 3)]
 
 
+@pytest.mark.exhaustive
 def test_a_label_of_its_own_loads_known_content_again(load: Load, rows: Rows, profile: Path) -> None:
     """NAME:PATH asks for the content under that config, and the other is named."""
     load(f"A:{profile}")
@@ -170,6 +171,7 @@ def test_tags_and_config_name_the_run(load: Load, rows: Rows, profile: Path) -> 
     assert rows("SELECT config, tags FROM runs") == [("fused", '{"gpu": "h200"}')]
 
 
+@pytest.mark.exhaustive
 def test_a_colon_in_a_name_is_no_label(load: Load, tmp_path: Path) -> None:
     """The split is at the first colon that an existing path follows."""
     folder = tmp_path / "a:b"
@@ -303,6 +305,7 @@ def test_an_error_in_the_middle_leaves_the_file_out(
     assert rows("SELECT count(*), count(DISTINCT run_id) FROM schedule_chunks") == [(6, 1)]
 
 
+@pytest.mark.exhaustive
 def test_a_killed_ingest_can_be_repeated(load: Load, rows: Rows, store: Store, profile: Path) -> None:
     """SIGKILL between the files of a batch leaves nothing that counts; the next ingest loads every line once."""
     script = """
@@ -342,6 +345,7 @@ def test_another_store_is_copied(load: Load, rows: Rows, profile: Path, tmp_path
     assert counts(load(profile)) == [("p_10.jsonl", 0, 0, 3), ("p_9.jsonl", 0, 0, 3)]
 
 
+@pytest.mark.exhaustive
 def test_a_file_of_another_store_is_known_by_its_name(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Copied once; renamed it would count twice, and is refused."""
     with bench.run("a", store=tmp_path / "other") as run:
@@ -361,6 +365,7 @@ def test_an_address_is_no_file(load: Load) -> None:
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.exhaustive
 def test_a_store_cannot_be_ingested_into_itself(load: Load, store: Store, profile: Path) -> None:
     """It would wait for its own lock."""
     load(profile)
@@ -419,6 +424,7 @@ def test_a_link_that_leads_nowhere_is_a_note(load: Load, profile: Path) -> None:
     assert len(report.lines) == 2
 
 
+@pytest.mark.exhaustive
 def test_two_sources_of_one_name_do_not_share_a_config_in_silence(load: Load, tmp_path: Path) -> None:
     """Neither in one command nor a day later; a name that was given is meant."""
     folders = [tmp_path / day / "prof" for day in ("e1", "e2", "e3")]

@@ -124,6 +124,7 @@ def test_nothing_is_lost_of_long_lists(tmp_path: Path, monkeypatch: pytest.Monke
     assert long.tally.loaded == long.tally.lines > 0
 
 
+@pytest.mark.exhaustive
 def test_damaged_documents() -> None:
     """Nothing is raised, and every record is accounted for."""
     counts = fuzz.run(300, 3, KINDS)

@@ -28,7 +28,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..exhaustive import in_parts
+from ..exhaustive import first_of, in_parts
 from .conftest import Rows
 from .formats import fuzz
 from .formats.reading import Read, lay, read_file
@@ -338,6 +338,7 @@ def ingest(load: Any, path: Path, *maps: str) -> IngestReport:
     return report
 
 
+@pytest.mark.exhaustive
 def test_known_by_content_and_mapping(load: Any, rows: Rows, tmp_path: Path) -> None:
     """The same again is known; another mapping of the same file is another reading, and said so."""
     lay(tmp_path, {"x/t.csv": RESULTS})
@@ -387,7 +388,7 @@ def test_pauses_part_a_table_with_times_into_runs(load: Any, rows: Rows, tmp_pat
     assert len(rows("FROM runs")) == 3
 
 
-@pytest.mark.parametrize(("said", "runs"), [("", 2), (",run:=all", 1), (",commit:=abc", 1)])
+@pytest.mark.parametrize(("said", "runs"), first_of(1, [("", 2), (",run:=all", 1), (",commit:=abc", 1)]))
 def test_who_names_the_run_has_one(said: str, runs: int, load: Any, rows: Rows, tmp_path: Path) -> None:
     """Pauses part only rows of which nothing says where they belong."""
     lay(tmp_path, {"x/t.csv": "at,m,v\n2026-01-01,x,1\n2026-01-02,x,2\n"})
@@ -540,6 +541,7 @@ def test_a_damaged_table_is_accounted_for(tmp_path: Path, kind: str, seeds: Sequ
             fuzz.check(mapped, tmp_path / "t", "t")
 
 
+@pytest.mark.exhaustive
 def test_a_cut_table(tmp_path: Path) -> None:
     """At every byte, of every kind."""
     for data in KINDS.values():

@@ -165,6 +165,7 @@ def test_a_log_that_grew(load: Callable[..., IngestReport], rows: Rows, tmp_path
     assert rows("SELECT lines, loaded, rejected, known FROM source_files") == [(5, 5, 0, 0)]
 
 
+@pytest.mark.exhaustive
 def test_logs_that_begin_alike_are_runs_of_their_own(
     load: Callable[..., IngestReport], rows: Rows, tmp_path: Path
 ) -> None:
@@ -175,6 +176,7 @@ def test_logs_that_begin_alike_are_runs_of_their_own(
     assert rows("SELECT config, count(DISTINCT run_id) FROM runs JOIN timings USING (run_id) GROUP BY 1") == [("x", 3)]
 
 
+@pytest.mark.exhaustive
 def test_another_pattern_is_another_reading(load: Callable[..., IngestReport], tmp_path: Path) -> None:
     """And what another has read is known to none."""
     lay(tmp_path, {"x/x.log": LOG})
@@ -218,6 +220,7 @@ def test_the_command(tmp_path: Path) -> None:
 # -- damage
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_log_is_accounted_for(tmp_path: Path) -> None:
     """A few hundred ways, packed or not."""
     for seed in range(300):

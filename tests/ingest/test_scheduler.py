@@ -17,6 +17,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..exhaustive import first_of
 from .formats.reading import cursor, read_file
 from .records import lines, step
 
@@ -153,7 +154,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("broken", "reason"), BROKEN)
+@pytest.mark.parametrize(("broken", "reason"), first_of(8, BROKEN))
 def test_a_broken_line_is_kept_with_line_reason_and_text(tmp_path: Path, broken: str, reason: str | None) -> None:
     """Whatever is wrong, the neighbours load, and the bulk read never swallows it."""
     good = [json.dumps(step(index)) for index in range(4)]
@@ -187,7 +188,7 @@ LOADED = [
 ]
 
 
-@pytest.mark.parametrize(("odd", "expected"), LOADED)
+@pytest.mark.parametrize(("odd", "expected"), first_of(5, LOADED))
 def test_an_unusual_line_loads_exactly(tmp_path: Path, odd: str, expected: dict[str, Any]) -> None:
     """What is JSON and fits its columns loads, in either way, and no digit is lost."""
     good = [json.dumps(step(index)) for index in range(3)]

@@ -13,6 +13,7 @@ from bench import cli as command_line
 from bench.programs.schemas import schema
 from bench.warehouse.errors import Exit, error_fields
 
+from ..exhaustive import first_of
 from ..test_package import commands
 
 
@@ -31,7 +32,7 @@ def failed(
 
 @pytest.mark.parametrize(
     ("words", "kind", "what", "cure", "nearest", "code"),
-    [
+    first_of(4, [
         ("compare bas candidate", "UnknownName", "no run 'bas' in", "List them with: bench runs", ["base"], 2),
         ("sql 'FROM speedup'", "BenchError", "no table or view 'speedup'.", "List them with: bench views", ["speedups"], 2),
         ("sql 'SELECT nam FROM speedups'", "BenchError", 'Binder Error: Referenced column "nam"', None, ["name"], 2),
@@ -42,7 +43,7 @@ def failed(
         ("measure model", "UnknownName", "no thing to measure 'model'.", "List them with:", ["models"], 2),
         ("history --metrics rss_peak --configs base", "NothingToShow", "nothing measured fits.", "See what there is", [], 3),
         ("plan --configs imported", "UnknownName", "no config 'imported'", None, None, 2),
-    ],
+    ]),
 )  # fmt: skip
 def test_an_error_in_its_parts(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

@@ -19,7 +19,7 @@ from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
-from ..exhaustive import exhaustive
+from ..exhaustive import exhaustive, first_of
 from ..measure.serving.test_follow import line
 from ..viz.stores import search
 from .conftest import store_of
@@ -148,13 +148,13 @@ def test_what_a_search_found_fits_its_schema(tmp_path: Path, monkeypatch: pytest
     checked("bisect", answered("bisect", "--show", "5ea4c4", "--format", "json"))
 
 
-@pytest.mark.parametrize("rows", EXPLAINED)
+@pytest.mark.parametrize("rows", first_of(2, EXPLAINED))
 def test_whatever_is_explained_fits_the_schema(here: Path, rows: str) -> None:
     """Samples, values, memory, steps, outcomes and means have columns of their own."""
     checked("explain", answered(*EXPLAINED[rows], "--format", "json"))
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@pytest.mark.parametrize("name", first_of(3, MEASURED))
 def test_what_is_measured_fits_its_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The commands that measure write rows of their own."""
     monkeypatch.chdir(tmp_path)

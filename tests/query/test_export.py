@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 
 from .. import builders
 from ..builders import Builder, case, memory, metric, outcome, timing
+from ..exhaustive import first_of
 from ..ingest.formats.reading import Read, lay, read_file, recognised
 from .conftest import Bench
 
@@ -81,13 +82,13 @@ def latencies(of: CaseRecord, *durations: int, **fields: Any) -> list[Event]:
 
 @pytest.mark.parametrize(
     ("named", "axes", "said"),
-    [
+    first_of(2, [
         ("f", {}, "f"),
         ("f", {"backend": "eager", "batch_size": 8}, "f[backend=eager,batch_size=8]"),
         ("test_a[8]", {"parameters": {"n": 8}}, "test_a[8]"),
         ("resnet50", {"batch_size": 50}, "resnet50[batch_size=50]"),
         ("f", {"parameters": {"shape": [2, 3], "tp": "a b"}}, 'f[shape=[2, 3],tp=a b]'),
-    ],
+    ]),
 )  # fmt: skip
 def test_a_label_says_what_the_name_does_not(named: str, axes: dict[str, Any], said: str) -> None:
     """Of the case alone, so that it is the same in every run."""
@@ -221,7 +222,7 @@ def test_test_infra_has_a_place_for_most_axes(tmp_path: Path) -> None:
     assert found.runs[0].git_commit == "abc123"
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", first_of(2, TARGETS))
 def test_what_has_no_place_is_counted(target: str) -> None:
     """Failures, judgements of accuracy, texts, other phases: each with its number."""
     a, b, c = case("a"), case("b"), case("c")
@@ -315,7 +316,7 @@ CELLS = """
 """
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", first_of(1, ["csv", "parquet"]))
 def test_a_table_comes_back_whole(bench: Bench, store: Store, tmp_path: Path, kind: str) -> None:
     """Every cell and ending, axes and all; loaded once."""
     (tmp_path / "x").mkdir()

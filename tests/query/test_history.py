@@ -192,6 +192,7 @@ def test_the_verdict_is_in_the_words_of_compare(unit: str, better: str | None, v
     assert [row["verdict"] for row in find([one]).rows] == [verdict]
 
 
+@pytest.mark.exhaustive
 def test_what_else_changed_is_said() -> None:
     """Another host, another environment, or no other commit."""
     numbers = [*QUIET, *(1.3 * value for value in QUIET)]

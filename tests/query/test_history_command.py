@@ -141,6 +141,7 @@ def test_one_series_is_drawn(bench: Bench) -> None:
     assert bench("mlp", "--backends", "inductor").stdout.startswith(CHART)
 
 
+@pytest.mark.exhaustive
 def test_changes_as_data_are_raw(bench: Bench, tmp_path: Path) -> None:
     """Every column in every format; nothing on stderr."""
     (last, first, second, hole) = json.loads(bench("--format", "json").stdout)

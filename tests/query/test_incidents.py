@@ -96,6 +96,7 @@ def test_incidents_can_be_selected(store: Store) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_suites_are_series_like_others(store: Store) -> None:
     """By metric, as data, and not where models are chosen."""
 

@@ -111,6 +111,7 @@ def test_a_speedup_that_falls_below_its_limit_is_flagged(warehouse: Builder) -> 
     )
 
 
+@pytest.mark.exhaustive
 def test_what_noise_takes_across_a_limit_fails_nobody(warehouse: Builder) -> None:
     """A speedup that always was about 0.96 ± 2 % is beyond 0.95 every other day: that is told, and no regression."""
     for number, speedup in enumerate((0.96, 0.98, 0.955, 0.97, 0.975, 0.96, 0.965, 0.94)):
@@ -123,6 +124,7 @@ def test_what_noise_takes_across_a_limit_fails_nobody(warehouse: Builder) -> Non
     assert exit_code([rows[0], {**ROW, "p": 0.5}]) == 0
 
 
+@pytest.mark.exhaustive
 def test_a_repeat_within_the_limit_takes_the_flag_back(warehouse: Builder) -> None:
     """And one that is beyond it, too, does not."""
     history(warehouse, ("r1", 0, "c0", {}), ("r2", 24, "c1", {}), ("r3", 25, "c1", {}), ("r4", 26, "c1", {}))

@@ -109,6 +109,7 @@ def test_what_got_worse_is_told_worst_first(store: Store, bench: Bench) -> None:
     assert [line.split()[0] for line in bench().stdout.splitlines()[2:]] == ["SLOWER", "SLOWER", "FASTER"]
 
 
+@pytest.mark.exhaustive
 def test_what_all_findings_share_is_said_above_them(store: Store) -> None:
     """Sizes too, under the headings that they have."""
     add(store, "run-8", 8, {"mlp": 1.2, "lstm": 0.7, "cnn": 1.3})
@@ -282,6 +283,7 @@ def test_nothing_worse_is_not_measured_again(store: Store, bench: Bench, monkeyp
     assert (bench("--confirm").return_value, commands) == (0, [])
 
 
+@pytest.mark.exhaustive
 def test_a_store_without_anything_to_judge(store: Store, bench: Bench) -> None:
     """A run that measured nothing: an empty table and exit code 4."""
     add(store, "empty-0", 9, {}, config="empty")
@@ -293,6 +295,7 @@ def test_a_store_without_anything_to_judge(store: Store, bench: Bench) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_the_worst_is_searched_by_its_steady_calls(store: Store, bench: Bench) -> None:
     """A first call that became slower still has one sample; `bench bisect --from-regression` takes the same number."""
     add(store, "run-8", 8, {"mlp": 1.3})
@@ -310,6 +313,7 @@ def test_the_worst_is_searched_by_its_steady_calls(store: Store, bench: Bench) -
     assert chosen == {"metric": "latency", "phase": "steady", "models": ["mlp"], "backends": ["eager"]}
 
 
+@pytest.mark.exhaustive
 def test_what_a_search_measured_is_not_the_latest_run(store: Store, bench: Bench) -> None:
     """Neither its summary nor the revisions that it measured; of nothing else the newest is."""
     before = bench().stderr

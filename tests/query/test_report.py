@@ -68,6 +68,7 @@ def test_a_quiet_run_is_good_news() -> None:
     assert not section(found, "regressions").tables
 
 
+@pytest.mark.exhaustive
 def test_a_slower_first_call_is_told_from_a_slower_call() -> None:
     """Both are latencies: the phase stands beside the metric, in what regressed and in what changed."""
     cold = [
@@ -83,6 +84,7 @@ def test_a_slower_first_call_is_told_from_a_slower_call() -> None:
     assert column(found, "regressions", "metric") == column(found, "changes", "metric") == ["latency (cold)"]
 
 
+@pytest.mark.exhaustive
 def test_what_could_not_be_judged_is_not_said_to_be_fine() -> None:
     """One model says nothing of noise after a first day: that nothing regressed is not known."""
     found = asked(*day(0, models=("bert",)), *day(1, models=("bert",)))
@@ -118,6 +120,7 @@ def test_a_first_run_is_neither() -> None:
     assert "changes" not in {each.key for each in found.document.sections}
 
 
+@pytest.mark.exhaustive
 def test_any_two_runs_can_be_set_beside_each_other() -> None:
     """The one before unless another is named."""
     events = [*WEEK, *day(8, factor=1.3)]
@@ -154,6 +157,7 @@ def of(name: str, at: int, *, backends: tuple[str, ...] = ("eager", "inductor"),
     return found
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_set_beside_the_newest_that_measured_the_same() -> None:
     """Not beside the nightly of another suite, mode, dtype or device that ran in between."""
     between = [
@@ -176,6 +180,7 @@ def night(first: int, *models: str) -> list[Event]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_parts_of_a_night_are_not_set_beside_each_other() -> None:
     """The run before is of another night, and the report names all parts of its own."""
     facts = dict(asked(*day(0), *night(1, "bert", "gpt")).document.facts)
@@ -207,6 +212,7 @@ def test_a_report_of_a_part_sums_up_the_whole_night(part: str) -> None:
     assert found.document.facts[-1] == ("parts", "day-04, day-05, day-06")
 
 
+@pytest.mark.exhaustive
 def test_warnings_leave_out_backends_for_debugging_unless_asked() -> None:
     """And say how many."""
     events = of("own", 1, backends=("eager", "aot_eager", "inductor"))
@@ -258,6 +264,7 @@ def test_summary_and_suites_come_first_and_what_is_cut_has_a_command() -> None:
     assert column(found, "regressions", "low")[together] is column(found, "regressions", "high")[together] is None
 
 
+@pytest.mark.exhaustive
 def test_commands_of_a_report_of_some_suites_are_about_these() -> None:
     """What a section cuts off is listed by a command that chooses as the report does, and that runs."""
     many = tuple(f"model-{i:04}" for i in range(60))
@@ -302,7 +309,7 @@ def test_a_name_nobody_knows_has_its_nearest() -> None:
 HOSTILE = ("</script><script>alert(1)</script>", "a'b\"c|d`e", "名前\n## x", "*@everyone*")
 
 
-@pytest.mark.parametrize("hostile", sampled(HOSTILE, *HOSTILE[:2]))
+@pytest.mark.parametrize("hostile", sampled(HOSTILE, HOSTILE[0]))
 def test_hostile_names_stay_names(hostile: str) -> None:
     """In config, suite, model and reason: the Markdown has no tag, heading or mention of theirs."""
     one = case(hostile, "r", suite=hostile, backend="inductor")

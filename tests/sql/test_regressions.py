@@ -10,6 +10,7 @@ import pytest
 
 from ..benchmarks.simulations.alarms import judge, judge_shift
 from ..builders import Builder, case, metric, outcome, run, timing
+from ..exhaustive import first_of
 
 DAY = 86_400_000_000
 STEADY = (1000, 1010, 990, 1005, 995, 1000, 1008, 992)  # ns, with a spread of 1 %
@@ -288,7 +289,7 @@ def test_counts_may_begin_at_zero(warehouse: Builder) -> None:
     assert warehouse.rows(query) == [("WORSE", 0, 2, None)]
 
 
-@pytest.mark.parametrize("now", [0.0, -3.0])
+@pytest.mark.parametrize("now", first_of(1, [0.0, -3.0]))
 def test_what_has_no_ratio_is_not_judged(warehouse: Builder, now: float) -> None:
     """Zero or less of anything but a count; a glitch of it among the runs before does no harm."""
     for index in range(9):
@@ -334,7 +335,7 @@ def test_hostile_names_are_names(warehouse: Builder) -> None:
     assert verdicts(warehouse, ids[-1:]) == {name: "SLOWER"}
 
 
-@pytest.mark.parametrize("judged", [[], ["nobody"], None])
+@pytest.mark.parametrize("judged", first_of(1, [[], ["nobody"], None]))
 def test_no_run_is_no_row(warehouse: Builder, judged: list[str] | None) -> None:
     """Not an error either."""
     record(warehouse, {"m": STEADY})

@@ -11,7 +11,7 @@ from bench.viz.output import files
 from bench.viz.output.figure import Figure
 
 from ..builders import Builder
-from ..exhaustive import sampled
+from ..exhaustive import first_of, sampled
 from .browser import PROGRAM, Page
 from .steps import add_few, many, opened
 from .stores import HOSTILE, state
@@ -84,7 +84,7 @@ def test_hostile_names_are_only_text(browser: Page, tmp_path: Path, color_by: st
     assert browser.marks() > 100
 
 
-@pytest.mark.parametrize("name", sampled(HOSTILE, *HOSTILE[:2]))
+@pytest.mark.parametrize("name", sampled(HOSTILE, HOSTILE[0]))
 def test_one_hostile_config_is_not_blank(browser: Page, tmp_path: Path, name: str) -> None:
     """Whatever a config is called, its points are there."""
     builder = add_few(Builder(), name, POINTS)
@@ -107,7 +107,7 @@ def test_the_page_draws_offline_in_light_and_dark(browser: Page, two: Path) -> N
     assert browser.ask("getComputedStyle(document.body).backgroundColor") != paper
 
 
-@pytest.mark.parametrize(("look", "paper"), [("dark", "rgb(13, 17, 23)"), ("paper", "rgb(255, 255, 255)")])
+@pytest.mark.parametrize(("look", "paper"), first_of(1, [("dark", "rgb(13, 17, 23)"), ("paper", "rgb(255, 255, 255)")]))
 def test_a_theme_asked_for_holds_whatever_the_system_is(browser: Page, tmp_path: Path, look: str, paper: str) -> None:
     """The page and the chart on it."""
     figure = draw(opened(add_few(Builder(), "A", POINTS)))
@@ -136,6 +136,7 @@ def test_a_tooltip_tells_the_step_and_how_to_find_it(browser: Page, tmp_path: Pa
     assert "50.000" in told
 
 
+@pytest.mark.exhaustive
 def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> None:
     """The list of configs is reached by Tab and fades the others; `all` brings them back."""
     both = browser.open(two).marks()
@@ -149,7 +150,7 @@ def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> No
     assert browser.marks() == both
 
 
-@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("width", first_of(1, [390, 1200]))
 def test_the_legend_of_a_long_chart_stays_in_sight(browser: Page, tmp_path: Path, width: int) -> None:
     """On a phone, and where a chart is higher than the window: names in full, and one that is pressed is shown alone."""
     from bench.viz.charts import speedups

@@ -62,6 +62,7 @@ def test_configs_are_named_without_the_option_and_paths_are_loaded(store: Path, 
         invoke(new, "third")
 
 
+@pytest.mark.exhaustive
 def test_a_path_means_the_runs_that_it_became(store: Path, tmp_path: Path) -> None:
     """Not all of its config; a name beside it means its newest run. Sides of movers may be paths, in an empty store, too."""
     for day, length in (("day-1", 30), ("day-2", 40)):
@@ -139,6 +140,7 @@ def test_a_theme_is_the_ground_of_images_and_pages(store: Path, tmp_path: Path) 
     assert grounds["screen"][0][3] == 0 and grounds["screen"][1] == "screen"
 
 
+@pytest.mark.exhaustive
 def test_a_device_stays_a_device_and_a_link_a_link(store: Path, tmp_path: Path) -> None:
     """`-o /dev/stdout` goes down the pipe; a link goes on pointing where it did."""
     command = f"{sys.executable} -m bench viz runtime-vs-tokens --store '{store}' --format csv -o /dev/stdout | cat"

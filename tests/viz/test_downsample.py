@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import duckdb
+import pytest
 from bench.viz import downsample
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,6 +50,7 @@ def test_kept_rows_are_real_and_in_drawing_order(points: list[Point]) -> None:
     assert all(points[row["rank"]] == (row["config"], row["x"], row["y"]) for row in kept)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=25)
 @given(POINTS)
 def test_extremes_stay(points: list[Point]) -> None:

@@ -107,6 +107,7 @@ def test_a_command_that_fails_fails_the_report(store: Path, command: str, said: 
     assert said in str(report(store, "--post", command).exception)
 
 
+@pytest.mark.exhaustive
 def test_the_limit_holds(store: Path) -> None:
     """In characters, whatever the run."""
     assert len(report(store, "--limit", "900").stdout) <= 900

@@ -21,6 +21,8 @@ from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
+from ..exhaustive import first_of
+
 Told = tuple[int, str, str]  # exit code, stdout, stderr
 
 
@@ -63,6 +65,7 @@ def test_recover_seals_what_a_dead_process_left(store: Store, tell: Callable[...
     assert tell("recover")[1:] == ("0 journals recovered, 0 still being written\n", "")
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_journal_is_named_until_somebody_deletes_it(store: Store, tell: Callable[..., Told]) -> None:
     """What can be read is loaded, the file is kept as it is, and the exit code is 1."""
     recorder = bench.run("a")
@@ -172,7 +175,7 @@ def test_compact_says_what_became_of_the_files(store: Store, tell: Callable[...,
     assert tell("verify")[0] == 0
 
 
-@pytest.mark.parametrize("command", ["recover", "rebuild", "verify", "compact"])
+@pytest.mark.parametrize("command", first_of(1, ["recover", "rebuild", "verify", "compact"]))
 def test_no_wait_gives_up_with_75(command: str, store: Store, tell: Callable[..., Told]) -> None:
     """Who must not wait is told who is loading."""
     record(1)

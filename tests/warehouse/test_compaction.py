@@ -79,6 +79,7 @@ def test_runs_of_a_month_share_files(store: Store) -> None:
     assert found == {"merged-2025-10": {"run 0", "run 2"}, "merged-2025-11": {"run 1", "run 3"}}
 
 
+@pytest.mark.exhaustive
 def test_a_second_time_there_is_nothing_to_do(store: Store) -> None:
     """Also where what came out is small, and where one small file of a month is alone."""
     for number in range(3):
@@ -95,6 +96,7 @@ def test_a_second_time_there_is_nothing_to_do(store: Store) -> None:
     assert len(files(store)) == 2 and [count for _, count in samples(store)] == [3, 3, 5000, 5000, 5000]
 
 
+@pytest.mark.exhaustive
 def test_a_large_file_is_packed_if_it_was_not(store: Store) -> None:
     """What was imported or sealed in large pieces takes half the room afterwards, and is left alone from then on."""
     write(store, "large", 20_000)
@@ -195,6 +197,7 @@ def test_what_is_recorded_meanwhile_is_left_for_the_next_time(store: Store) -> N
         assert warehouse.rows("SELECT count(*) FROM timings") == [(8,)]
 
 
+@pytest.mark.exhaustive
 def test_any_reader_of_parquet_can_read_it(store: Store) -> None:
     """Only encodings of the first format and the differences that every reader knows are used."""
     write(store, "one", 100)

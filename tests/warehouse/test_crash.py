@@ -105,7 +105,7 @@ def leftovers(store: Store) -> list[Path]:
     return [path for path in store.root.rglob("*") if path.name.startswith(".") or path.suffix == ".journal"]
 
 
-@pytest.mark.parametrize("seed", sampled(range(KILLS), *range(KILLS // 2)))
+@pytest.mark.parametrize("seed", sampled(range(KILLS), *range(KILLS // 4)))
 def test_no_event_whose_call_returned_is_lost(seed: int, store: Store, tmp_path: Path) -> None:
     """After SIGKILL each thread's events are there, whole, in order and without a gap, at least as many as it knew of."""
     chance = random.Random(seed)

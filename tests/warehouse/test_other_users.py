@@ -139,6 +139,7 @@ def test_a_private_store_stays_private(store: Path, ask: Callable[..., Told]) ->
     assert modes(store) == {(True, "700", TEAM), (False, "600", TEAM)}
 
 
+@pytest.mark.exhaustive
 def test_who_may_only_read_can_ask_everything(store: Path, ask: Callable[..., Told]) -> None:
     """From what was loaded last; that a dead journal waits for another is a sentence on stderr."""
     store.chmod(0o755)

@@ -26,7 +26,7 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact, merge
 from bench.warehouse.upkeep.verify import verify
 
-from ..exhaustive import exhaustive, sampled
+from ..exhaustive import exhaustive, first_of, sampled
 from ..object_server import ObjectServer
 from .conftest import SECRET, held
 
@@ -179,6 +179,7 @@ def test_bad_days_lose_nothing(fault: str, machine: Machine, server: ObjectServe
     assert held(a) == held(machine("c")) == [0, 1, 10, 11]
 
 
+@pytest.mark.exhaustive
 def test_a_kill_between_upload_and_marker_loses_nothing(machine: Machine, url: str) -> None:
     """Who lists all sees the files; who lists what is new sees them when the machine pushes again."""
     a, b = machine("a"), machine("b")
@@ -224,7 +225,7 @@ def test_a_forked_process_leaves_the_upload_to_others(machine: Machine) -> None:
     assert held(a) == held(machine("b")) == [1, 2]
 
 
-@pytest.mark.parametrize("hours", [-7, 7])
+@pytest.mark.parametrize("hours", first_of(1, [-7, 7]))
 def test_the_server_has_a_clock_of_its_own(hours: int, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hours from ours; what is new is found by it alone."""
     shift(monkeypatch, hours)
@@ -293,6 +294,7 @@ def test_a_mirror_that_was_deleted_comes_back(machine: Machine) -> None:
     assert held(a) == [1, 2]
 
 
+@pytest.mark.exhaustive
 def test_an_import_counts_when_its_sources_are_uploaded(
     machine: Machine, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -454,6 +456,7 @@ def test_only_files_of_the_log_are_taken_from_a_bucket(
     assert not list(tmp_path.rglob("x-*")) and not list(tmp_path.rglob("*x.parquet"))
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_file_of_the_bucket_is_named_and_the_rest_is_there(
     machine: Machine, url: str, server: ObjectServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -469,6 +472,7 @@ def test_a_damaged_file_of_the_bucket_is_named_and_the_rest_is_there(
     assert list(verify(a).problems) == [name]
 
 
+@pytest.mark.exhaustive
 def test_what_is_gone_from_the_bucket_is_uploaded_again(machine: Machine, url: str) -> None:
     """When all of it is listed: a bucket that lost files is made whole by the mirrors."""
     a = machine("a")

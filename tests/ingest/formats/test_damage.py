@@ -58,6 +58,7 @@ def test_a_file_cut_anywhere(tmp_path: Path, kind: str, places: Sequence[int]) -
         fuzz.check(find_format(kind), tmp_path / name, name)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("inputs", [150, pytest.param(600, marks=exhaustive)])
 def test_damaged_files(inputs: int) -> None:
     """A few hundred of what `python -m tests.ingest.formats.fuzz` does; some go through a store."""

@@ -17,6 +17,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ...exhaustive import first_of
 from ..conftest import Load, Rows
 from ..passes import fpm, received, segment, traced
 from .reading import cursor
@@ -112,7 +113,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("bulk", [False, True])
-@pytest.mark.parametrize(("line", "reason"), BROKEN)
+@pytest.mark.parametrize(("line", "reason"), first_of(5, BROKEN))
 def test_what_is_no_pass_is_rejected_with_its_reason(tmp_path: Path, line: str, reason: str, bulk: bool) -> None:
     """The lines around it are loaded: loaded + rejected = lines."""
     good = traced(fpm(0, decode=1))
@@ -177,6 +178,7 @@ def test_segments_of_several_producers_are_one_run(tmp_path: Path, load: Load, r
     assert rows("SELECT count(DISTINCT run_id), sum(lines), sum(loaded), sum(rejected) FROM sources") == [(1, 9, 9, 0)]
 
 
+@pytest.mark.exhaustive
 def test_a_segment_still_being_written_waits(tmp_path: Path, load: Load, rows: Rows) -> None:
     """Its passes would be there twice when it is whole. An old one is what is left of a crash, and is read."""
     import os

@@ -60,6 +60,7 @@ def of(facts: Facts, folder: str) -> list[tuple[str, Facts]]:
     return [(path, said) for path, said in facts.items() if path.startswith(f"{folder}/")]
 
 
+@pytest.mark.exhaustive
 def test_every_byte_was_read(ask: Ask, facts: Facts) -> None:
     """The size of each file is that of its source."""
     checked = 0

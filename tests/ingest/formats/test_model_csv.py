@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from bench.warehouse.load import rebuild
 from bench.warehouse.store import Store
 
@@ -47,6 +48,7 @@ def test_it_is_joined_to_the_results_of_its_folder(load: Load, rows: Rows, tmp_p
     assert found == [("latency", 5e8, "1.10.0+cu111"), ("memory", 5 << 20, "1.10.0+cu111")]
 
 
+@pytest.mark.exhaustive
 def test_it_may_come_later(load: Load, rows: Rows, store: Store, tmp_path: Path) -> None:
     """In a further command, or after the results in the same: the run has its machine and its time, in one row, and keeps
     them when the warehouse is derived anew; another machine is said."""

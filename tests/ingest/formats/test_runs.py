@@ -8,6 +8,7 @@ import pytest
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 
+from ...exhaustive import first_of
 from ..conftest import Load, Rows
 from .reading import lay
 from .samples import ASV, JMH, SAMPLES, TESTINFRA
@@ -50,6 +51,7 @@ def test_a_history_that_grew_loads_its_new_entries(load: Load, rows: Rows, tmp_p
     assert load(tmp_path / "ci").lines[0].known == 3
 
 
+@pytest.mark.exhaustive
 def test_a_history_with_nothing_new_makes_no_run(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Though the bytes of the file are others."""
     lay(tmp_path / "ci", {"data.js": history("a")})
@@ -60,6 +62,7 @@ def test_a_history_with_nothing_new_makes_no_run(load: Load, rows: Rows, tmp_pat
     assert rows("SELECT count(*) FROM runs") == [(1,)]
 
 
+@pytest.mark.exhaustive
 def test_the_same_benchmark_from_two_tools_joins_by_name(load: Load, rows: Rows, tmp_path: Path) -> None:
     """pytest-benchmark and what github-action-benchmark made of it."""
     lay(tmp_path, {"a/x.json": saved("abc", "2024-05-06"), "b/data.js": history("abc")})
@@ -88,6 +91,7 @@ def test_saved_runs_are_runs_of_their_machine(load: Load, rows: Rows, tmp_path: 
     ]  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_a_label_is_the_beginning_of_the_config(load: Load, rows: Rows, tmp_path: Path) -> None:
     """NAME:PATH names the whole folder; its machines stay apart, and are known again."""
     lay(tmp_path, {f"r/{name}/x.json": json.dumps(ASV | {"commit_hash": name}) for name in ("box", "bax")})
@@ -111,6 +115,7 @@ def test_asv_is_a_history_by_commit(load: Load, rows: Rows, tmp_path: Path) -> N
     assert rows(series) == [("c2",), ("c1",), ("c3",)]
 
 
+@pytest.mark.exhaustive
 def test_files_that_say_no_run_are_one(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Also those that join later; the run begins when it was loaded, for want of anything better."""
     hyperfine = SAMPLES["hyperfine"]["results.json"]
@@ -151,6 +156,7 @@ def test_tags_of_the_user_come_on_top(load: Load, rows: Rows, tmp_path: Path) ->
     assert rows("SELECT tags ->> 'gpu' FROM runs") == [("h200",)]
 
 
+@pytest.mark.exhaustive
 def test_records_of_no_job_share_the_folders_run(load: Load, rows: Rows, tmp_path: Path) -> None:
     """A file a benchmark, as pr_time_benchmarks writes them."""
     bare = {key: TESTINFRA[key] for key in ("benchmark", "model", "metric")}
@@ -179,7 +185,7 @@ def _raise(path: Path) -> Path:
     raise RuntimeError(f"Symlink loop from {path}")
 
 
-@pytest.mark.parametrize("resolved", [_raise, lambda path: path], ids=["until 3.12", "from 3.13 on"])
+@pytest.mark.parametrize("resolved", first_of(1, [_raise, lambda path: path]), ids=["until 3.12", "from 3.13 on"])
 def test_links_that_lead_round_in_a_circle_are_said(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolved: Callable[[Path], Path]
 ) -> None:

@@ -42,6 +42,7 @@ def near(left: Any, right: Any) -> bool:
     return math.isclose(left, right, rel_tol=1e-9)
 
 
+@pytest.mark.exhaustive
 def test_every_byte_was_read(ask: Ask, facts: Facts) -> None:
     """The size of each file is that of its source."""
     sizes = [(path, said["size"]) for path, said in facts.items() if "size" in said and path.startswith(FOLDERS)]
@@ -187,6 +188,7 @@ def test_nsight_systems(ask: Ask, facts: Facts) -> None:
         assert [list(row) for row in calls] == said["runtime_top"]
 
 
+@pytest.mark.exhaustive
 def test_machines_of_transformers(ask: Ask, facts: Facts) -> None:
     """Each line of a file about a machine, as a column or as extra, or as the time of the run."""
     columns = {

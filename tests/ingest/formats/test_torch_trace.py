@@ -16,7 +16,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ...exhaustive import exhaustive
+from ...exhaustive import exhaustive, first_of
 from .reading import Read, lay, read, read_file
 
 KIND = "torch-trace"
@@ -167,17 +167,20 @@ def test_the_base_stands_at_the_end_of_a_long_trace(packed: bool) -> None:
 
 @pytest.mark.parametrize(
     ("event", "reason"),
-    [
-        (span(dur=None), "dur is missing, no duration"),
-        (span(dur=-1), "dur is -1, no duration"),
-        (span(dur="long"), "dur is long, no duration"),
-        (span(dur=1e30), "dur is 1e+30, no duration"),
-        (span(""), "no name"),
-        (span("x" * 70_000), "name has 70000 characters"),
-        ({"name": "x", "ts": 1}, "no ph"),
-        (5, "not an object"),
-        ([], "not an object"),
-    ],
+    first_of(
+        3,
+        [
+            (span(dur=None), "dur is missing, no duration"),
+            (span(dur=-1), "dur is -1, no duration"),
+            (span(dur="long"), "dur is long, no duration"),
+            (span(dur=1e30), "dur is 1e+30, no duration"),
+            (span(""), "no name"),
+            (span("x" * 70_000), "name has 70000 characters"),
+            ({"name": "x", "ts": 1}, "no ph"),
+            (5, "not an object"),
+            ([], "not an object"),
+        ],
+    ),
 )
 def test_what_is_no_event(event: Any, reason: str) -> None:
     """Is a reject with its number; its neighbours load."""
@@ -241,6 +244,7 @@ def test_blocks_cut_anywhere_lose_nothing(
     assert found.tags["after"] == [{"x": 1}, {"y": 2}]
 
 
+@pytest.mark.exhaustive
 def test_a_large_trace_goes_past_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows are the same, whichever way they take into the store."""
     events = [span(f"k{n % 3}", n + 0.5, args={"grid": [n % 2], "n": n}) for n in range(50)]

@@ -101,6 +101,7 @@ def test_machines_that_share_a_search_do_not_measure_the_same(planted: Planted, 
     assert mine.places == [12] and list(claims[0].held()) == ["000000-0000"]
 
 
+@pytest.mark.exhaustive
 def test_a_measurement_that_fails_is_recorded_with_its_reason(planted: Planted, tmp_path: Path) -> None:
     """Twice, then another revision is measured; at an end it is an error that says how to go on."""
     store = Store(tmp_path / "s")

@@ -21,7 +21,7 @@ from bench.warehouse.load import load
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
-from ...exhaustive import sampled
+from ...exhaustive import first_of, sampled
 
 MB = 1 << 20
 BENCH = (sys.executable, "-m", "bench", "measure", "command")
@@ -265,7 +265,7 @@ def test_a_command_that_only_fails_is_given_up(options: list[str], words: str, e
     assert rows("SELECT count(*) FROM timings WHERE metric = 'latency'") == [(5,)]
 
 
-@pytest.mark.parametrize("codes", ["all", "3,4"])
+@pytest.mark.parametrize("codes", first_of(1, ["all", "3,4"]))
 def test_exit_codes_can_be_fine(codes: str) -> None:
     """They are recorded then, too."""
     assert measure("--ignore-exit-codes", codes, "--repeat", "2", "sh -c 'exit 3'").return_value == 0
@@ -283,6 +283,7 @@ def test_commands_around_the_runs(here: Path) -> None:
     assert (here / "log").read_text().split() == ["setup-1", *["prepare", "run", "conclude"] * 3, "cleanup"]
 
 
+@pytest.mark.exhaustive
 def test_a_preparation_that_fails_ends_its_command(here: Path) -> None:
     """What followed would not be what was asked for; it is cleaned up all the same."""
     result = measure(
@@ -297,6 +298,7 @@ def test_a_preparation_that_fails_ends_its_command(here: Path) -> None:
     assert (here / "cleaned").exists()
 
 
+@pytest.mark.exhaustive
 def test_what_comes_after_a_run_comes_after_failed_ones_too(here: Path) -> None:
     """Also after the last that a command is given; if it fails itself, the command ends there."""
     assert measure("--shell", "--repeat", "9", "--conclude", "echo x >> log", "exit 1").return_value == 1

@@ -21,7 +21,7 @@ from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
-from ...exhaustive import exhaustive
+from ...exhaustive import exhaustive, first_of
 
 PROGRAM = "fake_program:FakeProgram"
 QUICK = Settings(repeat=16, budget_s=0.5, timeout_s=60.0)
@@ -91,7 +91,11 @@ def test_a_workload_that_works_ends_ok(tmp_path: Path, workload: Any) -> None:
         pytest.param("oom", {"status": "OOM", "exception": "MemoryError"}, marks=exhaustive),
         ("sigkill", {"status": "killed", "signal": signal.SIGKILL}),
         pytest.param("segfault", {"status": "crashed", "signal": signal.SIGSEGV}, marks=exhaustive),
-        ("exit", {"status": "fail_to_run", "exit_code": 3, "reason": "worker ended with exit code 3: the last words"}),
+        pytest.param(
+            "exit",
+            {"status": "fail_to_run", "exit_code": 3, "reason": "worker ended with exit code 3: the last words"},
+            marks=exhaustive,
+        ),
     ],
 )
 def test_a_backend_that_dies_in_its_first_call_has_an_outcome(
@@ -191,6 +195,7 @@ def test_a_missing_backend_is_a_skip_not_a_failure(tmp_path: Path, workload: Any
     assert (found["status"], found["reason"]) == ("skipped", "not installed. Install it with: pip install it")
 
 
+@pytest.mark.exhaustive
 def test_what_its_model_says_not_to_run_is_a_skip_without_a_worker(tmp_path: Path, workload: Any) -> None:
     """With the model's reason; the other backends are measured all the same."""
     skips = {"candidate": "takes an hour to compile"}
@@ -244,6 +249,7 @@ def test_accuracy_is_judged_however_a_side_ends(
     assert {side: status for side, (status, _) in judged(tmp_path).items()} == {"eager": eager, "candidate": candidate}
 
 
+@pytest.mark.exhaustive
 def test_a_timeout_before_the_output_is_one_of_accuracy_too(tmp_path: Path, workload: Any, hung: Path) -> None:
     """And what is judged by nobody, as its model asks, passes with the reason."""
     hanging = workload(candidate="hang@1", pid_file=str(hung))
@@ -275,6 +281,7 @@ def test_who_dies_of_the_reference_is_judged_without_one(
     assert judged(tmp_path)["eager"] == ("pass", f"float64 failed: {why}")
 
 
+@pytest.mark.exhaustive
 def test_eager_that_dies_of_itself_too_gets_the_blame_alone(tmp_path: Path, workload: Any) -> None:
     """In its own phase, and its backends are measured, with nothing to compare them with."""
     assert measure(tmp_path, workload(reference="segfault", eager="segfault@1")) == 2
@@ -285,6 +292,7 @@ def test_eager_that_dies_of_itself_too_gets_the_blame_alone(tmp_path: Path, work
     assert judged(tmp_path)["candidate"][0] == "eager_1st_run_fail"
 
 
+@pytest.mark.exhaustive
 def test_a_baseline_that_is_not_judged_is_compared_with_all_the_same(tmp_path: Path, workload: Any) -> None:
     """Its output is what there is."""
     measure(tmp_path, replace(workload(candidate="wrong"), unchecked={"eager": "flaky"}))
@@ -310,7 +318,7 @@ with recorder.run("t", store=sys.argv[1], source="measure") as run:
 """
 
 
-@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("kill", first_of(1, [signal.SIGKILL, signal.SIGINT]))
 def test_the_end_of_the_runner_loses_nothing(tmp_path: Path, kill: signal.Signals) -> None:
     """SIGKILL or Ctrl-C: every case of the plan is there, interrupted, with its samples; and no worker lives on."""
     pid_file = tmp_path / "pid"
@@ -389,6 +397,7 @@ def test_the_runners_own_cost_is_that_of_sampling_alone() -> None:
     assert cost.share == pytest.approx(0.03 / 4)
 
 
+@pytest.mark.exhaustive
 def test_a_backend_that_finds_no_room_beside_others_is_tried_again_with_the_baseline_alone(
     tmp_path: Path, workload: Any
 ) -> None:
@@ -412,6 +421,7 @@ def test_a_backend_that_finds_no_room_beside_others_is_tried_again_with_the_base
     assert processes == [("candidate", [1]), ("eager", [0, 1]), ("other", [0])]
 
 
+@pytest.mark.exhaustive
 def test_what_records_a_graph_is_judged_and_timed_by_the_call_that_replays_it(tmp_path: Path, workload: Any) -> None:
     """The third: the first runs without the graph, the second records it, and counts towards compiling."""
     assert measure(tmp_path, workload(candidate="graph")) == 0

@@ -15,6 +15,7 @@ from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
+from ...exhaustive import first_of
 from ..fake_program import KERNEL_NS
 
 PROGRAM = "fake_program:FakeProgram"
@@ -46,6 +47,7 @@ def test_a_trace_is_a_file_of_the_store(tmp_path: Path, workload: Any) -> None:
     assert found[0][3].endswith("-odd_name")
 
 
+@pytest.mark.exhaustive
 def test_the_share_of_kernels_is_of_a_call_that_nobody_profiles(tmp_path: Path, workload: Any) -> None:
     """The profiler slows what launches them, not the kernels."""
     measure(tmp_path, workload(), profile=True)
@@ -70,11 +72,14 @@ def test_a_warm_start_is_told_beside_the_cold_one(tmp_path: Path, workload: Any)
 
 @pytest.mark.parametrize(
     ("deeds", "reason"),
-    [
-        ({"candidate": "raise@1"}, "no kernel for this"),
-        ({"candidate": "sigkill@1"}, "the second process ended with -9"),
-        ({"load": "no such size"}, "no such size"),
-    ],
+    first_of(
+        1,
+        [
+            ({"candidate": "raise@1"}, "no kernel for this"),
+            ({"candidate": "sigkill@1"}, "the second process ended with -9"),
+            ({"load": "no such size"}, "no such size"),
+        ],
+    ),
 )
 def test_a_warm_start_that_fails_says_why(tmp_path: Path, workload: Any, deeds: dict[str, str], reason: str) -> None:
     """And judges nobody; what the model prints is no answer."""

@@ -13,10 +13,12 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 
+from ...exhaustive import first_of
+
 CHILD = "import subprocess, sys; subprocess.run(sys.argv[1:], start_new_session=True)"  # as PyTorch's launcher does
 
 
-@pytest.mark.parametrize("command", ["env BENCH_LAUNCHED=1", f"{sys.executable} -c {CHILD!r}"])
+@pytest.mark.parametrize("command", first_of(1, ["env BENCH_LAUNCHED=1", f"{sys.executable} -c {CHILD!r}"]))
 def test_a_worker_reports_through_its_launcher(tmp_path: Path, workload: Any, command: str) -> None:
     """One that becomes the worker, and one that starts it as a child with standard files only, in a session of its own."""
     store = tmp_path / "store"
@@ -35,6 +37,7 @@ def test_a_worker_reports_through_its_launcher(tmp_path: Path, workload: Any, co
         ]
 
 
+@pytest.mark.exhaustive
 def test_a_crash_behind_a_launcher_is_a_failure(tmp_path: Path, workload: Any) -> None:
     """How the worker ended only the launcher knows; that it left no outcome is an outcome."""
     with recorder.run("t", store=tmp_path, source="measure") as run:

@@ -126,11 +126,13 @@ def test_one_that_fails_leaves_the_others_be() -> None:
     assert "no function 'nothing' in bench_test_work" in found["nothing"]["reason"]
 
 
+@pytest.mark.exhaustive
 def test_who_reads_stdin_finds_it_at_its_end() -> None:
     """It would wait for what the runner never sends, until the timeout."""
     assert measure(*w("reads"), "--timeout", "60").return_value == 0
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_dies_is_one_outcome() -> None:
     """The function's others count on, and so do the functions beside it; how many died is said."""
     result = measure(*w("short", "dies_once"), "--processes", "3", "--format", "json")
@@ -295,6 +297,7 @@ def test_generators_are_run_to_their_end() -> None:
         ran.clear()
 
 
+@pytest.mark.exhaustive
 def test_what_generators_yield_is_checked() -> None:
     """Against a list, or another that yields the same."""
     result = measure(*w("yields", "listed", "fewer"), "--check", "--format", "json")

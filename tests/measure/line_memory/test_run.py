@@ -80,6 +80,7 @@ def test_lines_of_a_script_have_exact_sizes(here: Path) -> None:
     assert rows("SELECT max(size_bytes) FROM memory_samples WHERE statistic = 'peak'") == [(peak[0],)]
 
 
+@pytest.mark.exhaustive
 def test_a_large_parent_lends_the_program_nothing(here: Path) -> None:
     """getrusage would report what the parent had: the worker starts small."""
     (here / "program.py").write_text("a = 1\n")
@@ -132,6 +133,7 @@ def test_modules_and_callables_are_run_too(here: Path) -> None:
     assert found == [("package", "package/__main__.py", 2, 1), ("functions:main", "functions.py", 2, 1)]
 
 
+@pytest.mark.exhaustive
 def test_modules_can_be_chosen_and_excluded(here: Path) -> None:
     """Comma-separated; a library too."""
     (here / "other.py").write_text("import json\ndef f():\n    return json.loads('[1]')\n")
@@ -158,6 +160,7 @@ def test_a_forked_child_is_not_counted(here: Path) -> None:
     assert rows("SELECT status FROM case_outcomes") == [("ok",)]
 
 
+@pytest.mark.exhaustive
 def test_a_forked_child_writes_nothing_in_its_parent_s_ledger(here: Path) -> None:
     """Not even where all is traced, and what threading and others do in every child is Python code."""
     (here / "program.py").write_text(
@@ -171,6 +174,7 @@ def test_a_forked_child_writes_nothing_in_its_parent_s_ledger(here: Path) -> Non
     assert sorted(found) == [(1, 1, False, False), (2, 1, False, False), (3, 1, False, False), (4, 1, False, True)]
 
 
+@pytest.mark.exhaustive
 def test_who_leaves_by_exit_code_zero_has_not_failed(here: Path) -> None:
     """Without a word to anybody: os._exit, and exec."""
     (here / "program.py").write_text("import os\nkept = bytearray(8 << 20)\nos._exit(0)\n")
@@ -194,6 +198,7 @@ def test_a_program_ends_as_any_other(here: Path) -> None:
     assert (here / "end.txt").read_text() == "well"
 
 
+@pytest.mark.exhaustive
 def test_a_program_that_takes_the_trace_away_is_said(here: Path) -> None:
     """A debugger or coverage would."""
     (here / "program.py").write_text(
@@ -244,6 +249,7 @@ def test_steps_and_annotated_source(here: Path) -> None:
     assert re.search(r"\+3[12]\.\d MiB", (here / "a.txt").read_text())
 
 
+@pytest.mark.exhaustive
 def test_a_program_without_a_traced_line_has_its_peak(here: Path) -> None:
     """A module spelt wrong: what it held is not what was there before it, and that nothing was traced is said."""
     (here / "program.py").write_text("kept = bytearray(32 << 20)\n")

@@ -110,6 +110,7 @@ def test_an_interruption_shows_what_was_measured(bench: Bench, tmp_path: Path) -
         assert warehouse.rows("SELECT status, reason FROM run_summaries") == [("interrupted", "Ctrl-C")]
 
 
+@pytest.mark.exhaustive
 def test_a_plan_that_is_known_is_shown_and_not_measured(bench: Bench, tmp_path: Path) -> None:
     """No run is made of it; a case that is not known gets one, and the table shows both."""
     assert bench("--only", "fake").return_value == 0
@@ -123,6 +124,7 @@ def test_a_plan_that_is_known_is_shown_and_not_measured(bench: Bench, tmp_path: 
     assert (scope, tags) == ('{"only": "fake"}', f'{{"resumes": "{first}"}}')
 
 
+@pytest.mark.exhaustive
 def test_a_part_of_a_plan_says_which(bench: Bench, tmp_path: Path) -> None:
     """As a tag, by which its night is put together."""
     bench("--partition", "2/2")

@@ -14,6 +14,8 @@ from bench.warehouse import environment, recorder
 from bench.warehouse.events import Environment
 from bench.warehouse.store import Store
 
+from ...exhaustive import first_of
+
 COMMIT = "c0ffee" * 6
 
 
@@ -80,7 +82,7 @@ def test_the_batch_size_that_was_found_is_not_looked_for_again(tmp_path: Path, w
     assert known_cases(store, [work], Settings(), fleet=True, notify=print).plan == [work]
 
 
-@pytest.mark.parametrize(("retry", "size"), [(None, 1024), ("failed", AUTO)])
+@pytest.mark.parametrize(("retry", "size"), first_of(1, [(None, 1024), ("failed", AUTO)]))
 def test_a_size_that_failed_otherwise_is_found_again_with_that_failure(
     tmp_path: Path, workload: Any, retry: str | None, size: int
 ) -> None:
@@ -106,9 +108,9 @@ def test_without_its_baseline_a_workload_is_measured_whole(measured: Any, worklo
 
 @pytest.mark.parametrize(
     ("retry", "again"),
-    [
+    first_of(1, [
         ("failed", ("eager", "b", "c", "d")), ("timeout", ("eager", "c")), ("skipped", ("eager", "e")),
-    ],
+    ]),
 )  # fmt: skip
 def test_some_outcomes_are_measured_again_on_request(measured: Any, workload: Any, retry: str, again: Any) -> None:
     """All failures, a wrong output among them; what took too long; or what could not be run."""
@@ -120,7 +122,9 @@ def test_some_outcomes_are_measured_again_on_request(measured: Any, workload: An
 
 @pytest.mark.parametrize(
     ("change", "same"),
-    [({"precision": 0.02}, False), ({"seed": 1}, False), ({"repeat": 30}, False), ({"timeout_s": 9.0}, True)],
+    first_of(
+        2, [({"precision": 0.02}, False), ({"seed": 1}, False), ({"repeat": 30}, False), ({"timeout_s": 9.0}, True)]
+    ),
 )
 def test_other_settings_are_another_measurement(measured: Any, workload: Any, change: Any, same: bool) -> None:
     """But for the time allowed, which changes no figure."""
@@ -154,6 +158,7 @@ def test_changed_code_knows_nothing_and_says_so(measured: Any, workload: Any, co
     assert left(store, work)[1].startswith(f"nothing is known of this plan: the code differs from commit {COMMIT[:9]}")
 
 
+@pytest.mark.exhaustive
 def test_outside_git_the_code_is_taken_to_be_the_same(measured: Any, workload: Any, commit: Any) -> None:
     """Which is said; a run of a commit is other code."""
     work = workload()

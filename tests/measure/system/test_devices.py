@@ -53,6 +53,7 @@ def test_a_freed_spike_is_found_within_its_bound(exact: HostMemory) -> None:
         assert 32 * MB - growth.error_bound_bytes <= growth.size_bytes <= 33 * MB
 
 
+@pytest.mark.exhaustive
 def test_one_watch_does_not_see_the_spike_of_another(exact: HostMemory) -> None:
     """The mark is reset in between."""
     with exact.watch():

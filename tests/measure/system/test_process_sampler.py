@@ -244,6 +244,7 @@ def test_sampling_beside_a_block_ends_with_it(tmp_path: Path, child: "subprocess
     assert rows(tmp_path, "SELECT DISTINCT name FROM memory_samples JOIN cases USING (case_id)") == [("False 50.0",)]
 
 
+@pytest.mark.exhaustive
 def test_workers_of_measured_models_are_sampled_on_request(tmp_path: Path, workload: Any) -> None:
     """Of the run as a whole, because a worker's backends take turns."""
     with recorder.run("t", store=tmp_path) as run:
@@ -253,6 +254,7 @@ def test_workers_of_measured_models_are_sampled_on_request(tmp_path: Path, workl
     assert found == [("rss", None), ("rss_tree", None)]
 
 
+@pytest.mark.exhaustive
 def test_a_traced_program_is_sampled_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program itself, not what started it."""
     (tmp_path / "program.py").write_text("import time\nkept = bytearray(40 << 20)\ntime.sleep(1)\n")
@@ -309,6 +311,7 @@ def test_attach_ends_with_the_process(tmp_path: Path, child: "subprocess.Popen[b
     assert rows(tmp_path, "SELECT status, reason FROM case_outcomes") == [("ok", "the process ended")]
 
 
+@pytest.mark.exhaustive
 def test_a_killed_sampler_leaves_what_it_saw(tmp_path: Path, child: "subprocess.Popen[bytes]") -> None:
     """Every row is in the journal as soon as it is read."""
     process = attach(tmp_path, child.pid)

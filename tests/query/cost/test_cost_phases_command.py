@@ -91,6 +91,7 @@ def test_today_against_yesterday_by_region(bench: Bench) -> None:
     assert "prefill-heavy  all" in table and "differs by" in table and " % (95 % +" in table
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_compared_is_said(bench: Bench) -> None:
     """Steps without what the fit needs, with times of another span, or of the fit itself."""
     result = bench("--against", "A")

@@ -55,6 +55,7 @@ def test_what_did_not_move_is_counted_and_not_drawn() -> None:
     assert "nothing moved beyond doubt" in " ".join(still.spec(False)["title"]["subtitle"])
 
 
+@pytest.mark.exhaustive
 def test_by_difference_the_largest_in_the_unit_comes_first() -> None:
     """3 ms more of 6 weigh heavier than 1 ms more of 1; the interval is that of the ratio, the base held."""
     figure = draw(opened(sides(a=2.0, b=1.0, c=1.0, d=1.0, e=1.0, f=1.5)), "A", "B", by="difference", worst=2, best=0)
@@ -65,6 +66,7 @@ def test_by_difference_the_largest_in_the_unit_comes_first() -> None:
     assert figure.spec(False)["layer"][0]["encoding"]["x"]["title"] == "latency, candidate - base [ms]"
 
 
+@pytest.mark.exhaustive
 def test_what_was_nothing_before_has_a_difference_and_no_ratio() -> None:
     """Its bar begins at 0, and the note stands beyond its end, where there is room for it."""
     builder = Builder()

@@ -12,6 +12,7 @@ from bench.viz.output.figure import Figure
 from bench.warehouse.errors import NothingToShow, UnknownName
 
 from ...builders import Builder, chunk, run, source
+from ...exhaustive import first_of
 from ..steps import add_few, few, many, opened
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -180,6 +181,7 @@ def test_what_was_cut_stands_in_the_picture() -> None:
     assert re.search(r"^ 200 ┤", figure.text(90, 20, False), re.MULTILINE)
 
 
+@pytest.mark.exhaustive
 def test_a_limit_far_above_what_is_drawn_is_only_told() -> None:
     """On the axis it would press the steps to the ground; a limit that cut nothing is not there at all."""
     far = draw(opened(few("A", [(1, 10.0), (2, 500.0)])))
@@ -191,7 +193,7 @@ def test_a_limit_far_above_what_is_drawn_is_only_told() -> None:
     assert [figure.spec(False)["mark"]["type"] for figure in (far, none)] == ["point", "point"]
 
 
-@pytest.mark.parametrize("count", [2_000, 30_000])
+@pytest.mark.parametrize("count", first_of(1, [2_000, 30_000]))
 def test_the_embedded_query_gives_what_is_drawn(count: int) -> None:
     """Whoever pastes the SQL of a chart gets its rows, in its order."""
     builder = many(count)
@@ -215,6 +217,7 @@ def test_the_embedded_query_survives_hostile_names() -> None:
     assert len(builder.rows(figure.provenance.sql)) == 3
 
 
+@pytest.mark.exhaustive
 def test_the_same_store_draws_the_same_chart() -> None:
     """Equal data, equal hash: a figure can be checked against another."""
     first, second = (draw(opened(many(25_000))).provenance for _ in range(2))
@@ -230,11 +233,14 @@ def test_an_unknown_config_is_named_with_the_nearest() -> None:
 
 @pytest.mark.parametrize(
     ("points", "options", "reason"),
-    [
-        ([], {}, "--trim 0"),
-        ([(1, 900.0)], {}, "--max-model-run-ms"),
-        ([(1, None)], {}, "lack their tokens or their model run"),
-    ],
+    first_of(
+        1,
+        [
+            ([], {}, "--trim 0"),
+            ([(1, 900.0)], {}, "--max-model-run-ms"),
+            ([(1, None)], {}, "lack their tokens or their model run"),
+        ],
+    ),
 )
 def test_an_empty_chart_names_the_filter_that_emptied_it(
     points: list[Any], options: dict[str, Any], reason: str
@@ -288,7 +294,7 @@ def test_ticks_are_the_token_budget_and_its_halves() -> None:
 
 
 @pytest.mark.parametrize("color_by", ["config", "batch"])
-@pytest.mark.parametrize("configs", [1, 2, 40])
+@pytest.mark.parametrize("configs", first_of(1, [1, 2, 40]))
 def test_the_public_function_returns_a_valid_altair_chart(color_by: str, configs: int) -> None:
     """Altair's own schema accepts the spec."""
     altair = pytest.importorskip("altair")
@@ -360,6 +366,7 @@ def test_what_cannot_be_fitted_says_why() -> None:
     assert {row["of"] for row in figure.spec(False)["layer"][1]["data"]["values"]} == {"B"}
 
 
+@pytest.mark.exhaustive
 def test_of_many_models_the_subtitle_says_how_many_there_are() -> None:
     """A sentence for each would be a wall; the counts have them."""
     builder = Builder()

@@ -14,7 +14,7 @@ from ...exhaustive import sampled
 from ..steps import opened
 
 CHARTS = ("runtime-vs-tokens", "throughput", "latency-vs-batch", "step-breakdown", "timeline")
-every_chart = pytest.mark.parametrize("chart", sampled(CHARTS, "runtime-vs-tokens", "timeline"))
+every_chart = pytest.mark.parametrize("chart", sampled(CHARTS, "runtime-vs-tokens"))
 
 
 def days(folders: bool = True) -> Warehouse:
