@@ -35,6 +35,7 @@ class ObjectServer:
         self.behind = self._moto.get_host_and_port()
         self.fault: Fault | None = None
         self.requests = 0
+        self.writing = threading.Lock()  # S3 lets one of two create a file; moto looks and writes apart, and lets both
         handler = type("Handler", (_Handler,), {"owner": self})
         self._proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._proxy.daemon_threads = True
@@ -77,11 +78,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             ]
             key = self.headers.get("Authorization", "")
             return self._answer(status, [], f"<Error><Code>{code}</Code><Key>{key}</Key></Error>".encode())
-        upstream = http.client.HTTPConnection(*self.owner.behind)
-        upstream.request(self.command, self.path, body, dict(self.headers))
-        answer = upstream.getresponse()
-        content = answer.read()
-        upstream.close()
+        with self.owner.writing if self.command == "PUT" else contextlib.nullcontext():
+            upstream = http.client.HTTPConnection(*self.owner.behind)
+            upstream.request(self.command, self.path, body, dict(self.headers))
+            answer = upstream.getresponse()
+            content = answer.read()
+            upstream.close()
         if wrong == "lost":
             return self._hang_up()
         if wrong == "delay":
