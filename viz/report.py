@@ -72,16 +72,15 @@ def report(
         found = made(
             warehouse, runs[-1] if runs else "latest", base, limits=Limits(**limits), suites=suites, backends=backends
         )
-        markdown = found.document.markdown(limit or None)
         for path in output:
             if FORMATS[path.suffix.lower()] == "html":
                 _write(path, page(warehouse, found))
             else:
                 _write(path, _with_images(warehouse, found, path).markdown(limit or None).encode())
     if post is not None:
-        _post(post, markdown)
+        _post(post, found.document.markdown(limit or None))
     elif not output:
-        click.echo(markdown, nl=False)
+        click.echo(found.document.markdown(limit or None), nl=False)
 
 
 def _write(path: Path, content: bytes) -> None:
