@@ -41,7 +41,7 @@ class Nights:
              "dtype": "float32", "backend": backend, "batch_size": 8}
             for suite in range(SUITES) for model in range(MODELS) for backend in BACKENDS
         ]  # fmt: skip
-        self.ids = [case_ids(**each) for each in self.axes]  # type: ignore[arg-type]
+        self.ids = [case_ids(**each) for each in self.axes]
         self.good = self.rng.random((runs, len(self.axes))) > 0.01
         self.names = [f"run-{number:05}" for number in range(runs)]
         self.log.write(
