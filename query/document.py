@@ -16,6 +16,7 @@ from ..warehouse.console.numbers import amount, number, times
 from ..warehouse.console.tables import escape
 
 _QUOTA = 10  # rows of each table that stay while any has more
+_MARKUP = str.maketrans({**{mark: f"\\{mark}" for mark in "\\`*_[]|#~"}, "<": "&lt;", ">": "&gt;", "@": "@\u200b"})
 COMMENT_LIMIT = 65_536  # characters of an issue comment on GitHub; other forges allow more
 
 
@@ -110,38 +111,39 @@ class Document:
         Args:
             limit: Most characters; None for any number.
         """
-        kept = [len(table.rows) for section in self.sections for table in section.tables]
+        written = [_lines(table) for section in self.sections for table in section.tables]
+        kept = [len(rows) for _, rows in written]
         weights = [section.weight for section in self.sections for _ in section.tables]
-        text = self._markdown(kept)
+        text = self._markdown(written, kept)
         lightest = sorted(range(len(kept)), key=lambda i: (weights[i], -i))
         for quota, index in itertools.product((_QUOTA, 0), lightest):
             if limit is None or len(text) <= limit:
                 break
             full, kept[index] = kept[index], min(kept[index], quota)
-            text = self._markdown(kept)
+            text = self._markdown(written, kept)
             if len(text) <= limit:  # as many of its rows as there is room for
                 more = range(kept[index] + 1, full)
                 kept[index] += bisect.bisect_right(
-                    more, limit, key=lambda n: len(self._markdown(_with(kept, index, n)))
+                    more, limit, key=lambda n: len(self._markdown(written, _with(kept, index, n)))
                 )
-                text = self._markdown(kept)
+                text = self._markdown(written, kept)
         return text if limit is None or len(text) <= limit else text[: limit - 3] + "\n…\n"
 
-    def _markdown(self, kept: Sequence[int]) -> str:
+    def _markdown(self, written: Sequence[tuple[list[str], list[str]]], kept: Sequence[int]) -> str:
+        """The document with so many rows of each table, whose lines are written already."""
         mark = {True: "✅", False: "❌", None: "⚪"}[self.good]
         parts = [f"## {markdown_text(self.title)}", f"{mark} **{markdown_text(self.verdict)}**"]
         if self.facts:
             parts.append(" · ".join(f"{markdown_text(name)} {_code(value)}" for name, value in self.facts))
-        rows = iter(kept)
+        tables = zip(written, kept, strict=True)
         for section in self.sections:
             body = [markdown_text(sentence) for sentence in section.sentences]
             body += [f"![{markdown_text(text)}](<{path}>)" for text, path in section.pictures]
-            for table in section.tables:
-                count = next(rows)
+            for (head, rows), count in itertools.islice(tables, len(section.tables)):
                 if count:
-                    body.append(_table(Table(table.columns, table.rows[:count])))
-                if count < len(table.rows):
-                    more = f"_and {len(table.rows) - count:,} more_"
+                    body.append("\n".join([*head, *rows[:count]]))
+                if count < len(rows):
+                    more = f"_and {len(rows) - count:,} more_"
                     body.append(f"{more}: {_code(section.command)}" if section.command else more)
             parts.append(
                 _folded(section.title, body)
@@ -157,12 +159,7 @@ def _with(kept: Sequence[int], index: int, count: int) -> list[int]:
 
 def markdown_text(text: str) -> str:
     """Text escaped for Markdown: no markup, no HTML, no mention of a person, one line."""
-    out = escape(" ".join(text.split()))
-    for character in "\\`*_[]<>|#~":
-        out = out.replace(
-            character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character]
-        )
-    return out.replace("@", "@\u200b")
+    return escape(" ".join(text.split())).translate(_MARKUP)
 
 
 def _code(text: str) -> str:
@@ -177,13 +174,14 @@ def _folded(title: str, body: Sequence[str]) -> str:
     return f"<details>\n<summary>{markdown_text(title)}</summary>\n\n{inside}\n\n</details>"
 
 
-def _table(table: Table) -> str:
-    lines = [
+def _lines(table: Table) -> tuple[list[str], list[str]]:
+    """The two lines of its head, and a line for each row."""
+    head = [
         "| " + " | ".join(markdown_text(column.name) for column in table.columns) + " |",
         "|" + "|".join("--:" if column.numeric else "---" for column in table.columns) + "|",
     ]
-    lines += [
+    rows = [
         "| " + " | ".join(markdown_text(c.shown(value)) for c, value in zip(table.columns, row, strict=True)) + " |"
         for row in table.rows
     ]
-    return "\n".join(lines)
+    return head, rows

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..query.report import Report
     from ..warehouse.database import Warehouse
     from .output.figure import Figure
+    from .output.render import Renderer
 
 FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
@@ -67,21 +68,21 @@ def report(
     for path in output:
         if path.suffix.lower() not in FORMATS:
             raise BenchError(f"cannot tell the format of {str(path)!r}. Name it .md or .html.")
-    with Warehouse.open(store) as warehouse:
+    texts = any(FORMATS[path.suffix.lower()] == "markdown" for path in output)
+    with _renderer() if texts else contextlib.nullcontext() as renderer, Warehouse.open(store) as warehouse:
         base = runs[0] if len(runs) == 2 else None
         found = made(
             warehouse, runs[-1] if runs else "latest", base, limits=Limits(**limits), suites=suites, backends=backends
         )
-        markdown = found.document.markdown(limit or None)
         for path in output:
             if FORMATS[path.suffix.lower()] == "html":
                 _write(path, page(warehouse, found))
             else:
-                _write(path, _with_images(warehouse, found, path).markdown(limit or None).encode())
+                _write(path, _with_images(warehouse, found, path, renderer).markdown(limit or None).encode())
     if post is not None:
-        _post(post, markdown)
+        _post(post, found.document.markdown(limit or None))
     elif not output:
-        click.echo(markdown, nl=False)
+        click.echo(found.document.markdown(limit or None), nl=False)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -92,7 +93,19 @@ def _write(path: Path, content: bytes) -> None:
     click.echo(f"wrote {path} ({len(content) / 1000:,.0f} kB)", err=True)
 
 
-def _with_images(warehouse: "Warehouse", report: "Report", path: Path) -> "Document":
+def _renderer() -> "contextlib.AbstractContextManager[Renderer | None]":
+    """The renderer, which starts while the warehouse is asked; None where there is none, which matters only with charts."""
+    from .output.render import Renderer
+
+    try:
+        return Renderer()
+    except MissingExtra:
+        return contextlib.nullcontext()
+
+
+def _with_images(
+    warehouse: "Warehouse", report: "Report", path: Path, renderer: "Renderer | None"
+) -> "Document":  # fmt: skip
     """The document with its charts, which are written as PNG files beside the file at this path, named after it."""
     import dataclasses
 
@@ -102,10 +115,10 @@ def _with_images(warehouse: "Warehouse", report: "Report", path: Path) -> "Docum
     try:
         found = {key: figures[0] for key, figures in _figures(warehouse, report, document)}
         targets = {key: files.targets([str(path.with_name(f"{path.stem}-{key}.png"))], None) for key in found}
-        renderer = files.renderer_for([target for each in targets.values() for target in each])
-        with renderer or contextlib.nullcontext():
-            for key, figure in found.items():
-                files.write(figure, targets[key], renderer, ppi=144)
+        if targets and renderer is None:
+            raise MissingExtra("vl-convert-python", "viz")
+        for key, figure in found.items():
+            files.write(figure, targets[key], renderer, ppi=144)
     except MissingExtra as error:
         notify(f"the report has no charts: {error}")
         return report.document

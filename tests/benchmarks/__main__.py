@@ -19,6 +19,7 @@ MODULES = (
     "answers",
     "views",
     "charts",
+    "report",
     "simulations.alarms",
     "simulations.changepoints",
     "simulations.bisect",

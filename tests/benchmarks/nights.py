@@ -31,21 +31,23 @@ COMPARE = (
 class Nights:
     """The nightly runs of a store."""
 
-    def __init__(self, store: Store, runs: int, *, at_once: int) -> None:
-        """Announce so many runs, of which so many go into one file."""
+    def __init__(
+        self, store: Store, runs: int, *, at_once: int, axes: list[dict[str, Any]] | None = None, source: str = "measure"
+    ) -> None:  # fmt: skip
+        """Announce so many runs of these cases, or of those above; so many of the runs go into one file."""
         self.log, self.rng, self.at_once = EventLog(store), np.random.default_rng(1), at_once
-        self.axes = [
+        self.axes = axes or [
             {"suite": f"suite-{suite}", "name": f"model-{model}", "mode": "inference", "device": "cpu",
              "dtype": "float32", "backend": backend, "batch_size": 8}
             for suite in range(SUITES) for model in range(MODELS) for backend in BACKENDS
         ]  # fmt: skip
-        self.ids = [case_ids(**each) for each in self.axes]  # type: ignore[arg-type]
+        self.ids = [case_ids(**each) for each in self.axes]
         self.good = self.rng.random((runs, len(self.axes))) > 0.01
         self.names = [f"run-{number:05}" for number in range(runs)]
         self.log.write(
             RunRecord,
             [
-                RunRecord(run_id=name, config="nightly", source="measure", host="host", started_at=Instant(DAY * number),
+                RunRecord(run_id=name, config="nightly", source=source, host="host", started_at=Instant(DAY * number),
                     git_commit=f"{number:040x}")
                 for number, name in enumerate(self.names)
             ],
@@ -58,18 +60,18 @@ class Nights:
         each_ns = np.repeat(self.rng.lognormal(14, 1.5, works), len(BACKENDS)) / self._gained(0.25, 0.2)
         drift = self.rng.normal(0, 0.015, len(self.names))
         for first, run, case, good in self._stretches():
-            self._write(
+            self.write(
                 CaseRecord, first, run, case, work_hash=[self.ids[i][1] for i in case],
                 **{key: [self.axes[i][key] for i in case] for key in self.axes[0]},
             )  # fmt: skip
             status = np.where(good, "ok", "fail_to_run")
-            self._write(Outcome, f"performance-{first}", run, case, kind="performance", status=status)
+            self.write(Outcome, f"performance-{first}", run, case, kind="performance", status=status)
             run, case = run[good], case[good]
             noise = self.rng.lognormal(0, 0.01, len(run)) * np.exp(drift[run])
             median, block = np.repeat(each_ns[case] * noise, SAMPLES), np.tile(np.arange(SAMPLES), len(run))
             took = (median * self.rng.lognormal(0, 0.02, len(median))).astype("int64")
             run, case = np.repeat(run, SAMPLES), np.repeat(case, SAMPLES)
-            self._write(
+            self.write(
                 Timing, first, run, case, metric="latency", phase="steady", loops=1, duration_ns=took, block=block,
                 sample=block, process=0, recorded_at=DAY * run + np.cumsum(took) // 1000,
                 voluntary_switches=0, involuntary_switches=self.rng.poisson(0.1, len(run)), minor_faults=0,
@@ -82,12 +84,12 @@ class Nights:
         compile_ns = self.rng.lognormal(24, 0.7, len(self.axes))
         for first, run, case, good in self._stretches():
             accuracy = np.where(self.rng.random(len(run)) > 0.01, "pass", "fail_accuracy")
-            self._write(Outcome, f"accuracy-{first}", run, case, kind="accuracy", status=accuracy)
+            self.write(Outcome, f"accuracy-{first}", run, case, kind="accuracy", status=accuracy)
             run, case = run[good], case[good]
             values = compile_ns[case] * self.rng.lognormal(0, 0.05, len(run))
-            self._write(Metric, first, run, case, metric="compile_latency", unit="ns", better="lower", value=values)
+            self.write(Metric, first, run, case, metric="compile_latency", unit="ns", better="lower", value=values)
             sizes = (each_bytes[case] * self.rng.lognormal(0, 0.03, len(run))).astype("int64")
-            self._write(MemorySample, first, run, case, source="rss_growth", statistic="peak", size_bytes=sizes)
+            self.write(MemorySample, first, run, case, source="rss_growth", statistic="peak", size_bytes=sizes)
 
     def asked(self, queries: Iterable[str]) -> list[str]:
         """The queries, of the newest night and the one before."""
@@ -105,7 +107,7 @@ class Nights:
             run = np.repeat(np.arange(first, first + len(good)), len(self.axes))
             yield f"night-{first:05}", run, np.tile(np.arange(len(self.axes)), len(good)), good.ravel()
 
-    def _write(self, event: type[Event], stem: str, run: Any, case: Any, **given: Any) -> None:
+    def write(self, event: type[Event], stem: str, run: Any, case: Any, **given: Any) -> None:
         columns: dict[str, pa.Array] = {
             "run_id": pa.array(self.names).take(pa.array(run)), "case_id": pa.array([i for i, _ in self.ids]).take(pa.array(case)),
             **{key: _repeated(value, len(run)) for key, value in given.items()},

@@ -61,6 +61,26 @@ def test_files_hold_the_page_and_the_markdown(store: Path, tmp_path: Path) -> No
     assert page.read_bytes().count(b'class="chart"') == 3
 
 
+def test_a_page_alone_takes_no_markdown(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 10,000 changes it takes as long as all questions together, and nobody reads it."""
+    pytest.importorskip("vl_convert")
+    monkeypatch.setattr("bench.query.document.Document.markdown", None)
+
+    assert report(store, "-o", str(tmp_path / "r.html")).exit_code == 0
+    assert (tmp_path / "r.html").exists()
+
+
+def test_without_a_renderer_markdown_has_no_charts_and_says_so(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report itself is whole."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    found = report(store, "-o", str(tmp_path / "r.md"))
+
+    assert found.exit_code == 0 and "the report has no charts" in found.stderr
+    assert "![" not in (tmp_path / "r.md").read_text() and not list(tmp_path.glob("*.png"))
+
+
 def test_markdown_in_a_file_links_its_charts(store: Path, tmp_path: Path) -> None:
     """PNG files beside it, named after it; what goes to standard output links to nothing."""
     pytest.importorskip("vl_convert")

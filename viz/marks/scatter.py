@@ -66,7 +66,12 @@ class Steps:
     def drawn_fields(self) -> tuple[str, ...]:
         """The columns that a still image needs."""
         batch = ("c4",) if self.color_by == "batch" else ()
-        return ("c0", "c1", "c2", *batch, *(("x", "y", "shade") if self.grid else ()))
+        return ("c0", *self._drawn_at, *batch, *(("shade",) if self.grid else ()))
+
+    @property
+    def _drawn_at(self) -> tuple[str, str]:
+        """The columns of where rows are drawn; of an outlier among shaded cells x and y are its own."""
+        return ("x", "y") if self.grid else ("c1", "c2")
 
     @cached_property
     def fields(self) -> dict[str, list[Any]]:
@@ -119,13 +124,14 @@ class Steps:
         )
         area = PlotArea.of(size, head, below=self.legend.inches, beside=self.legend.beside)
         apart = {"labelOverlap": "greedy", "labelSeparation": 3}
+        x, y = self._drawn_at
         axes: dict[str, Any] = {
             "x": {
-                "field": "c1", "type": "quantitative", "title": area.title(X_TITLE, across=True),
+                "field": x, "type": "quantitative", "title": area.title(X_TITLE, across=True),
                 "scale": {"domain": [0, self._x_end * 1.02], "nice": False}, "axis": {"format": ",d", **apart, **ticks},
             },
             "y": {
-                "field": "c2", "type": "quantitative", "title": area.title(Y_TITLE, across=False),
+                "field": y, "type": "quantitative", "title": area.title(Y_TITLE, across=False),
                 "scale": self.axis.scale(), "axis": {"format": ",~r", **self._y_ticks(interactive)},
             },
         }  # fmt: skip
@@ -195,8 +201,7 @@ class Steps:
                 "type": "point", "shape": "square", "strokeWidth": 0, "opacity": 1, "size": round(side**2, 2), "aria": False,
             },
             "encoding": {
-                "x": {**axes["x"], "field": "x"},
-                "y": {**axes["y"], "field": "y"},
+                **axes,
                 "fill": {**self.legend.encodings("c0")["color"], "legend": None},
                 "fillOpacity": {
                     "field": "shade", "type": "quantitative", "legend": None,

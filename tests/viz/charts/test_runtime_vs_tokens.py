@@ -94,6 +94,16 @@ def test_many_steps_are_shaded_by_how_many_are_where() -> None:
     )
 
 
+def test_an_image_of_shades_has_each_place_once() -> None:
+    """Middles of cells, and where outliers are themselves; pages have the step of each cell as well."""
+    figure = draw(opened(slow_and_fast()))
+    values = figure.still("sans-serif")["data"]["values"]
+
+    assert values[0].keys() == {"c0", "x", "y", "shade"}
+    assert {value["y"] for value in values if value["shade"] is None} == {150}
+    assert {"c1", "c2"} <= figure.interactive()["data"]["values"][0].keys()
+
+
 def test_an_image_is_clipped_only_where_a_curve_leaves_the_plot() -> None:
     """Each clipped line costs an image as much time as a thousand cells; on a page one may zoom in."""
     figure = draw(opened(slow_and_fast()))
