@@ -3,8 +3,8 @@
 The cases are some of docs/cpu-report.md, at the sizes it has. Two loops: one around the very step that bench times, which says
 what its sampling adds; and one around a second model, made as a script makes it, which says whether the step is the script's.
 All three are timed in one process, in turn: bench takes eager and inductor in random order, as it always does; a loop has each
-alone, as a script has. A virtual machine is no steadier: one loop around one step differs by 5 to 40 % from second to second, and
-two models that a script makes by 5 %. So all cases together are held to the bar, too.
+alone, as a script has. On a virtual machine one loop around one step differs by 5 to 40 % from second to second, and two models
+that a script makes by 5 %. So the turns are short and many, and all cases together are held to the bar, too.
 """
 
 import json
@@ -21,7 +21,7 @@ MODELS = {
 BACKENDS = ("eager", "inductor")
 MODES = ("inference", "training")
 NEAR = 2  # % of a loop
-PROCESSES, ROUNDS = 5, 2
+PROCESSES, ROUNDS = 5, 12  # of 1.8 s
 BOTH = (
     STEP
     + """
@@ -46,7 +46,7 @@ for step in (*ours, *plain):
     for _ in range(10):
         step()
 
-def alone(step, seconds=0.7):
+def alone(step, seconds=0.25):
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end:
         start = time.perf_counter_ns()
@@ -58,7 +58,7 @@ found = {backend: [] for backend in BACKENDS}
 for number in range(rounds):
     samples = []
     clocks = [partial(program.device.time, step) for step in ours]
-    Sampler(clocks, samples.append, seed=number).run(precision=0, budget_s=2)
+    Sampler(clocks, samples.append, seed=number).run(precision=0, budget_s=0.8)
     for side, backend in enumerate(BACKENDS):
         steady = [s.reading.each_ns for s in samples if (s.side, s.phase) == (side, "steady")]
         found[backend].append((statistics.median(steady), alone(ours[side]), alone(plain[side])))
