@@ -255,7 +255,8 @@ def sentences(
     if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:
         yield f"all: {escape(', '.join(said))}"
     kinds = Counter(row["kind"] for row in history.rows)
-    found = " and ".join(counted(count, NOUNS.get(kind, kind)) for kind, count in kinds.items())
+    *others, last = [counted(count, NOUNS.get(kind, kind)) for kind, count in kinds.items()] or [""]
+    found = f"{', '.join(others)} and {last}" if others else last
     changed = len({_key(row) for row in history.rows})
     if changed:
         yield f"{found} in {changed} of {history.judged} series judged; a change counts up to p = {history.threshold:.2g}"

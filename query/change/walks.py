@@ -29,9 +29,9 @@ def changes_of_walk(description: Description, significance: float) -> Iterator[C
     while failing := [change for change in levels.changes() if change.p > significance or _goes_on(change)]:
         levels.drop(max(failing, key=lambda one: (one.p if one.p > significance else 0.0, _alike(one))))
     levels.find_outliers(significance)
-    yield from _drifts(description, levels)
-    moves = [one for one in levels.excursions() if not _goes_on(one)]
-    yield from _moves(description, sorted(moves, key=lambda one: one.index))
+    moves = sorted((one for one in levels.excursions() if not _goes_on(one)), key=lambda one: one.index)
+    yield from _drifts(description, levels, [one for one in moves if one.p <= significance])
+    yield from _moves(description, moves)
 
 
 def _alike(change: ChangePoint) -> float:
@@ -45,10 +45,11 @@ def _goes_on(change: ChangePoint) -> bool:
     return _alike(change) > 1 / FASTER
 
 
-def _drifts(description: Description, levels: Levels) -> Iterator[ChangePoint]:
+def _drifts(description: Description, levels: Levels, moves: Sequence[ChangePoint]) -> Iterator[ChangePoint]:
     """The stretches in which it drifts. One that begins with the series began before it, at no value of it.
 
-    That a stretch drifts is as sure as its mean increment, or as the change of slope with which it begins.
+    That a stretch drifts is as sure as its mean increment, or as the change of slope with which it begins. It comes to where it
+    would without the moves on its way that are sure.
     """
     walked = description.walked
     assert walked is not None
@@ -61,7 +62,9 @@ def _drifts(description: Description, levels: Levels) -> Iterator[ChangePoint]:
         p = levels.tail(float(own.mean()), levels.share(len(own)), float(own.std(ddof=1)), looks, len(own) - 1)
         if start:
             p = min(p, turns[place - 1].p)
-        yield ChangePoint("drift", start + 1 if start else 0, stop, float(calm[start]), float(calm[stop]), p)
+        jumps = sum(walked[one.end + 1] - walked[one.index] for one in moves if start <= one.index and one.end < stop)
+        after = float(calm[stop] - jumps)
+        yield ChangePoint("drift", start + 1 if start else 0, stop, float(calm[start]), after, p)
 
 
 def _moves(description: Description, found: Sequence[ChangePoint]) -> Iterator[ChangePoint]:

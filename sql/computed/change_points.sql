@@ -20,7 +20,8 @@
 -- good_run_id    VARCHAR    The last run with a value before the change, outside excursions; NULL where there is none.
 -- good_commit    VARCHAR    Commit it measured.
 -- before         DOUBLE     Level before, in the unit; of two levels, the lower one.
--- after          DOUBLE     Level after; of an excursion, its own; of two levels, the higher one.
+-- after          DOUBLE     Level after; of an excursion, its own; of two levels, the higher one; of a drift, without the steps on
+--                           its way.
 -- change         DOUBLE     (after - before) / |before|, the depth of an excursion; NULL where before is 0.
 -- low            DOUBLE     Lower end of its 95 % interval (Welch's; of an excursion, with the variance around it); NULL for a
 --                           drift, what lies on the way of a drift, and two levels.

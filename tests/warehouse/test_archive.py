@@ -381,7 +381,6 @@ def test_a_damaged_file_keeps_everything_here(store: Store, target: Store) -> No
     assert not target.root.exists()
 
 
-@pytest.mark.exhaustive
 def test_a_run_with_a_hostile_name_takes_nothing_along(store: Store, target: Store) -> None:
     """Its name is no way out of the folder of what runs left."""
     write(store, "x", OCTOBER)

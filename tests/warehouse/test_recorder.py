@@ -44,7 +44,6 @@ def rows(store: Store, query: str, parameters: object = ()) -> list[tuple[Any, .
         return warehouse.rows(query, parameters)
 
 
-@pytest.mark.exhaustive
 @settings(max_examples=4, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())
 def test_every_event_reaches_the_warehouse_as_it_was(

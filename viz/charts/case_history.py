@@ -1,7 +1,7 @@
 """The history of single cases: their values in every run, with intervals and change points."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...query.change.changepoints import LEAST_RUNS, change_points
@@ -182,21 +182,40 @@ def _points(line: Sequence[Row], panel: int, series: str, axis: RunAxis) -> list
 
 
 def _levels(line: Sequence[Row], changes: Sequence[ChangePoint], panel: int, series: str, axis: RunAxis) -> list[Level]:
-    """The levels between the changes of one line; excursions change none, and there is none within a drift."""
-    drifts = [change for change in changes if change.kind == "drift"]
-    lasting = [
-        change for change in changes
-        if change.kind in LASTING and not any(one.index < change.index and change.end <= one.end for one in drifts)
-    ]  # fmt: skip
-    starts = [0, *(change.end for change in lasting)]
-    ends = [*(change.index - 1 for change in lasting), len(line) - 1]
-    values = [*(change.before for change in lasting), *(change.after for change in lasting[-1:])]
+    """The levels and drifts of one line."""
     places = [axis.places[row["run_id"]] for row in line]
     return [
-        Level(panel=panel, series=series, start=places[start], end=places[end], y=value, changed=start > 0)
-        for start, end, value in zip(starts, ends, values, strict=False)
-        if start <= end  # a drift that began before the line has no level before
+        Level(panel=panel, series=series, start=places[start], end=places[end], y=y, y_end=y_end, changed=changed)
+        for start, end, y, y_end, changed in _pieces(changes, len(line) - 1)
     ]
+
+
+def _pieces(changes: Sequence[ChangePoint], last: int) -> Iterator[tuple[int, int, float, float, bool]]:
+    """First and last value of each level and drift, its height at both, and whether a step begins it.
+
+    A step within a drift divides it. Excursions change no level.
+    """
+    found = [change for change in changes if change.kind in LASTING]
+    drift: ChangePoint | None = None  # that has not ended
+    start, y, stepped = 0, found[0].before if found else 0.0, False
+    for change in [*found, None] if found else []:
+        place = change.index if change else last + 1
+        if drift is not None and drift.end < place:
+            end = _height(drift, start, y)
+            yield start, drift.end, y, end, stepped
+            start, y, stepped, drift = drift.end, end, False, None
+        if start < place:
+            yield start, place - 1, y, change.before if change and drift else y, stepped
+        if change is not None:
+            is_drift = change.kind == "drift"
+            start, y = (max(0, place - 1), change.before) if is_drift else (place, change.after)
+            stepped, drift = not is_drift, change if is_drift else drift
+
+
+def _height(drift: ChangePoint, start: int, y: float) -> float:
+    """Where a drift ends that is at this height at `start`."""
+    slope = (drift.after - drift.before) / max(1, drift.end - max(0, drift.index - 1))
+    return y + slope * (drift.end - start)
 
 
 def _describe_changes(

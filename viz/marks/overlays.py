@@ -13,14 +13,15 @@ HALO = "white"  # around a line, which would be lost among points of its colour
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """A level between two change points, or before the first, or after the last."""
+    """A level between two change points, or before the first, or after the last; or a drift, which ends at another value."""
 
     panel: int
     series: str
     start: float  # x of its first and of its last point
     end: float
     y: float
-    changed: bool  # whether a change point begins it
+    y_end: float | None = None  # of a drift
+    changed: bool  # whether a step begins it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ def band_layers(
 def level_layers(
     levels: Sequence[Level], axes: dict[str, Any], legend: Legend, unit: DisplayUnit, at: Callable[[float], Any]
 ) -> list[dict[str, Any]]:
-    """A thick pale line for each level, and a rule where the next begins; `at` is where an x stands on the axis."""
+    """A thick pale line for each level and drift, and a rule at each step; `at` is where an x stands on the axis."""
     if not levels:
         return []
     rows = [
@@ -80,21 +81,25 @@ def level_layers(
             "from": at(level.start),
             "to": at(level.end),
             "y": unit.of(level.y),
+            "y_end": unit.of(level.y if level.y_end is None else level.y_end),
             "series": legend.labels[level.series],
             "changed": level.changed,
         }
         for level in levels
     ]
     colour = {**legend.encodings("series")["color"], "legend": None}
-    span = {"x": {**axes["x"], "field": "from"}, "x2": {"field": "to"}, "y": axes["y"], "stroke": colour}
-    return [
-        {"data": {"values": rows}, "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.3}, "encoding": span},
-        {
-            "data": {"values": [row for row in rows if row["changed"]]},
-            "mark": {"type": "rule", "strokeDash": [3, 2]},
-            "encoding": {"x": span["x"], "stroke": colour},
-        },
-    ]
+    span = {
+        "x": {**axes["x"], "field": "from"},
+        "x2": {"field": "to"},
+        "y": axes["y"],
+        "y2": {"field": "y_end"},
+        "stroke": colour,
+    }
+    layers = [{"data": {"values": rows}, "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.3}, "encoding": span}]
+    if begun := [row for row in rows if row["changed"]]:
+        rule = {"type": "rule", "strokeDash": [3, 2]}
+        layers.append({"data": {"values": begun}, "mark": rule, "encoding": {"x": span["x"], "stroke": colour}})
+    return layers
 
 
 def curve_layers(

@@ -1,5 +1,6 @@
 """history: FEATURES D8, gaps that stay gaps, and change points of single cases."""
 
+import random
 from typing import Any
 
 import pytest
@@ -151,6 +152,28 @@ def test_a_step_is_marked_with_the_levels_beside_it() -> None:
     assert "1 change found" in " ".join(figure.spec(False)["title"]["subtitle"])
     assert " · inductor · latency · 16 runs" in figure.spec(False)["title"]["subtitle"][0]
     assert " · +30.0% at 01-10" in " ".join(figure.spec(False)["title"]["subtitle"])
+
+
+def test_a_drift_is_a_line_and_a_step_on_its_way_divides_it() -> None:
+    """The line begins and ends at the heights that were found, and only a step has a rule."""
+    chance = random.Random(1)
+    creep = [10 + day / 20 + chance.gauss(0, 0.03) for day in range(40)]
+    drifting, stepping = (
+        [layer["data"]["values"] for layer in figure.spec(False)["layer"] if "data" in layer]
+        for figure in (
+            draw(opened(values(*series)), models=["m"], last=40)
+            for series in (creep, [value + (day >= 20) * 2 for day, value in enumerate(creep)])
+        )
+    )
+
+    first, *rest = drifting[0]
+    assert (first["from"], round(first["y"]), round(first["y_end"])) == ("01-02", 10, 12)
+    assert all(row["y"] == row["y_end"] for row in rest)
+    assert len(drifting) == 1
+    assert [(row["from"], row["to"]) for row in stepping[0][:2]] == [("01-02", "01-21"), ("01-22", "02-10")]
+    heights = [height for row in stepping[0][:2] for height in (row["y"], row["y_end"])]
+    assert heights == pytest.approx([10, 11, 13, 14], abs=0.1)
+    assert [row["from"] for row in stepping[1]] == ["01-22"]
 
 
 def test_a_steady_case_has_no_marks() -> None:
