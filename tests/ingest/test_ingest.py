@@ -111,6 +111,7 @@ def test_a_rewritten_file_is_a_run_of_its_own(load: Load, rows: Rows, profile: P
     assert rows("SELECT count(*) FROM runs") == [(2,)]
 
 
+@pytest.mark.exhaustive
 def test_a_file_added_later_joins_the_run(load: Load, rows: Rows, profile: Path) -> None:
     """Where one file of a folder is known, the others belong to its run."""
     load(profile)

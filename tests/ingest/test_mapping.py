@@ -372,6 +372,7 @@ def test_rows_of_a_history_are_runs(load: Any, rows: Rows, tmp_path: Path) -> No
     )
 
 
+@pytest.mark.exhaustive
 def test_pauses_part_a_table_with_times_into_runs(load: Any, rows: Rows, tmp_path: Path) -> None:
     """A night is one run, in whatever order its rows stand; of a table that grew only the new night loads."""
     said = "name=m,value=v,unit=s,time=at"

@@ -85,6 +85,7 @@ def test_text_is_what_people_get(
     assert capsys.readouterr().err.startswith("Error: no run 'bas' in ")
 
 
+@pytest.mark.exhaustive
 def test_a_bug_is_an_error_in_its_parts(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -167,6 +167,7 @@ def test_data_carry_every_row(bench: Bench, tmp_path: Path) -> None:
     assert result.stderr == ""
 
 
+@pytest.mark.exhaustive
 def test_what_is_the_same_is_shown_if_asked_for(bench: Bench) -> None:
     """And rows are chosen by metric, backend, model or any other column."""
     assert len(bench("main", "branch", "--all", "--backends", "eager").stdout.splitlines()) == 2 + 3

@@ -339,6 +339,7 @@ def test_new_files_beside_a_forgotten_one_do_not_join_its_run(store: Store, tmp_
         ]
 
 
+@pytest.mark.exhaustive
 def test_a_file_of_a_renamed_run_is_known_under_either_name(store: Store, tmp_path: Path) -> None:
     """It is the same file."""
     rename(store, ["day"], "night")
@@ -444,6 +445,7 @@ def bench(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
     return lambda *arguments: CliRunner().invoke(cli, arguments)
 
 
+@pytest.mark.exhaustive
 def test_forget_and_rename_list_what_they_would_do_until_told_yes(store: Store, bench: Callable[..., Result]) -> None:
     """The command that does it is printed."""
     found = bench("forget", "main")

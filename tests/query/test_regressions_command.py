@@ -181,6 +181,7 @@ def test_too_little_to_judge_anything_has_its_own_exit_code(store: Store, bench:
     assert ": no earlier run of its config on its host" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_rows_can_be_chosen_and_the_rule_turned(store: Store, bench: Bench) -> None:
     """The exit code is that of what is shown; an unknown value names the nearest."""
     add(store, "run-8", 8, {"mlp": 1.2, "lstm": 1.0, "cnn": 1.0})

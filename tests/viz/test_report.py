@@ -81,6 +81,7 @@ def test_without_a_renderer_markdown_has_no_charts_and_says_so(
     assert "![" not in (tmp_path / "r.md").read_text() and not list(tmp_path.glob("*.png"))
 
 
+@pytest.mark.exhaustive
 def test_markdown_in_a_file_links_its_charts(store: Path, tmp_path: Path) -> None:
     """PNG files beside it, named after it; what goes to standard output links to nothing."""
     pytest.importorskip("vl_convert")

@@ -164,6 +164,7 @@ def test_an_archive_may_be_a_bucket(compacted: Store, machine: Callable[[str], S
     assert events(compacted) == wanted
 
 
+@pytest.mark.exhaustive
 def test_a_dry_run_moves_nothing(store: Store, target: Store) -> None:
     """It says what would be moved."""
     load(store)

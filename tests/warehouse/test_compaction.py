@@ -182,6 +182,7 @@ def test_a_store_that_has_what_was_merged_twice_takes_it_once(had: int, store: S
     assert verify(other).problems == {}
 
 
+@pytest.mark.exhaustive
 def test_what_is_recorded_meanwhile_is_left_for_the_next_time(store: Store) -> None:
     """A journal that is being written, and files that no load has seen, are no part of it."""
     with bench.run("a", store=store) as alive:

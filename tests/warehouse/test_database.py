@@ -252,6 +252,7 @@ def test_whoever_opens_the_store_seals_what_was_left(store: Store) -> None:
             assert warehouse.rows("SELECT count(*) FROM runs") == [(2 - seal,)]
 
 
+@pytest.mark.exhaustive
 def test_a_reader_keeps_the_version_it_opened(store: Store) -> None:
     """Snapshots of several versions live side by side in one process."""
     record(store, "a", 1)

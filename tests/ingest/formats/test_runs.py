@@ -30,6 +30,7 @@ def saved(commit: str, when: str) -> bytes:
     return json.dumps(document | {"commit_info": {"id": commit}, "datetime": when}).encode()
 
 
+@pytest.mark.exhaustive
 def test_a_history_that_grew_loads_its_new_entries(load: Load, rows: Rows, tmp_path: Path) -> None:
     """The old ones are known, run by run; the series has a point a commit, in order."""
     lay(tmp_path / "ci", {"data.js": history("a", "b")})

@@ -150,6 +150,7 @@ def test_a_failure_among_the_samples_loses_none_of_them(
     assert found["next", "candidate"]["status"] == "ok"
 
 
+@pytest.mark.exhaustive
 def test_one_that_fails_among_the_samples_stops_no_other(tmp_path: Path, workload: Any) -> None:
     """The others are sampled without it, as long as they would have been."""
     work = workload("eager", "candidate", "another", candidate="raise@60")

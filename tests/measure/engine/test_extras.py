@@ -34,6 +34,7 @@ def measure(store: Path, workload: Any, **settings: Any) -> None:
         Runner(run, Settings(repeat=5, budget_s=0.2, **settings), program=PROGRAM).measure([workload])
 
 
+@pytest.mark.exhaustive
 def test_a_trace_is_a_file_of_the_store(tmp_path: Path, workload: Any) -> None:
     """In the run's folder, named by case and backend; its path is an event."""
     measure(tmp_path, workload("eager", "odd/name"), profile=True)
@@ -60,6 +61,7 @@ def test_the_share_of_kernels_is_of_a_call_that_nobody_profiles(tmp_path: Path, 
     assert shares == {backend: pytest.approx(KERNEL_NS / median, rel=1e-3) for backend, median in medians.items()}
 
 
+@pytest.mark.exhaustive
 def test_a_warm_start_is_told_beside_the_cold_one(tmp_path: Path, workload: Any) -> None:
     """Less the steady median of the same backend; the baseline compiles nothing, and nothing unasked is done."""
     measure(tmp_path, workload(), warm_start=True)
@@ -92,6 +94,7 @@ def test_a_warm_start_that_fails_says_why(tmp_path: Path, workload: Any, deeds: 
     assert (found.first_ns, found.reason) == (None, reason)
 
 
+@pytest.mark.exhaustive
 def test_a_profile_is_a_chrome_trace(tmp_path: Path) -> None:
     """Of one call, with the time the compiler looked for its code."""
     torch = pytest.importorskip("torch")
@@ -129,6 +132,7 @@ def test_a_snapshot_of_memory_is_a_gpus(tmp_path: Path) -> None:
     assert (none.value, none.text) == (None, "torch takes snapshots of a GPU's memory only")
 
 
+@pytest.mark.exhaustive
 def test_what_a_model_consists_of_is_a_file(tmp_path: Path) -> None:
     """Operators with their inputs, each kind once, and how often; graphs as captured and as ATen, and their operators."""
     torch = pytest.importorskip("torch")
@@ -180,6 +184,7 @@ def test_a_profile_without_kernels_has_no_time_of_them() -> None:
     assert (found.value, found.text) == (None, "the profiler saw no kernel of a GPU")
 
 
+@pytest.mark.exhaustive
 def test_energy_is_a_metric_of_each_backend(tmp_path: Path, workload: Any) -> None:
     """On request; where the device does not tell it there is the reason, and no number."""
     measure(tmp_path, workload(), energy=True)

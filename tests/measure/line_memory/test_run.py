@@ -118,6 +118,7 @@ def test_what_was_measured_before_a_failure_is_kept(here: Path, last: str, expec
         assert rows("SELECT growth_bytes > 7000000 FROM line_memory WHERE line = 1") == [(True,)]
 
 
+@pytest.mark.exhaustive
 def test_modules_and_callables_are_run_too(here: Path) -> None:
     """A package by its `__main__`, a function by module:callable, to its end; both traced from their import."""
     (here / "package").mkdir()

@@ -99,6 +99,7 @@ def test_what_went_well_ends_with_zero_and_no_second_table(bench: Bench, monkeyp
     assert "recorded as run" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_an_interruption_shows_what_was_measured(bench: Bench, tmp_path: Path) -> None:
     """The table comes all the same, and what is left resumes."""
     done = bench(eager="interrupt")

@@ -279,6 +279,7 @@ def test_an_interrupted_machine_leaves_the_rest_to_others(
         assert sorted(warehouse.rows(ended)) == [(w.name, 2) for w in plan]
 
 
+@pytest.mark.exhaustive
 def test_a_fleet_of_one_is_a_run_like_any_other(machine: Any, plan: list[Workload], tmp_path: Path) -> None:
     """With its name among the tags, and its settings once."""
     assert machine(plan[:2]) == 0

@@ -65,6 +65,7 @@ def test_a_knob_that_is_turned_is_a_parameter_of_the_case() -> None:
     assert set(KNOBS) >= {"eval_mode", "randomize_inputs", "fullgraph", "checkpointing", "memory_fraction", "cosine"}
 
 
+@pytest.mark.exhaustive
 def test_each_optimizer_takes_its_own_step() -> None:
     """Adam's first is the learning rate, whatever the gradient."""
     sgd, adam = (program(optimizer=name) for name in ("sgd", "adam"))

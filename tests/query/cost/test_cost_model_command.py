@@ -113,6 +113,7 @@ def test_a_store_without_steps_has_nothing_to_show(tmp_path: Path) -> None:
     assert isinstance(error, NothingToShow)
 
 
+@pytest.mark.exhaustive
 def test_what_is_recorded_can_be_selected_and_has_history(store: Store, bench: Bench) -> None:
     """The view gives back every number; SQL predicts as Python does; the configs' own newest runs stay what they were."""
     data = [json.loads(line) for line in bench("--format", "jsonl", "--record").stdout.splitlines()]

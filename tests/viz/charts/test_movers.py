@@ -92,6 +92,7 @@ def test_a_metric_of_which_more_is_better_is_turned_round() -> None:
         assert figure.fields["row"] == ["a", "b"]
 
 
+@pytest.mark.exhaustive
 def test_what_now_fails_stands_below_with_its_status() -> None:
     """A case that is gone is a finding, not an omission."""
     figure = draw(opened(sides(a=1.5, b=None)), "A", "B")
