@@ -1,6 +1,5 @@
 """The pytest plugin: off it changes nothing; on it records, and fails a test only on evidence of runs."""
 
-import gc
 import os
 import re
 from collections.abc import Sequence
@@ -53,11 +52,7 @@ def test_slow(bench):
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester) -> None:
-    """Sessions of their own, with a store beside their tests.
-
-    Each measurement collects garbage first: it need not look through all that the process of these tests holds.
-    """
-    gc.freeze()
+    """Sessions of their own, with a store beside their tests."""
     monkeypatch.setenv("BENCH_STORE", str(pytester.path / "store"))
 
 

@@ -94,7 +94,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _renderer() -> "contextlib.AbstractContextManager[Renderer | None]":
-    """The renderer, which starts while the warehouse is asked; None where there is none, which matters only with charts."""
+    """The renderer, which starts while the warehouse is asked; None where its package is missing."""
     from .output.render import Renderer
 
     try:
@@ -115,8 +115,8 @@ def _with_images(
     try:
         found = {key: figures[0] for key, figures in _figures(warehouse, report, document)}
         targets = {key: files.targets([str(path.with_name(f"{path.stem}-{key}.png"))], None) for key in found}
-        if targets and renderer is None:
-            raise MissingExtra("vl-convert-python", "viz")
+        if renderer is None:  # for lack of a package, which is told only of a report with charts
+            files.renderer_for([target for each in targets.values() for target in each])
         for key, figure in found.items():
             files.write(figure, targets[key], renderer, ppi=144)
     except MissingExtra as error:

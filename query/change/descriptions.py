@@ -2,8 +2,8 @@
 
 Each description predicts every value from the one before. The best is the one for which n log(mean squared error) plus
 its price is least: the price is what its changes must save before they are believed, so a description that says more
-must predict better (Rissanen, Automatica 14, 1978). Noise that is a little like the last (AR(1)) is one level, and so are
-steps and drifts that it explains as well.
+must predict better (Rissanen, Automatica 14, 1978). Autocorrelated noise (AR(1)) is one level, and so are steps and drifts
+that it explains as well.
 """
 
 import functools
@@ -44,11 +44,8 @@ class Description:
     turns: Sequence[int] = ()  # where a series that knows two levels changes from one to the other
     saved: float = 0.0  # by two levels, of what one level costs
     proportional: bool = False  # noise grows with the level: the values are logarithms
-    walked: "Floats | None" = (
-        None  # of a series that wanders: the series; x are its increments, and the changes their levels'
-    )
-
-    slope: float = 0.0  # of a series that also drifts all along, taken out of x
+    walked: "Floats | None" = None  # a series that wanders; x are its increments, and the changes are theirs
+    slope: float = 0.0  # of a series that drifts from its first value to its last, taken out of x
 
     def value(self, level: float) -> float:
         """A level as the series has it."""

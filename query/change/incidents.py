@@ -26,8 +26,8 @@ def all_incidents(warehouse: "Warehouse") -> list[tuple[Any, ...]]:
 def find_incidents(changes: Sequence[Row]) -> list[Row]:
     """The incidents among rows of `change_points`, those with the most members first.
 
-    Members are cases of one panel whose changes of one metric are of one kind, begin with the same run and go the same way. What
-    drifts since its first run began before it, at no run that others could share.
+    Members are cases of one panel whose changes of one metric are of one kind, begin with the same run and go the same way. A
+    drift since the first run of a series may have begun before it, so it shares its beginning with no other.
     An incident has the columns of the member that changed most, and INCIDENT_COLUMNS.
     """
     groups: dict[tuple[Any, ...], list[Row]] = {}

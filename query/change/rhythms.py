@@ -20,10 +20,14 @@ LIKE = 3.0  # standard errors: autocorrelation from which a period is tried
 
 
 def period_of(surprises: "Floats", n: int) -> int:
-    """After how many values what a description does not foresee recurs; 0 for never.
+    """The period, in values, at which the residuals of a description recur; 0 for none.
 
-    Of the periods at which it is like itself, the one that saves most of n log(squares), if that is more than its numbers and the
-    choice cost: log n each (Schwarz, Annals of Statistics 6, 1978).
+    Args:
+        surprises: The residuals, those of the increments for a series that wanders.
+        n: Values of the series.
+
+    Among the periods at which the residuals correlate with themselves, the one that saves most of n log(sum of squares) is taken,
+    if it saves more than its numbers and the choice cost: log n each (Schwarz, Annals of Statistics 6, 1978).
     """
     import numpy as np
 
@@ -55,7 +59,7 @@ def without_rhythm(x: "Floats", period: int) -> "Floats":
 
 
 def _recurring(x: "Floats", period: int) -> "Floats":
-    """What recurs, at each value; it has no mean."""
+    """What recurs, at each value. Its mean is 0."""
     import numpy as np
 
     weights = np.full(period, 1.0) if period % 2 else np.repeat([0.5, 1.0, 0.5], [1, period - 1, 1])

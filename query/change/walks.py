@@ -1,7 +1,8 @@
 """What changed in a series that wanders: each value is the last one and what is new, so that no level is there to step from.
 
-What can be said of it is how it moves: that it drifts, where the mean of its increments is sure; and that it moved at once, or
-within a few runs, farther than it ever does else. Increments have levels and outliers as values have, so they are judged alike.
+Only its moves can be judged: it drifts where the mean of its increments is surely not 0, and it stepped where it moved at once,
+or within a few runs, farther than it does otherwise. Increments have levels and outliers as values have, so both are judged
+alike.
 """
 
 import itertools
@@ -46,10 +47,10 @@ def _goes_on(change: ChangePoint) -> bool:
 
 
 def _drifts(description: Description, levels: Levels, moves: Sequence[ChangePoint]) -> Iterator[ChangePoint]:
-    """The stretches in which it drifts. One that begins with the series began before it, at no value of it.
+    """The stretches in which it drifts. One that begins with the series may have begun before it.
 
-    That a stretch drifts is as sure as its mean increment, or as the change of slope with which it begins. It comes to where it
-    would without the moves on its way that are sure.
+    A stretch drifts as surely as its mean increment differs from 0, or as its slope changed at its beginning. Its level after
+    leaves out the sure moves within it, which are changes of their own.
     """
     walked = description.walked
     assert walked is not None

@@ -8,9 +8,9 @@
 --                           them; two levels: the series alternates.
 -- verdict        VARCHAR    FASTER or SLOWER (times and rates), BETTER or WORSE (all else); UNSURE where the interval holds 0,
 --                           and of two levels; NULL where neither way is better.
--- since_at       TIMESTAMP  When the first run of the new level began; of a drift, the first that left the old one, or that of the
---                           series where it drifts from there; of an excursion, its first; of two levels, the first at another
---                           level than the one before.
+-- since_at       TIMESTAMP  When the first run of the new level began; of a drift, the first that left the old level, or the first
+--                           run of a series that drifts from its beginning; of an excursion, its first; of two levels, the first
+--                           at another level than the one before.
 -- since_run_id   VARCHAR    That run.
 -- since_commit   VARCHAR    Commit it measured.
 -- until_at       TIMESTAMP  When the first run at the new level began: since_at for a step; of an excursion, its last run; of
@@ -20,11 +20,11 @@
 -- good_run_id    VARCHAR    The last run with a value before the change, outside excursions; NULL where there is none.
 -- good_commit    VARCHAR    Commit it measured.
 -- before         DOUBLE     Level before, in the unit; of two levels, the lower one.
--- after          DOUBLE     Level after; of an excursion, its own; of two levels, the higher one; of a drift, without the steps on
---                           its way.
+-- after          DOUBLE     Level after; of an excursion, its own; of two levels, the higher one; of a drift, without the steps
+--                           within it.
 -- change         DOUBLE     (after - before) / |before|, the depth of an excursion; NULL where before is 0.
 -- low            DOUBLE     Lower end of its 95 % interval (Welch's; of an excursion, with the variance around it); NULL for a
---                           drift, what lies on the way of a drift, and two levels.
+--                           drift, what lies within a drift, and two levels.
 -- high           DOUBLE     Upper end.
 -- p              DOUBLE     Chance of such a change in a series without any.
 -- n_before       BIGINT     Values of the level before, of an excursion those on both sides.
