@@ -63,8 +63,10 @@ def compute_derived(connection: "duckdb.DuckDBPyConnection", run_ids: Iterable[s
     for name in filter(tables.__contains__, sql.in_order()):
         key = next(column for column in tables[name].columns if column in TOUCHED)
         delete = f"DELETE FROM {name} WHERE {key} IN ({TOUCHED[key]})"  # once: it reads the whole table
-        # rows of one run lie together: a question about it reads a small part of the table
-        insert = f"INSERT INTO {name} FROM ({tables[name].body}) ORDER BY {key}"
+        # rows of one run lie together, so that a question about it reads a small part of the table; in equal order, so that
+        # a question about many runs finds the same case at the same place
+        order = f"{key}, metric, case_id" if "metric" in tables[name].columns else key
+        insert = f"INSERT INTO {name} FROM ({tables[name].body}) ORDER BY {order}"
         lots = parts if key == "run_id" else [run_ids]
         for statement, lot in [*([(delete, run_ids)] if name in filled else []), *((insert, lot) for lot in lots)]:
             if lot != touched:  # most loads are one lot
