@@ -112,7 +112,11 @@ def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: St
 
 @click.command(cls=Command)
 @click.argument("names", nargs=-1, required=True, metavar="[BASE CANDIDATE] CASE|step|run|geomean")
-@click.option("--run", help="Run to look at, by any of its names; the newest that has the case if left out.")
+@click.option(
+    "--run",
+    help="Run to look at, by any of its names. If left out, the newest that has the case; one of `bench bisect` only if no"
+    " other has it.",
+)
 @click.option("--metric", help="Metric to explain; latency, else speedup, else the first if left out.")
 @click.option("--backend", help="Backend, where the case was measured on several.")
 @click.option("--sql", "with_sql", is_flag=True, help="Print the statement behind every table, too.")

@@ -12,7 +12,7 @@ from ..comparison.environments import facts
 from ..comparison.sides import Side
 from ..pasteable_sql import among
 from ..regression.remeasure import commands_for, obstacle
-from ..resolve import SHORTEST_PREFIX, resolve_run
+from ..resolve import SHORTEST_PREFIX, named_runs, resolve_run
 from . import evidence
 from .evidence import EvidenceStep, ExplainedCell
 from .evidence_of_sides import comparison, comparison_geomeans, environments, geomean_cases, geomeans
@@ -54,7 +54,7 @@ def explain_case(
     Args:
         warehouse: Where to look.
         name: Name of the case, or the beginning of its id; `step` for a scheduler's steps, `run` for the run as a whole.
-        run: Run, by any of its names; the newest that has the case, if left out.
+        run: Run, by any of its names. If left out, the newest that has the case; one of a bisect only if no other has it.
         backend: Backend, where the name has several.
         metric: Metric; if left out latency, else speedup, else the first.
 
@@ -63,6 +63,9 @@ def explain_case(
         BenchError: Several cases answer to the name; they are listed with their ids.
     """
     found = _named(warehouse, name, None if run is None else [resolve_run(warehouse, run)], backend)
+    if run is None:
+        usual = set(named_runs(warehouse, "latest"))
+        found = [row for row in found if row[0] in usual] or found
     run_id = found[0][0]
     case_id, label = _only(name, [row for row in found if row[0] == run_id])
     cell = _cell(warehouse, [run_id], case_id, metric)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from bench.cli import cli
 from bench.measure.bisect.command import _from_regression
+from bench.query.explain.explain import explain_case
 from bench.query.resolve import resolve_run
 from bench.warehouse import environment
 from bench.warehouse.database import Warehouse
@@ -316,13 +317,17 @@ def test_the_worst_is_searched_by_its_steady_calls(store: Store, bench: Bench) -
 
 @pytest.mark.exhaustive
 def test_what_a_search_measured_is_not_the_latest_run(store: Store, bench: Bench) -> None:
-    """Neither its summary nor the revisions that it measured; of nothing else the newest is."""
+    """Neither its summary nor the revisions that it measured; of nothing else the newest is. `bench explain` goes by it, too."""
     before = bench().stderr
+    with Warehouse.open(store) as warehouse:
+        explained = explain_case(warehouse, "mlp").title
     searched: list[dict[str, Any]] = [{"tags": Json('{"bisect": "5ea4c4"}')}, {"source": "bisect"}]
     for number, fields in enumerate(searched):
         add(store, f"searched-{number}", 20 + number, {"mlp": 9.0}, config=f"search-{number}", **fields)
 
     assert bench().stderr == before
+    with Warehouse.open(store) as warehouse:
+        assert explain_case(warehouse, "mlp").title == explained
     other = Store(store.root.with_name("other")).create()
     add(other, "searched", 20, {"mlp": 9.0}, source="bisect")
     with Warehouse.open(other) as warehouse:
