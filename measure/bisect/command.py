@@ -178,8 +178,8 @@ def _search(
         said = _units(store, question)
         with recorder.run("bisect", store=store, source="bisect", settings=settings, run_id=run_id) as run:
             run.close("ok", answer(findings, lambda commit: "", **said))
-    if not keep_builds:
-        builds.remove()
+        if not keep_builds:  # before the next search begins, which may build the same
+            builds.remove()
     _write(findings, fmt, subject_of, said)
     change = findings.change
     if change and change.bracket.first == change.bracket.last:
