@@ -66,7 +66,7 @@ class NothingToShow(BenchError):
 
 
 class UnknownName(BenchError):
-    """A name nothing in the store answers to; carries the nearest that does."""
+    """A name nothing in the store answers to; carries those near to it."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "", cure: str = "") -> None:
         import difflib
@@ -75,13 +75,16 @@ class UnknownName(BenchError):
 
         known = list(known)
         new = today(name, known)
-        near = [new] if new else difflib.get_close_matches(name, known, n=3, cutoff=0.5) or known[:3]
+        near = [new] if new else difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         self.where, self.nearest = where or None, near
         parts = [f"no {kind} {name!r}{' in ' + where if where else ''}."]
         if new:
             parts.append(f"It is called {new!r} here.")
         elif near:
-            parts.append(f"Nearest: {', '.join(repr(n) for n in near)}.")
+            parts.append(f"Nearest: {', '.join(map(repr, near))}.")
+        elif known:
+            more = f" and {len(known) - 3} more" if known[3:] else ""
+            parts.append(f"Known: {', '.join(map(repr, known[:3]))}{more}.")
         if cure:
             parts.append(cure)
         super().__init__(" ".join(parts))
