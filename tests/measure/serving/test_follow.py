@@ -410,6 +410,22 @@ def test_the_command_follows_a_file_to_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (line(5) + line(1), "times a counter went back: 1, as after a restart"),
+        (b"oops\n", "It holds no step."),
+    ],
+)
+def test_what_a_reader_of_the_run_must_know_is_said(tmp_path: Path, data: bytes, said: str) -> None:
+    """That an engine restarted, and that there is nothing to draw."""
+    (tmp_path / "t.jsonl").write_bytes(data)
+    arguments = ["measure", "serving", "--from", str(tmp_path / "t.jsonl"), "--idle", "0.2",
+                 "--store", str(tmp_path / "store")]  # fmt: skip
+
+    assert said in CliRunner().invoke(cli.cli, arguments).stderr
+
+
+@pytest.mark.parametrize(
     ("address", "waits"), first_of(2, [("t.*.jsonl", False), ("other.*.jsonl", True), (".", False), ("none", True)])
 )
 def test_what_is_not_there_yet_is_said(
