@@ -11,8 +11,8 @@
 -- heartbeats     BIGINT   Passes with nothing scheduled.
 -- first_counter  BIGINT   Smallest counter heard.
 -- last_counter   BIGINT   Largest.
--- lost           BIGINT   Passes lost between these; NULL of a sampled capture.
--- repeated       BIGINT   Steps whose counter was there before, from another file.
+-- lost           BIGINT   Passes lost between these, at least, where any are repeated; NULL of a sampled capture.
+-- repeated       BIGINT   Steps whose counter another step has, in a second copy or after the engine restarted.
 WITH
 heard AS (
     SELECT
