@@ -1,13 +1,15 @@
 """Limits on what a request may take: options of charts of serving benchmarks, and what these charts have in common."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
+from ..query.comparison.serving import NONE_KEPT
 from ..query.pasteable_sql import list_literal, number_literal
 from ..query.resolve import check_values, resolve_run
-from ..warehouse.errors import NothingToShow
+from ..warehouse.errors import BenchError, NothingToShow
 from .options import Option
 
 if TYPE_CHECKING:
@@ -27,9 +29,13 @@ def arguments(warehouse: "Warehouse", configs: Sequence[str], runs: Sequence[str
     Raises:
         UnknownName: There is no such config or run.
         NothingToShow: The store holds no requests.
+        BenchError: A limit is no number.
     """
     if not warehouse.rows("SELECT 1 FROM requests LIMIT 1"):
-        raise NothingToShow("there are no requests of serving benchmarks. Load some with: bench ingest NAME:PATH")
+        raise NothingToShow(f"there are no requests of serving benchmarks. {NONE_KEPT}")
+    for name, limit in limits.items():
+        if limit is not None and not 0 < limit < math.inf:
+            raise BenchError(f"--{name} {limit:g} is no limit. Write it in ms, as in --{name} 200")
     check_values(warehouse, "requests", "config", configs)
     named = [resolve_run(warehouse, run) for run in runs]
     given = [f"{name} := {number_literal(float(limit))}" for name, limit in limits.items() if limit is not None]
