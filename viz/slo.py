@@ -9,6 +9,7 @@ import click
 from ..query.comparison.serving import NONE_KEPT
 from ..query.pasteable_sql import list_literal, number_literal
 from ..query.resolve import check_values, resolve_run
+from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError, NothingToShow
 from .options import Option
 
@@ -48,6 +49,12 @@ def sentence(limits: Limits) -> str | None:
     """The limits for a subtitle; None without any."""
     texts = [f"{NAMES[name]} within {limit:g} ms" for name, limit in limits.items() if limit is not None]
     return ", ".join(texts) or None
+
+
+def left_out(warehouse: "Warehouse", arguments: str, drawn: int, what: str) -> str | None:
+    """How many cases a chart lacks, because they have no value; None if it has all."""
+    ((cases,),) = warehouse.rows(f"SELECT count(*) FROM serving_metrics({arguments}) WHERE metric = 'share_met'")
+    return f"{counted(cases - drawn, 'case')} left out, without {what}" if cases > drawn else None
 
 
 def nothing_timed() -> NothingToShow:
