@@ -123,7 +123,7 @@ def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:
     configs = ", ".join(repr(printable(config)) for config in steps.series.names) or "the store"
     if not total["read"]:
         return NothingToShow(f"no scheduler steps in {configs}. Load some with: bench ingest NAME:PATH")
-    lines = f"nothing to draw of {total['read']:,} lines in {configs}:"
+    lines = f"nothing to draw of {counted(total['read'], 'line')} in {configs}:"
     if total["trimmed"] == total["read"]:
         return NothingToShow(f"{lines} all lie within the first or last {steps.trim} of their file. Try --trim 0")
     if total["kept"]:
