@@ -58,12 +58,12 @@ def command(
     """
     from ...warehouse import recorder
     from .follow import Follower
-    from .streams import GrowingFiles, open_stream
+    from .streams import open_stream
 
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(contextlib.closing(open_stream(address))) for address in addresses]
         for stream in streams:
-            if isinstance(stream, GrowingFiles) and not stream.is_there():
+            if not stream.is_there():
                 talk(f"nothing is at {escape(stream.name)} yet; waiting for it")
         about = {"engine": engine} if engine else {}
         source = {"from": " ".join(addresses)}

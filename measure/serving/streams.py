@@ -42,6 +42,10 @@ class Stream(Protocol):
 
     name: str
 
+    def is_there(self) -> bool:
+        """Whether its source is there by now, as far as that can be told."""
+        ...
+
     def take(self) -> Iterator[Arrived]:
         """What is there now, up to a bound."""
         ...
@@ -66,9 +70,15 @@ def open_stream(address: str) -> Stream:
         return GrowingFiles(address)
     if scheme == "zmq":
         scheme = "ipc" if rest.startswith("/") else "tcp"
-    if scheme not in ("tcp", "ipc") or not rest:
+    if scheme not in ("tcp", "ipc") or not rest or (scheme == "tcp" and not _has_port(rest)):
         raise BenchError(f"{address!r} is no address. Write zmq://HOST:PORT, ipc:///PATH, or the path of a file.")
     return Socket(f"{scheme}://{rest}")
+
+
+def _has_port(address: str) -> bool:
+    """Whether it ends in one; libzmq takes 65537 for 1."""
+    port = address.rpartition(":")[2]
+    return re.fullmatch("[0-9]{1,5}", port) is not None and 0 < int(port) < 1 << 16
 
 
 class Socket:
@@ -100,6 +110,11 @@ class Socket:
             raise BenchError(
                 f"cannot subscribe to {endpoint}: {error}. Write zmq://HOST:PORT or ipc:///PATH."
             ) from None
+
+    def is_there(self) -> bool:
+        """Whether the file of a local socket is there; of others nobody knows."""
+        scheme, _, path = self.name.partition("://")
+        return scheme != "ipc" or path.startswith("@") or os.path.exists(path)
 
     def take(self) -> Iterator[Arrived]:
         """The messages that have come."""

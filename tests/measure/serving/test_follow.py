@@ -281,7 +281,9 @@ def test_an_address_of_zmq_is_one_of_tcp_or_a_path(address: str, name: str) -> N
     assert stream.name == name
 
 
-@pytest.mark.parametrize("address", ["http://host:1", "zmq://", "tcp://nowhere", "tcp://host:port"])
+@pytest.mark.parametrize(
+    "address", ["http://host:1", "zmq://", "tcp://nowhere", "tcp://host:port", "zmq://host:0", "zmq://host:65537"]
+)
 def test_what_is_no_address_is_an_error(address: str) -> None:
     """It says how to write one."""
     with pytest.raises(BenchError, match="Write zmq://HOST:PORT"):
@@ -305,6 +307,10 @@ class Listed:
 
     def __init__(self, *documents: Any) -> None:
         self.documents = list(documents)
+
+    def is_there(self) -> bool:
+        """It is."""
+        return True
 
     def take(self) -> Iterator[Arrived]:
         """All of it, once."""
@@ -426,12 +432,15 @@ def test_what_a_reader_of_the_run_must_know_is_said(tmp_path: Path, data: bytes,
 
 
 @pytest.mark.parametrize(
-    ("address", "waits"), first_of(2, [("t.*.jsonl", False), ("other.*.jsonl", True), (".", False), ("none", True)])
+    ("address", "waits"),
+    first_of(
+        3, [("t.*.jsonl", False), ("other.*.jsonl", True), ("ipc:///none/fpm.0", True), (".", False), ("none", True)]
+    ),
 )
 def test_what_is_not_there_yet_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, waits: bool
 ) -> None:
-    """A pattern is there where a file fits it."""
+    """A pattern is there where a file fits it, a local socket where its file is."""
     (tmp_path / "t.0.jsonl").write_bytes(line(1))
     monkeypatch.chdir(tmp_path)
     arguments = ["measure", "serving", "--from", address, "--idle", "0.2", "--store", str(tmp_path / "store")]
