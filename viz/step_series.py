@@ -94,6 +94,15 @@ class StepSeries:
         return [*others, *self.captures]
 
 
+def sampled_series(warehouse: "Warehouse", series: StepSeries) -> set[str]:
+    """The series whose captures left steps out, so that no total of theirs is known."""
+    found = warehouse.rows(
+        f"SELECT DISTINCT run_id FROM _step_ranges WHERE is_sampled AND list_contains({list_literal(series.runs)}, run_id)"
+    )
+    sampled = {run for (run,) in found}
+    return {name for name, runs in series.runs_of.items() if not sampled.isdisjoint(runs)}
+
+
 def choose_series(
     warehouse: "Warehouse",
     configs: Sequence[str] = (),
