@@ -1,5 +1,5 @@
 -- One row per run × engine worker × data-parallel rank whose scheduler steps are numbered: how complete its record is.
--- A counter that is missing between the first and the last heard is a pass that was lost; a heartbeat has a counter and is no
+-- A counter that is missing between the first and the last heard is a pass that was lost or rejected; a heartbeat has a counter and is no
 -- step. A sampled capture leaves passes out on purpose, so what it lost nobody knows.
 --
 -- axes: run
