@@ -1,13 +1,16 @@
 """Limits on what a request may take: options of charts of serving benchmarks, and what these charts have in common."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
+from ..query.comparison.serving import NONE_KEPT
 from ..query.pasteable_sql import list_literal, number_literal
 from ..query.resolve import check_values, resolve_run
-from ..warehouse.errors import NothingToShow
+from ..warehouse.console.numbers import counted
+from ..warehouse.errors import BenchError, NothingToShow
 from .options import Option
 
 if TYPE_CHECKING:
@@ -27,9 +30,13 @@ def arguments(warehouse: "Warehouse", configs: Sequence[str], runs: Sequence[str
     Raises:
         UnknownName: There is no such config or run.
         NothingToShow: The store holds no requests.
+        BenchError: A limit is no number.
     """
     if not warehouse.rows("SELECT 1 FROM requests LIMIT 1"):
-        raise NothingToShow("there are no requests of serving benchmarks. Load some with: bench ingest NAME:PATH")
+        raise NothingToShow(f"there are no requests of serving benchmarks. {NONE_KEPT}")
+    for name, limit in limits.items():
+        if limit is not None and not 0 < limit < math.inf:
+            raise BenchError(f"--{name} {limit:g} is no limit. Write it in ms, as in --{name} 200")
     check_values(warehouse, "requests", "config", configs)
     named = [resolve_run(warehouse, run) for run in runs]
     given = [f"{name} := {number_literal(float(limit))}" for name, limit in limits.items() if limit is not None]
@@ -42,6 +49,12 @@ def sentence(limits: Limits) -> str | None:
     """The limits for a subtitle; None without any."""
     texts = [f"{NAMES[name]} within {limit:g} ms" for name, limit in limits.items() if limit is not None]
     return ", ".join(texts) or None
+
+
+def left_out(warehouse: "Warehouse", arguments: str, drawn: int, what: str) -> str | None:
+    """How many cases a chart lacks, because they have no value; None if it has all."""
+    ((cases,),) = warehouse.rows(f"SELECT count(*) FROM serving_metrics({arguments}) WHERE metric = 'share_met'")
+    return f"{counted(cases - drawn, 'case')} left out, without {what}" if cases > drawn else None
 
 
 def nothing_timed() -> NothingToShow:

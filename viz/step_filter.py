@@ -64,7 +64,9 @@ class StepFilter:
 
 
 def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int, int]:
-    """Count the lines of each series: read = trimmed + rejected + filtered + kept; `drawn` and `incomplete` are still 0.
+    """Count the lines of each series; `drawn` and `incomplete` are still 0, and `heartbeats` are there where a series has some.
+
+    read = trimmed + rejected + heartbeats + filtered + kept
 
     Returns:
         The counts; how many of all those filtered `max_model_run_ms` leaves out; and the most tokens of a step that is kept.
@@ -74,7 +76,7 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int,
         NothingToShow: The warehouse holds none at all.
     """
     rows = warehouse.rows(
-        "SELECT config, read, trimmed, rejected, filtered, kept, slow, most_tokens"
+        "SELECT config, read, trimmed, rejected, heartbeats, filtered, kept, slow, most_tokens"
         f" FROM {steps.rows_of('runtime_vs_tokens_counts')}"
     )
     found = {config: numbers for config, *numbers in rows}
@@ -86,13 +88,16 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int,
             if config not in names:
                 raise UnknownName("config", printable(config), names, cure="List them with: bench configs")
     counts, all_slow, end = {}, 0, 0
+    any_idle = any(numbers[3] for numbers in found.values())
     for config in steps.series.names:
-        read, trimmed, rejected, filtered, kept, slow, most_tokens = (int(n or 0) for n in found.get(config, (0,) * 7))
+        read, trimmed, rejected, heartbeats, filtered, kept, slow, most_tokens = (
+            int(n or 0) for n in found.get(config, (0,) * 8)
+        )
         all_slow += slow
         end = max(end, most_tokens)
         counts[config] = {
-            "read": read, "trimmed": trimmed, "rejected": rejected, "filtered": filtered,
-            "incomplete": 0, "kept": kept, "drawn": 0,
+            "read": read, "trimmed": trimmed, "rejected": rejected, **({"heartbeats": heartbeats} if any_idle else {}),
+            "filtered": filtered, "incomplete": 0, "kept": kept, "drawn": 0,
         }  # fmt: skip
     return counts, all_slow, end
 
@@ -105,6 +110,7 @@ def left_out(steps: StepFilter, counts: Counts, slow: int) -> list[str]:
         (slow, f"over the limit of {steps.max_model_run_ms:g} ms"),
         (total["filtered"] - slow, f"over {steps.max_schedule_ms:g} ms to schedule"),
         (total["rejected"], "rejected"),
+        (total.get("heartbeats", 0), "heartbeats"),
         (total["incomplete"], "without tokens or time"),
     ]
     facts = [f"{count:,} {reason}" for count, reason in reasons if count]
@@ -117,7 +123,7 @@ def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:
     configs = ", ".join(repr(printable(config)) for config in steps.series.names) or "the store"
     if not total["read"]:
         return NothingToShow(f"no scheduler steps in {configs}. Load some with: bench ingest NAME:PATH")
-    lines = f"nothing to draw of {total['read']:,} lines in {configs}:"
+    lines = f"nothing to draw of {counted(total['read'], 'line')} in {configs}:"
     if total["trimmed"] == total["read"]:
         return NothingToShow(f"{lines} all lie within the first or last {steps.trim} of their file. Try --trim 0")
     if total["kept"]:
@@ -127,6 +133,8 @@ def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:
             f"{lines} {total['filtered']:,} steps took {steps.max_schedule_ms:g} ms or longer to schedule, or"
             f" {steps.max_model_run_ms:g} ms or longer to run. Try a higher --max-schedule-ms or --max-model-run-ms"
         )
+    if not total["rejected"]:
+        return NothingToShow(f"{lines} the engine was idle in all that are not trimmed. Try --trim 0")
     return NothingToShow(f"{lines} {total['rejected']:,} could not be read. See them with: bench rejects")
 
 

@@ -94,6 +94,15 @@ class StepSeries:
         return [*others, *self.captures]
 
 
+def sampled_series(warehouse: "Warehouse", series: StepSeries) -> set[str]:
+    """The series whose captures left steps out, so that no total of theirs is known."""
+    found = warehouse.rows(
+        f"SELECT DISTINCT run_id FROM _step_ranges WHERE is_sampled AND list_contains({list_literal(series.runs)}, run_id)"
+    )
+    sampled = {run for (run,) in found}
+    return {name for name, runs in series.runs_of.items() if not sampled.isdisjoint(runs)}
+
+
 def choose_series(
     warehouse: "Warehouse",
     configs: Sequence[str] = (),
@@ -146,12 +155,19 @@ def _captures(warehouse: "Warehouse", runs: Sequence[str]) -> Iterator[str]:
     if sampled := sorted({config for config, _, is_sampled, _ in found if is_sampled}):
         yield f"{_some(sampled)}: a sampled capture, so totals are not known. Capture every step with DYN_FPM_MODE=full"
     if any(counters for *_, counters in found):
-        lost = warehouse.rows(
-            f"SELECT config, sum(lost)::BIGINT FROM step_captures WHERE list_contains({listed}, run_id) AND lost > 0"
-            " GROUP BY config ORDER BY config"
+        captures = warehouse.rows(
+            "SELECT config, coalesce(sum(lost), 0)::BIGINT, sum(repeated)::BIGINT"
+            f" FROM step_captures WHERE list_contains({listed}, run_id) GROUP BY config ORDER BY config"
         )
-        for config, count in lost:
-            yield f"{printable(config)}: {counted(count, 'step', 'was', 'were')} lost: FROM step_captures says of which worker"
+        where = "FROM step_captures says of which worker"
+        for config, lost, repeated in captures:
+            if lost:
+                yield f"{printable(config)}: {counted(lost, 'step', 'was', 'were')} lost: {where}"
+            if repeated:
+                yield (
+                    f"{printable(config)}: {counted(repeated, 'step', 'has', 'have')} the counter of another, as in a second copy"
+                    f" or after a restart: {where}"
+                )
     spans: dict[str, list[str]] = {}
     for config, span, *_ in found:
         spans.setdefault(span, []).append(config)

@@ -15,7 +15,6 @@ What `wall_time` spans depends on the engine, which the record does not name; wh
 """
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +25,7 @@ SCHEMA = "dynamo.fpm.trace.v1"
 VERSION = 1
 LONGEST_NAME = 200  # characters of a worker's; it is stored with every step
 MOST = (1 << 63) - 1
+MOST_SECONDS = 1e300  # their milliseconds are finite, too
 MOST_STREAMS = 10_000  # workers and ranks whose counters are remembered
 
 SCHEDULED = {  # field -> column
@@ -159,7 +159,7 @@ def _whole(record: Mapping[Any, Any], name: str, default: int | None) -> int | N
 
 def _seconds(record: Mapping[Any, Any], name: str) -> float:
     value = record.get(name, 0.0)
-    if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
+    if type(value) not in (int, float) or not 0 <= value < MOST_SECONDS:
         raise BadPass(f"{name} is {_short(value)}, no number of seconds")
     return float(value)
 

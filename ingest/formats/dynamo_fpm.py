@@ -421,7 +421,8 @@ class _Group:
     def is_proven(self, kind: str) -> bool:
         """Whether the exact reader would take each of them as it stands."""
         proven = self.good == self.rows and self.worker_id is not None and self.version == VERSION
-        return proven and (kind == "plain" or (self.schema == SCHEMA and None not in self.source))
+        known = self.schema == SCHEMA and self.capture_mode in MODES
+        return proven and (kind == "plain" or (known and None not in self.source))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ def describe(head: Head, kinds: Iterable[Format]) -> str:
         return pickled
     if packing_of(head.data):
         try:
-            next(unpacked(head.path), b"")
+            if not next(unpacked(head.path), b""):
+                return "is packed, and empty"
         except PackingError as error:
             return str(error)
     if head.packed and (names := [kind.name for kind in kinds if kind.recognise(head)]):

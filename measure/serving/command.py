@@ -58,12 +58,12 @@ def command(
     """
     from ...warehouse import recorder
     from .follow import Follower
-    from .streams import GrowingFiles, open_stream
+    from .streams import open_stream
 
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(contextlib.closing(open_stream(address))) for address in addresses]
         for stream in streams:
-            if isinstance(stream, GrowingFiles) and not stream.is_there():
+            if not stream.is_there():
                 talk(f"nothing is at {escape(stream.name)} yet; waiting for it")
         about = {"engine": engine} if engine else {}
         source = {"from": " ".join(addresses)}
@@ -83,7 +83,8 @@ def command(
         follower.finish()
     _show(store, run.run_id, fmt)
     _account(follower)
-    recorded(run, f"Draw them with: bench viz runtime-vs-tokens --runs {run.run_id}")
+    draw = f"Draw them with: bench viz runtime-vs-tokens --runs {run.run_id}"
+    recorded(run, draw if follower.steps else "It holds no step.")
     return Exit.OK
 
 
@@ -124,6 +125,11 @@ def _account(follower: "Follower") -> None:
     )
     if follower.counters.missing:
         talk(f"passes of the engine that are missing between them: {follower.counters.missing:,}")
+    if follower.counters.restarts:
+        talk(
+            f"times a counter went back: {follower.counters.restarts:,}, as after a restart of the engine, or where two "
+            "workers have one name"
+        )
     if follower.sampled:
         talk(
             f"{counted(follower.sampled, 'step')} of a sampled capture: most passes were not recorded. For all of them set "

@@ -88,6 +88,9 @@ class Follower:
             if now() - shown >= 1:
                 shown = now()
                 show(self.live.text(shown))
+        for stream in self.streams:
+            for arrived in stream.last():
+                self.take(arrived, now())
 
     def take(self, arrived: Arrived, now: float) -> None:
         """Record one."""

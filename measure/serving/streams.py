@@ -3,10 +3,10 @@
 A stream gives what has arrived since it was asked last, and never waits. Records are bounded in size: a longer one is a reject.
 """
 
-import contextlib
 import glob
 import json
 import os
+import re
 import stat
 import zlib
 from collections.abc import Iterator
@@ -42,8 +42,16 @@ class Stream(Protocol):
 
     name: str
 
+    def is_there(self) -> bool:
+        """Whether its source is there by now, as far as that can be told."""
+        ...
+
     def take(self) -> Iterator[Arrived]:
         """What is there now, up to a bound."""
+        ...
+
+    def last(self) -> Iterator[Arrived]:
+        """What only now is known to be whole, as nothing more will be taken."""
         ...
 
     def close(self) -> None:
@@ -62,9 +70,15 @@ def open_stream(address: str) -> Stream:
         return GrowingFiles(address)
     if scheme == "zmq":
         scheme = "ipc" if rest.startswith("/") else "tcp"
-    if scheme not in ("tcp", "ipc") or not rest:
+    if scheme not in ("tcp", "ipc") or not rest or (scheme == "tcp" and not _has_port(rest)):
         raise BenchError(f"{address!r} is no address. Write zmq://HOST:PORT, ipc:///PATH, or the path of a file.")
     return Socket(f"{scheme}://{rest}")
+
+
+def _has_port(address: str) -> bool:
+    """Whether it ends in one; libzmq takes 65537 for 1."""
+    port = address.rpartition(":")[2]
+    return re.fullmatch("[0-9]{1,5}", port) is not None and 0 < int(port) < 1 << 16
 
 
 class Socket:
@@ -97,6 +111,11 @@ class Socket:
                 f"cannot subscribe to {endpoint}: {error}. Write zmq://HOST:PORT or ipc:///PATH."
             ) from None
 
+    def is_there(self) -> bool:
+        """Whether the file of a local socket is there; of others nobody knows."""
+        scheme, _, path = self.name.partition("://")
+        return scheme != "ipc" or path.startswith("@") or os.path.exists(path)
+
     def take(self) -> Iterator[Arrived]:
         """The messages that have come."""
         for _ in range(MESSAGES_AT_ONCE):
@@ -115,6 +134,10 @@ class Socket:
         except Exception as error:  # whatever msgpack raises for bytes that are none of its own
             return Arrived(self.name, self._count, reason=f"no msgpack: {_one_line(error)}", data=data)
 
+    def last(self) -> Iterator[Arrived]:
+        """Nothing: a message is whole when it comes."""
+        return iter(())
+
     def close(self) -> None:
         """Hang up."""
         self._socket.close(0)
@@ -128,17 +151,18 @@ class GrowingFiles:
         """Look for a file, the files of a folder, or those that a pattern such as 'trace.*.jsonl.gz' fits."""
         self.name = pattern
         self._files: dict[str, GrowingFile] = {}
+        self._left_out: set[str] = set()
 
     def is_there(self) -> bool:
         """Whether there is a file by now."""
         return bool(self._paths())
 
     def take(self) -> Iterator[Arrived]:
-        """The lines that have come."""
+        """The lines that have come, file by file: the next one when nothing is left of the one before it."""
         for path in self._paths():
-            if path not in self._files and len(self._files) < MOST_FILES:
-                with contextlib.suppress(OSError):  # gone again, or not to be read
-                    self._files[path] = GrowingFile(path)
+            if path not in self._files and (reason := self._open(path)) and path not in self._left_out:
+                self._left_out.add(path)
+                yield Arrived(path, 1, reason=reason)
         for path, file in list(self._files.items()):
             replaced = file.is_replaced()  # first: what came before is read to its end
             arrived = False
@@ -146,12 +170,34 @@ class GrowingFiles:
                 arrived = True
                 yield record
             if replaced and not arrived:
+                yield from file.last()
                 self._files.pop(path).close()
+            if file.is_behind:
+                return
+
+    def _open(self, path: str) -> str | None:
+        """Follow one more file, or say why not."""
+        if len(self._files) >= MOST_FILES:
+            return f"not followed, because {MOST_FILES} files are. Load it with: bench ingest"
+        try:
+            self._files[path] = GrowingFile(path)
+        except FileNotFoundError:  # gone again
+            return None
+        except OSError as error:
+            return f"cannot be read: {error.strerror or error}"
+        return None
+
+    def last(self) -> Iterator[Arrived]:
+        """The last lines of all files, if they are whole."""
+        for file in self._files.values():
+            yield from file.last()
 
     def _paths(self) -> list[str]:
         if os.path.isdir(self.name):
-            return sorted(str(path) for path in Path(self.name).iterdir() if path.name.endswith(ENDINGS))
-        return [self.name] if os.path.exists(self.name) else sorted(glob.glob(self.name))
+            found = [str(path) for path in Path(self.name).iterdir() if path.name.endswith(ENDINGS)]
+        else:
+            found = [self.name] if os.path.exists(self.name) else glob.glob(self.name)
+        return sorted(found, key=_by_number)
 
     def close(self) -> None:
         """Close them."""
@@ -172,7 +218,7 @@ class GrowingFile:
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe without a writer must not wait
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
             os.close(self._file)
-            raise OSError(f"{path} is no file")
+            raise OSError("it is no file")
         self._start()
 
     def _start(self) -> None:
@@ -182,6 +228,7 @@ class GrowingFile:
         self._skipped = 0  # bytes of that line which are thrown away, because it is too long
         self._lines = self._position = 0
         self._broken = False
+        self.is_behind = False  # more is there than one turn takes
 
     def is_replaced(self) -> bool:
         """Whether its name has gone, or leads to another file now."""
@@ -192,6 +239,7 @@ class GrowingFile:
 
     def take(self) -> Iterator[Arrived]:
         """The lines that have come."""
+        self.is_behind = False
         for _ in range(BLOCKS_AT_ONCE):
             try:
                 block = self._block()
@@ -202,6 +250,15 @@ class GrowingFile:
             if not block:
                 return
             yield from self._split(block)
+        self.is_behind = True
+
+    def last(self) -> Iterator[Arrived]:
+        """The line without an end, if it is a whole record: nobody ends the last line of some files."""
+        self._lines += 1
+        record = self._read(bytes(self._rest))
+        self._rest.clear()
+        if isinstance(record.document, dict):
+            yield record
 
     def _block(self) -> bytes:
         """Some bytes more, unpacked."""
@@ -257,6 +314,11 @@ class GrowingFile:
     def close(self) -> None:
         """Close it."""
         os.close(self._file)
+
+
+def _by_number(path: str) -> list[str | int]:
+    """The key that puts segment 2 before segment 10."""
+    return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"([0-9]+)", path))]
 
 
 def _too_long(length: int) -> str:

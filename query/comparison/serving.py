@@ -1,5 +1,6 @@
 """What two sides served: goodput within limits chosen now, and quantiles of requests, side by side."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 
 LIMITS = ("ttft", "tpot", "e2e")
 ORDER = ("WORSE", "BETTER", "UNSURE", "SAME")
+NONE_KEPT = (
+    "Tools write requests one by one only if asked: vllm bench serve --save-result --save-detailed,"
+    " sglang.bench_serving --output-details. Then load them with: bench ingest NAME:PATH"
+)
 NS = {"ms": ("ns", 1e6)}  # units that are printed as others, which have a scale of their own
 
 
@@ -37,6 +42,8 @@ def read_limits(texts: Sequence[str]) -> dict[str, float]:
             raise BenchError(
                 f"--slo {text!r} is no limit. Write METRIC=MS, such as ttft=200; metrics: {', '.join(LIMITS)}"
             )
+        if name in limits:
+            raise BenchError(f"--slo limits {name} twice. Give one limit of each metric")
         limits[name] = limit
     return limits
 
@@ -57,19 +64,43 @@ def compare_served(
     rows = warehouse.dicts(
         "FROM serving_comparisons($base::VARCHAR[], $candidate::VARCHAR[], ttft := $ttft::DOUBLE, tpot := $tpot::DOUBLE,"
         f" e2e := $e2e::DOUBLE, floor := $floor::DOUBLE, fdr := $fdr::DOUBLE) ORDER BY list_position({[*ORDER]}, verdict),"
-        " abs(ln(ratio)) DESC NULLS LAST, name, parameters, metric",
+        " abs(ln(nullif(ratio, 0))) DESC NULLS FIRST, name, parameters, metric",
         arguments,
     )
     if not rows:
-        raise NothingToShow(
-            f"{base.name} and {candidate.name} have no case of a serving benchmark in common whose requests were kept."
-            ' See what there is with: bench sql "FROM serving_metrics()"'
-        )
+        raise _nothing_in_common(warehouse, base, candidate)
     known = {row["metric"] for row in rows}
     for metric in metrics:
         if metric not in known:
             raise UnknownName("metric", metric, sorted(known), where="serving_comparisons")
     return [row for row in rows if not metrics or row["metric"] in metrics]
+
+
+def _nothing_in_common(warehouse: "Warehouse", *sides: Side) -> NothingToShow:
+    """The error that says which side has no requests, or in what the cases of both differ."""
+    found = []
+    for side in sides:
+        rows = warehouse.rows(
+            "SELECT DISTINCT name, backend, parameters FROM requests JOIN case_axes USING (case_id)"
+            " WHERE list_contains(?::VARCHAR[], run_id)",
+            [[*side.runs]],
+        )
+        if not rows:
+            return NothingToShow(f"{side.name} has no requests of a serving benchmark. {NONE_KEPT}")
+        values: dict[str, set[str]] = {}
+        for name, backend, parameters in rows:
+            for axis, value in {"model": name, "engine": backend, **json.loads(parameters or "{}")}.items():
+                values.setdefault(axis, set()).add(str(value))
+        found.append(values)
+    base, candidate = found
+    axes = [
+        axis for axis in dict.fromkeys([*base, *candidate]) if not base.get(axis, set()) & candidate.get(axis, set())
+    ]
+    differ = ", ".join(axes[:5]) or "several parameters together"
+    return NothingToShow(
+        f"{sides[0].name} and {sides[1].name} have no case of a serving benchmark in common: they differ in {differ}."
+        " Draw both with: bench viz pareto"
+    )
 
 
 def render_served(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:

@@ -239,15 +239,16 @@ def _accounts(
 ) -> Iterator[str]:
     """A sentence for each config: how many lines were used, and which parameters could not be estimated."""
     query = """
-        SELECT read, trimmed, rejected, filtered, kept
+        SELECT read, trimmed, rejected, heartbeats, filtered, kept
         FROM runtime_vs_tokens_counts(runs := ?, "trim" := ?, max_schedule_ms := ?, max_model_run_ms := ?)
     """
     for model in models:
         runs, others = chosen.of_config[model.config], chosen.others[model.config]
-        ((read, trimmed, rejected, filtered, kept),) = warehouse.rows(query, [[*runs], *limits.values()])
+        ((read, trimmed, rejected, heartbeats, filtered, kept),) = warehouse.rows(query, [[*runs], *limits.values()])
         yield (
-            f"{model.config}: {read} lines read, {trimmed} trimmed, {rejected} rejected, {filtered} filtered, "
-            f"{kept - model.steps} incomplete, {model.steps} steps, {model.outliers} of them outliers"
+            f"{model.config}: {read} lines read, {trimmed} trimmed, {rejected} rejected, "
+            + (f"{counted(heartbeats, 'heartbeat')}, " if heartbeats else "")
+            + f"{filtered} filtered, {kept - model.steps} incomplete, {model.steps} steps, {model.outliers} of them outliers"
             + (f"; {model.reason}" if model.reason else "")
             + (f"; {counted(others, 'other run')} left out: --all-runs fits all of them" if others else "")
         )

@@ -212,7 +212,7 @@ def refused(steps: PhaseSteps) -> tuple[str, str] | None:
     if steps.sampled:
         return "sampled", "a sampled capture left steps out. Capture every step with DYN_FPM_MODE=full"
     if n == 0:
-        return "no-phases", "no step says its prefill tokens and its decoding requests"
+        return "no-phases", "no step that is kept says its prefill tokens and its decoding requests"
     if len(steps.time_spans) > 1:
         return "several-spans", f"the times span different things: {', '.join(sorted(steps.time_spans))}"
     if n < LEAST_STEPS:

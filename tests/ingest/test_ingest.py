@@ -1,5 +1,6 @@
 """Ingest: what is known is known by content, what grew is followed, and every line is accounted for."""
 
+import gzip
 import json
 import os
 import signal
@@ -201,11 +202,13 @@ def test_what_is_not_recognised_is_described(load: Load, tmp_path: Path) -> None
     """The error says what each file looks like and what could be read."""
     (tmp_path / "notes.txt").write_text("hello \x1b[31m")
     (tmp_path / "x.bin").write_bytes(b"\0\1\2")
+    (tmp_path / "x.gz").write_bytes(gzip.compress(b""))
     with pytest.raises(BenchError) as caught:
         load(tmp_path)
 
     assert "notes.txt begins with" in str(caught.value)
     assert "x.bin is binary" in str(caught.value)
+    assert "x.gz is packed, and empty" in str(caught.value)
     assert "rust-text, scheduler, " in str(caught.value)
     assert "\x1b" not in str(caught.value)
 

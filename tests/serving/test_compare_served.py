@@ -7,7 +7,7 @@ from bench.query.comparison.serving import compare_served, read_limits
 from bench.query.comparison.sides import Side
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 
-from ..builders import Builder
+from ..builders import Builder, case, metric, run
 from ..viz.serving import benchmarks
 from ..viz.steps import opened
 
@@ -49,10 +49,39 @@ def test_runs_are_the_unit_where_a_side_has_several(warehouse: Builder) -> None:
     assert builder.rows(query) == [("base", 2, "runs", 3), ("pr", 2, "runs", 3)]
 
 
-def test_sides_without_requests_say_where_to_look(warehouse: Builder) -> None:
+def failures(builder: Builder, concurrency: int) -> Builder:
+    """Add a run `dead` of the same model, of which no request completes."""
+    llama = case("llama", "dead", suite="serving", parameters={"max_concurrency": concurrency, "tp_size": 2})
+    builder.add(run("dead"), llama)
+    for number in range(240):
+        builder.add(metric(llama, "start_time", number * 1e8, unit="ns", sample=number))
+        builder.add(metric(llama, "request_outcome", None, original_value="errored", sample=number))
+    return builder
+
+
+def test_a_side_that_serves_nothing_is_worse() -> None:
+    """0 has no logarithm, and is no lack of data. The other way round it is better."""
+    builder = failures(benchmarks(("base",), (4,)), 4)
+    base, candidate = Side("base", ("run-0-0",)), Side("dead", ("dead",))
+    (row,) = compare_served(
+        opened(builder), base, candidate, {"ttft": 150}, floor=0.03, fdr=0.05, metrics=["share_met"]
+    )
+
+    assert (row["verdict"], row["ratio"], row["low"], row["high"]) == ("WORSE", 0.0, None, None)
+    assert 0 < row["p"] < 1e-6
+    assert served(builder, "dead", "run-0-0", ttft=150)["goodput"] == "BETTER"
+
+
+def test_sides_without_requests_say_how_to_keep_them() -> None:
     """Nothing in common is no empty table."""
-    with pytest.raises(NothingToShow, match="serving_metrics"):
+    with pytest.raises(NothingToShow, match=r"^no has no requests .* --save-detailed"):
         served(benchmarks(loads=(4,)), "run-0-0", "no")
+
+
+def test_sides_of_different_cases_say_what_differs() -> None:
+    """And which chart needs no case in common."""
+    with pytest.raises(NothingToShow, match=r"they differ in max_concurrency\. Draw both with: bench viz pareto"):
+        served(failures(benchmarks(("base",), (4,)), 8), "run-0-0", "dead")
 
 
 def test_limits_are_read_in_ms() -> None:
@@ -63,6 +92,8 @@ def test_limits_are_read_in_ms() -> None:
     for text in ("ttft", "ttft=", "ttft=-1", "ttft=nan"):
         with pytest.raises(BenchError, match="METRIC=MS"):
             read_limits([text])
+    with pytest.raises(BenchError, match="twice"):
+        read_limits(["ttft=200", "ttft=300"])
 
 
 def test_gpus_are_tagged_or_named(warehouse: Builder) -> None:

@@ -107,6 +107,16 @@ def test_one_record_of_a_case_twice_is_summed_up(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT requests, duration_s, goodput FROM goodput(ttft := 5)") == [(2, 8.0, 0.25)]
 
 
+@pytest.mark.parametrize("told", [0.0, -3e9])
+def test_a_duration_that_cannot_be_is_not_taken(warehouse: Builder, told: float) -> None:
+    """Of a benchmark that says 0 or less the requests say how long it took: 4 s and 1 s."""
+    llama = case("llama", suite="serving")
+    warehouse.add(run(), llama, *request(llama, 0, at=0.0), *request(llama, 1, at=4.0))
+    warehouse.add(metric(llama, "benchmark_duration", told, unit="ns"))
+
+    assert warehouse.rows("SELECT duration_s, goodput FROM goodput()") == [(5.0, 0.4)]
+
+
 def test_too_few_blocks_tell_no_interval(warehouse: Builder) -> None:
     """Not one from 0 to 1, which would say that something is known."""
     llama = case("llama", suite="serving", parameters={"request_rate": 1})

@@ -1,8 +1,10 @@
 """Steps whose writer gives totals, not chunks: every view that needs only totals has them; captures and spans are told."""
 
+import json
 from typing import Any
 
 import pytest
+from bench.viz.charts import throughput, timeline
 from bench.viz.step_series import choose_series
 from bench.warehouse.events import Metric, ScheduleChunk
 
@@ -81,12 +83,24 @@ def test_lost_passes_are_gaps_of_the_counter(warehouse: Builder) -> None:
 
 
 def test_charts_say_what_a_capture_left_out(warehouse: Builder) -> None:
-    """Which capture was sampled, what was lost, and that times span different things."""
-    steps(warehouse, *(totals(line, counter_id=2 * line) for line in range(1, 4)))
+    """Which capture was sampled, what was lost or is there twice, and that times span different things."""
+    steps(warehouse, *(totals(line, counter_id=2 * line) for line in range(1, 4)), totals(4, counter_id=2))
     steps(warehouse, *(totals(line, "B", time_span=None, capture_mode="sampled") for line in range(1, 4)), run_id="B")
 
     assert choose_series(opened(warehouse)).notes() == [
         "B: a sampled capture, so totals are not known. Capture every step with DYN_FPM_MODE=full",
         "run: 2 steps were lost: FROM step_captures says of which worker",
+        "run: 1 step has the counter of another, as in a second copy or after a restart: FROM step_captures says of which worker",
         "times span different things (model of B, cuda of run): compare the shapes, not the heights",
     ]
+
+
+def test_charts_have_no_tokens_per_second_of_a_sampled_capture(warehouse: Builder) -> None:
+    """They would be those of the few steps that were recorded."""
+    steps(warehouse, *(totals(line, capture_mode="sampled", clock_s=float(line), waiting=2) for line in range(1, 31)))
+    drawn = opened(warehouse)
+
+    assert "tokens/s overall unknown: a sampled capture" in " ".join(
+        throughput.draw(drawn).spec(False)["title"]["subtitle"]
+    )
+    assert "tokens/s" not in json.dumps(timeline.draw(drawn).spec(False))

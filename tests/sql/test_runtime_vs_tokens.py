@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.warehouse.events import Event
+from bench.warehouse.events import Event, Metric, Reject
 
 from ..builders import Builder, chunk, run, source
 
@@ -126,9 +126,21 @@ def test_every_line_read_is_accounted_for(warehouse: Builder) -> None:
 
     row = warehouse.dicts("SELECT * FROM runtime_vs_tokens_counts()")
     assert row == [
-        {"config": "run", "files": 3, "read": 77, "trimmed": 60, "rejected": 2, "filtered": 5, "slow": 0, "kept": 10,
-         "most_tokens": 1}
+        {"config": "run", "files": 3, "read": 77, "trimmed": 60, "rejected": 2, "heartbeats": 0, "filtered": 5, "slow": 0,
+         "kept": 10, "most_tokens": 1}
     ]  # fmt: skip
+
+
+def test_a_heartbeat_is_no_line_that_could_not_be_read(warehouse: Builder) -> None:
+    """A file of 10 lines with a reject inside and one that is trimmed; the first heartbeat is trimmed, too."""
+    file = source("a.jsonl", 10, rejected=2)
+    rejects = [Reject(run_id="run", source_id=file.source_id, line=line, reason="?", text="") for line in (2, 5)]
+    steps = [chunk(line, source_id=file.source_id) for line in (3, 4, 6, 9, 10)]
+    idle = Metric(run_id="run", source_id=file.source_id, metric="heartbeats", value=3.0, unit="count")
+    warehouse.add(run(), file, *rejects, *steps, idle)
+
+    query = 'SELECT read, trimmed, rejected, heartbeats, kept FROM runtime_vs_tokens_counts("trim" := 2)'
+    assert warehouse.rows(query) == [(10, 4, 1, 2, 3)]
 
 
 def test_most_tokens_are_those_of_a_step_that_can_be_drawn(warehouse: Builder) -> None:

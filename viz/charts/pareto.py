@@ -46,7 +46,8 @@ def draw(
     """Two metrics of serving benchmarks against each other: tokens a second of a user against those of a GPU, or any.
 
     Bars are 95 % intervals, by blocks of time or by runs. The percentage at a point says how surely it is on the
-    frontier; below 5 % none is written. The grey line joins the points on the frontier as measured.
+    frontier; none is written below 5 %, or where a metric has no interval. The grey line joins the points on the
+    frontier as measured.
 
     \b
         bench viz pareto --x interactivity --y throughput
@@ -79,17 +80,21 @@ def draw(
         for metric in (x, y)
     ]
     cases = distinguish(rows, ("backend", "parameters"), always="name")
+    marks = [
+        f"{100 * row['membership']:.0f} %" if row["membership"] >= SURE and _has_interval(row) and len(rows) > 1 else ""
+        for row in rows
+    ]
     form = Frontier(
         points=[
             Point(
                 panel=0, series=row["config"], x=row["x_value"] * share[0], y=row["y_value"] * share[1],
                 low=_of(row["y_low"], share[1]), high=_of(row["y_high"], share[1]),
-                tips=(case, round(100 * row["membership"], 1)),
+                tips=(case, round(100 * row["membership"], 1) if _has_interval(row) else None),
             )
             for row, case in zip(rows, cases, strict=True)
         ],
         across=[(_of(row["x_low"], share[0]), _of(row["x_high"], share[0])) for row in rows],
-        marks=[f"{100 * row['membership']:.0f} %" if row["membership"] >= SURE and len(rows) > 1 else "" for row in rows],
+        marks=marks,
         front=sorted((row["x_value"] * share[0], row["y_value"] * share[1]) for row in rows if row["is_on"]),
         panels=[Panel(y_title=_title(y), unit=units[1])],
         x_title=units[0].title(_title(x)),
@@ -105,8 +110,10 @@ def draw(
         facts=[
             *common_values(rows, ("config", "name")),
             f"{counted(len(rows), 'case')} of {counted(len({row['config'] for row in rows}), 'config')}",
-            *(["at a point: how surely it is on the frontier"] if len(rows) > 1 else ["the only one"]),
+            *(["the only one"] if len(rows) == 1 else []),
+            *(["at a point: how surely it is on the frontier"] if any(marks) else []),
             *filter(None, [slo.sentence(limits), _unknown(rows)]),
+            *filter(None, [slo.left_out(warehouse, arguments, len(rows), f"{x} or {y}")]),
         ],
         form=form,
         sql=sql,
@@ -133,9 +140,14 @@ def _title(metric: str) -> str:
     return NAMES.get(metric, metric.replace("_", " "))
 
 
+def _has_interval(row: Row) -> bool:
+    """Whether both metrics of a point have one; else nobody knows how surely it is on the frontier."""
+    return row["x_low"] is not None and row["y_low"] is not None
+
+
 def _unknown(rows: Sequence[Row]) -> str | None:
     """How many points have no interval."""
-    without = sum(row["x_low"] is None or row["y_low"] is None for row in rows)
+    without = sum(not _has_interval(row) for row in rows)
     return f"{without} without an interval: too few requests" if without else None
 
 

@@ -73,6 +73,7 @@ def draw(
             *common_values(rows, ("config", "name")),
             f"{counted(sum(row['requests'] for row in rows), 'request')}, 95 % intervals by blocks of time or runs",
             *([f"{without} without an interval: too few requests"] if without else []),
+            *filter(None, [slo.left_out(warehouse, arguments, len(rows), "a load")]),
         ],
         form=form,
         sql=sql,

@@ -54,7 +54,7 @@ def draw(
     series = choose_series(warehouse, configs, runs, split_by=split_by, each_run=True)
     check_values(warehouse, STEPPED, "config", configs)
     steps = f"""SELECT config, run_id, {AT} AS at_s, waiting, running, kv_cache_usage,
-    _step_tokens(chunk_sizes, total_tokens)::DOUBLE AS tokens,
+    CASE WHEN capture_mode IS DISTINCT FROM 'sampled' THEN _step_tokens(chunk_sizes, total_tokens)::DOUBLE END AS tokens,
     coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) AS step_ms
   FROM schedule_chunks JOIN {STEPPED} USING (run_id)
   WHERE list_contains({list_literal(series.runs)}, run_id)"""

@@ -17,7 +17,7 @@
 -- share_met        DOUBLE   good / requests, 0 to 1.
 -- share_low        DOUBLE   Lower end of its interval, at least 0; NULL for fewer than 5 blocks.
 -- share_high       DOUBLE   Upper end, at most 1.
--- duration_s       DOUBLE   Duration of the benchmark as its tool says, else from the first arrival to the last token.
+-- duration_s       DOUBLE   Duration of the benchmark as its tool says, if more than 0, else from the first arrival to the last token.
 -- goodput          DOUBLE   good / duration_s: requests a second.
 -- goodput_low      DOUBLE   Lower end of its interval.
 -- goodput_high     DOUBLE   Upper end.
@@ -40,10 +40,10 @@ records AS (
 told AS (
     SELECT run_id, case_id, sum(value) / 1e9::DOUBLE AS told_s, count(*) AS told
     FROM metrics
-    WHERE metric = 'benchmark_duration' AND statistic IS NULL AND unit = 'ns' AND run_id IN (SELECT run_id FROM records)
+    WHERE metric = 'benchmark_duration' AND statistic IS NULL AND unit = 'ns' AND value > 0 AND run_id IN (SELECT run_id FROM records)
     GROUP BY run_id, case_id
 ),
-durations AS (  -- as told only if each record tells it
+durations AS (  -- as told only if each record tells one
     SELECT
         records.run_id, records.case_id,
         CASE WHEN min(told) >= count(*) THEN min(told_s) ELSE sum(span_s) END AS duration_s

@@ -2,7 +2,8 @@
 -- Runs and requests of a side are put together as in `serving_metrics`: the error is by runs where a side has several of a case, else
 -- by blocks of time in its only run, which says nothing of how the next run would differ. The interval is that of the logarithm of
 -- the ratio, Student's t with the degrees of freedom of Welch and Satterthwaite. A change counts if it is as large as `floor`, 0.03
--- unless given, and its q, adjusted over all rows by Benjamini and Hochberg, at most `fdr`.
+-- unless given, and its q, adjusted over all rows by Benjamini and Hochberg, at most `fdr`. Where one side served nothing, which has
+-- no logarithm, p is that of the difference.
 --
 -- arguments: base, candidate, ttft := NULL, tpot := NULL, e2e := NULL, floor := 0.03, fdr := 0.05
 --
@@ -15,10 +16,11 @@
 -- better           VARCHAR  'higher' or 'lower'.
 -- base_value       DOUBLE   Value of the base.
 -- candidate_value  DOUBLE   Value of the candidate.
--- ratio            DOUBLE   How many times better the candidate is: above 1 is better.
--- low              DOUBLE   Lower end of its 95 % interval; NULL where a side has no error.
+-- ratio            DOUBLE   How many times better the candidate is: above 1 is better, 0 where it served nothing, NULL where the base
+--                           did.
+-- low              DOUBLE   Lower end of its 95 % interval; NULL where a side has no error or served nothing.
 -- high             DOUBLE   Upper end.
--- p                DOUBLE   Probability of a ratio so far from 1, either way, if nothing changed; NULL as low.
+-- p                DOUBLE   Probability of a ratio so far from 1, either way, if nothing changed; NULL where a side has no error.
 -- q                DOUBLE   The same, adjusted for the number of rows.
 -- verdict          VARCHAR  BETTER, WORSE, SAME (surely within the floor) or UNSURE.
 -- evidence         VARCHAR  What the interval is over, of each side.
@@ -44,11 +46,17 @@ effects AS (
     SELECT
         one.case_id, one.name, one.backend, one.parameters, one.metric, one.unit, one.better, one.value AS base_value,
         other.value AS candidate_value,
-        CASE WHEN one.value > 0 AND other.value > 0
-            THEN CASE one.better WHEN 'higher' THEN ln(other.value / one.value) ELSE ln(one.value / other.value) END END AS effect,
-        pow(one.error / nullif(one.value, 0), 2) AS base_variance, pow(other.error / nullif(other.value, 0), 2) AS candidate_variance,
+        CASE
+            WHEN one.value > 0 AND other.value > 0
+            THEN CASE one.better WHEN 'higher' THEN ln(other.value / one.value) ELSE ln(one.value / other.value) END
+            WHEN one.better = 'higher' AND one.value > 0 AND other.value = 0 THEN '-inf'::DOUBLE
+            WHEN one.better = 'higher' AND one.value = 0 AND other.value > 0 THEN 'inf'::DOUBLE
+        END AS effect,
+        one.value > 0 AND other.value > 0 AS is_ratio, abs(other.value - one.value) AS difference,
+        pow(one.error / CASE WHEN is_ratio THEN one.value ELSE 1 END, 2) AS base_variance,
+        pow(other.error / CASE WHEN is_ratio THEN other.value ELSE 1 END, 2) AS candidate_variance,
         one.degrees AS base_degrees, other.degrees AS candidate_degrees,
-        coalesce(one.evidence, 'no') || ' against ' || coalesce(other.evidence, 'no') AS evidence
+        coalesce(one.evidence, 'too few requests') || ' against ' || coalesce(other.evidence, 'too few requests') AS evidence
     FROM side_values AS one
     JOIN side_values AS other ON one.case_id = other.case_id AND one.metric = other.metric
     WHERE one.side = 'base' AND other.side = 'candidate'
@@ -63,7 +71,11 @@ tested AS (
 ),
 judged AS (
     SELECT
-        *, CASE WHEN error > 0 THEN least(2 * _t_tail(abs(effect) / error, degrees), 1) WHEN error = 0 AND effect <> 0 THEN 0 END AS p
+        *, CASE
+            WHEN error > 0 AND effect IS NOT NULL
+            THEN least(2 * _t_tail(CASE WHEN is_ratio THEN abs(effect) ELSE difference END / error, degrees), 1)
+            WHEN error = 0 AND effect <> 0 THEN 0
+        END AS p
     FROM tested
 ),
 ranked AS (
@@ -77,8 +89,9 @@ adjusted AS (
 )
 
 SELECT
-    case_id, name, backend, parameters, metric, unit, better, base_value, candidate_value, exp(effect) AS ratio,
-    exp(effect - _t975(degrees) * error) AS low, exp(effect + _t975(degrees) * error) AS high, p, q,
+    case_id, name, backend, parameters, metric, unit, better, base_value, candidate_value, _finite(exp(effect)) AS ratio,
+    CASE WHEN is_ratio THEN exp(effect - _t975(degrees) * error) END AS low,
+    CASE WHEN is_ratio THEN exp(effect + _t975(degrees) * error) END AS high, p, q,
     CASE
         WHEN q <= fdr AND effect >= ln(1 + floor) THEN 'BETTER'
         WHEN q <= fdr AND effect <= -ln(1 + floor) THEN 'WORSE'

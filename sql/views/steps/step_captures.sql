@@ -1,5 +1,5 @@
 -- One row per run × engine worker × data-parallel rank whose scheduler steps are numbered: how complete its record is.
--- A counter that is missing between the first and the last heard is a pass that was lost; a heartbeat has a counter and is no
+-- A counter that is missing between the first and the last heard is a pass that was lost or rejected; a heartbeat has a counter and is no
 -- step. A sampled capture leaves passes out on purpose, so what it lost nobody knows.
 --
 -- axes: run
@@ -11,8 +11,8 @@
 -- heartbeats     BIGINT   Passes with nothing scheduled.
 -- first_counter  BIGINT   Smallest counter heard.
 -- last_counter   BIGINT   Largest.
--- lost           BIGINT   Passes lost between these; NULL of a sampled capture.
--- repeated       BIGINT   Steps whose counter was there before, from another file.
+-- lost           BIGINT   Passes lost between these, at least, where any are repeated; NULL of a sampled capture.
+-- repeated       BIGINT   Steps whose counter another step has, in a second copy or after the engine restarted.
 WITH
 heard AS (
     SELECT

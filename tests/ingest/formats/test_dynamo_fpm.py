@@ -94,11 +94,11 @@ def test_heartbeats_are_counted_and_no_steps(tmp_path: Path, bulk: bool) -> None
 
 
 BROKEN = [
+    (traced(fpm(1, decode=1), mode="full2"), "capture_mode"),  # without digits it looks like a mode that is known
     ("{", "not valid JSON"),
     ("[1]", "not an object but [1]"),
     (traced(fpm(1, decode=1), schema="dynamo.fpm.trace.v2"), "Update bench"),
     (traced(fpm(1, decode=1, version=2)), "Update bench"),
-    (traced(fpm(1, decode=1), mode="some"), "capture_mode"),
     (traced(fpm(1, decode=1)).replace('"num_decode_requests": 1', '"num_decode_requests": 1.5'), "whole number"),
     (traced(fpm(1, decode=1)).replace('"num_decode_requests": 1', '"num_decode_requests": -1'), "whole number"),
     (traced(fpm(1, decode=1)).replace('"num_decode_requests": 1', '"num_decode_requests": "1"'), "whole number"),

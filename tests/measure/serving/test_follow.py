@@ -123,6 +123,31 @@ def test_a_folder_is_its_traces(tmp_path: Path, files: Any) -> None:
     assert counters(files(".")) == [1]
 
 
+def test_segments_are_read_by_their_number_and_one_after_another(
+    tmp_path: Path, files: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Number 10 comes after 2, and only when nothing is left of 2, however long that is: else the counter would jump."""
+    monkeypatch.setattr(streams, "BLOCKS_AT_ONCE", 1)
+    monkeypatch.setattr(streams, "BLOCK_BYTES", 1000)
+    for number, counter in ((10, 100), (2, 0)):
+        passes = b"".join(line(counter + each) for each in range(20))
+        (tmp_path / f"t.a.{number}.jsonl.gz").write_bytes(gzip.compress(passes))
+    found = [each for _ in range(50) for each in counters(files("t.*.jsonl.gz"))]
+
+    assert found == [*range(20), *range(100, 120)]
+
+
+def test_a_last_line_without_its_end_is_a_record_if_it_is_whole(tmp_path: Path) -> None:
+    """Nothing follows when following ends; half a record, of a writer that goes on, is none."""
+    (tmp_path / "a.jsonl").write_bytes(line(1) + line(2).rstrip())
+    (tmp_path / "b.jsonl").write_bytes(line(3) + line(4)[:50])
+    stream = GrowingFiles(str(tmp_path))
+    follower = followed_stream(tmp_path / "store", stream)
+    stream.close()
+
+    assert (follower.records, follower.steps) == (3, 3)
+
+
 def test_a_file_that_is_emptied_is_read_anew(tmp_path: Path, files: Any) -> None:
     """As by log rotation that copies and truncates."""
     path = tmp_path / "trace.jsonl"
@@ -170,10 +195,21 @@ def test_any_bytes_are_records_or_rejects(pieces: list[bytes]) -> None:
 
 
 def test_pipes_and_devices_are_not_followed(tmp_path: Path, files: Any) -> None:
-    """They would wait, or never end."""
+    """They would wait, or never end. It is said once."""
     os.mkfifo(tmp_path / "pipe.jsonl")
 
-    assert files("pipe.jsonl") == []
+    assert (counters(files("pipe.jsonl")), files("pipe.jsonl")) == (["cannot be read: it is no file"], [])
+
+
+def test_files_beyond_the_most_are_named(tmp_path: Path, files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is a reject: a part of a trace never looks like all of it."""
+    monkeypatch.setattr(streams, "MOST_FILES", 1)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_bytes(line(1))
+    (second, first) = files("*.jsonl")
+
+    assert first.source.endswith("a.jsonl") and first.reason is None
+    assert second.source.endswith("b.jsonl") and "because 1 files are" in second.reason
 
 
 # Sockets
@@ -245,7 +281,9 @@ def test_an_address_of_zmq_is_one_of_tcp_or_a_path(address: str, name: str) -> N
     assert stream.name == name
 
 
-@pytest.mark.parametrize("address", ["http://host:1", "zmq://", "tcp://nowhere", "tcp://host:port"])
+@pytest.mark.parametrize(
+    "address", ["http://host:1", "zmq://", "tcp://nowhere", "tcp://host:port", "zmq://host:0", "zmq://host:65537"]
+)
 def test_what_is_no_address_is_an_error(address: str) -> None:
     """It says how to write one."""
     with pytest.raises(BenchError, match="Write zmq://HOST:PORT"):
@@ -270,6 +308,10 @@ class Listed:
     def __init__(self, *documents: Any) -> None:
         self.documents = list(documents)
 
+    def is_there(self) -> bool:
+        """It is."""
+        return True
+
     def take(self) -> Iterator[Arrived]:
         """All of it, once."""
         for number, document in enumerate(self.documents, 1):
@@ -279,15 +321,24 @@ class Listed:
             )
         self.documents.clear()
 
+    def last(self) -> Iterator[Arrived]:
+        """Nothing more."""
+        return iter(())
+
     def close(self) -> None:
         """Nothing to do."""
 
 
 def followed(store: Path, *documents: Any) -> Follower:
     """What became of these records."""
+    return followed_stream(store, Listed(*documents))
+
+
+def followed_stream(store: Path, stream: streams.Stream) -> Follower:
+    """What became of the records of a stream, which ends after a moment of silence."""
     with recorder.run("c", store=store) as run:
-        follower = Follower(run, [Listed(*documents)], time_span="cuda")
-        follower.follow(lambda: follower.records >= len(documents))
+        follower = Follower(run, [stream], time_span="cuda")
+        follower.follow(lambda: False, idle_s=0.05)
         follower.finish()
     return follower
 
@@ -365,12 +416,31 @@ def test_the_command_follows_a_file_to_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "waits"), first_of(2, [("t.*.jsonl", False), ("other.*.jsonl", True), (".", False), ("none", True)])
+    ("data", "said"),
+    [
+        (line(5) + line(1), "times a counter went back: 1, as after a restart"),
+        (b"oops\n", "It holds no step."),
+    ],
+)
+def test_what_a_reader_of_the_run_must_know_is_said(tmp_path: Path, data: bytes, said: str) -> None:
+    """That an engine restarted, and that there is nothing to draw."""
+    (tmp_path / "t.jsonl").write_bytes(data)
+    arguments = ["measure", "serving", "--from", str(tmp_path / "t.jsonl"), "--idle", "0.2",
+                 "--store", str(tmp_path / "store")]  # fmt: skip
+
+    assert said in CliRunner().invoke(cli.cli, arguments).stderr
+
+
+@pytest.mark.parametrize(
+    ("address", "waits"),
+    first_of(
+        3, [("t.*.jsonl", False), ("other.*.jsonl", True), ("ipc:///none/fpm.0", True), (".", False), ("none", True)]
+    ),
 )
 def test_what_is_not_there_yet_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, waits: bool
 ) -> None:
-    """A pattern is there where a file fits it."""
+    """A pattern is there where a file fits it, a local socket where its file is."""
     (tmp_path / "t.0.jsonl").write_bytes(line(1))
     monkeypatch.chdir(tmp_path)
     arguments = ["measure", "serving", "--from", address, "--idle", "0.2", "--store", str(tmp_path / "store")]

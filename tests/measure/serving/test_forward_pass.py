@@ -72,6 +72,7 @@ def test_a_time_of_zero_is_none() -> None:
         ({"version": 2}, "version 2"),
         ({"wall_time": float("nan")}, "wall_time is nan"),
         ({"wall_time": -1}, "wall_time is -1"),
+        ({"wall_time": 1e308}, "wall_time is 1e\\+308"),
         ({"counter_id": True}, "counter_id is True"),
         ({"counter_id": 1 << 63}, "counter_id is"),
         ({"worker_id": "x" * 300}, "worker_id is 'xxx"),

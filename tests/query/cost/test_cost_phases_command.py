@@ -98,7 +98,7 @@ def test_what_cannot_be_compared_is_said(bench: Bench) -> None:
 
     assert {row.split()[0] for row in result.stdout.splitlines()[2:]} == {"A"}
     for sentence in (
-        "A: its own steps are in the fit", "sampled: a sampled capture", "chunks: no step says its prefill tokens",
+        "A: its own steps are in the fit", "sampled: a sampled capture", "chunks: no step that is kept says its prefill tokens",
         "totals: its KV tokens are not recorded", "host: its times span iteration, those of A cuda",
     ):  # fmt: skip
         assert sentence in result.stderr
