@@ -1,6 +1,7 @@
 -- One row per request of a serving benchmark: its samples put together by their number.
 -- Of cases of the suite 'serving'. A request is known by run, case and number; of an import also by file and record, because
--- several records may be of one case. Times are whole ns where they are stored as timings.
+-- several records may be of one case. Times are whole ns where they are stored as timings. A number below 0 or a time of another unit
+-- is unknown.
 --
 -- axes: run
 -- case_id     VARCHAR  Case: the model with its load and settings.
@@ -30,8 +31,11 @@ samples AS (
     WHERE metric IN ('latency', 'ttft', 'tpot') AND phase = 'steady' AND sample IS NOT NULL AND loops > 0
     UNION ALL
     SELECT
-        run_id, case_id, source_id, CASE WHEN source_id IS NOT NULL THEN line END, sample, metric, _finite(value), original_value,
-        recorded_at
+        run_id, case_id, source_id, CASE WHEN source_id IS NOT NULL THEN line END, sample, metric,
+        CASE
+            WHEN metric = 'start_time' OR value >= 0 AND (unit = 'ns' OR metric IN ('input_tokens', 'output_tokens'))
+            THEN _finite(value)
+        END, original_value, recorded_at
     FROM metrics
     JOIN serving_cases USING (run_id, case_id)
     WHERE metric IN ('latency', 'ttft', 'tpot', 'input_tokens', 'output_tokens', 'start_time', 'request_outcome')

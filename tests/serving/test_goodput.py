@@ -49,6 +49,19 @@ def test_timings_of_other_suites_are_no_requests(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT count(*) FROM requests") == [(0,)]
 
 
+def test_a_number_that_cannot_be_is_unknown(warehouse: Builder) -> None:
+    """A time below 0 meets no limit; neither does one of a unit that nobody converted."""
+    llama = case("llama", suite="serving")
+    warehouse.add(
+        run(), llama, metric(llama, "latency", -5e6, unit="ns", sample=0), metric(llama, "output_tokens", -3.0, sample=0),
+        metric(llama, "ttft", 50.0, unit="parsec", sample=1), metric(llama, "latency", 8e6, unit="ns", sample=1),
+    )  # fmt: skip
+
+    query = "SELECT ttft_ms, e2e_ms, tokens_out FROM requests ORDER BY sample"
+    assert warehouse.rows(query) == [(None, None, None), (None, 8.0, None)]
+    assert warehouse.rows("SELECT good FROM goodput(e2e := 10)") == [(1,)]
+
+
 def test_a_request_that_failed_counts_and_is_not_good(warehouse: Builder) -> None:
     """With its reason, else as errored; its time to the first token is no success."""
     llama = case("llama", suite="serving")
