@@ -45,8 +45,10 @@ class Steps:
 
     @cached_property
     def legend(self) -> Legend:
-        """One entry for each config."""
-        return Legend.fitting(list(self.notes), self.wanted_size, all_configs=self.all_configs)
+        """One entry for each config; below the plot where a colour bar stands beside it."""
+        return Legend.fitting(
+            list(self.notes), self.wanted_size, below=self.color_by == "batch", all_configs=self.all_configs
+        )
 
     @property
     def size(self) -> tuple[float, float]:
@@ -135,7 +137,7 @@ class Steps:
                 "scale": self.axis.scale(), "axis": {"format": ",~r", **self._y_ticks(interactive)},
             },
         }  # fmt: skip
-        steps = {"name": "steps", **self._points(axes, interactive)}
+        steps = {"name": "steps", **self._points(axes, area, interactive)}
         cells = [self._shades(axes, area, interactive)] if self.grid else []
         larger = 1.6 if interactive else max(1.0, area.scale)
         colour = {**self.legend.encodings("of")["color"], "legend": None}
@@ -162,13 +164,13 @@ class Steps:
         zooms = interactive and self.axis.bulk is None
         return {"tickCount": 6} if zooms else {"values": self.axis.ticks()}
 
-    def _points(self, axes: dict[str, Any], interactive: bool) -> dict[str, Any]:
+    def _points(self, axes: dict[str, Any], area: PlotArea, interactive: bool) -> dict[str, Any]:
         """A point for each row; of shaded cells those of outliers alone."""
-        area = _area(len(self.rows)) if self.point_size is None else self.point_size**2
+        each = _area(len(self.rows)) if self.point_size is None else self.point_size**2
         mark = {
             "type": "point",
             "filled": True,
-            "size": area * (2 if interactive else 1),
+            "size": each * (2 if interactive else 1),
             "opacity": 1,
             "strokeWidth": 0,
         }
@@ -180,7 +182,7 @@ class Steps:
             "encoding": {
                 **axes,
                 **self.legend.encodings("c0", colour=self.color_by == "config"),
-                **({"color": self._batch_colour()} if self.color_by == "batch" else {}),
+                **({"color": self._batch_colour(None if interactive else area)} if self.color_by == "batch" else {}),
                 **self._alone(interactive, "c0"),
             },
         }  # fmt: skip
@@ -262,7 +264,8 @@ class Steps:
             {**once, "mark": {**text, "color": theme.ON_AXIS}, "encoding": {"y": at, "x": {"value": "width"}}},
         ]
 
-    def _batch_colour(self) -> dict[str, Any]:
+    def _batch_colour(self, area: PlotArea | None) -> dict[str, Any]:
+        """The colour bar; in an image as high as the plot, its title included."""
         sizes = sorted({row["batch_size"] for row in self.rows if (row["batch_size"] or 0) > 0}) or [1]
         wide = sizes[-1] / sizes[0] >= 16
         scale = {"scheme": "viridis", "domain": [sizes[0], sizes[-1]], "nice": False}
@@ -277,6 +280,11 @@ class Steps:
                     "values": _batch_ticks(sizes, wide),
                     "format": ",d",
                     "gradientThickness": 9,
+                    **(
+                        {"gradientLength": max(20.0, round(area.height - 2 * theme.AXIS_TITLE * area.scale))}
+                        if area
+                        else {}
+                    ),
                 },
             },
             "value": "#9a9a9a",

@@ -387,3 +387,17 @@ def test_of_many_models_the_subtitle_says_how_many_there_are() -> None:
 
     assert "lines: cost models of 4 of 5 configs" in " ".join(figure.spec(False)["title"]["subtitle"])
     assert all("fit" in count for count in figure.provenance.counts)
+
+
+@pytest.mark.parametrize("size", [None, (3.3, 2.2)])
+def test_a_colour_bar_stands_beside_the_plot_and_the_names_below(size: tuple[float, float] | None) -> None:
+    """Names below a bar as high as the plot would be cut off by the end of the image."""
+    builder = Builder()
+    for number in range(12):
+        add_few(builder, f"config-{number}", [(64, 10.0), (128, 12.0)])
+
+    encoding = draw(opened(builder), color_by="batch", size=size).spec(False)["encoding"]
+
+    assert encoding["shape"]["legend"]["orient"] == "bottom"
+    bar = encoding["color"]["condition"]["legend"]["gradientLength"]
+    assert bar < ((size or (6, 4))[1] * 72) / 1.4
