@@ -56,7 +56,7 @@ def draw(
     }  # fmt: skip
     condition = filter_sql(warehouse, "speedups", where)
     chosen = _chosen(bottom, top, all_cases)
-    columns = f"config, {', '.join(CASE)}, backend, baseline_ns, candidate_ns, speedup, low, high, n, status, accuracy, passing"
+    columns = f"config, {', '.join(CASE)}, backend, baseline_ns, candidate_ns, speedup, low, high, n, status, accuracy, reason"
     cases = select("*", "speedups", "status <> 'skipped'", condition)
     sql = ends_of(
         cases, "min(speedup)", f"{columns}, run_id, case_id", lowest=chosen["bottom"], highest=chosen["top"],
@@ -109,13 +109,21 @@ def _chosen(bottom: int | None, top: int | None, all_cases: bool) -> Chosen:
 def _counts(warehouse: "Warehouse", condition: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Counts of cases by backend and result."""
     counted_rows = (
-        "count(*), count(*) FILTER (NOT passing AND status <> 'skipped'), count(*) FILTER (status = 'skipped')"
+        "count(*), count(*) FILTER (NOT passing AND status <> 'skipped' AND reason <> 'no speedup'),"
+        " count(*) FILTER (status = 'skipped'), count(*) FILTER (reason = 'no speedup')"
     )
     query = f"SELECT backend, {counted_rows} FROM speedups WHERE {condition} GROUP BY backend ORDER BY backend"
     drawn = Counter(row["backend"] for row in rows)
     return [
-        {"backend": backend, "cases": cases, "skipped": skipped, "failed": failed, "drawn": drawn[backend]}
-        for backend, cases, failed, skipped in warehouse.rows(query)
+        {
+            "backend": backend,
+            "cases": cases,
+            "skipped": skipped,
+            "failed": failed,
+            "no speedup": without,
+            "drawn": drawn[backend],
+        }
+        for backend, cases, failed, skipped, without in warehouse.rows(query)
     ]
 
 
@@ -129,7 +137,7 @@ def _bars(rows: Sequence[Row], series: Sequence[str]) -> list[Bar]:
             low=row["low"],
             high=row["high"],
             sure=row["low"] is None or row["low"] > 1 or row["high"] < 1,
-            note=_note(row),
+            note=row["reason"] or "",
             text=ratio(row["speedup"], row["low"], row["high"], row["n"]) or "",
             tips=(
                 amount(row["baseline_ns"], "ns"),
@@ -140,13 +148,6 @@ def _bars(rows: Sequence[Row], series: Sequence[str]) -> list[Bar]:
         )
         for row, case, whose in zip(rows, cases, series, strict=True)
     ]
-
-
-def _note(row: Row) -> str:
-    """How the case ended, if it failed."""
-    if row["status"] != "ok":
-        return str(row["status"])
-    return "" if row["passing"] or row["accuracy"] is None else str(row["accuracy"])
 
 
 def _facts(
@@ -162,6 +163,7 @@ def _facts(
     ]
     failed = sum(count["failed"] for count in counts)
     skipped = sum(count["skipped"] for count in counts)
+    without = sum(count["no speedup"] for count in counts)
     drawn = f"all {counted(total, 'result')}" if total > 1 else "the only result"
     if len(bars) < total:
         drawn = f"{len(bars):,} of {counted(total, 'result')}, {' and '.join(ends)}"
@@ -169,6 +171,7 @@ def _facts(
         *common_values(rows, ("config", "suite", "mode", "dtype", "device")),
         drawn,
         *([f"{failed:,} failed"] if failed else []),
+        *([f"{without:,} without a speedup"] if without else []),
         *([f"{skipped:,} skipped"] if skipped else []),
         *([f"hollow: the 95 % interval holds 1 ({crossing:,})"] if crossing else []),
         *([f"without whiskers: no interval is known ({unknown:,})"] if unknown else []),
