@@ -104,6 +104,7 @@ def test_a_short_logarithmic_axis_has_few_ticks() -> None:
     low, high = PlotArea(160, 42, 0.85), PlotArea(300, 200, 1.0)
 
     assert low.ticks(0.47, 3.1, across=False) == [0.5, 1, 2]
+    assert low.ticks(1.7, 31, across=False) == [2, 10]  # one alone would tell no distance
     assert high.ticks(0.47, 3.1, across=False) == [0.5, 0.7, 1, 1.2, 1.5, 2, 2.5, 3]
 
 
