@@ -153,6 +153,13 @@ def test_long_names_leave_out_words_that_others_have_too() -> None:
     ]
 
 
+def test_words_that_names_share_are_cut_rather_than_what_tells_them_apart() -> None:
+    """Where whole words are too long for the room: the number stays, the word after it loses its end."""
+    names = [f"tokens-{256 * n}{end}" for n in range(1, 5) for end in ("", "-chunked")]
+
+    assert list(labels.labels(names, 9).values())[:4] == ["…256", "…256-chu…", "…512", "…512-chu…"]
+
+
 def test_what_all_names_share_is_told_where_labels_leave_it_out() -> None:
     """In the subtitle, once; short names need no such words."""
     names = [f"meta-llama/model-{number}-int4" for number in range(3)]

@@ -83,12 +83,25 @@ class Legend:
         if len(configs) > rows * columns and not below:  # no name is left out while the plot is the larger part
             rows = max(rows, int((high - _ELSE) / 2 / row))
 
-        points = inches * theme.POINTS_PER_INCH * (plot or 1.0) - (_AXIS_POINTS * scale if plot is None else 0)
+        points = inches * theme.POINTS_PER_INCH * (plot or 1.0)
+        points -= 2 * theme.PADDING + _AXIS_POINTS * scale if plot is None else 0
         letter = theme.LABEL * scale * (theme.WIDER if wide else 1.0)
 
         def room(columns: int) -> int:
             ellipsis = 1  # which is twice as wide as other characters
             return max(7, int((points / columns - _ENTRY) / (letter * broadest)) - ellipsis)
+
+        def fitted(columns: int) -> dict[str, str]:
+            """Labels for so many columns, which may be of broader characters than the names are."""
+            fewer = (labels(configs, most) for most in range(room(columns), 6, -1))
+            return next(
+                (
+                    found
+                    for found in fewer
+                    if max(map(ems, found.values()), default=0.0) * letter <= points / columns - _ENTRY
+                ),
+                labels(configs, 7),
+            )
 
         whole = int(points // (max((ems(name) for name in shown), default=0.0) * letter + _ENTRY))
         if longest > room(columns) and whole * rows >= len(configs):  # names that need not be shortened
@@ -96,7 +109,7 @@ class Legend:
         while columns > 1 and not are_told_apart(configs, room(columns)):  # fewer names that say something
             columns -= 1
         limit = rows * columns if rows * columns < len(configs) else 0
-        return cls("bottom", columns, labels(configs, room(columns)), all_configs, scale, families, limit)
+        return cls("bottom", columns, fitted(columns), all_configs, scale, families, limit)
 
     @property
     def inches(self) -> float:

@@ -124,8 +124,29 @@ def _telling(text: str, names: Sequence[str], shared: Mapping[str, int], columns
     label = _without(words, kept)
     if width(label) <= columns:
         return label
-    pieces = itertools.chain((_shortened(label, columns), _ending(label, columns)), _around(text, names, columns))
+    abbreviated = _abbreviated(words, kept, shared, columns)
+    pieces = itertools.chain(
+        [abbreviated] if width(abbreviated) <= columns else [],
+        (_shortened(label, columns), _ending(label, columns)),
+        _around(text, names, columns),
+    )
     return next((piece for piece in pieces if _tells(piece, names)), _shortened(label, columns))
+
+
+def _abbreviated(words: Sequence[str], kept: Sequence[bool], shared: Mapping[str, int], columns: int) -> str:
+    """The words that are kept, those that most names share without their ends."""
+    cut, end = list(words), "\0"  # an ellipsis that is no word left out
+
+    def label() -> str:
+        return re.sub(f"[{end}…]+", "…", _without(cut, kept))
+
+    longest = [place for place, word in enumerate(words) if kept[place] and word[0].isalnum() and shared[word] > 1]
+    for place in sorted(longest, key=lambda place: (-shared[words[place]], -width(words[place]))):
+        for letters in range(len(words[place]) - 2, 0, -1):
+            if width(label()) <= columns:
+                break
+            cut[place] = words[place][:letters] + end
+    return label()
 
 
 def _without(words: Sequence[str], kept: Sequence[bool]) -> str:
@@ -156,6 +177,19 @@ def _ending(text: str, columns: int) -> str:
     while width(text) > columns - 1:
         text = text[1:]
     return f"…{text.removeprefix('…')}"
+
+
+def shorten_line(name: str, columns: int) -> str:
+    """A source line as `FILE:NUMBER ×HITS  TEXT`, without the end of its text, or where not even the rest fits its beginning."""
+    head, gap, text = printable(name).partition("  ")
+    if width(head) > columns:
+        return _ending(head, columns)
+    whole = f"{head}{gap}{text}"
+    if width(whole) <= columns:
+        return whole
+    while text and width(f"{head}{gap}{text}…") > columns:
+        text = text[:-1]
+    return f"{head}{gap}{text.rstrip()}…" if text else head
 
 
 def _around(text: str, names: Sequence[str], columns: int) -> Iterator[str]:
