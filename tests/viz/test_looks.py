@@ -178,13 +178,19 @@ def test_labels_differ_and_fit_whatever_the_names(names: list[str], columns: int
     assert max(map(width, found)) <= columns
 
 
-def test_a_name_in_parts_keeps_a_bit_of_each() -> None:
-    """The short ones whole: of `model · backend · config` all three tell."""
-    names = [f"{'long-model' * 6} · {backend} · {'long-config' * 6}" for backend in ("eager", "inductor")]
+def test_a_name_in_parts_keeps_its_first() -> None:
+    """Of `model · backend · config` readers look for the model; what they share of backends and configs is cut before it."""
+    names = [
+        f"{model} · {backend} · {config}"
+        for model in ("eca_botnext26ts_256", "lcnet_050")
+        for backend in ("inductor", "inductor_no_cudagraphs")
+        for config in ("main", "my-branch")
+    ]
 
-    found = list(labels.labels(names, 36).values())
+    found = labels.labels(names, 33)
 
-    assert found == ["… · eager · …configlong-config", "… · inductor · …configlong-config"]
+    assert found["lcnet_050 · inductor_no_cudagraphs · my-branch"] == "lcnet_050 · …cudagraphs · …branch"
+    assert all(("botnext26" if name[:3] == "eca" else "lcnet") in label for name, label in found.items())
 
 
 def test_a_label_is_as_wide_as_it_may_be_and_no_wider() -> None:

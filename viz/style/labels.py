@@ -112,39 +112,50 @@ _WORDS = re.compile(r" · |[^\W_]+|[\W_]")  # a mark between the parts of a name
 
 
 def _telling(text: str, names: Sequence[str], shared: Mapping[str, int], columns: int) -> str:
-    """The text without words that others have, too, as long as no other name could be meant."""
+    """The text without words that others have, too, as long as no other name could be meant.
+
+    Of a name in parts, the first is what most readers look for: it is cut last.
+    """
     words = _WORDS.findall(text)
     kept = [True] * len(words)
-    for place in sorted(range(len(words)), key=lambda place: -shared[words[place]]):
+    first = words.index(_BETWEEN) if _BETWEEN in words else 0
+    for places in (range(first, len(words)), sorted(range(first), key=lambda place: width(words[place]))):
+        for place in sorted(places, key=lambda place: -shared[words[place]]):
+            if width(_without(words, kept)) <= columns:
+                break
+            if words[place][0].isalnum():
+                kept[place] = False
+                kept[place] = not _tells(_without(words, kept), names, gap=_WORDS_LEFT_OUT)
         if width(_without(words, kept)) <= columns:
-            break
-        if words[place][0].isalnum():
-            kept[place] = False
-            kept[place] = not _tells(_without(words, kept), names, gap=_WORDS_LEFT_OUT)
+            return _without(words, kept)
+        for least in (3, 1):
+            label = _abbreviated(words, kept, shared, columns, places, least)
+            if width(label) <= columns and _tells(label, names):
+                return label
     label = _without(words, kept)
-    if width(label) <= columns:
-        return label
-    abbreviated = _abbreviated(words, kept, shared, columns)
-    pieces = itertools.chain(
-        [abbreviated] if width(abbreviated) <= columns else [],
-        (_shortened(label, columns), _ending(label, columns)),
-        _around(text, names, columns),
-    )
+    pieces = (_shortened(label, columns), _ending(label, columns), *_around(text, names, columns))
     return next((piece for piece in pieces if _tells(piece, names)), _shortened(label, columns))
 
 
-def _abbreviated(words: Sequence[str], kept: Sequence[bool], shared: Mapping[str, int], columns: int) -> str:
-    """The words that are kept, those that most names share without their ends."""
+def _abbreviated(
+    words: Sequence[str],
+    kept: Sequence[bool],
+    shared: Mapping[str, int],
+    columns: int,
+    places: Sequence[int],
+    least: int,
+) -> str:
+    """The words that are kept; of those at these places the ones that most names share without their ends, where need be."""
     cut, end = list(words), "\0"  # an ellipsis that is no word left out
 
     def label() -> str:
         return re.sub(f"[{end}…]+", "…", _without(cut, kept))
 
-    longest = [place for place, word in enumerate(words) if kept[place] and word[0].isalnum() and shared[word] > 1]
-    for place in sorted(longest, key=lambda place: (-shared[words[place]], -width(words[place]))):
-        for letters in range(len(words[place]) - 2, 0, -1):
+    common = [place for place in places if kept[place] and words[place][0].isalnum() and shared[words[place]] > 1]
+    for place in sorted(common, key=lambda place: (-shared[words[place]], -width(words[place]))):
+        for letters in range(len(words[place]) - 2, least - 1, -1):
             if width(label()) <= columns:
-                break
+                return label()
             cut[place] = words[place][:letters] + end
     return label()
 

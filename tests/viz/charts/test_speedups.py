@@ -138,3 +138,17 @@ def test_unknown_names_are_told_apart_from_nothing() -> None:
     store = opened(Builder().add(run(), eager, inductor, outcome(eager), outcome(inductor, "skipped")))
     with pytest.raises(NothingToShow, match=r"all cases were skipped.*bench cases"):
         draw(store)
+
+
+def test_cases_of_many_bars_are_fewer_unless_more_are_asked_for() -> None:
+    """Fifty of them would make an image of four feet; the subtitle says how many are drawn."""
+    builder = Builder()
+    for number in range(8):
+        models(*((f"m{place}", [2.0]) for place in range(14)), config=f"config-{number}", builder=builder)
+    store = opened(builder)
+
+    figure = draw(store)
+
+    assert len(figure.rows) == 8 * 12
+    assert "96 of 112 results, the 12 slowest cases" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert len(draw(store, bottom=14).rows) == 112
