@@ -112,7 +112,7 @@ def draw(
     sql, rows = _rows(warehouse, steps, axis, grid, bands, sample_points, models)
     for config, count in counts.items():
         drawable = bands.points(config)
-        drawn = sum(row["config"] == config for row in rows)
+        drawn = sum(row["n"] for row in rows if row["config"] == config)
         count |= {"incomplete": count["kept"] - drawable, "kept": drawable, "drawn": drawn}
     drawn_configs = [config for config, count in counts.items() if count["drawn"]]
     outliers = bands.outliers((row["config"], row["x"], row["y"]) for row in rows) if dense else []

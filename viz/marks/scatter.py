@@ -142,7 +142,7 @@ class Steps:
         larger = 1.6 if interactive else max(1.0, area.scale)
         colour = {**self.legend.encodings("of")["color"], "legend": None}
         over = [
-            *self._limit(axes), *self.axis.break_layers(axes["y"]),
+            *self._limit(axes, clipped=interactive and self.axis.bulk is None), *self.axis.break_layers(axes["y"]),
             *(band_layers(self._medians(), axes, colour, larger=larger, alone=self._alone(interactive, "of"), tips={},
                           interactive=interactive)
               if self.medians else []),
@@ -248,8 +248,8 @@ class Steps:
             for band in bands
         ]
 
-    def _limit(self, axes: dict[str, Any]) -> list[dict[str, Any]]:
-        """A line at the limit over which steps were left out, and its name.
+    def _limit(self, axes: dict[str, Any], *, clipped: bool) -> list[dict[str, Any]]:
+        """A line at the limit over which steps were left out, and its name: above it, unless a page that zooms clips it there.
 
         There is none where the steps do not reach half of it: the line would press them to the ground.
         """
@@ -257,7 +257,8 @@ class Steps:
             return []
         at = {name: value for name, value in axes["y"].items() if name != "field"} | {"datum": self.limit_ms}
         said = f"limit {self.limit_ms:g} ms: slower steps are not drawn"
-        text = {"type": "text", "align": "right", "baseline": "bottom", "dx": -2, "dy": -2, "text": said}
+        where = {"baseline": "top", "dy": 3} if clipped else {"baseline": "bottom", "dy": -2}
+        text = {"type": "text", "align": "right", "dx": -2, "text": said, **where}
         once: dict[str, Any] = {"data": {"values": [{}]}}
         return [
             {**once, "mark": {"type": "rule", "strokeDash": [5, 3], "color": theme.ON_AXIS}, "encoding": {"y": at}},

@@ -401,3 +401,26 @@ def test_a_colour_bar_stands_beside_the_plot_and_the_names_below(size: tuple[flo
     assert encoding["shape"]["legend"]["orient"] == "bottom"
     bar = encoding["color"]["condition"]["legend"]["gradientLength"]
     assert bar < ((size or (6, 4))[1] * 72) / 1.4
+
+
+def test_steps_that_share_a_cell_are_all_drawn() -> None:
+    """The counts are of steps, as the subtitle's are: all that are kept, or as many as the sample has."""
+    store = opened(many(6000))
+    shaded, sampled = draw(store), draw(store, sample_points=100)
+
+    assert [count["drawn"] for count in shaded.provenance.counts] == [
+        count["kept"] for count in shaded.provenance.counts
+    ]
+    assert len(shaded.rows) < sum(count["drawn"] for count in shaded.provenance.counts)
+    assert [count["drawn"] for count in sampled.provenance.counts] == [100, 100]
+
+
+def test_the_name_of_the_limit_stands_where_no_page_clips_it() -> None:
+    """A page that can be zoomed clips what stands above its plot, which is the line of the limit; an image does not."""
+    figure = draw(opened(few("A", [(64, 10.0), (128, 90.0), (256, 150.0)])), max_model_run_ms=100)
+
+    def baseline(interactive: bool) -> str:
+        (name,) = [layer for layer in figure.spec(interactive)["layer"] if "limit" in str(layer["mark"].get("text"))]
+        return str(name["mark"]["baseline"])
+
+    assert (baseline(False), baseline(True)) == ("bottom", "top")
