@@ -121,7 +121,7 @@ def draw(
     facts = step_filter.left_out(steps, counts, slow)
     form = Steps(
         rows=rows, axis=axis, grid=_halved(grid, rows) if grid and dense else None,
-        medians={config: bands.line(config) for config in drawn_configs if dense and not fit},
+        medians={config: bands.lines(config) for config in drawn_configs if dense and not fit},
         alpha=alpha, point_size=point_size, color_by=color_by,
         notes={config: counted(counts[config]["kept"], "step") for config in drawn_configs},
         budget=step_filter.token_budget(warehouse, steps), models={config: models[config] for config in drawn_configs if fit},

@@ -21,6 +21,7 @@ from .overlays import band_layers
 
 _FAINT, _DARK = 0.35, 0.9  # shades of the cells with one step and with the most
 _STILL = 0.7  # of these in an image, where nothing fades; as a mark's opacity it would cost a layer for each cell
+_SHORTEST = 0.01  # of the x axis: half a line of medians
 X_TITLE, Y_TITLE = "scheduled tokens per step", "model run [ms]"
 
 
@@ -31,7 +32,7 @@ class Steps:
     rows: Sequence[Row]  # with `outlier` where cells are shaded
     axis: ValueAxis
     grid: tuple[int, int] | None  # cells that are shaded, across and down
-    medians: Mapping[str, Sequence[Band]]  # by config
+    medians: Mapping[str, Sequence[Sequence[Band]]]  # by config, line by line
     alpha: float | None  # of points, where the user wants one
     point_size: float | None  # their diameter in points, likewise
     notes: dict[str, str]  # by config, what the legend in characters says of it
@@ -242,10 +243,25 @@ class Steps:
         return {"opacity": fade_others(series)} if interactive else {}
 
     def _medians(self) -> list[dict[str, Any]]:
+        """Points of the lines; one band alone is a short line across its tokens."""
+        least = self._x_end * _SHORTEST
         return [
-            {"of": self.legend.labels[config], "x": band.x, "y": band.median, "low": band.low, "high": band.high}
-            for config, bands in self.medians.items()
+            {
+                "of": self.legend.labels[config],
+                "line": number,
+                "x": x,
+                "y": band.median,
+                "low": band.low,
+                "high": band.high,
+            }
+            for config, lines in self.medians.items()
+            for number, bands in enumerate(lines)
             for band in bands
+            for x in (
+                [band.x]
+                if len(bands) > 1
+                else [max(0.0, min(band.start, band.x - least)), max(band.end, band.x + least)]
+            )
         ]
 
     def _limit(self, axes: dict[str, Any], *, clipped: bool) -> list[dict[str, Any]]:

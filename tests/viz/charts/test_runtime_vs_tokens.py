@@ -424,3 +424,17 @@ def test_the_name_of_the_limit_stands_where_no_page_clips_it() -> None:
         return str(name["mark"]["baseline"])
 
     assert (baseline(False), baseline(True)) == ("bottom", "top")
+
+
+def test_no_line_joins_medians_across_tokens_that_no_step_has() -> None:
+    """A server that decodes one token or prefills 1,000 has two medians, and nothing is known between them."""
+    points: list[tuple[int, float | None]] = [(1, 7.0 + n % 5 / 10) for n in range(1500)]
+    points += [(1000, 33.0 + n % 5 / 10) for n in range(1500)]
+
+    layers = draw(opened(few("A", points))).spec(False)["layer"]
+
+    (line,) = [layer for layer in layers if layer["mark"]["type"] == "line" and "stroke" not in layer["mark"]]
+    spans: dict[int, set[float]] = {}
+    for value in line["data"]["values"]:
+        spans.setdefault(value["line"], set()).add(value["x"])
+    assert [(min(span), max(span)) for span in spans.values()] == [(0.0, 11.0), (990.0, 1010.0)]
