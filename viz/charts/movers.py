@@ -46,9 +46,9 @@ def draw(
 ) -> Figure:
     """What changed between two sides: the cases that lost and gained most, with 95 % intervals.
 
-    A side is a config, the beginning of a run id or of a commit, latest or latest~1, as for `bench compare`. By ratio, above
-    1 is better. Cases whose verdict is UNSURE or SAME are counted, and drawn with --all or where nothing else is: as hollow
-    bars. What only one side has stands below.
+    A side is a config, the beginning of a run id or of a commit, a day, tag:NAME, latest or latest~1, as for `bench
+    compare`. By ratio, above 1 is better. Cases whose verdict is UNSURE or SAME are counted, and drawn with --all or where
+    nothing else is: as hollow bars. What only one side has stands below.
 
     \b
         bench viz movers main my-branch
