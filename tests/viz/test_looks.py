@@ -193,6 +193,11 @@ def test_a_name_in_parts_keeps_its_first() -> None:
     assert all(("botnext26" if name[:3] == "eca" else "lcnet") in label for name, label in found.items())
 
 
+def test_what_is_shortened_twice_has_one_ellipsis() -> None:
+    """A title of which a long word lost its middle may lose its own there, too."""
+    assert labels.shorten_to_fit("abcd…fghijklmno", 10, width) == "abcd…lmno"
+
+
 def test_a_label_is_as_wide_as_it_may_be_and_no_wider() -> None:
     """However few characters there are for however many parts."""
     name = " · ".join(["中文模型", "b", "a-config-of-some-length", "cuda"])

@@ -53,7 +53,7 @@ def shorten_to_fit(text: str, room: float, measure: Callable[[str], float]) -> s
     if measure(text) <= room:
         return text
     columns = bisect.bisect_right(range(1, width(text)), room, key=lambda columns: measure(shorten(text, columns)))
-    return shorten(text, max(1, columns))
+    return re.sub("…+", "…", shorten(text, max(1, columns)))  # it may end where another begins
 
 
 def labels(names: Iterable[str], columns: int) -> dict[str, str]:
