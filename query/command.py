@@ -287,7 +287,8 @@ def rejects(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -
 def show(run: str, fmt: str, store: Store) -> None:
     """Show one run: what it was, where it ran, and how its cases ended.
 
-    RUN is the beginning of an id, a config, the beginning of a commit, or latest; latest~1 is the one before.
+    RUN is the beginning of an id, a config, the beginning of a commit, a day, tag:NAME, a path that was ingested, or
+    latest; latest~1 is the one before.
 
     \b
         bench show latest

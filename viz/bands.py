@@ -93,9 +93,17 @@ class Bands:
         tops = (min(band.fences[1], band.most) for bands in self.of_config.values() for band in bands)
         return max(tops, default=0.0) * 1.05
 
-    def line(self, config: str) -> list[Band]:
-        """Those that a line of medians goes through: points enough, of about one x."""
-        return [band for band in self.of_config[config] if self._told(band)]
+    def lines(self, config: str) -> list[list[Band]]:
+        """Those that lines of medians go through: points enough, of about one x. A line ends where there are no points."""
+        found: list[list[Band]] = [[]]
+        end: float | None = None
+        for band in self.of_config[config]:
+            if end is not None and band.start - end > _WIDEST * self.x_end:
+                found.append([])
+            end = band.end
+            if self._told(band):
+                found[-1].append(band)
+        return [line for line in found if line]
 
     def _told(self, band: Band) -> bool:
         return band.points >= _LEAST * 2 / 3 and band.end - band.start <= _WIDEST * self.x_end

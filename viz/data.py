@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 SAFE_INTEGER = 2**53  # JavaScript has no larger ones
+_MOST_CASES, _LEAST_CASES = 50, 10
+_FEW_BARS, _MOST_BARS = 6, 100  # of a case, whose colours can be told apart; of an image
+USUAL = f"{_MOST_CASES}, fewer where a case has more than {_FEW_BARS} bars"  # what `usual_cases` answers
 
 Row = dict[str, Any]
 
@@ -76,6 +79,17 @@ def lookup_command(row: Row, view: str) -> str:
     if not all(re.fullmatch(r"[\w.-]+", str(row[key]), re.ASCII) for key in ("run_id", "case_id")):
         return ""
     return f"bench sql \"FROM {view} WHERE run_id = '{row['run_id']}' AND case_id = '{row['case_id']}'\""
+
+
+def usual_cases(warehouse: "Warehouse", cases: str) -> int:
+    """How many cases a chart of bars draws unless asked: 50, fewer where each has so many bars that an image has no end.
+
+    Args:
+        warehouse: Where they are.
+        cases: As for `ends_of`.
+    """
+    ((bars,),) = warehouse.rows(f"SELECT count(DISTINCT (run_id, backend)) FROM ({cases})")
+    return _MOST_CASES if bars <= _FEW_BARS else max(_LEAST_CASES, _MOST_BARS // bars)
 
 
 def ends_of(

@@ -49,10 +49,10 @@ def report(
     Markdown in a file has its charts as PNG files beside it. Warnings leave out eager and aot_eager unless --backends names
     them.
 
-    RUN is the beginning of an id, a config, the beginning of a commit, or latest, as it is if left out; latest~1 is the
-    one before. With BASE the report opens with what bench compare says of both; else RUN is judged by the runs before it
-    of the same config. The exit code is 0 whatever the
-    verdict: `bench regressions` is the one to fail a CI job.
+    RUN is the beginning of an id, a config, the beginning of a commit, a day, tag:NAME, a path that was ingested, or
+    latest, as it is if left out; latest~1 is the one before. With BASE the report opens with what bench compare says of
+    both; else RUN is judged by the runs before it of the same config. The exit code is 0 whatever the verdict: `bench
+    regressions` is the one to fail a CI job.
 
     \b
         bench report

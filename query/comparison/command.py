@@ -56,9 +56,9 @@ def compare(
 ) -> int:  # fmt: skip
     """Compare two sides case by case: ratio with its interval, difference, verdict, and why.
 
-    A side is a config, the beginning of a run id or of a commit, latest or latest~1: its newest run with its repeats,
-    which are the other runs of the same config and clean commit. Names joined by + are pooled. A folder of results that
-    is no name, PATH or NAME:PATH, is ingested first.
+    A side is a config, the beginning of a run id or of a commit, a day, tag:NAME, latest or latest~1: its newest run with
+    its repeats, which are the other runs of the same config and clean commit. Names joined by + are pooled. A folder of
+    results that is no name, PATH or NAME:PATH, is ingested first.
 
     FASTER, SLOWER (BETTER, WORSE for what is no time) changed by the floor or more, beyond noise; of all such verdicts
     a share of --fdr is false. SAME did not, UNSURE may have. ADDED and REMOVED were measured on one side only, BROKEN

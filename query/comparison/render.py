@@ -8,6 +8,7 @@ from typing import Any
 from ...warehouse.console.numbers import JSON_MARKS, amount, counted, ratio
 from ...warehouse.errors import Exit
 from ..document import Document, Section, Table, TableColumn
+from ..pasteable_sql import list_literal
 from . import environments
 from .compare import VERDICTS, Comparison, Row, exit_code, is_lost
 from .sides import Side
@@ -105,14 +106,14 @@ def verdict(comparison: Comparison) -> str:
         (counts["SLOWER"], "slower"), (counts["WORSE"], "worse"), (failing, "newly failing"),
         (len(lost) - failing, "no longer measured"), (counts["FASTER"], "faster"), (counts["BETTER"], "better"),
     ]  # fmt: skip
-    changed = ", ".join(f"{count} {word}" for count, word in parts if count) or "no change found"
-    return f"{changed}; {counts['SAME']} the same, {counts['UNSURE']} unsure"
+    changed = ", ".join(f"{count:,} {word}" for count, word in parts if count) or "no change found"
+    return f"{changed}; {counts['SAME']:,} the same, {counts['UNSURE']:,} unsure"
 
 
 def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[str]:
     """Sentences below the table: what was compared, the means and their coverage, what was left out, what else differs."""
     counts = Counter(row["verdict"] for row in comparison.rows)
-    texts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict and counts[verdict])
+    texts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if verdict and counts[verdict])
     hidden = " (SAME is shown with --all)" if counts["SAME"] and not everything else ""
     yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {texts or 'nothing with a direction'}{hidden}"
     yield from shifts(comparison)
@@ -157,7 +158,9 @@ def means(comparison: Comparison) -> Iterator[str]:
         text = f"{axes}: geomean {mean} over {row['n']} of {row['total']} matched"
         yield text + _names("; added: ", row["added"]) + _names("; removed: ", row["removed"])
     if len(comparison.means) > SENTENCES:
-        yield f"… and {counted(len(comparison.means) - SENTENCES, 'geometric mean')} more"
+        more = counted(len(comparison.means) - SENTENCES, "more geometric mean")
+        sides = ", ".join(list_literal(side.runs) for side in (comparison.base, comparison.candidate))
+        yield f'… and {more}: bench sql "FROM comparison_means({sides})"'
 
 
 def _names(texts: str, names: Sequence[str]) -> str:
@@ -185,8 +188,8 @@ def document(comparison: Comparison, *, command: str) -> Document:
         _section(comparison, "changed", "What changed", changed, sentences=[*shifts(comparison), *_shared(comparison)], weight=9,
                  command=command),
         Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=8) if comparison.means else None,
-        _section(comparison, "unsure", f"Unsure: {len(unsure)}", unsure, folded=True, command=everything),
-        _section(comparison, "same", f"The same within {100 * comparison.floor:g} %: {len(same)}", same, folded=True,
+        _section(comparison, "unsure", f"Unsure: {len(unsure):,}", unsure, folded=True, command=everything),
+        _section(comparison, "same", f"The same within {100 * comparison.floor:g} %: {len(same):,}", same, folded=True,
                  command=everything),
         _environment(comparison, command),
     ]  # fmt: skip

@@ -230,6 +230,25 @@ def test_sentences_tell_what_a_table_cannot() -> None:
     ]
 
 
+def test_means_beyond_the_first_are_counted_with_the_command_that_lists_them() -> None:
+    """A comment or a terminal holds twelve."""
+    backends = [f"backend{number}" for number in range(14)]
+    events = [
+        event
+        for side in "ab"
+        for backend in backends
+        for name in ("m", "n")
+        for event in measured(side, 1, name, backend)
+    ]
+    warehouse = built(*RUNS, *events)
+
+    (more,) = [text for text in sentences(compare(warehouse, A, B)) if text.startswith("…")]
+
+    said, command = more.split(": bench sql ")
+    assert said == "… and 2 more geometric means"
+    assert len(warehouse.rows(command.strip('"'))) == 14
+
+
 def test_a_document_is_ready_for_a_pull_request() -> None:
     """Heading, verdict, what changed; the rest folded; names cannot break out of it."""
     warehouse = built(

@@ -97,6 +97,16 @@ class Page:
         """Pixels of the chart that are neither paper nor grey ink: the marks and the legend's symbols."""
         return int(self.ask(f"({_COLOURED})().length"))
 
+    def coloured_in_first_row(self) -> int:
+        """As `marks`, in the topmost row of pixels that has any."""
+        return int(
+            self.ask(f"""(() => {{
+          const across = document.querySelector('#chart-0 canvas').width;
+          const rows = ({_COLOURED})().map(at => Math.floor(at / across));
+          return rows.filter(row => row === rows[0]).length;
+        }})()""")
+        )
+
     def first_mark(self) -> tuple[float, float]:
         """Where the topmost mark is in the window, legends at the right left out."""
         x, y = self.ask(f"""(() => {{

@@ -150,6 +150,19 @@ def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> No
     assert browser.marks() == both
 
 
+def test_a_colour_bar_lies_above_the_plot_on_a_phone(browser: Page, tmp_path: Path) -> None:
+    """Beside it, it took half of the width, and what stands above the plot pushed the title out of the picture."""
+    path = write(draw(opened(many(3000)), color_by="batch"), tmp_path / "batch.html")
+    browser.resize(390, 844)
+    try:
+        browser.open(path)
+
+        assert browser.coloured_in_first_row() > 100
+        assert quiet(browser)
+    finally:
+        browser.resize(0, 0)
+
+
 @pytest.mark.parametrize("width", first_of(1, [390, 1200]))
 def test_the_legend_of_a_long_chart_stays_in_sight(browser: Page, tmp_path: Path, width: int) -> None:
     """On a phone, and where a chart is higher than the window: names in full, and one that is pressed is shown alone."""

@@ -153,6 +153,13 @@ def test_long_names_leave_out_words_that_others_have_too() -> None:
     ]
 
 
+def test_words_that_names_share_are_cut_rather_than_what_tells_them_apart() -> None:
+    """Where whole words are too long for the room: the number stays, the word after it loses its end."""
+    names = [f"tokens-{256 * n}{end}" for n in range(1, 5) for end in ("", "-chunked")]
+
+    assert list(labels.labels(names, 9).values())[:4] == ["…256", "…256-chu…", "…512", "…512-chu…"]
+
+
 def test_what_all_names_share_is_told_where_labels_leave_it_out() -> None:
     """In the subtitle, once; short names need no such words."""
     names = [f"meta-llama/model-{number}-int4" for number in range(3)]
@@ -171,13 +178,24 @@ def test_labels_differ_and_fit_whatever_the_names(names: list[str], columns: int
     assert max(map(width, found)) <= columns
 
 
-def test_a_name_in_parts_keeps_a_bit_of_each() -> None:
-    """The short ones whole: of `model · backend · config` all three tell."""
-    names = [f"{'long-model' * 6} · {backend} · {'long-config' * 6}" for backend in ("eager", "inductor")]
+def test_a_name_in_parts_keeps_its_first() -> None:
+    """Of `model · backend · config` readers look for the model; what they share of backends and configs is cut before it."""
+    names = [
+        f"{model} · {backend} · {config}"
+        for model in ("eca_botnext26ts_256", "lcnet_050")
+        for backend in ("inductor", "inductor_no_cudagraphs")
+        for config in ("main", "my-branch")
+    ]
 
-    found = list(labels.labels(names, 36).values())
+    found = labels.labels(names, 33)
 
-    assert found == ["… · eager · …configlong-config", "… · inductor · …configlong-config"]
+    assert found["lcnet_050 · inductor_no_cudagraphs · my-branch"] == "lcnet_050 · …cudagraphs · …branch"
+    assert all(("botnext26" if name[:3] == "eca" else "lcnet") in label for name, label in found.items())
+
+
+def test_what_is_shortened_twice_has_one_ellipsis() -> None:
+    """A title of which a long word lost its middle may lose its own there, too."""
+    assert labels.shorten_to_fit("abcd…fghijklmno", 10, width) == "abcd…lmno"
 
 
 def test_a_label_is_as_wide_as_it_may_be_and_no_wider() -> None:

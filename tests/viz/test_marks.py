@@ -9,6 +9,8 @@ from bench.viz.marks.frontier import Frontier
 from bench.viz.marks.legend import Legend
 from bench.viz.marks.lines import Lines, Panel, Point
 from bench.viz.output.figure import Figure, compose
+from bench.viz.style import theme
+from bench.viz.style.labels import ems
 from bench.viz.style.plot_area import row_labels
 from bench.viz.style.units import DisplayUnit
 
@@ -134,7 +136,7 @@ def test_a_subtitle_says_what_the_labels_leave_out() -> None:
 
 def bars(*found: Bar, **options: Any) -> Bars:
     """Speedups."""
-    return Bars(bars=found, title="speedup", unit=DisplayUnit(None), ratio=True, **options)
+    return Bars(**{"bars": found, "title": "speedup", "unit": DisplayUnit(None), "ratio": True, **options})
 
 
 def test_neighbours_that_failed_alike_share_a_note_where_each_has_no_room() -> None:
@@ -210,6 +212,27 @@ def test_a_legend_leaves_names_out_rather_than_what_tells_them_apart() -> None:
     assert legend.left_out == ["5 names of the legend"]
     assert not [label for label in legend.labels.values() if "·2" in label]
     assert legend.labels["bert · base · eager"] == "bert · base · eager"
+
+
+def test_a_legend_below_is_no_wider_than_the_figure() -> None:
+    """Whatever the letters that are left of its names: ellipses and digits are broader than what they stand for."""
+    prefix = "meta-llama/Llama-3.1-405B-Instruct-fp8-tp8-max-num-batched-tokens-"
+    legend = Legend.fitting([f"{prefix}{256 * n}{end}" for n in range(1, 7) for end in ("", "-chunked")], COLUMN)
+
+    letter, entry, axis = theme.LABEL * theme.scale_of(COLUMN[0]), 24, 46
+    widest = max(map(ems, legend.labels.values())) * letter + entry
+    assert axis + legend.columns * widest + theme.PADDING <= COLUMN[0] * theme.POINTS_PER_INCH
+
+
+def test_names_of_rows_leave_room_for_the_second_line_of_a_title() -> None:
+    """Their letters are smaller, rather than every second name missing without a word."""
+    rows = [Bar(row=f"resnet{number}", series="a", value=2.0) for number in range(11)]
+
+    def letters(title: str) -> float:
+        axis = bars(*rows, title=title).spec(False, COLUMN, 40.0)["layer"][1]["encoding"]["y"]["axis"]
+        return float(axis.get("labelFontSize", theme.LABEL))
+
+    assert letters("latency, change of the median [x, log; above 1 is better]") < letters("latency [x]")
 
 
 def test_rows_have_more_room_where_their_names_need_it() -> None:

@@ -84,6 +84,14 @@ def test_panels_that_have_no_room_name_a_size_that_has() -> None:
     drawn("history", "few", metrics=ALL_METRICS, size=(3.0, height)).still("f")
 
 
+def test_panels_that_have_room_without_a_heading_say_so() -> None:
+    """Twelve schedulers in the column of a paper, whose caption says what the heading would."""
+    with pytest.raises(BenchError, match="leave the heading to the caption: --title '', or draw less"):
+        drawn("timeline", "many", size=COLUMN).still("f")
+
+    drawn("timeline", "many", size=COLUMN, title="").still("f")
+
+
 def test_axes_of_crowded_panels_have_their_titles_above() -> None:
     """Where one below the other would run into each other; labels of the shared axis stand once."""
     views = drawn("history", "few", metrics=ALL_METRICS, size=NARROW).spec(False)["concat"]
@@ -104,6 +112,7 @@ def test_a_short_logarithmic_axis_has_few_ticks() -> None:
     low, high = PlotArea(160, 42, 0.85), PlotArea(300, 200, 1.0)
 
     assert low.ticks(0.47, 3.1, across=False) == [0.5, 1, 2]
+    assert low.ticks(1.7, 31, across=False) == [2, 10]  # one alone would tell no distance
     assert high.ticks(0.47, 3.1, across=False) == [0.5, 0.7, 1, 1.2, 1.5, 2, 2.5, 3]
 
 

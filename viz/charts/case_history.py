@@ -70,7 +70,8 @@ def draw(
     )
     rows = read_rows(warehouse, sql)
     axis = RunAxis.of(_runs(warehouse, rows))
-    titles = distinguish(rows, (*CASE, "metric"), always="name")
+    named = "name" if len({row["name"] for row in rows}) > 1 else None  # else the title of the chart says it
+    titles = distinguish(rows, (*CASE, "metric"), always=named)
     names = distinguish(rows, ("backend", "config"))
     lines = {
         (title, name): [row for row, a, b in zip(rows, titles, names, strict=True) if (a, b) == (title, name)]
@@ -152,7 +153,7 @@ def _runs(warehouse: "Warehouse", rows: Sequence[Row]) -> list[Row]:
 
 
 def _panel(title: str, rows: Sequence[Row], panels: int) -> Panel:
-    metric = "" if title.endswith(f"· {rows[0]['metric']}") else rows[0]["metric"]
+    metric = "" if f"· {title}".endswith(f"· {rows[0]['metric']}") and panels > 1 else rows[0]["metric"]
     unit = choose_unit((row["value"] for row in rows), rows[0]["unit"])
     return Panel(title=title if panels > 1 else "", y_title=metric, unit=unit, zero=False)
 

@@ -8,7 +8,7 @@ import click
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select
+from ..data import USUAL, Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select, usual_cases
 from ..marks.bars import Bar, Bars
 from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
 from ..output.figure import Figure, compose
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 TITLE = "Compile time"
-TOP = 50
 
 
 def draw(
@@ -30,7 +29,7 @@ def draw(
     suites: Suites = (),
     backends: Backends = (),
     models: Models = (),
-    top: Annotated[int, Option("The N slowest cases.", type=click.IntRange(1))] = TOP,
+    top: Annotated[int | None, Option(f"The N slowest cases.  [default: {USUAL}]", type=click.IntRange(1))] = None,
     all_cases: Annotated[bool, Option("All cases.", "--all")] = False,
     title: Title = None,
     size: Size = None,
@@ -57,11 +56,12 @@ def draw(
     condition = filter_sql(warehouse, "case_summaries", where)
     columns = f"config, {', '.join(CASE)}, backend, compile_ns, status, reason, run_id, case_id"
     cases = _cases(condition)
+    highest = None if all_cases else top or usual_cases(warehouse, cases)
     sql = ends_of(
         cases,
         "max(compile_ns)",
         columns,
-        highest=None if all_cases else top,
+        highest=highest,
         backends=backends,
         configs=configs or runs,
     )
@@ -84,7 +84,7 @@ def draw(
     drawn = (
         f"all {counted(total, 'result')}"
         if len(rows) == total
-        else f"{len(rows):,} of {counted(total, 'result')}, the slowest"
+        else f"{len(rows):,} of {counted(total, 'result')}, the {counted(highest or 0, 'slowest case')}"
     )
     return compose(
         "compile-time",
@@ -100,7 +100,7 @@ def draw(
         rows=rows,
         parameters={
             "runs": list(runs), "configs": list(configs), "suites": list(suites), "backends": list(backends),
-            "models": list(models), "top": None if all_cases else top,
+            "models": list(models), "top": highest,
         },
         counts=[
             {"backend": backend, "drawn": len(own), "without": own.count(None)}

@@ -16,6 +16,7 @@ from ..marks.stacked_bars import Stack, Stacks
 from ..options import Configs, Models, Option, Runs, Size, Title
 from ..output.figure import Figure, compose
 from ..style.labels import common_values, printable
+from ..style.plot_area import line_labels
 from ..style.units import DisplayUnit, choose_unit, format_number
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def draw(
         title=unit.title(f"memory above its lowest, {_size(base)}"),
         unit=unit,
         what="line",
+        labelling=line_labels,
         tips=(("times run", ",d"), ("before", None), ("at most", None), ("after", None), ("transient", None),
               ("grew in all", None), ("in", None)),
         wanted_size=size,

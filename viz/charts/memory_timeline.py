@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
+import click
+
 from ...query.pasteable_sql import number_literal
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import counted
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 TITLE = "Memory over time"
+TOP = 12  # lines, each of a colour
 FEW = 400  # readings that are all drawn: those of a line trace are few, and most of them in a moment
 SERIES = {
     "reading": ("source", "name", "backend", "config", "run_id", "case_id"),
@@ -38,12 +41,15 @@ def draw(
     models: Models = (),
     backends: Backends = (),
     sources: Annotated[Sequence[str], Option("Only these: rss, cuda_allocated, nvml …")] = (),
+    top: Annotated[int, Option("The N cases of each source that held most.", type=click.IntRange(1))] = TOP,
+    all_cases: Annotated[bool, Option("All cases.", "--all")] = False,
     title: Title = None,
     size: Size = None,
 ) -> Figure:
     """Memory in use over time: a line for each source and case, from the first reading of its run on.
 
-    Of each config the newest run is drawn. Where only peaks were recorded, they are drawn as points when they were.
+    Of each config the newest run is drawn, and of each source the cases that held most. Where only peaks were recorded,
+    they are drawn as points when they were.
 
     \b
         bench viz memory-timeline --runs latest
@@ -79,14 +85,23 @@ timed AS (
   SELECT *, floor((at_s - min(at_s) OVER (PARTITION BY run_id)) / {interval})::BIGINT AS slot
   FROM readings
   WHERE at_s IS NOT NULL AND statistic = '{statistic}'
+),
+cases AS (
+  SELECT source, run_id, case_id, count(*) OVER (PARTITION BY source) AS cases,
+    row_number() OVER (PARTITION BY source ORDER BY max(size_bytes) DESC, run_id, case_id) AS ranking
+  FROM timed
+  GROUP BY source, run_id, case_id
 )
-SELECT config, run_id, case_id, name, backend, source, slot * {interval} AS seconds, max(size_bytes) AS most_bytes,
-  count(*) AS readings
-FROM timed
-GROUP BY config, run_id, case_id, name, backend, source, slot
-ORDER BY {in_order("config", configs)}, run_id, source, {in_order("name", models)}, {in_order("backend", backends)}, case_id,
-  slot"""
+SELECT config, timed.run_id, timed.case_id, name, backend, timed.source, slot * {interval} AS seconds,
+  max(size_bytes) AS most_bytes, count(*) AS readings, any_value(cases) AS cases
+FROM timed JOIN cases ON timed.source = cases.source AND timed.run_id = cases.run_id
+  AND timed.case_id IS NOT DISTINCT FROM cases.case_id
+WHERE {"true" if all_cases or statistic == "peak" else f"ranking <= {top:d}"}
+GROUP BY config, timed.run_id, timed.case_id, name, backend, timed.source, slot
+ORDER BY {in_order("config", configs)}, timed.run_id, timed.source, {in_order("name", models)}, {in_order("backend", backends)},
+  timed.case_id, slot"""
     rows = read_rows(warehouse, sql)
+    drawn = sum(row["readings"] for row in rows)
     clock = choose_unit((row["seconds"] for row in rows), "s")
     kinds = sorted({row["source"] for row in rows}, key=lambda source: ([*SOURCES, source].index(source), source))
     form = Lines(
@@ -116,7 +131,8 @@ ORDER BY {in_order("config", configs)}, run_id, source, {in_order("name", models
         default_title=TITLE,
         facts=[
             *common_values(rows, ("config", "name", "backend", "source")),
-            f"{counted(timed, statistic)}" + (f", the most in {float(interval):g} s" if statistic == "reading" else ""),
+            *_highest(rows),
+            f"{counted(drawn, statistic)}" + (f", the highest of each {float(interval):g} s" if statistic == "reading" else ""),
             *([f"{counted(count - timed, statistic)} without a time left out"] if count > timed else []),
         ],
         form=form,
@@ -124,11 +140,25 @@ ORDER BY {in_order("config", configs)}, run_id, source, {in_order("name", models
         rows=rows,
         parameters={
             "runs": list(runs), "configs": list(configs), "models": list(models), "backends": list(backends),
-            "sources": list(sources),
+            "sources": list(sources), "top": None if all_cases else top,
         },
         counts=[{"statistic": kind, "recorded": many, "timed": when} for kind, (many, when, _) in sorted(totals.items())],
         total=timed,
     )  # fmt: skip
+
+
+def _highest(rows: Sequence[Row]) -> list[str]:
+    """Of how many cases those are that are drawn, where some of a source are not."""
+    facts = []
+    sources = list(dict.fromkeys(row["source"] for row in rows))
+    for source in sources:
+        own = [row for row in rows if row["source"] == source]
+        drawn, total = len({(row["run_id"], row["case_id"]) for row in own}), own[0]["cases"]
+        if drawn < total:
+            facts.append(
+                f"the {drawn} of {counted(total, 'case')} that held most{f' {source}' if len(sources) > 1 else ''}"
+            )
+    return facts
 
 
 def _panel(rows: Sequence[Row], source: str, statistic: str, *, several: bool) -> Panel:

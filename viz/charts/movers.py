@@ -30,7 +30,9 @@ def draw(
     base: str,
     candidate: str,
     *,
-    metric: Annotated[str, Option("What to compare.")] = "latency",
+    metric: Annotated[
+        str | None, Option("What to compare.  [default: latency; where there is none, what most cases have]")
+    ] = None,
     by: Annotated[str, Option("Relative or absolute change.", type=click.Choice(["ratio", "difference"]))] = "ratio",
     worst: Annotated[int, Option("The N that lost most.", type=click.IntRange(0))] = MOST,
     best: Annotated[int, Option("The N that gained most.", type=click.IntRange(0))] = MOST,
@@ -44,9 +46,9 @@ def draw(
 ) -> Figure:
     """What changed between two sides: the cases that lost and gained most, with 95 % intervals.
 
-    A side is a config, the beginning of a run id or of a commit, latest or latest~1, as for `bench compare`. By ratio, above
-    1 is better. Cases whose verdict is UNSURE or SAME are counted, and drawn with --all or where nothing else is: as hollow
-    bars. What only one side has stands below.
+    A side is a config, the beginning of a run id or of a commit, a day, tag:NAME, latest or latest~1, as for `bench
+    compare`. By ratio, above 1 is better. Cases whose verdict is UNSURE or SAME are counted, and drawn with --all or where
+    nothing else is: as hollow bars. What only one side has stands below.
 
     \b
         bench viz movers main my-branch
@@ -59,10 +61,16 @@ def draw(
     notes: list[str] = []
     sides = find_sides(warehouse, base, candidate, notify=notes.append)
     macro = f"comparisons({list_literal(sides[0].runs)}, {list_literal(sides[1].runs)}, floor := {floor!r}::DOUBLE)"
-    measured = f"SELECT DISTINCT metric FROM {macro} WHERE metric IS NOT NULL ORDER BY 1"
-    known = [name for (name,) in warehouse.rows(measured)]
+    known = [
+        name
+        for (name,) in warehouse.rows(
+            f"SELECT metric FROM {macro} WHERE metric IS NOT NULL GROUP BY metric"
+            " ORDER BY metric <> 'latency', NOT bool_or(_is_headline(metric, better)), count(*) DESC, metric"
+        )
+    ]
     if not known:
         raise NothingToShow("neither side measured anything that can be compared. See what they are: bench runs")
+    metric = metric or known[0]
     if metric not in known:
         raise UnknownName("metric", metric, known, where="what both sides measured")
     where = filter_sql(warehouse, macro, {"suite": suites, "backend": backends, "name": models})

@@ -112,7 +112,7 @@ def draw(
     sql, rows = _rows(warehouse, steps, axis, grid, bands, sample_points, models)
     for config, count in counts.items():
         drawable = bands.points(config)
-        drawn = sum(row["config"] == config for row in rows)
+        drawn = sum(row["n"] for row in rows if row["config"] == config)
         count |= {"incomplete": count["kept"] - drawable, "kept": drawable, "drawn": drawn}
     drawn_configs = [config for config, count in counts.items() if count["drawn"]]
     outliers = bands.outliers((row["config"], row["x"], row["y"]) for row in rows) if dense else []
@@ -121,7 +121,7 @@ def draw(
     facts = step_filter.left_out(steps, counts, slow)
     form = Steps(
         rows=rows, axis=axis, grid=_halved(grid, rows) if grid and dense else None,
-        medians={config: bands.line(config) for config in drawn_configs if dense and not fit},
+        medians={config: bands.lines(config) for config in drawn_configs if dense and not fit},
         alpha=alpha, point_size=point_size, color_by=color_by,
         notes={config: counted(counts[config]["kept"], "step") for config in drawn_configs},
         budget=step_filter.token_budget(warehouse, steps), models={config: models[config] for config in drawn_configs if fit},

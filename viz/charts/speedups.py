@@ -9,7 +9,7 @@ import click
 from ...query.tables import newest_runs
 from ...warehouse.console.numbers import amount, counted, ratio
 from ...warehouse.errors import NothingToShow
-from ..data import Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select
+from ..data import USUAL, Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select, usual_cases
 from ..marks.bars import Bar, Bars
 from ..options import Backends, Configs, Models, Option, Runs, Size, Suites, Title
 from ..output.figure import Figure, compose
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 TITLE = "Speedup over eager"
-BOTTOM = 50
 
 
 def draw(
@@ -31,7 +30,7 @@ def draw(
     suites: Suites = (),
     backends: Backends = (),
     models: Models = (),
-    bottom: Annotated[int | None, Option(f"The slowest N cases.  [default: {BOTTOM}]", type=click.IntRange(1))] = None,
+    bottom: Annotated[int | None, Option(f"The slowest N cases.  [default: {USUAL}]", type=click.IntRange(1))] = None,
     top: Annotated[int | None, Option("The fastest N cases.", type=click.IntRange(1))] = None,
     all_cases: Annotated[bool, Option("All cases.", "--all")] = False,
     title: Title = None,
@@ -55,9 +54,13 @@ def draw(
         "name": models,
     }  # fmt: skip
     condition = filter_sql(warehouse, "speedups", where)
-    chosen = _chosen(bottom, top, all_cases)
-    columns = f"config, {', '.join(CASE)}, backend, baseline_ns, candidate_ns, speedup, low, high, n, status, accuracy, passing"
+    columns = f"config, {', '.join(CASE)}, backend, baseline_ns, candidate_ns, speedup, low, high, n, status, accuracy, reason"
     cases = select("*", "speedups", "status <> 'skipped'", condition)
+    if all_cases:
+        bottom = top = None
+    elif bottom is None and top is None:
+        bottom = usual_cases(warehouse, cases)
+    chosen = {"bottom": bottom, "top": top}
     sql = ends_of(
         cases, "min(speedup)", f"{columns}, run_id, case_id", lowest=chosen["bottom"], highest=chosen["top"],
         backends=backends, configs=configs or runs,
@@ -100,22 +103,24 @@ def draw(
 Chosen = dict[str, int | None]  # how many cases from the bottom and from the top; both None: all
 
 
-def _chosen(bottom: int | None, top: int | None, all_cases: bool) -> Chosen:
-    if all_cases:
-        return {"bottom": None, "top": None}
-    return {"bottom": BOTTOM if bottom is None and top is None else bottom, "top": top}
-
-
 def _counts(warehouse: "Warehouse", condition: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Counts of cases by backend and result."""
     counted_rows = (
-        "count(*), count(*) FILTER (NOT passing AND status <> 'skipped'), count(*) FILTER (status = 'skipped')"
+        "count(*), count(*) FILTER (NOT passing AND status <> 'skipped' AND reason <> 'no speedup'),"
+        " count(*) FILTER (status = 'skipped'), count(*) FILTER (reason = 'no speedup')"
     )
     query = f"SELECT backend, {counted_rows} FROM speedups WHERE {condition} GROUP BY backend ORDER BY backend"
     drawn = Counter(row["backend"] for row in rows)
     return [
-        {"backend": backend, "cases": cases, "skipped": skipped, "failed": failed, "drawn": drawn[backend]}
-        for backend, cases, failed, skipped in warehouse.rows(query)
+        {
+            "backend": backend,
+            "cases": cases,
+            "skipped": skipped,
+            "failed": failed,
+            "no speedup": without,
+            "drawn": drawn[backend],
+        }
+        for backend, cases, failed, skipped, without in warehouse.rows(query)
     ]
 
 
@@ -129,7 +134,7 @@ def _bars(rows: Sequence[Row], series: Sequence[str]) -> list[Bar]:
             low=row["low"],
             high=row["high"],
             sure=row["low"] is None or row["low"] > 1 or row["high"] < 1,
-            note=_note(row),
+            note=row["reason"] or "",
             text=ratio(row["speedup"], row["low"], row["high"], row["n"]) or "",
             tips=(
                 amount(row["baseline_ns"], "ns"),
@@ -142,13 +147,6 @@ def _bars(rows: Sequence[Row], series: Sequence[str]) -> list[Bar]:
     ]
 
 
-def _note(row: Row) -> str:
-    """How the case ended, if it failed."""
-    if row["status"] != "ok":
-        return str(row["status"])
-    return "" if row["passing"] or row["accuracy"] is None else str(row["accuracy"])
-
-
 def _facts(
     rows: Sequence[Row], bars: Sequence[Bar], counts: Sequence[dict[str, Any]], chosen: Chosen, cut: int
 ) -> list[str]:
@@ -158,10 +156,13 @@ def _facts(
     unknown = sum(bar.low is None for bar in measured)
     total = sum(count["cases"] - count["skipped"] for count in counts)
     ends = [
-        f"the {most} {which}" for most, which in ((chosen["bottom"], "slowest"), (chosen["top"], "fastest")) if most
+        f"the {counted(most, f'{which} case')}"
+        for most, which in ((chosen["bottom"], "slowest"), (chosen["top"], "fastest"))
+        if most
     ]
     failed = sum(count["failed"] for count in counts)
     skipped = sum(count["skipped"] for count in counts)
+    without = sum(count["no speedup"] for count in counts)
     drawn = f"all {counted(total, 'result')}" if total > 1 else "the only result"
     if len(bars) < total:
         drawn = f"{len(bars):,} of {counted(total, 'result')}, {' and '.join(ends)}"
@@ -169,6 +170,7 @@ def _facts(
         *common_values(rows, ("config", "suite", "mode", "dtype", "device")),
         drawn,
         *([f"{failed:,} failed"] if failed else []),
+        *([f"{without:,} without a speedup"] if without else []),
         *([f"{skipped:,} skipped"] if skipped else []),
         *([f"hollow: the 95 % interval holds 1 ({crossing:,})"] if crossing else []),
         *([f"without whiskers: no interval is known ({unknown:,})"] if unknown else []),

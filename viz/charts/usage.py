@@ -236,5 +236,6 @@ def _title(metric: str, rows: Sequence[Row], relative_to: str | None) -> str:
     models = list(dict.fromkeys(str(row["name"]) for row in rows))
     modes = {row["mode"] for row in rows}
     mode = f" for {next(iter(modes))}" if len(modes) == 1 and None not in modes else ""
-    of = " vs. ".join(models) if len(models) <= 4 else f"of {len(models)} models"
+    few = " vs. ".join(models) if mode or relative_to else f"of {' vs. '.join(models)}"
+    of = few if len(models) <= 4 else f"of {len(models)} models"
     return f"{metric.replace('-', ' ').capitalize()} usage{mode}{f' relative to {relative_to},' if relative_to else ''} {of}"

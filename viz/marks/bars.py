@@ -242,7 +242,8 @@ class Bars:
 
     def _plot_area(self, size: tuple[float, float], head: float) -> PlotArea:
         beside = [] if self._crowded else self.legend.beside
-        return PlotArea.of(size, head, below=self._below, beside=beside, rows=list(self.rows.values()))
+        rows = list(self.rows.values())
+        return PlotArea.of(size, head, below=self._below, beside=beside, rows=rows, title=self.title)
 
     def left_out(self, size: tuple[float, float], head: float) -> list[str]:
         """Names of rows, and of series."""

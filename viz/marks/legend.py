@@ -17,6 +17,7 @@ _LETTER = _PER_INCH * theme.LABEL / theme.POINTS_PER_INCH  # of a usual one to t
 _ROW_INCHES = 0.165
 _MOST_ROWS = 8  # more are a reason to shorten names
 _SHORT = 30  # columns a name that is shortened is worth
+_LEAST_PART = 4  # characters of each part of a label
 _LEAST = 13  # columns of an entry, where there is little room
 _BESIDE, _BELOW = 0.55, 0.26  # of a figure's height, where the user gives it
 _ENDLESS = 1e6
@@ -83,20 +84,31 @@ class Legend:
         if len(configs) > rows * columns and not below:  # no name is left out while the plot is the larger part
             rows = max(rows, int((high - _ELSE) / 2 / row))
 
-        points = inches * theme.POINTS_PER_INCH * (plot or 1.0) - (_AXIS_POINTS * scale if plot is None else 0)
+        points = inches * theme.POINTS_PER_INCH * (plot or 1.0)
+        points -= 2 * theme.PADDING + _AXIS_POINTS * scale if plot is None else 0
         letter = theme.LABEL * scale * (theme.WIDER if wide else 1.0)
 
         def room(columns: int) -> int:
             ellipsis = 1  # which is twice as wide as other characters
             return max(7, int((points / columns - _ENTRY) / (letter * broadest)) - ellipsis)
 
+        def most(columns: int) -> int:
+            """Characters of labels in so many columns, which may be broader than the names are."""
+            room_points = points / columns - _ENTRY
+            fewer = range(room(columns), 7, -1)
+            return next((n for n in fewer if max(map(ems, labels(configs, n).values())) * letter <= room_points), 7)
+
+        def say_something(columns: int) -> bool:
+            parts = max((name.count(" · ") for name in shown), default=0) + 1
+            return most(columns) >= _LEAST_PART * parts and are_told_apart(configs, most(columns))
+
         whole = int(points // (max((ems(name) for name in shown), default=0.0) * letter + _ENTRY))
         if longest > room(columns) and whole * rows >= len(configs):  # names that need not be shortened
             return cls("bottom", min(whole, len(configs)), labels(configs, longest), all_configs, scale, families)
-        while columns > 1 and not are_told_apart(configs, room(columns)):  # fewer names that say something
+        while columns > 1 and not say_something(columns):  # rather fewer names
             columns -= 1
         limit = rows * columns if rows * columns < len(configs) else 0
-        return cls("bottom", columns, labels(configs, room(columns)), all_configs, scale, families, limit)
+        return cls("bottom", columns, labels(configs, most(columns)), all_configs, scale, families, limit)
 
     @property
     def inches(self) -> float:

@@ -46,7 +46,8 @@ def band_layers(
     """Lines that stand off the points below them, each on its band.
 
     Args:
-        values: Points of the lines: `of`, the label of whose it is, x, y, and low and high of the band.
+        values: Points of the lines: `of`, the label of whose it is, x, y, low and high of the band, and where one has
+            several lines, the number of the `line`.
         axes: Encodings of x and y, whose titles and scales are shared.
         colour: Encoding of the colour of lines and bands.
         larger: On a page.
@@ -57,7 +58,7 @@ def band_layers(
     x, y = ({**axes[axis], "field": axis} for axis in "xy")
     data = {"data": {"values": values}}
     few = len({value["of"] for value in values}) <= _FEW
-    encoding = {"x": x, "y": y, "detail": {"field": "of", "type": "nominal"}, **alone}
+    encoding = {"x": x, "y": y, "detail": [{"field": name, "type": "nominal"} for name in ("of", "line")], **alone}
     (left, *_, right), (bottom, *_, top) = (axes[axis]["scale"]["domain"] for axis in "xy")
     inside = all(left <= value["x"] <= right and bottom <= value["low"] <= value["high"] <= top for value in values)
     clip = interactive or not inside  # which costs an image 50 ms for each line and layer

@@ -162,10 +162,14 @@ class Grid:
             return {**spec, "usermeta": {"margin": round((self._left + _RIGHT) * larger)}}
         width, height = (inches * theme.POINTS_PER_INCH for inches in size)
         if area.height < _LEAST:
-            needed = (height + (_LEAST - area.height) * self.rows) / theme.POINTS_PER_INCH
+            missing = (_LEAST - area.height) * self.rows
+            needed = (height + missing) / theme.POINTS_PER_INCH
+            bare = (
+                " leave the heading to the caption: --title ''," if head - theme.heading_points(0, 0) >= missing else ""
+            )
             raise BenchError(
                 f"panels in {counted(self.rows, 'row')} have no room in {size[0]:g}x{size[1]:g} inches."
-                f" Ask for more: --size {size[0]:g}x{needed + 0.05:.1f}, or draw less."
+                f" Ask for more: --size {size[0]:g}x{needed + 0.05:.1f},{bare} or draw less."
             )
         # Vega-Lite cannot fit panels into a size, but it hands these two signals on to Vega, which then takes them.
         left, right, below = self._left * self.scale, _RIGHT * self.scale, self._below(legend)

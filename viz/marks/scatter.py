@@ -21,6 +21,7 @@ from .overlays import band_layers
 
 _FAINT, _DARK = 0.35, 0.9  # shades of the cells with one step and with the most
 _STILL = 0.7  # of these in an image, where nothing fades; as a mark's opacity it would cost a layer for each cell
+_SHORTEST = 0.01  # of the x axis: half a line of medians
 X_TITLE, Y_TITLE = "scheduled tokens per step", "model run [ms]"
 
 
@@ -31,7 +32,7 @@ class Steps:
     rows: Sequence[Row]  # with `outlier` where cells are shaded
     axis: ValueAxis
     grid: tuple[int, int] | None  # cells that are shaded, across and down
-    medians: Mapping[str, Sequence[Band]]  # by config
+    medians: Mapping[str, Sequence[Sequence[Band]]]  # by config, line by line
     alpha: float | None  # of points, where the user wants one
     point_size: float | None  # their diameter in points, likewise
     notes: dict[str, str]  # by config, what the legend in characters says of it
@@ -45,8 +46,10 @@ class Steps:
 
     @cached_property
     def legend(self) -> Legend:
-        """One entry for each config."""
-        return Legend.fitting(list(self.notes), self.wanted_size, all_configs=self.all_configs)
+        """One entry for each config; below the plot where a colour bar stands beside it."""
+        return Legend.fitting(
+            list(self.notes), self.wanted_size, below=self.color_by == "batch", all_configs=self.all_configs
+        )
 
     @property
     def size(self) -> tuple[float, float]:
@@ -135,12 +138,12 @@ class Steps:
                 "scale": self.axis.scale(), "axis": {"format": ",~r", **self._y_ticks(interactive)},
             },
         }  # fmt: skip
-        steps = {"name": "steps", **self._points(axes, interactive)}
+        steps = {"name": "steps", **self._points(axes, area, interactive)}
         cells = [self._shades(axes, area, interactive)] if self.grid else []
         larger = 1.6 if interactive else max(1.0, area.scale)
         colour = {**self.legend.encodings("of")["color"], "legend": None}
         over = [
-            *self._limit(axes), *self.axis.break_layers(axes["y"]),
+            *self._limit(axes, clipped=interactive and self.axis.bulk is None), *self.axis.break_layers(axes["y"]),
             *(band_layers(self._medians(), axes, colour, larger=larger, alone=self._alone(interactive, "of"), tips={},
                           interactive=interactive)
               if self.medians else []),
@@ -162,13 +165,13 @@ class Steps:
         zooms = interactive and self.axis.bulk is None
         return {"tickCount": 6} if zooms else {"values": self.axis.ticks()}
 
-    def _points(self, axes: dict[str, Any], interactive: bool) -> dict[str, Any]:
+    def _points(self, axes: dict[str, Any], area: PlotArea, interactive: bool) -> dict[str, Any]:
         """A point for each row; of shaded cells those of outliers alone."""
-        area = _area(len(self.rows)) if self.point_size is None else self.point_size**2
+        each = _area(len(self.rows)) if self.point_size is None else self.point_size**2
         mark = {
             "type": "point",
             "filled": True,
-            "size": area * (2 if interactive else 1),
+            "size": each * (2 if interactive else 1),
             "opacity": 1,
             "strokeWidth": 0,
         }
@@ -180,7 +183,7 @@ class Steps:
             "encoding": {
                 **axes,
                 **self.legend.encodings("c0", colour=self.color_by == "config"),
-                **({"color": self._batch_colour()} if self.color_by == "batch" else {}),
+                **({"color": self._batch_colour(None if interactive else area)} if self.color_by == "batch" else {}),
                 **self._alone(interactive, "c0"),
             },
         }  # fmt: skip
@@ -240,14 +243,29 @@ class Steps:
         return {"opacity": fade_others(series)} if interactive else {}
 
     def _medians(self) -> list[dict[str, Any]]:
+        """Points of the lines; one band alone is a short line across its tokens."""
+        least = self._x_end * _SHORTEST
         return [
-            {"of": self.legend.labels[config], "x": band.x, "y": band.median, "low": band.low, "high": band.high}
-            for config, bands in self.medians.items()
+            {
+                "of": self.legend.labels[config],
+                "line": number,
+                "x": x,
+                "y": band.median,
+                "low": band.low,
+                "high": band.high,
+            }
+            for config, lines in self.medians.items()
+            for number, bands in enumerate(lines)
             for band in bands
+            for x in (
+                [band.x]
+                if len(bands) > 1
+                else [max(0.0, min(band.start, band.x - least)), max(band.end, band.x + least)]
+            )
         ]
 
-    def _limit(self, axes: dict[str, Any]) -> list[dict[str, Any]]:
-        """A line at the limit over which steps were left out, and its name.
+    def _limit(self, axes: dict[str, Any], *, clipped: bool) -> list[dict[str, Any]]:
+        """A line at the limit over which steps were left out, and its name: above it, unless a page that zooms clips it there.
 
         There is none where the steps do not reach half of it: the line would press them to the ground.
         """
@@ -255,14 +273,16 @@ class Steps:
             return []
         at = {name: value for name, value in axes["y"].items() if name != "field"} | {"datum": self.limit_ms}
         said = f"limit {self.limit_ms:g} ms: slower steps are not drawn"
-        text = {"type": "text", "align": "right", "baseline": "bottom", "dx": -2, "dy": -2, "text": said}
+        where = {"baseline": "top", "dy": 3} if clipped else {"baseline": "bottom", "dy": -2}
+        text = {"type": "text", "align": "right", "dx": -2, "text": said, **where}
         once: dict[str, Any] = {"data": {"values": [{}]}}
         return [
             {**once, "mark": {"type": "rule", "strokeDash": [5, 3], "color": theme.ON_AXIS}, "encoding": {"y": at}},
             {**once, "mark": {**text, "color": theme.ON_AXIS}, "encoding": {"y": at, "x": {"value": "width"}}},
         ]
 
-    def _batch_colour(self) -> dict[str, Any]:
+    def _batch_colour(self, area: PlotArea | None) -> dict[str, Any]:
+        """The colour bar; in an image as high as the plot, its title included."""
         sizes = sorted({row["batch_size"] for row in self.rows if (row["batch_size"] or 0) > 0}) or [1]
         wide = sizes[-1] / sizes[0] >= 16
         scale = {"scheme": "viridis", "domain": [sizes[0], sizes[-1]], "nice": False}
@@ -277,6 +297,11 @@ class Steps:
                     "values": _batch_ticks(sizes, wide),
                     "format": ",d",
                     "gradientThickness": 9,
+                    **(
+                        {"gradientLength": max(20.0, round(area.height - 2 * theme.AXIS_TITLE * area.scale))}
+                        if area
+                        else {}
+                    ),
                 },
             },
             "value": "#9a9a9a",

@@ -9,7 +9,7 @@ from ...warehouse.console.tables import shorten, width
 from ..style import terminal
 from ..style.interaction import Tip, fade_others, params, tooltip
 from ..style.labels import printable
-from ..style.plot_area import PlotArea, brief_rows, row_labels
+from ..style.plot_area import Labelling, PlotArea, brief_rows, row_labels
 from ..style.units import DisplayUnit, extent, format_number
 
 WIDTH = 6.0  # inches
@@ -39,6 +39,7 @@ class Stacks:
     tints: tuple[str, ...] = _TINTS  # of the parts
     what: str = "config"  # what a bar is about
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a bar's `tips`
+    labelling: Labelling = row_labels  # of the bars
     wanted_size: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("row", "part", "start", "end", "place"), init=False)
     least = 0.0  # it lives with what the heading leaves
@@ -46,7 +47,7 @@ class Stacks:
     @cached_property
     def rows(self) -> dict[str, str]:
         """Label of each row, by name."""
-        return row_labels([stack.row for stack in self.stacks], (self.wanted_size or (WIDTH,))[0])
+        return self.labelling([stack.row for stack in self.stacks], (self.wanted_size or (WIDTH,))[0])
 
     @cached_property
     def size(self) -> tuple[float, float]:
@@ -60,9 +61,8 @@ class Stacks:
         return across.columns(self.parts, len(self.parts))
 
     def _plot_area(self, size: tuple[float, float], head: float) -> PlotArea:
-        return PlotArea.of(
-            size, head, below=-(-len(self.parts) // self._across) * _LEGEND, rows=list(self.rows.values())
-        )
+        below = -(-len(self.parts) // self._across) * _LEGEND
+        return PlotArea.of(size, head, below=below, rows=list(self.rows.values()), title=self.title)
 
     def left_out(self, size: tuple[float, float], head: float) -> list[str]:
         """Names of rows."""
@@ -130,7 +130,11 @@ class Stacks:
             "color": colour, **played,
         }  # fmt: skip
         spec = {"mark": {"type": "bar"}, "encoding": encoding}
-        return {**spec, "params": params("part", zoom=False), **brief_rows(self.rows)} if interactive else spec
+        return (
+            {**spec, "params": params("part", zoom=False), **brief_rows(self.rows, self.labelling)}
+            if interactive
+            else spec
+        )
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """A line for each bar, each part with a filling of its own."""

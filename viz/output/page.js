@@ -62,9 +62,10 @@
     }
     return found;
   };
-  // Names of rows become those for a narrow chart, and titles of x axes wrap after so many characters.
+  // Names of rows become those for a narrow chart, titles of x axes wrap after so many characters, and a colour bar lies above.
   const narrow = (node, brief, columns) => {
     if (node === null || typeof node !== "object") return;
+    if (node.legend?.gradientThickness) Object.assign(node.legend, { orient: "top", direction: "horizontal" });
     if (node.field === "row" && node.scale?.domain)
       node.scale.domain = node.scale.domain.map((name) => brief.get(name) ?? name);
     if (typeof node.x?.title === "string") node.x.title = wrap(node.x.title, columns);
@@ -76,7 +77,7 @@
       const across = room - (spec.usermeta?.margin ?? 0);
       if (spec.title) {
         spec.title.text = wrap(spec.title.text, (across - 50) / 9.5);
-        spec.title.subtitle = wrap(spec.title.subtitle, across / 7.3);
+        spec.title.subtitle = wrap(spec.title.subtitle, (across - 38) / 7.3); // less the button of the menu
       }
       const brief = new Map(spec.usermeta?.brief);
       if (brief.size)

@@ -53,7 +53,7 @@ def shorten_to_fit(text: str, room: float, measure: Callable[[str], float]) -> s
     if measure(text) <= room:
         return text
     columns = bisect.bisect_right(range(1, width(text)), room, key=lambda columns: measure(shorten(text, columns)))
-    return shorten(text, max(1, columns))
+    return re.sub("…+", "…", shorten(text, max(1, columns)))  # it may end where another begins
 
 
 def labels(names: Iterable[str], columns: int) -> dict[str, str]:
@@ -112,20 +112,52 @@ _WORDS = re.compile(r" · |[^\W_]+|[\W_]")  # a mark between the parts of a name
 
 
 def _telling(text: str, names: Sequence[str], shared: Mapping[str, int], columns: int) -> str:
-    """The text without words that others have, too, as long as no other name could be meant."""
+    """The text without words that others have, too, as long as no other name could be meant.
+
+    Of a name in parts, the first is what most readers look for: it is cut last.
+    """
     words = _WORDS.findall(text)
     kept = [True] * len(words)
-    for place in sorted(range(len(words)), key=lambda place: -shared[words[place]]):
+    first = words.index(_BETWEEN) if _BETWEEN in words else 0
+    for places in (range(first, len(words)), sorted(range(first), key=lambda place: width(words[place]))):
+        for place in sorted(places, key=lambda place: -shared[words[place]]):
+            if width(_without(words, kept)) <= columns:
+                break
+            if words[place][0].isalnum():
+                kept[place] = False
+                kept[place] = not _tells(_without(words, kept), names, gap=_WORDS_LEFT_OUT)
         if width(_without(words, kept)) <= columns:
-            break
-        if words[place][0].isalnum():
-            kept[place] = False
-            kept[place] = not _tells(_without(words, kept), names, gap=_WORDS_LEFT_OUT)
+            return _without(words, kept)
+        for least in (3, 1):
+            label = _abbreviated(words, kept, shared, columns, places, least)
+            if width(label) <= columns and _tells(label, names):
+                return label
     label = _without(words, kept)
-    if width(label) <= columns:
-        return label
-    pieces = itertools.chain((_shortened(label, columns), _ending(label, columns)), _around(text, names, columns))
+    pieces = (_shortened(label, columns), _ending(label, columns), *_around(text, names, columns))
     return next((piece for piece in pieces if _tells(piece, names)), _shortened(label, columns))
+
+
+def _abbreviated(
+    words: Sequence[str],
+    kept: Sequence[bool],
+    shared: Mapping[str, int],
+    columns: int,
+    places: Sequence[int],
+    least: int,
+) -> str:
+    """The words that are kept; of those at these places the ones that most names share without their ends, where need be."""
+    cut, end = list(words), "\0"  # an ellipsis that is no word left out
+
+    def label() -> str:
+        return re.sub(f"[{end}…]+", "…", _without(cut, kept))
+
+    common = [place for place in places if kept[place] and words[place][0].isalnum() and shared[words[place]] > 1]
+    for place in sorted(common, key=lambda place: (-shared[words[place]], -width(words[place]))):
+        for letters in range(len(words[place]) - 2, least - 1, -1):
+            if width(label()) <= columns:
+                return label()
+            cut[place] = words[place][:letters] + end
+    return label()
 
 
 def _without(words: Sequence[str], kept: Sequence[bool]) -> str:
@@ -156,6 +188,19 @@ def _ending(text: str, columns: int) -> str:
     while width(text) > columns - 1:
         text = text[1:]
     return f"…{text.removeprefix('…')}"
+
+
+def shorten_line(name: str, columns: int) -> str:
+    """A source line as `FILE:NUMBER ×HITS  TEXT`, without the end of its text, or where not even the rest fits its beginning."""
+    head, gap, text = printable(name).partition("  ")
+    if width(head) > columns:
+        return _ending(head, columns)
+    whole = f"{head}{gap}{text}"
+    if width(whole) <= columns:
+        return whole
+    while text and width(f"{head}{gap}{text}…") > columns:
+        text = text[:-1]
+    return f"{head}{gap}{text.rstrip()}…" if text else head
 
 
 def _around(text: str, names: Sequence[str], columns: int) -> Iterator[str]:

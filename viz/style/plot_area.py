@@ -1,12 +1,12 @@
 """The room of a plot in an image of a given size, and the letters that fit there."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import theme
-from .labels import are_told_apart, ems, labels, shorten_to_fit, wrap
+from .labels import are_told_apart, ems, labels, shorten_line, shorten_to_fit, wrap
 from .units import log_ticks
 
 _BELOW = 30.0  # points of an axis with its title
@@ -21,15 +21,28 @@ _NAMES, _NARROW_NAMES = 5.5, 8.0  # columns of a row's label for each inch, of a
 
 def row_labels(names: Sequence[str], inches: float) -> dict[str, str]:
     """Labels of rows in an image that wide: in a third of it, or more where less does not tell the names apart."""
-    scale = theme.scale_of(inches)
-    usual = max(10, int(inches * (_NARROW_NAMES if scale < 1 else _NAMES / scale)))
+    usual = _row_columns(inches)
     columns = next((n for n in (usual, usual * 5 // 4, usual * 3 // 2) if are_told_apart(names, n)), usual)
     return labels(names, columns)
 
 
-def brief_rows(rows: Mapping[str, str]) -> dict[str, Any]:
+def line_labels(names: Sequence[str], inches: float) -> dict[str, str]:
+    """Labels of source lines: the number of each stays whole, its text loses its end."""
+    columns = _row_columns(inches) * 5 // 4
+    return {name: shorten_line(name, columns) for name in names}
+
+
+def _row_columns(inches: float) -> int:
+    scale = theme.scale_of(inches)
+    return max(10, int(inches * (_NARROW_NAMES if scale < 1 else _NAMES / scale)))
+
+
+Labelling = Callable[[Sequence[str], float], dict[str, str]]  # labels of names in an image so many inches wide
+
+
+def brief_rows(rows: Mapping[str, str], labelling: Labelling = row_labels) -> dict[str, Any]:
     """What a page needs to label rows where it is narrow, as on a phone: pairs of labels, the one in full and a brief one."""
-    brief = row_labels(list(rows), _PHONE)
+    brief = labelling(list(rows), _PHONE)
     return {"usermeta": {"brief": [[label, brief[name]] for name, label in rows.items() if brief[name] != label]}}
 
 
@@ -51,6 +64,7 @@ class PlotArea:
         below: float = 0.0,
         beside: Sequence[str] = (),
         rows: Sequence[str] = (),
+        title: str = "",
     ) -> "PlotArea":
         """The room that is left.
 
@@ -60,6 +74,7 @@ class PlotArea:
             below: Inches of the legend below the plot.
             beside: Labels of the legend beside it.
             rows: Labels of the vertical axis, where those are names.
+            title: Of the horizontal axis, which may need a second line.
         """
         scale = theme.scale_of(size[0])
         width, height = (inches * theme.POINTS_PER_INCH for inches in size)
@@ -67,7 +82,9 @@ class PlotArea:
         left = max((ems(row) * label + 8 for row in rows), default=_BESIDE * scale)
         right = max((ems(name) * label + 24 for name in beside), default=0.0)
         high = height - head - below * theme.POINTS_PER_INCH - _BELOW * scale
-        return cls(max(1.0, width - 2 * theme.PADDING - left - right), max(1.0, high), scale)
+        across = max(1.0, width - 2 * theme.PADDING - left - right)
+        second = theme.AXIS_TITLE * scale * _ROW if ems(title) * theme.AXIS_TITLE * scale > across else 0.0
+        return cls(across, max(1.0, high - second), scale)
 
     def title(self, text: str, *, across: bool) -> str | list[str]:
         """The title of an axis: broken into two lines where it is longer than the axis, if there is room for two."""

@@ -87,11 +87,15 @@ def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
     if high / low <= _NARROW:
         return even_ticks(low, high, most)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    more: list[float] = []
     for ladder in _LADDERS:
         ticks = [float(f"{m}e{decade}") for decade in decades for m in ladder]
         ticks = [tick for tick in ticks if low * 0.9999 <= tick <= high * 1.0001]
         if len(ticks) <= most:
             break
+        more = ticks
+    if len(ticks) < 2 <= min(most, len(more)):  # one alone tells no distance
+        ticks = more
     return ticks[:: -(-len(ticks) // most)]
 
 

@@ -46,5 +46,5 @@ def test_the_slowest_are_chosen() -> None:
     figure = draw(store, top=2)
 
     assert figure.fields["row"] == ["m5", "m4"]
-    assert "2 of 5 results, the slowest" in figure.spec(False)["title"]["subtitle"][0]
+    assert "2 of 5 results, the 2 slowest cases" in figure.spec(False)["title"]["subtitle"][0]
     assert len(draw(store, top=2, all_cases=True).rows) == 5

@@ -210,3 +210,16 @@ def test_a_case_that_only_failed_says_where_to_look() -> None:
 
     with pytest.raises(UnknownName, match="'m'"):
         draw(opened(builder), models=["n"])
+
+
+def test_panels_of_one_model_are_called_by_what_they_measure() -> None:
+    """The title of the chart has the model, and long names of metrics have the room."""
+    builder = values(10.0, 11.0)
+    for day in (1, 2):
+        one = case("m", f"main-{day:02}", backend="inductor")
+        builder.add(metric(one, "compile_phase:one", 1e9, unit="ns", better="lower"))
+
+    figure = draw(opened(builder), models=["m"], metrics=["latency", "compile_phase:one"])
+
+    titles = [view["layer"][-1]["mark"]["text"] for view in figure.spec(False)["concat"]]
+    assert titles == ["compile_phase:one", "latency"]

@@ -23,9 +23,9 @@ def traced(
         run(run_id, started_at=1 if run_id == "main" else 2), one, outcome(one),
         *(
             MemoryLine(
-                run_id=run_id, case_id=one.case_id, file="/src/train.py", line=number, text=f"    f({number})", hits=2,
+                run_id=run_id, case_id=one.case_id, file="/src/train.py", line=number, hits=2,
                 start_bytes=start * MIB, peak_bytes=peak * MIB, end_bytes=end * MIB,
-                transient_bytes=(peak - max(start, end)) * MIB, **fields,
+                transient_bytes=(peak - max(start, end)) * MIB, **{"text": f"    f({number})", **fields},
             )
             for number, (start, peak, end) in enumerate(lines, start=1)
         ),
@@ -51,6 +51,17 @@ def test_a_line_is_what_was_there_what_it_kept_and_what_it_gave_back() -> None:
     }
     assert figure.spec(False)["encoding"]["x"]["title"] == "memory above its lowest, 90 MiB [MiB]"
     assert "20 MiB, 30 MiB transient" in figure.text(100, 10, False)
+
+
+def test_a_long_line_keeps_its_number_and_loses_the_end_of_its_text() -> None:
+    """Lines of much the same words are told apart by their numbers, in an image as on a phone."""
+    text = "    loss = model(batch['input_ids'].to(device), labels=batch['labels'].to(device))"
+
+    figure = draw(opened(traced((100, 100, 100), (100, 150, 120), text=text)), size=(3.3, 2.2))
+
+    assert sorted(set(figure.fields["row"])) == ["1 ×2  loss = model(batch['input…", "2 ×2  loss = model(batch['input…"]
+    brief = figure.interactive()["usermeta"]["brief"]
+    assert [short[:18] for _, short in brief] == ["1 ×2  loss = model", "2 ×2  loss = model"]
 
 
 def test_a_loop_shows_what_it_grew_by_in_all() -> None:

@@ -64,3 +64,18 @@ def test_what_means_different_things_has_axes_of_its_own() -> None:
 
     assert list(zip(figure.fields["panel"], figure.fields["y"], strict=True)) == [(0, 1.0), (1, 3.0)]
     assert "rss_growth, added by a call" in str(figure.spec(False))
+
+
+def test_of_many_cases_those_that_held_most_are_drawn() -> None:
+    """As many as there are colours, and the subtitle says of how many; all are drawn where somebody asks."""
+    builder = Builder().add(run())
+    for number in range(20):
+        one = case(f"m{number}")
+        builder.add(one, memory(one, 1000 * (number + 1), recorded_at=0, statistic="reading"))
+    store = opened(builder)
+
+    figure = draw(store)
+
+    assert sorted(figure.fields["y"])[0] == 9000 / 1024
+    assert "the 12 of 20 cases that held most · 12 readings" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert (len(draw(store, top=3).rows), len(draw(store, all_cases=True).rows)) == (3, 20)

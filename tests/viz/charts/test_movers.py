@@ -115,3 +115,18 @@ def test_unknown_metrics_are_named() -> None:
     """With those both sides measured."""
     with pytest.raises(UnknownName, match="latency"):
         draw(opened(sides(a=1.0)), "A", "B", metric="latenci")
+
+
+def test_without_latency_what_most_cases_have_is_compared() -> None:
+    """An import that has no samples of time is drawn without an option, too."""
+    builder = Builder()
+    for config in "AB":
+        builder.add(run(config, config))
+        for name in ("a", "b"):
+            one = case(name, config, backend="inductor")
+            builder.add(one, outcome(one), metric(one, "speedup", 2.0, unit="ratio", better="higher"))
+        builder.add(metric(one, "score", 1.0, unit="ratio", better="higher"))
+
+    figure = draw(opened(builder), "A", "B")
+
+    assert figure.provenance.parameters["metric"] == "speedup"

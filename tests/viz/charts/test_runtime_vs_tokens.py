@@ -387,3 +387,54 @@ def test_of_many_models_the_subtitle_says_how_many_there_are() -> None:
 
     assert "lines: cost models of 4 of 5 configs" in " ".join(figure.spec(False)["title"]["subtitle"])
     assert all("fit" in count for count in figure.provenance.counts)
+
+
+@pytest.mark.parametrize("size", [None, (3.3, 2.2)])
+def test_a_colour_bar_stands_beside_the_plot_and_the_names_below(size: tuple[float, float] | None) -> None:
+    """Names below a bar as high as the plot would be cut off by the end of the image."""
+    builder = Builder()
+    for number in range(12):
+        add_few(builder, f"config-{number}", [(64, 10.0), (128, 12.0)])
+
+    encoding = draw(opened(builder), color_by="batch", size=size).spec(False)["encoding"]
+
+    assert encoding["shape"]["legend"]["orient"] == "bottom"
+    bar = encoding["color"]["condition"]["legend"]["gradientLength"]
+    assert bar < ((size or (6, 4))[1] * 72) / 1.4
+
+
+def test_steps_that_share_a_cell_are_all_drawn() -> None:
+    """The counts are of steps, as the subtitle's are: all that are kept, or as many as the sample has."""
+    store = opened(many(6000))
+    shaded, sampled = draw(store), draw(store, sample_points=100)
+
+    assert [count["drawn"] for count in shaded.provenance.counts] == [
+        count["kept"] for count in shaded.provenance.counts
+    ]
+    assert len(shaded.rows) < sum(count["drawn"] for count in shaded.provenance.counts)
+    assert [count["drawn"] for count in sampled.provenance.counts] == [100, 100]
+
+
+def test_the_name_of_the_limit_stands_where_no_page_clips_it() -> None:
+    """A page that can be zoomed clips what stands above its plot, which is the line of the limit; an image does not."""
+    figure = draw(opened(few("A", [(64, 10.0), (128, 90.0), (256, 150.0)])), max_model_run_ms=100)
+
+    def baseline(interactive: bool) -> str:
+        (name,) = [layer for layer in figure.spec(interactive)["layer"] if "limit" in str(layer["mark"].get("text"))]
+        return str(name["mark"]["baseline"])
+
+    assert (baseline(False), baseline(True)) == ("bottom", "top")
+
+
+def test_no_line_joins_medians_across_tokens_that_no_step_has() -> None:
+    """A server that decodes one token or prefills 1,000 has two medians, and nothing is known between them."""
+    points: list[tuple[int, float | None]] = [(1, 7.0 + n % 5 / 10) for n in range(1500)]
+    points += [(1000, 33.0 + n % 5 / 10) for n in range(1500)]
+
+    layers = draw(opened(few("A", points))).spec(False)["layer"]
+
+    (line,) = [layer for layer in layers if layer["mark"]["type"] == "line" and "stroke" not in layer["mark"]]
+    spans: dict[int, set[float]] = {}
+    for value in line["data"]["values"]:
+        spans.setdefault(value["line"], set()).add(value["x"])
+    assert [(min(span), max(span)) for span in spans.values()] == [(0.0, 11.0), (990.0, 1010.0)]

@@ -63,8 +63,24 @@ def test_a_failed_case_stands_at_the_axis_with_its_status() -> None:
     assert fields(figure, "row", "note") == [("a", ""), ("b", "OOM")]
     assert figure.fields["value"][1] is None
     assert figure.fields["at"][1] == 1
-    assert figure.provenance.counts == [{"backend": "inductor", "cases": 3, "skipped": 1, "failed": 1, "drawn": 2}]
+    assert figure.provenance.counts == [
+        {"backend": "inductor", "cases": 3, "skipped": 1, "failed": 1, "no speedup": 0, "drawn": 2}
+    ]
     assert "OOM" in figure.text(80, 10, False)
+
+
+def test_a_case_that_ended_well_but_was_not_measured_says_so() -> None:
+    """Its row would else be empty without a word, and the subtitle would call it failed."""
+    builder = models(("a", FASTER))
+    eager, inductor = (case("b", "main", backend=backend) for backend in ("eager", "inductor"))
+    builder.add(eager, inductor, outcome(eager), outcome(inductor), timing(eager, 5))
+
+    figure = draw(opened(builder))
+
+    assert fields(figure, "row", "note") == [("a", ""), ("b", "no speedup")]
+    subtitle = " · ".join(figure.spec(False)["title"]["subtitle"])
+    assert "1 without a speedup" in subtitle
+    assert "failed" not in subtitle
 
 
 def test_a_fast_but_wrong_result_says_that_it_is_wrong() -> None:
@@ -122,3 +138,17 @@ def test_unknown_names_are_told_apart_from_nothing() -> None:
     store = opened(Builder().add(run(), eager, inductor, outcome(eager), outcome(inductor, "skipped")))
     with pytest.raises(NothingToShow, match=r"all cases were skipped.*bench cases"):
         draw(store)
+
+
+def test_cases_of_many_bars_are_fewer_unless_more_are_asked_for() -> None:
+    """Fifty of them would make an image of four feet; the subtitle says how many are drawn."""
+    builder = Builder()
+    for number in range(8):
+        models(*((f"m{place}", [2.0]) for place in range(14)), config=f"config-{number}", builder=builder)
+    store = opened(builder)
+
+    figure = draw(store)
+
+    assert len(figure.rows) == 8 * 12
+    assert "96 of 112 results, the 12 slowest cases" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert len(draw(store, bottom=14).rows) == 112

@@ -62,6 +62,15 @@ def test_title_axes_and_dashes_are_those_of_the_scripts() -> None:
     assert [linear[axis]["scale"]["domain"][0] for axis in "xy"] == [0, 0]
 
 
+def test_a_title_of_both_modes_is_a_phrase_too() -> None:
+    """`Time usage of A vs. B`: no mode stands between the two."""
+    builder = imported()
+    training = case("bert", "main", batch_size=8, sequence_length=8, mode="training")
+    builder.add(training, outcome(training), timing(training, 1_000_000))
+
+    assert draw(opened(builder)).spec(False)["title"]["text"] == ["Time usage of bert vs. gpt2"]
+
+
 def test_models_have_short_names() -> None:
     """In the order of the models; one too few is an error."""
     store = opened(imported())
