@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -255,6 +256,27 @@ def test_an_internal_error_is_a_sentence_too(
     code, out, err = tell("verify")
     assert (code, out) == (70, "")
     assert err.startswith("Error: internal error, a bug in bench: RuntimeError: oh.")
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "says"),
+    [
+        (RuntimeError("Query interrupted"), 130, "interrupted; everything recorded so far is kept"),
+        (PermissionError(errno.EACCES, "Permission denied", "notes"), 2, "cannot use notes: Permission denied."),
+        (IsADirectoryError(errno.EISDIR, "Is a directory", "notes"), 70, "cannot use notes: Is a directory."),
+    ],
+)
+def test_what_is_no_bug_does_not_say_that_it_is_one(
+    raised: Exception, code: int, says: str, store: Store, tell: Callable[..., Told], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while DuckDB works, and files of other users, or folders in their place."""
+    import bench.warehouse.upkeep.verify
+
+    monkeypatch.setattr(bench.warehouse.upkeep.verify, "verify", unittest.mock.Mock(side_effect=raised))
+    monkeypatch.delenv("BENCH_DEBUG", raising=False)
+    found, out, err = tell("verify")
+
+    assert (found, out) == (code, "") and says in err and "bug" not in err
 
 
 def test_a_full_disk_is_no_bug(store: Store, tell: Callable[..., Told], monkeypatch: pytest.MonkeyPatch) -> None:
