@@ -251,7 +251,9 @@ def main() -> Any:
             from .warehouse.files import exit_code
 
             reason = error.strerror or ""
-            _stop(f"cannot use {error.filename}: {reason}. Look at what is there, and who may use it.", exit_code(reason))
+            _stop(
+                f"cannot use {error.filename}: {reason}. Look at what is there, and who may use it.", exit_code(reason)
+            )
         _stop(
             f"internal error, a bug in bench: {type(error).__name__}: {error}. Set BENCH_DEBUG=1 to see where.",
             Exit.INTERNAL,
