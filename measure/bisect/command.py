@@ -121,7 +121,7 @@ def _check(words: Sequence[str]) -> None:
             "Write it as: -- measure function MODULE:FUNCTION, or measure models …, or measure command -- CMD …"
         )
     if words[1] not in measuring:
-        raise UnknownName("thing to measure", words[1], measuring, where="revisions")
+        raise UnknownName("measure command", words[1], measuring, where="bisect")
 
 
 def _plan(commits: str, words: Sequence[str], prepare: str | None, bench_from: str | None) -> Any:

@@ -101,7 +101,7 @@ axis_options = _stack(
                  help="Batch sizes; auto is the largest of 1024, 512 … that fits, accuracy that at which PyTorch's benchmarks"
                       " check it. Each model's own if left out."),
     click.option("--batch-size-file", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
-                 help="Batch sizes by model: lines of NAME,SIZE; of other models as ever."),
+                 help="Batch sizes by model: lines of NAME,SIZE; other models keep theirs."),
     click.option("--sequence-lengths", cls=Values, value_type=_COUNT,
                  help="Sequence lengths, for models that have them."),
     click.option("--dtypes", cls=Values, value_type=click.Choice(DTYPES), default=["float32"],

@@ -82,7 +82,7 @@ def test_a_case_that_neither_side_has_is_an_error(sides: Any) -> None:
     """The nearest is named; with a backend, the nearest of those."""
     with pytest.raises(UnknownName, match=r"no case 'n' in either side. Nearest: 'new'"):
         explain_comparison(sides, SIDES, "n")
-    with pytest.raises(UnknownName, match=r"no backend 'eager' in case 'm'. Nearest: 'inductor'"):
+    with pytest.raises(UnknownName, match=r"no backend 'eager' in case 'm'. Known: 'inductor'"):
         explain_comparison(sides, SIDES, "m", backend="eager")
 
 

@@ -223,7 +223,7 @@ def test_progress_is_told_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        (("nobody",), UnknownName, "no model 'nobody'. Nearest: 'lstm', 'mlp'"),
+        (("nobody",), UnknownName, "no model 'nobody'. Known: 'lstm', 'mlp'"),
         (("--metrics", "latancy"), UnknownName, "'latency'"),
         (("--configs", "mian"), UnknownName, "'main'"),
         (

@@ -16,7 +16,7 @@ import click
 import pytest
 from bench import cli
 from bench.warehouse import environment
-from bench.warehouse.console.options import Command, Values, spell_values
+from bench.warehouse.console.options import Command, Moment, Values, spell_values
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -291,6 +291,24 @@ def test_a_full_disk_is_no_bug(store: Store, tell: Callable[..., Told], monkeypa
     code, out, err = tell("verify")
     assert (code, out) == (70, "")
     assert "No space left on device. Free some space" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        ("2026-11-01", "2026-11-01 00:00:00"),
+        ("2026-11-01T12:30", "2026-11-01 12:30:00"),
+        ("2026-11-01T12:30+02:00", "2026-11-01 10:30:00"),
+        ("yesterday", None),
+    ],
+)
+def test_a_date_is_in_utc(text: str, means: str | None) -> None:
+    """What is none says how to write one, and no codes such as %Y."""
+    if means is None:
+        with pytest.raises(click.BadParameter, match=r"is no date. Write it as 2026-11-01 or"):
+            Moment().convert(text, None, None)
+    else:
+        assert str(Moment().convert(text, None, None)) == means
 
 
 @click.command(cls=Command)
