@@ -69,7 +69,7 @@ def draw(
     }
     statistic = next((kind for kind in ("reading", "peak") if totals.get(kind, (0, 0, 0))[1]), None)
     if statistic is None:
-        raise NothingToShow("no memory was recorded with its time. Measure some with: bench measure models")
+        raise NothingToShow("no memory was recorded with its time. Measure some with: bench measure models --sample 20")
     count, timed, span = totals[statistic]
     interval = number_literal(interval_of(span, timed) if statistic == "reading" and timed > FEW else 1e-3)
     sql = f"""WITH readings AS (
