@@ -156,7 +156,7 @@ def draw(
 def _sql(
     warehouse: "Warehouse", condition: str, where: str, of_runs: str, column: str, relative_to: str | None, order: str
 ) -> str:
-    """The newest value of each case, of the chosen runs if these have one; divided by what `relative_to` has at the same place."""
+    """The newest value of each case, of the chosen runs if these have one; divided by what `relative_to` has there."""
     kept = f"{where} AND {column} IS NOT NULL"
     newest = f"""WITH newest AS (
   SELECT config, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, unit, n, value,
