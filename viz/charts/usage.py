@@ -211,18 +211,21 @@ def _nothing(
 ) -> NothingToShow:
     """The error that says why there is nothing to draw."""
     measured = " OR ".join(f"({condition})" for metric in wanted for condition in METRICS[metric].values())
-    ((here, placed),) = warehouse.rows(
-        "SELECT count(DISTINCT (config, case_id)), count(DISTINCT (config, case_id))"
-        f" FILTER ({AXES[x][0]} IS NOT NULL) FROM series WHERE ({measured}) AND {where}"
-    )
     other = next(axis for axis in AXES if axis != x)
+    count = "count(DISTINCT (config, case_id))"
+    over = ", ".join(f"{count} FILTER ({AXES[axis][0]} IS NOT NULL)" for axis in (x, other))
+    ((here, placed, elsewhere),) = warehouse.rows(f"SELECT {count}, {over} FROM series WHERE ({measured}) AND {where}")
     if placed and relative_to:
         return NothingToShow(
             f"{relative_to} has no result at the sizes of the others. See what there is with: bench cases"
         )
-    if here:
+    if elsewhere:
         return NothingToShow(
             f"none of {counted(here, 'result')} can be drawn over {x}. Try: bench viz usage --x {other}"
+        )
+    if here:
+        return NothingToShow(
+            f'none of {counted(here, "result")} has a {x} or {other}. Draw them with: bench viz query "FROM series" --x name --y value'
         )
     ((passed,),) = warehouse.rows(f"SELECT count(*) FROM case_outcomes WHERE status = 'ok' AND {where}")
     if not passed and (failed := _failed(warehouse, measured, where)):

@@ -99,6 +99,8 @@ def test_an_axis_is_not_blamed_for_what_the_divisor_lacks() -> None:
     store = opened(imported([("bert", 8, 32, 1.0), ("gpt2", 8, 64, 1.0)]))
     with pytest.raises(NothingToShow, match="bert has no result at the sizes of the others"):
         draw(store, relative_to="bert")
+    with pytest.raises(NothingToShow, match="none of 1 result has a sequence-length or batch-size"):
+        draw(opened(Builder().add(run(), case("m"), metric(case("m"), "latency", 1.0, unit="ns"))))
     good, bad = (case(name, "main", batch_size=1, sequence_length=8) for name in ("good", "bad"))
     store = opened(imported().add(good, outcome(good), bad, outcome(bad, "OOM")))
     with pytest.raises(NothingToShow, match="no gpu-memory was measured"):
