@@ -225,7 +225,8 @@ def _nothing(
         )
     if here:
         return NothingToShow(
-            f'none of {counted(here, "result")} has a {x} or {other}. Draw them with: bench viz query "FROM series" --x name --y value'
+            f"none of {counted(here, 'result')} has a {x} or {other}. "
+            'Draw them with: bench viz query "FROM series" --x name --y value'
         )
     ((passed,),) = warehouse.rows(f"SELECT count(*) FROM case_outcomes WHERE status = 'ok' AND {where}")
     if not passed and (failed := _failed(warehouse, measured, where)):
