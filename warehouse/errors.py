@@ -83,7 +83,7 @@ class UnknownName(BenchError):
             parts.append(f"It is called {new!r} here.")
         elif near:
             parts.append(f"Nearest: {', '.join(map(repr, near))}.")
-        elif known:
+        elif known and known[0] not in re.split(r"[\s,]+", cure):  # a cure may name them all
             more = f" and {len(known) - SHOWN} more" if known[SHOWN:] else ""
             parts.append(f"Known: {', '.join(map(repr, known[:SHOWN]))}{more}.")
         if cure:
