@@ -106,7 +106,7 @@ def draw(
         facts=[
             *common_values(rows, ("suite", "mode", "dtype", "device", "backend")),
             *(f"median of {shorten(name, 28)}: {_describe(row)}" for name, row in reversed(first.items()) if len(first) <= TOLD),
-            *([f"newest run of each config, {counted(others, 'other')} left out"] if others else ()),
+            *([f"{counted(others, 'other run')} left out"] if others else ()),
             f"{f'{len(rows):,} of' if len(rows) < total else 'all'} {counted(total, 'sample')} drawn",
         ],
         form=form,

@@ -71,7 +71,8 @@ def draw(
     if statistic is None:
         raise NothingToShow("no memory was recorded with its time. Measure some with: bench measure models --sample 20")
     count, timed, span = totals[statistic]
-    interval = number_literal(interval_of(span, timed) if statistic == "reading" and timed > FEW else 1e-3)
+    is_summed = statistic == "reading" and timed > FEW  # else each reading has a place of its own
+    interval = number_literal(interval_of(span, timed) if is_summed else 1e-3)
     sql = f"""WITH readings AS (
   {readings}
 ),
@@ -116,7 +117,7 @@ ORDER BY {in_order("config", configs)}, run_id, source, {in_order("name", models
         default_title=TITLE,
         facts=[
             *common_values(rows, ("config", "name", "backend", "source")),
-            f"{counted(timed, statistic)}" + (f", the most in {float(interval):g} s" if statistic == "reading" else ""),
+            f"{counted(timed, statistic)}" + (f", the most in {float(interval):g} s" if is_summed else ""),
             *([f"{counted(count - timed, statistic)} without a time left out"] if count > timed else []),
         ],
         form=form,

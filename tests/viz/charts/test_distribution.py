@@ -99,7 +99,7 @@ def test_other_runs_of_a_config_are_counted() -> None:
         builder.add(run(f"run-{number}", "A", started_at=number), one, timing(one, number * 1_000_000))
     figure = draw(opened(builder), ["A"])
 
-    assert "newest run of each config, 2 others left out" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert "2 other runs left out" in " ".join(figure.spec(False)["title"]["subtitle"])
     assert figure.notes == ["2 other runs left out: name one by itself, such as A~1"]
     assert not draw(opened(builder), ["run-3", "run-2"]).notes
 
