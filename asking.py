@@ -317,9 +317,9 @@ class OpenStore:
 
         Args:
             effect: Change to see, as a fraction.
-            runs: Runs on each side, to say what they see.
-            power: How often to see it where it is.
-            alpha: How often to see one in a case where none is.
+            runs: Runs on each side, whose smallest visible change is shown.
+            power: How often to see the change where there is one.
+            alpha: How often to see a change in a case that has none.
             where: column -> values to keep, such as {"config": ["main"]}.
 
         Raises:

@@ -75,6 +75,7 @@ OTHER_NAMES = {
 }  # fmt: skip
 
 
+INTERRUPTED = "interrupted; everything recorded so far is kept"
 GRACE_S = 30  # that an interrupted measurement gets to record what it has
 GARBAGE = 50_000  # objects between collections, not 700: imports make many objects and hardly any garbage
 
@@ -235,17 +236,24 @@ def main() -> Any:
         write_error(error)
         sys.exit(Exit.USAGE)
     except (KeyboardInterrupt, click.Abort):
-        _stop("interrupted; everything recorded so far is kept", 130, "Interrupted")
+        _stop(INTERRUPTED, 130, "Interrupted")
     except (_ReaderLeft, BrokenPipeError):  # before the command had come to its end: neither fine nor a finding
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
+        if str(error) == "Query interrupted":  # what DuckDB makes of a Ctrl-C
+            _stop(INTERRUPTED, 130, "Interrupted")
         if os.environ.get("BENCH_DEBUG"):
             raise
         if os.strerror(errno.ENOSPC) in str(error):  # whoever says so: Python, Arrow or DuckDB
             _stop(f"{error}. Free some space and do it again; everything recorded so far is kept.", Exit.INTERNAL)
-        if isinstance(error, OSError) and error.filename:  # a folder in the place of a file, say
-            _stop(f"cannot use {error.filename}: {error.strerror}. Look at what is there.", Exit.INTERNAL)
+        if isinstance(error, OSError) and error.filename:  # a folder in the place of a file, or another user's
+            from .warehouse.files import exit_code
+
+            reason = error.strerror or ""
+            _stop(
+                f"cannot use {error.filename}: {reason}. Look at what is there, and who may use it.", exit_code(reason)
+            )
         _stop(
             f"internal error, a bug in bench: {type(error).__name__}: {error}. Set BENCH_DEBUG=1 to see where.",
             Exit.INTERNAL,

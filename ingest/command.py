@@ -35,7 +35,7 @@ SHOWN_NOTES = 20
 @click.option("--config", metavar="LABEL", help="Config to load as; else NAME of NAME:PATH, else the folder's name.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Label the new runs; may be repeated.")
 @click.option(
-    "--metric", type=click.Choice(["time", "memory"]), help="What the results of a CSV are that does not say so."
+    "--metric", type=click.Choice(["time", "memory"]), help="What the results of a CSV are, if the CSV does not say it."
 )
 @click.option("--again", is_flag=True, help="Load files of forgotten runs, too, as new runs.")
 @click.option("--dry-run", is_flag=True, help="Say what would be loaded, and write nothing.")

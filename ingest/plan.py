@@ -114,6 +114,8 @@ def parse(text: str, options: SourceOptions) -> RequestedPath:
         for index, character in enumerate(text):
             if character == ":" and index and os.path.exists(text[index + 1 :]):
                 return RequestedPath(Path(text[index + 1 :]), text[:index])
+    if not text:  # which Path would take for the folder here
+        raise BenchError("the path is empty. Give PATH or NAME:PATH, such as . for the files here")
     path = Path(text)
     if not path.exists() and "://" in text:  # not repeated: it may hold a credential
         raise BenchError("an address is no file or folder. A store in a bucket is copied with: bench sync SRC DST")
@@ -193,7 +195,7 @@ def _plan_set(
     asked = want.path.is_dir() and options.own is None
     for name, look in unknown.items():
         how = f". How to read it: bench ingest {shlex.quote(str(want.path / name))}" if asked else ""
-        plan.notes.append(f"{want.path.name}/{name} {look}; left out{how}")
+        plan.notes.append(f"{Path(want.path.name, name)} {look}; left out{how}")
     if want.path.is_dir() and (left := left_below(want.path, places)):
         plan.notes.append(left)
     for (_, group, _), files in found.items():

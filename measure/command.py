@@ -40,7 +40,7 @@ class Measures(click.Group):
         """Find a command; for an unknown name, the error suggests the nearest."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             choose_format_early(args[1:], interspersed=True)
-            raise UnknownName("thing to measure", args[0], COMMANDS, cure="List them with: bench measure --help")
+            raise UnknownName("measure command", args[0], COMMANDS, cure="List them with: bench measure --help")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

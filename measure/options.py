@@ -66,7 +66,7 @@ def sample_option(default: float | None = None) -> Callable[[Any], Any]:
         default=default,
         show_default=default is not None,
         metavar="HZ",
-        help="Record memory, CPU and GPU use over time, looking so many times a second.",
+        help="Record memory, CPU and GPU use over time, this many times a second.",
     )
 
 
@@ -105,7 +105,7 @@ def _commit(ctx: click.Context, param: click.Parameter, value: str | None) -> No
 
 commit_option: Callable[[Any], Any] = click.option(
     "--commit", metavar="HASH", expose_value=False, callback=_commit,
-    help=f"Commit of the measured code, where that is not this folder's, as {COMMIT} says it.",
+    help=f"Commit of the measured code, if it is not that of this folder; else ${COMMIT}.",
 )  # fmt: skip
 
 

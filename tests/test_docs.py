@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from .builders import Builder
 from .exhaustive import exhaustive
+from .test_package import commands
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "decisions" not in page.parts)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_ASKED = re.compile(r"""bench (?:sql|viz query)[^"'\n]*? (?:"([^"]*)"|'([^']*)')""")
+_SQL = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -39,6 +43,24 @@ def test_the_index_names_every_page() -> None:
     linked = {(DOCS / link.partition("#")[0]).resolve() for link in _LINK.findall((DOCS / "index.md").read_text())}
 
     assert {page for page in PAGES if page.name != "index.md"} <= linked
+
+
+def statements(text: str) -> list[str]:
+    """The SQL that a text shows, but what is shortened and what is wrong on purpose."""
+    asked = [double or single for double, single in _ASKED.findall(text)] + _SQL.findall(text)
+    return [each for each in asked if "…" not in each and "$(" not in each and each != "SELECT nam FROM speedups"]
+
+
+def test_every_query_that_is_shown_can_be_asked() -> None:
+    """Of the pages and of the help: its views, columns and arguments are there."""
+    texts = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "README.md", *PAGES)}
+    texts |= {f"bench {name}": command.help or "" for name, command in commands()}
+    shown = {(place, each) for place, text in texts.items() for each in statements(text)}
+    warehouse = Builder()
+    for place, each in sorted(shown):
+        assert warehouse.rows(f"EXPLAIN {each}"), place
+
+    assert len(shown) > 30
 
 
 def typed(page: str, tmp_path: Path, **settings: str) -> tuple[int, Path, subprocess.CompletedProcess[str]]:

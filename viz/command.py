@@ -109,7 +109,9 @@ def example(name: str) -> str:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--sql", is_flag=True, help="Print only the query, ready for: bench sql")
 def explain(file: Path, sql: bool) -> None:
-    """Say what a chart file was drawn from: query, parameters, counts, hash of the data.
+    """Say which query and parameters a chart file was drawn from.
+
+    And how many rows were read and drawn, and the hash of the data.
 
     \b
         bench viz explain chart.png

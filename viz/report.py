@@ -33,7 +33,7 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
     "--post", metavar="COMMAND", help="Pipe the Markdown into this command, such as: 'gh issue comment 123 -F -'"
 )
 @click.option("--limit", type=click.IntRange(0), default=COMMENT_LIMIT, show_default=True, metavar="CHARACTERS",
-              help="Longest Markdown; what weighs least is cut, and said. 0 for any length.")  # fmt: skip
+              help="Longest Markdown; the least important tables are cut, and the report says so. 0 for any length.")  # fmt: skip
 @click.option("--min-speedup", type=click.FloatRange(0), default=0.95, show_default=True, help="Warn below.")
 @click.option("--max-compile-seconds", type=click.FloatRange(0), default=120, show_default=True, help="Warn beyond.")
 @click.option("--min-compression", type=click.FloatRange(0), default=0.9, show_default=True, help="Warn below.")

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 _QUOTED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?!\w)""")
+SHOWN = 3  # names that an error gives, where none is near
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
@@ -38,7 +39,7 @@ def error_fields(
 ) -> dict[str, Any]:
     """An error in its parts. The first sentence of a message says what is wrong, those after it what to do."""
     what, *rest = _sentences(message.partition("\n")[0].strip())
-    cures = [cure] if cure else [sentence for sentence in rest if not sentence.startswith("Nearest: ")]
+    cures = [cure] if cure else [sentence for sentence in rest if not sentence.startswith(("Nearest: ", "Known: "))]
     return {
         "what": what, "where": where, "cure": " ".join(cures) or None, "nearest": [*nearest], "exit_code": int(exit_code),
         "kind": kind, "message": message,
@@ -66,14 +67,14 @@ class NothingToShow(BenchError):
 
 
 class UnknownName(BenchError):
-    """A name nothing in the store answers to; carries those near to it."""
+    """A name nothing in the store answers to; carries the nearest that do, or tells some, where none is near."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "", cure: str = "") -> None:
         import difflib
 
         from .old_names import today
 
-        known = list(known)
+        known = list(dict.fromkeys(known))
         new = today(name, known)
         near = [new] if new else difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         self.where, self.nearest = where or None, near
@@ -82,9 +83,9 @@ class UnknownName(BenchError):
             parts.append(f"It is called {new!r} here.")
         elif near:
             parts.append(f"Nearest: {', '.join(map(repr, near))}.")
-        elif known:
-            more = f" and {len(known) - 3} more" if known[3:] else ""
-            parts.append(f"Known: {', '.join(map(repr, known[:3]))}{more}.")
+        elif known and known[0] not in re.split(r"[\s,]+", cure):  # a cure may name them all
+            more = f" and {len(known) - SHOWN} more" if known[SHOWN:] else ""
+            parts.append(f"Known: {', '.join(map(repr, known[:SHOWN]))}{more}.")
         if cure:
             parts.append(cure)
         super().__init__(" ".join(parts))

@@ -29,7 +29,7 @@ from .events import (
 from .log import RESTORE, SPLIT, EventLog, LogFile, archived, path_list, sha256, sha256_once, unmerged
 from .log_files import counting_files, covered_names
 from .schema import SQL_TYPES, quote
-from .snapshot import internal_error, new_version, open_current
+from .snapshot import cannot_build, new_version, open_current
 from .store import Notify, Store
 from .views import compute_derived
 
@@ -184,7 +184,7 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
             _publish(store, new, noted, loaded)
         except (duckdb.IOException, duckdb.TransactionException) as error:  # at COMMIT
             cause = str(error).splitlines()[0].rpartition("Original error: ")[2]
-            raise internal_error(f"cannot build the warehouse in {store.root}: {cause}. The old one stays.") from error
+            raise cannot_build(store, cause) from error
     replaced_now = set().union(*(names for name, names in stands_for.items() if name not in loaded.left_out))
     for file in files:
         if file.name in replaced_now:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .. import sql
 from .errors import BenchError, Exit
 from .events import TABLES
-from .files import cache_folder, make_folder, remove, sync, take_after_folder
+from .files import cache_folder, cure, make_folder, remove, sync, take_after_folder
 from .log import SPILL
 from .schema import create_tables, literal
 from .store import Store
@@ -108,11 +108,15 @@ def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnec
     except duckdb.OutOfMemoryException as error:
         raise internal_error(f"loading {store.root} needs more memory or disk than there is: {error}") from error
     except OSError as error:
-        raise internal_error(
-            f"cannot build the warehouse in {store.root}: {error.strerror or error}. The old one stays."
-        ) from error
+        raise cannot_build(store, error.strerror or str(error)) from error
     finally:
         remove(store.root.glob(f".warehouse-{os.getpid()}.duckdb*"))
+
+
+def cannot_build(store: Store, cause: str) -> BenchError:
+    """The error of a load that the machine did not let finish; the events are in the log all the same."""
+    what = f"cannot build the warehouse in {store.root}: {cause}."
+    return internal_error(f"{what} What was recorded is kept; {cure(cause)}, then load it with: bench ingest")
 
 
 def internal_error(message: str) -> BenchError:

@@ -167,6 +167,10 @@ def _mirrored(root: Path) -> str | None:
             raise ValueError("it names no address")
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except PermissionError as error:
+        raise BenchError(
+            f"cannot read the store {root}: {error.strerror}. Ask who may read it, or choose another with --store."
+        ) from error
     except (OSError, ValueError) as error:
         raise BenchError(
             f"{root / STATE} cannot be read: {getattr(error, 'strerror', None) or error}. It tells which bucket this folder "

@@ -128,6 +128,7 @@ class _Reader:
         default_factory=OtherColumns
     )  # those of them that would part every row from all others
     odd: dict[str, None] = field(default_factory=dict)  # statuses nobody knows
+    has_status: bool = False  # any row
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # samples so far, by run, case and metric
 
     runs: RunsOfRows = field(init=False)
@@ -194,6 +195,9 @@ class _Reader:
                 f"{len(self.runs.starts):,} runs: rows more than {PAUSE_S // 60} minutes apart belong to different ones; "
                 "--map run:=NAME makes them one"
             )
+        status = self.mapping.fields.get("status")
+        if status is not None and not status.fixed and not self.has_status:
+            self.results.note(f"no row has {status.text!r}, the status: all rows count as passed")
         if self.odd:
             self.results.note(
                 f"statuses that bench does not know count as failures: {', '.join(list(self.odd)[:SHOWN])}"
@@ -217,6 +221,7 @@ class _Reader:
         text = text_of(cell_of(self.mapping.fields.get("status"), cells))
         if text is None:
             return None
+        self.has_status = True
         status = STATUSES.get(re.sub(r"[\s-]+", "_", text.lower()))
         if status is None:
             self.odd[text[:60]] = None

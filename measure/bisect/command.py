@@ -38,7 +38,7 @@ class _Bisect(Command):
 @click.command("bisect", cls=_Bisect)
 @click.argument("commits", required=False, metavar="[GOOD..BAD] -- measure models|function|command …")
 @click.option("--metric", default="latency", show_default=True, help="What changed.")
-@click.option("--phase", default="steady", show_default=True, help="Of it, the phase: cold, compile, warmup or steady.")
+@click.option("--phase", default="steady", show_default=True, help="Its phase: cold, compile, warmup or steady.")
 @click.option("--models", cls=Values, help="Only these models, functions or commands of what is measured.")
 @click.option("--backends", cls=Values, help="Only these backends.")
 @click.option("--find", "finds", type=click.Choice(("change", "failure")), default="change", show_default=True,
@@ -121,7 +121,7 @@ def _check(words: Sequence[str]) -> None:
             "Write it as: -- measure function MODULE:FUNCTION, or measure models …, or measure command -- CMD …"
         )
     if words[1] not in measuring:
-        raise UnknownName("thing to measure", words[1], measuring, where="revisions")
+        raise UnknownName("measure command", words[1], measuring, where="bisect")
 
 
 def _plan(commits: str, words: Sequence[str], prepare: str | None, bench_from: str | None) -> Any:

@@ -75,7 +75,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="File that commands read from stdin. [default: nothing]")  # fmt: skip
 @click.option("--show-output", is_flag=True, help="Let commands write to the terminal; their stdout goes to stderr.")
 @click.option("--ignore-exit-codes", "fine", metavar="CODES", callback=_exit_codes,
-              help="Exit codes beside 0 that are no failure, 1,2 or all.")  # fmt: skip
+              help="Exit codes other than 0 that are no failure: 1,2 or all.")  # fmt: skip
 @click.option("--instructions", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
               help="Count instructions in three more runs of each: by the kernel, or slowly by callgrind.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order of runs.")

@@ -259,7 +259,8 @@ def resolved(target: str) -> Any:
     try:
         return operator.attrgetter(name)(found)
     except AttributeError as error:
-        raise UnknownName("function", name, dir(error.obj), where=module) from None
+        names = [each for each in dir(error.obj) if not each.startswith("_")]
+        raise UnknownName("function", name, names, where=module) from None
 
 
 def same(one: Any, other: Any) -> bool:

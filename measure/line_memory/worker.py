@@ -167,10 +167,12 @@ def _failure(error: BaseException) -> dict[str, Any]:
     from ..engine.program import status_of
 
     own = os.path.dirname(os.path.dirname(__file__))  # `measure`: what awaits the program lies beside us
+    before = own, os.path.dirname(importlib.__file__), "<frozen "
     frame = error.__traceback__
-    while frame and frame.tb_frame.f_code.co_filename.startswith((own, "<frozen runpy>")):
+    while frame and frame.tb_frame.f_code.co_filename.startswith(before):
         frame = frame.tb_next
-    text = "".join(traceback.format_exception(type(error), error, frame))
+    lines = traceback.format_exception(type(error), error, frame) if frame else traceback.format_exception_only(error)
+    text = "".join(lines)  # where nothing of the program ran, such as a module that is not there, no frame says more
     sys.stderr.write(text)
     return {
         "status": "interrupted" if isinstance(error, KeyboardInterrupt) else status_of(error),

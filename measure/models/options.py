@@ -101,7 +101,7 @@ axis_options = _stack(
                  help="Batch sizes; auto is the largest of 1024, 512 … that fits, accuracy that at which PyTorch's benchmarks"
                       " check it. Each model's own if left out."),
     click.option("--batch-size-file", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
-                 help="Batch sizes by model: lines of NAME,SIZE; of other models as ever."),
+                 help="Batch sizes by model: lines of NAME,SIZE; other models keep theirs."),
     click.option("--sequence-lengths", cls=Values, value_type=_COUNT,
                  help="Sequence lengths, for models that have them."),
     click.option("--dtypes", cls=Values, value_type=click.Choice(DTYPES), default=["float32"],
@@ -149,9 +149,9 @@ _PATTERN = click.types.FuncParamType(pattern)
 selection_options = _stack(
     click.option("--only", cls=Values, metavar="NAME…", help="Measure only these models of the plan."),
     click.option("--filter", "keep", multiple=True, type=_PATTERN, metavar="REGEX",
-                 help="Measure only models whose name has it, in either case; of several, any."),
+                 help="Measure only models whose name matches, in upper or lower case; with several, any of them."),
     click.option("--exclude", "leave", multiple=True, type=_PATTERN, metavar="REGEX",
-                 help="Leave out models whose name has it."),
+                 help="Leave out models whose name matches."),
     click.option("--exclude-exact", "leave_exactly", cls=Values, metavar="NAME…", help="Leave out these models."),
     click.option("--partition", "part", type=part_of, metavar="I/N",
                  help="Measure the I-th of N parts, of about equal work; together they are the plan."),
@@ -159,7 +159,7 @@ selection_options = _stack(
                  help="Share the plan with other machines that measure it under this name into this store: each workload"
                       " is measured by one of them."),
     click.option("--resume", is_flag=True,
-                 help="Leave out cases whose outcome this store knows, of the same settings, commit and machine."),
+                 help="Leave out cases whose outcome this store has, for the same settings, commit and machine."),
     click.option("--retry", type=click.Choice(RETRIES),
                  help="Resume, but measure again what failed, took too long, or was skipped."),
     click.option("--baseline", metavar="RUN", help="Compare with this run at the end: an id, config, commit or latest."),

@@ -103,6 +103,10 @@ def git(*words: str) -> str:
     done = subprocess.run(["git", *words], capture_output=True, text=True)
     if done.returncode:
         lines = done.stderr.strip().splitlines()
+        if lines and "not a git repository" in lines[-1]:
+            raise BenchError(
+                "this folder is in no git repository. Revisions are measured where the code is: cd REPOSITORY"
+            )
         raise BenchError(
             f"git {' '.join(words)}: {lines[-1] if lines else 'failed'}. Revisions are of the repository here."
         )

@@ -61,10 +61,8 @@ class Knobs:
     )
     fullgraph: bool = _knob(False, "A graph break is an error.")
     dynamic: bool = _knob(False, "Compile for any shape.")
-    translation_validation: bool = _knob(
-        False, "Have z3 prove that the guards of dynamic shapes hold what they should."
-    )
-    dynamic_batch: bool = _knob(False, "Compile for any batch size, of the other sizes as they are.")
+    translation_validation: bool = _knob(False, "Have z3 check that the guards of dynamic shapes are right.")
+    dynamic_batch: bool = _knob(False, "Compile for any batch size; other sizes stay fixed.")
     dynamo_config: tuple[str, ...] = _knob((), "Settings of torch._dynamo.config.", cls=Values, value_type=_PAIR)
     inductor_config: tuple[str, ...] = _knob((), "Settings of torch._inductor.config.", cls=Values, value_type=_PAIR)
     flush_l2: bool = _knob(False, "Empty a GPU's L2 cache before every call, outside of what is timed.")

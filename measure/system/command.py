@@ -25,7 +25,7 @@ def command(
 ) -> int:
     """Look at a running process: memory, CPU and GPU use over time.
 
-    Of it and its descendants, until it ends, or Ctrl-C, which ends the run as well as the process's own end does.
+    It follows the process and its descendants until the process ends or you press Ctrl-C; the run is ok either way.
 
     \b
         bench measure attach 4711 --sample 20

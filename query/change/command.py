@@ -11,7 +11,7 @@ import click
 
 from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.numbers import counted
-from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
+from ...warehouse.console.options import Command, Moment, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import obeys, write_rows
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
@@ -35,7 +35,9 @@ PEOPLE = ("table", "markdown")
 @suites_option
 @backends_option
 @models_option
-@click.option("--since", type=click.DateTime(), help="Only changes, or with --all values, from this time on. UTC.")
+@click.option(
+    "--since", type=Moment(), metavar="DATE", help="Only changes, or with --all values, from this time on, UTC."
+)
 @share_option("--min-magnitude", default="1%", most=100, help="Smallest change that counts.")
 @share_option("--fdr", default="5%", help="False alarms to accept, of the series said to have changed.")
 @click.option("--all", "show_values", is_flag=True, help="List the values themselves.")

@@ -197,10 +197,15 @@ def _filled(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list
     return [columns[i] for i in told], [[row[i] for i in told] for row in rows]
 
 
+def _labels(history: History) -> Sequence[Row]:
+    """What the table says the axes of: its changes, or the series where these are fewer than two."""
+    return history.rows if len(history.rows) > 1 else [one.labels for one in history.series]
+
+
 def _varying(history: History) -> list[str]:
-    """The axes in which series differ, and the model."""
-    axes = ("config", *AXES)
-    return [axis for axis in axes if axis == "name" or len({one.labels[axis] for one in history.series}) > 1]
+    """The axes in which the rows of the table differ, and the model."""
+    rows = _labels(history)
+    return [axis for axis in ("config", *AXES) if axis == "name" or len({row[axis] for row in rows}) > 1]
 
 
 def _key(labels: Row) -> tuple[Any, ...]:
@@ -250,7 +255,7 @@ def sentences(
         incidents: What several cases did together.
         find: Gives the command that finds the commit of a change, from its run, its commits and its row.
     """
-    varying, first = _varying(history), history.series[0].labels
+    varying, first = _varying(history), _labels(history)[0]
     shared = {AXES.get(axis, axis): first[axis] for axis in ("config", *AXES) if axis not in varying}
     if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:
         yield f"all: {escape(', '.join(said))}"

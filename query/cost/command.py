@@ -64,7 +64,7 @@ def cost_model(
 
     A step of few tokens takes a floor, the time to read the weights; from some number of tokens on it is compute-bound,
     and each further token costs; so does each request. The fit is robust: hiccups have no say, so nothing needs filtering.
-    What the steps cannot tell is left blank, and why is said. Ends with 4 if nothing could be told of any config.
+    What the steps cannot tell is left blank, with the reason. Ends with 4 if nothing could be told of any config.
 
     `--by phase` tells prefill tokens, decoding requests and KV tokens apart, where the steps do. `--against` fits other steps so,
     say those of yesterday's run, and says by phase and range of tokens how much longer the steps now take.

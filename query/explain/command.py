@@ -26,10 +26,14 @@ ENDS = 3  # rows of a long table that are shown at either end
 @click.command(cls=Command)
 @share_option("--detect", "effect", default="3%", most=100, help="Change to see, either way.")
 @click.option(
-    "--runs", type=click.IntRange(1), default=3, show_default=True, help="Runs on each side, to say what they see."
+    "--runs",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Runs on each side, whose smallest visible change is shown.",
 )
-@share_option("--power", default="80%", help="How often to see it where it is.")
-@share_option("--alpha", default="5%", help="How often to see one in a case where none is.")
+@share_option("--power", default="80%", help="How often to see the change where there is one.")
+@share_option("--alpha", default="5%", help="How often to see a change in a case that has none.")
 @click.option(
     "--correct",
     "correction",
@@ -38,7 +42,7 @@ ENDS = 3  # rows of a long table that are shown at either end
     show_default=True,
     help="Make alpha hold for all cases together: bonferroni for any false alarm, bh for their share among alarms.",
 )
-@share_option("--changed", default="10%", help="Cases that change, of all; only bh asks.")
+@share_option("--changed", default="10%", help="Share of the cases that change; used by bh only.")
 @configs_option
 @click.option("--hosts", cls=Values, help="Only these machines.")
 @suites_option

@@ -40,7 +40,7 @@ NO_ROW = ("values of no case", "texts and values that are no number", "judgement
 @click.command(cls=Command)
 @click.argument("names", nargs=-1, metavar="[RUN | CONFIG]...")
 @click.option("--as", "target", required=True, type=click.Choice([*TARGETS, *FOLDERS, *TABLES]), help="What to write.")
-@click.option("--metric", default="latency", show_default=True, help="The time that tools compare which know but one.")
+@click.option("--metric", default="latency", show_default=True, help="The metric to write where a tool knows only one.")
 @click.option("--all", "every", is_flag=True, help="All runs that the names mean, not the newest of each.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path),

@@ -198,6 +198,22 @@ def test_a_path_that_does_not_exist_names_the_nearest(load: Load, profile: Path)
         load(profile.parent / "sever")
 
 
+def test_an_empty_path_is_not_the_folder_here(load: Load) -> None:
+    """As of a variable of the shell that is not set."""
+    with pytest.raises(BenchError, match=r"the path is empty. Give PATH"):
+        load("")
+
+
+def test_what_is_left_out_of_the_folder_here_has_its_name(
+    load: Load, profile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder `.` has no name to put before it."""
+    (profile / "notes.bin").write_bytes(b"\0")
+    monkeypatch.chdir(profile)
+
+    assert "notes.bin is binary; left out. How to read it: bench ingest notes.bin" in load(".").notes
+
+
 def test_what_is_not_recognised_is_described(load: Load, tmp_path: Path) -> None:
     """The error says what each file looks like and what could be read."""
     (tmp_path / "notes.txt").write_text("hello \x1b[31m")

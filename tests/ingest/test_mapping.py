@@ -312,6 +312,17 @@ def test_a_field_of_json_may_be_anywhere_or_only_in_failures(tmp_path: Path) -> 
     assert (unfit("name=m,value=never") or "").startswith("has no column 'never'")
 
 
+def test_a_status_that_no_row_of_json_has_is_said(tmp_path: Path) -> None:
+    """A misspelt one would count failures as measurements; rows of JSON may lack it, so it is no error."""
+
+    def said(rows: str) -> list[str]:
+        return read(tmp_path, rows, "name=m,value=v,unit=ms,status=outcome", name="t.json").tally.notes
+
+    note = "t.json: no row has 'outcome', the status: all rows count as passed"
+    assert note in said('[{"m": "a", "v": 1}, {"m": "b", "v": 0, "status": "fail"}]')
+    assert note not in said('[{"m": "a", "v": 1}, {"m": "b", "outcome": "fail"}]')
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

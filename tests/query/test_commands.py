@@ -71,6 +71,14 @@ def test_cases_can_be_chosen(bench: Bench) -> None:
     assert rows(bench("cases", "--models", "mlp", "--backends", "eager", "--configs", "fuse", "--format", "csv").output)
 
 
+def test_that_no_case_ended_so_is_an_answer(bench: Bench) -> None:
+    """A status that bench knows is no mistake where nothing has it; one that is misspelt is."""
+    assert rows(bench("cases", "--statuses", "timeout", "--format", "csv").output) == []
+    assert "no status 'timout' in case_outcomes. Nearest: 'timeout'" in str(
+        bench("cases", "--statuses", "timout").exception
+    )
+
+
 def test_a_mistaken_value_names_the_nearest(bench: Bench) -> None:
     """A backend nobody measured is no empty table."""
     error = bench("speedups", "--backends", "inducter").exception

@@ -141,6 +141,15 @@ def test_one_series_is_drawn(bench: Bench) -> None:
     assert bench("mlp", "--backends", "inductor").stdout.startswith(CHART)
 
 
+def test_what_all_changes_share_is_said_once(bench: Bench) -> None:
+    """Another backend of lstm was judged, too; no row is of it, so no column is needed to tell them apart."""
+    result = bench("lstm")
+
+    assert "backend" not in result.stdout.splitlines()[0]
+    assert "all: config main, suite s, mode inference, device cpu, dtype float32, backend inductor\n" in result.stderr
+    assert "in 1 of 2 series judged" in result.stderr
+
+
 @pytest.mark.exhaustive
 def test_changes_as_data_are_raw(bench: Bench, tmp_path: Path) -> None:
     """Every column in every format; nothing on stderr."""

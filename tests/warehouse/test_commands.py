@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import click
 import pytest
 from bench import cli
 from bench.warehouse import environment
-from bench.warehouse.console.options import Command, Values, spell_values
+from bench.warehouse.console.options import Command, Moment, Values, spell_values
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -257,6 +258,27 @@ def test_an_internal_error_is_a_sentence_too(
     assert err.startswith("Error: internal error, a bug in bench: RuntimeError: oh.")
 
 
+@pytest.mark.parametrize(
+    ("raised", "code", "says"),
+    [
+        (RuntimeError("Query interrupted"), 130, "interrupted; everything recorded so far is kept"),
+        (PermissionError(errno.EACCES, "Permission denied", "notes"), 2, "cannot use notes: Permission denied."),
+        (IsADirectoryError(errno.EISDIR, "Is a directory", "notes"), 70, "cannot use notes: Is a directory."),
+    ],
+)
+def test_what_is_no_bug_does_not_say_that_it_is_one(
+    raised: Exception, code: int, says: str, store: Store, tell: Callable[..., Told], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while DuckDB works, and files of other users, or folders in their place."""
+    import bench.warehouse.upkeep.verify
+
+    monkeypatch.setattr(bench.warehouse.upkeep.verify, "verify", unittest.mock.Mock(side_effect=raised))
+    monkeypatch.delenv("BENCH_DEBUG", raising=False)
+    found, out, err = tell("verify")
+
+    assert (found, out) == (code, "") and says in err and "bug" not in err
+
+
 def test_a_full_disk_is_no_bug(store: Store, tell: Callable[..., Told], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs out of room says so in words of its own; the cure is the same."""
     import bench.warehouse.upkeep.verify
@@ -269,6 +291,24 @@ def test_a_full_disk_is_no_bug(store: Store, tell: Callable[..., Told], monkeypa
     code, out, err = tell("verify")
     assert (code, out) == (70, "")
     assert "No space left on device. Free some space" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        ("2026-11-01", "2026-11-01 00:00:00"),
+        ("2026-11-01T12:30", "2026-11-01 12:30:00"),
+        ("2026-11-01T12:30+02:00", "2026-11-01 10:30:00"),
+        ("yesterday", None),
+    ],
+)
+def test_a_date_is_in_utc(text: str, means: str | None) -> None:
+    """What is none says how to write one, and no codes such as %Y."""
+    if means is None:
+        with pytest.raises(click.BadParameter, match=r"is no date. Write it as 2026-11-01 or"):
+            Moment().convert(text, None, None)
+    else:
+        assert str(Moment().convert(text, None, None)) == means
 
 
 @click.command(cls=Command)

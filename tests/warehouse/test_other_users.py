@@ -139,6 +139,15 @@ def test_a_private_store_stays_private(store: Path, ask: Callable[..., Told]) ->
     assert modes(store) == {(True, "700", TEAM), (False, "600", TEAM)}
 
 
+def test_a_store_that_may_not_be_read_says_so(store: Path, ask: Callable[..., Told]) -> None:
+    """And does not speak of a file in it that need not be there."""
+    store.chmod(0o700)
+    code, out, err = ask(BERT, store, *COUNT)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"Error: cannot read the store {store}: Permission denied. Ask who may read it")
+
+
 @pytest.mark.exhaustive
 def test_who_may_only_read_can_ask_everything(store: Path, ask: Callable[..., Told]) -> None:
     """From what was loaded last; that a dead journal waits for another is a sentence on stderr."""

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 MOST = 1000  # samples of a side that are drawn
+_OTHERS = """SELECT count(DISTINCT run_id), min(config)
+FROM cells
+WHERE metric = ? AND work_hash IS NOT DISTINCT FROM ? AND list_contains(?::VARCHAR[], config)
+    AND NOT list_contains(?::VARCHAR[], run_id)"""
 TOLD = 3  # medians that the subtitle has room for
 
 
@@ -93,6 +97,7 @@ def draw(
         wanted_size=size,
     )
     total = sum(row["n"] for row in first.values())
+    ((others, config),) = warehouse.rows(_OTHERS, [metric, works[0][0], list(runs.values()), list(runs)])
     left = len(works) - 1
     return compose(
         "distribution",
@@ -101,6 +106,7 @@ def draw(
         facts=[
             *common_values(rows, ("suite", "mode", "dtype", "device", "backend")),
             *(f"median of {shorten(name, 28)}: {_describe(row)}" for name, row in reversed(first.items()) if len(first) <= TOLD),
+            *([f"{counted(others, 'other run')} left out"] if others else ()),
             f"{f'{len(rows):,} of' if len(rows) < total else 'all'} {counted(total, 'sample')} drawn",
         ],
         form=form,
@@ -111,7 +117,10 @@ def draw(
         },
         counts=[{"side": name, "samples": row["n"], "drawn": names.count(name)} for name, row in reversed(first.items())],
         total=total,
-        notes=[f"{counted(left, 'other case')} left out: choose with --models, --backends or --suites"] if left else (),
+        notes=[
+            *([f"{counted(others, 'other run')} left out: name one by itself, such as {config}~1"] if others else ()),
+            *([f"{counted(left, 'other case')} left out: choose with --models, --backends or --suites"] if left else ()),
+        ],
     )  # fmt: skip
 
 

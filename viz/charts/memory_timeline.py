@@ -75,9 +75,10 @@ def draw(
     }
     statistic = next((kind for kind in ("reading", "peak") if totals.get(kind, (0, 0, 0))[1]), None)
     if statistic is None:
-        raise NothingToShow("no memory was recorded with its time. Measure some with: bench measure models")
+        raise NothingToShow("no memory was recorded with its time. Measure some with: bench measure models --sample 20")
     count, timed, span = totals[statistic]
-    interval = number_literal(interval_of(span, timed) if statistic == "reading" and timed > FEW else 1e-3)
+    is_summed = statistic == "reading" and timed > FEW  # else each reading has a place of its own
+    interval = number_literal(interval_of(span, timed) if is_summed else 1e-3)
     sql = f"""WITH readings AS (
   {readings}
 ),
@@ -132,7 +133,7 @@ ORDER BY {in_order("config", configs)}, timed.run_id, timed.source, {in_order("n
         facts=[
             *common_values(rows, ("config", "name", "backend", "source")),
             *_highest(rows),
-            f"{counted(drawn, statistic)}" + (f", the highest of each {float(interval):g} s" if statistic == "reading" else ""),
+            f"{counted(drawn, statistic)}" + (f", the highest of each {float(interval):g} s" if is_summed else ""),
             *([f"{counted(count - timed, statistic)} without a time left out"] if count > timed else []),
         ],
         form=form,

@@ -62,7 +62,8 @@ def draw(
 
     \b
         bench viz query "SELECT name, backend, speedup FROM speedups" --x name --y speedup --color backend --log-y
-        bench viz query "SELECT began_at, median FROM series WHERE name = 'mlp'" -o mlp.png
+        bench viz query "SELECT began_at, value AS latency_ns, backend FROM series WHERE name = 'mlp'
+            AND metric = 'latency'" --color backend -o mlp.png
         bench viz query "FROM speedups" --spec mine.json -o mine.html
     \f
     Raises:

@@ -62,7 +62,7 @@ def draw(
     sample_points: Annotated[
         int | None,
         Option(
-            "Draw so many steps of each config as points, chosen by chance, not how many are where.",
+            "Draw this many steps of each config as points, chosen at random, instead of shading by count.",
             type=click.IntRange(1),
             metavar="STEPS",
         ),

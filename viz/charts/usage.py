@@ -78,6 +78,7 @@ def draw(
         raise BenchError(
             f"{counted(len(models), 'model')} and {counted(len(short_names), 'short name')}. Give each of --models one."
         )
+    of_runs = filter_sql(warehouse, "series", {"run_id": runs})
     where = filter_sql(
         warehouse, "series", {"run_id": runs, "config": configs, "name": models, "backend": backends, "mode": modes}
     )
@@ -86,7 +87,7 @@ def draw(
     order = f"{in_order('name', models)}, {in_order('config', configs)}, {in_order('backend', backends)}"
     for metric in wanted:
         asked = {
-            kind: _sql(warehouse, condition, where, column, relative_to, order)
+            kind: _sql(warehouse, condition, where, of_runs, column, relative_to, order)
             for kind, condition in METRICS[metric].items()
         }
         found = {kind: read_rows(warehouse, sql) for kind, sql in asked.items()}
@@ -94,7 +95,7 @@ def draw(
         if rows := found[kind]:
             break
     else:
-        raise _nothing(warehouse, wanted, where, x)
+        raise _nothing(warehouse, wanted, where, x, relative_to)
     sql = asked[kind]
     cases = {(row["config"], row["case_id"]) for row in rows}
     others = {(row["config"], row["case_id"]) for own in found.values() for row in own} - cases
@@ -152,15 +153,19 @@ def draw(
     )  # fmt: skip
 
 
-def _sql(warehouse: "Warehouse", condition: str, where: str, column: str, relative_to: str | None, order: str) -> str:
-    """The newest value of each case; relative to another, divided by what that has at the same place."""
+def _sql(
+    warehouse: "Warehouse", condition: str, where: str, of_runs: str, column: str, relative_to: str | None, order: str
+) -> str:
+    """The newest value of each case, of the chosen runs if these have one; divided by what `relative_to` has there."""
     kept = f"{where} AND {column} IS NOT NULL"
     newest = f"""WITH newest AS (
   SELECT config, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, unit, n, value,
     low, high, run_id, case_id
   FROM series
   WHERE {condition}
-  QUALIFY row_number() OVER (PARTITION BY config, case_id ORDER BY metric, phase NULLS FIRST, position DESC, value DESC) = 1
+  QUALIFY row_number() OVER (
+    PARTITION BY config, case_id ORDER BY ({of_runs}) DESC, metric, phase NULLS FIRST, position DESC, value DESC
+  ) = 1
 )"""
     order = f"ORDER BY {order}, dtype, mode, device, parameters, batch_size, sequence_length, case_id"
     if relative_to is None:
@@ -201,16 +206,30 @@ def _failed(warehouse: "Warehouse", measured: str, where: str) -> dict[str, int]
     return dict(warehouse.rows(query))
 
 
-def _nothing(warehouse: "Warehouse", wanted: Sequence[str], where: str, x: str) -> NothingToShow:
+def _nothing(
+    warehouse: "Warehouse", wanted: Sequence[str], where: str, x: str, relative_to: str | None
+) -> NothingToShow:
     """The error that says why there is nothing to draw."""
     measured = " OR ".join(f"({condition})" for metric in wanted for condition in METRICS[metric].values())
-    ((here,),) = warehouse.rows(f"SELECT count(*) FROM series WHERE ({measured}) AND {where}")
     other = next(axis for axis in AXES if axis != x)
-    if here:
+    count = "count(DISTINCT (config, case_id))"
+    over = ", ".join(f"{count} FILTER ({AXES[axis][0]} IS NOT NULL)" for axis in (x, other))
+    ((here, placed, elsewhere),) = warehouse.rows(f"SELECT {count}, {over} FROM series WHERE ({measured}) AND {where}")
+    if placed and relative_to:
+        return NothingToShow(
+            f"{relative_to} has no result at the sizes of the others. See what there is with: bench cases"
+        )
+    if elsewhere:
         return NothingToShow(
             f"none of {counted(here, 'result')} can be drawn over {x}. Try: bench viz usage --x {other}"
         )
-    if failed := _failed(warehouse, measured, where):
+    if here:
+        return NothingToShow(
+            f"none of {counted(here, 'result')} has a {x} or {other}. "
+            'Draw them with: bench viz query "FROM series" --x name --y value'
+        )
+    ((passed,),) = warehouse.rows(f"SELECT count(*) FROM case_outcomes WHERE status = 'ok' AND {where}")
+    if not passed and (failed := _failed(warehouse, measured, where)):
         return NothingToShow(
             f"{counted(sum(failed.values()), 'case')} failed and none left a value. See them with: bench cases"
         )

@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -40,6 +41,18 @@ def spell_values(option: str, values: Sequence[str]) -> str:
     """The end of a command line that gives a `Values` option these values; empty without any."""
     words = [value.replace(",", "\\,") for value in values]
     return f" {option} {shlex.join(words)}" if words else ""
+
+
+class Moment(click.DateTime):
+    """A day, or a time of it, in UTC: 2026-11-01 or 2026-11-01T12:30."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Without an offset it is UTC, as what the views hold."""
+        try:
+            moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is no date. Write it as 2026-11-01 or 2026-11-01T12:30.", param, ctx)
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
 class PlainCommand(click.Command):

@@ -6,7 +6,7 @@ from datetime import datetime
 import click
 
 from ..console.numbers import counted
-from ..console.options import Command, notify, store_option
+from ..console.options import Command, Moment, notify, store_option
 from ..errors import Exit
 from ..store import Store
 
@@ -120,7 +120,7 @@ def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
     "--before",
     required=True,
     metavar="DATE",
-    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]),
+    type=Moment(),
     help="Move the runs that began before it, UTC: 2026-11-01, or 2026-11-01T12:30.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be moved, and move nothing.")

@@ -173,6 +173,13 @@ def test_a_range_that_is_none_is_refused(planted: Planted, text: str, error: str
         commits_between(text)
 
 
+def test_a_folder_without_a_repository_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not which command of git failed."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BenchError, match="this folder is in no git repository"):
+        commits_between("HEAD~1..HEAD")
+
+
 def test_first_parents_only(planted: Planted) -> None:
     """What a merge brought in counts as the merge; a search within it is told."""
     git(planted.folder, "checkout", "-q", "-b", "side", "HEAD~1")

@@ -98,7 +98,7 @@ def test_a_side_is_shown_as_it_runs_or_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"parameters": [("m", [1])]}, "no placeholder '{m}' in any command. Nearest: 'n'"),
+        ({"parameters": [("m", [1])]}, "no placeholder '{m}' in any command. Known: 'n'"),
         ({"parameters": [("n", [1]), ("n", [2])]}, "given twice"),
         ({"names": ["x", "y"]}, "2 names for 1 command"),
         ({"templates": [Template("a"), Template("a")]}, "called the same"),

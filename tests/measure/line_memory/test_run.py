@@ -250,6 +250,15 @@ def test_steps_and_annotated_source(here: Path) -> None:
     assert re.search(r"\+3[12]\.\d MiB", (here / "a.txt").read_text())
 
 
+@pytest.mark.parametrize("target", [["-m", "nowhere.train"], ["nowhere:main"]])
+def test_a_target_that_is_not_there_is_a_sentence(target: list[str], here: Path) -> None:
+    """Nothing of the program ran, so a traceback would be of Python's own code."""
+    result = measure(*target)
+
+    assert "fail_to_run" in result.stderr and "No module named 'nowhere'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 @pytest.mark.exhaustive
 def test_a_program_without_a_traced_line_has_its_peak(here: Path) -> None:
     """A module spelt wrong: what it held is not what was there before it, and that nothing was traced is said."""

@@ -91,6 +91,19 @@ def test_of_several_cases_the_first_is_drawn_and_the_others_are_told() -> None:
     assert figure.notes == ["1 other case left out: choose with --models, --backends or --suites"]
 
 
+def test_other_runs_of_a_config_are_counted() -> None:
+    """Of a config the newest run is drawn; a run that is named by itself leaves none out."""
+    builder = Builder()
+    for number in (1, 2, 3):
+        one = case("m", f"run-{number}")
+        builder.add(run(f"run-{number}", "A", started_at=number), one, timing(one, number * 1_000_000))
+    figure = draw(opened(builder), ["A"])
+
+    assert "2 other runs left out" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert figure.notes == ["2 other runs left out: name one by itself, such as A~1"]
+    assert not draw(opened(builder), ["run-3", "run-2"]).notes
+
+
 def test_what_cannot_be_drawn_says_why() -> None:
     """The same run twice; no such metric; a median that was imported without its samples."""
     builder = sampled(A=[1.0])

@@ -94,6 +94,28 @@ def test_the_newest_value_of_each_case_is_drawn() -> None:
     ]
 
 
+def test_a_run_that_is_named_is_drawn_though_a_newer_one_has_its_cases() -> None:
+    """The newest of each case is that of the runs that were chosen."""
+    builder = imported([("bert", 8, 32, 1.0)])
+    one = case("bert", "newer", batch_size=8, sequence_length=32, mode="inference")
+    builder.add(run("newer", "main", started_at=1), one, metric(one, "latency", 3e9, unit="ns"))
+
+    assert fields(draw(opened(builder), runs=["main~1"]), "x", "y") == [(32, 1.0)]
+
+
+def test_an_axis_is_not_blamed_for_what_the_divisor_lacks() -> None:
+    """Nor failed cases for what no case that passed measured."""
+    store = opened(imported([("bert", 8, 32, 1.0), ("gpt2", 8, 64, 1.0)]))
+    with pytest.raises(NothingToShow, match="bert has no result at the sizes of the others"):
+        draw(store, relative_to="bert")
+    with pytest.raises(NothingToShow, match="none of 1 result has a sequence-length or batch-size"):
+        draw(opened(Builder().add(run(), case("m"), metric(case("m"), "latency", 1.0, unit="ns"))))
+    good, bad = (case(name, "main", batch_size=1, sequence_length=8) for name in ("good", "bad"))
+    store = opened(imported().add(good, outcome(good), bad, outcome(bad, "OOM")))
+    with pytest.raises(NothingToShow, match="no gpu-memory was measured"):
+        draw(store, metric="gpu-memory")
+
+
 def test_measured_cases_have_intervals() -> None:
     """Samples of our own runs are drawn with the interval of their median."""
     one = case("mlp", sequence_length=8, batch_size=1)
