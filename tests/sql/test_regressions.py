@@ -55,7 +55,9 @@ def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int,
     noise = 0.01 * np.exp(rng.normal(0, (0, 0.5, 2)[seed % 3], series))
     logs = rng.normal(0, noise, (runs + 2, series)) + 10
     logs = logs.round(2) if seed % 2 else logs  # many are equal
-    logs[runs:] += rng.choice([0, 0.05, -0.3], series)
+    step = rng.choice([0, 0.05, -0.3], series)
+    logs[runs:] += step
+    logs[runs - 1] += np.where(rng.random(series) < 0.3, step, 0) if runs > 2 else 0  # it began a run before
     logs[runs + 1, rng.random(series) < (0.3, 1)[seed % 4 == 0]] = np.nan
     values = np.exp(logs)
     for index, row in enumerate(values):
@@ -100,10 +102,30 @@ def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int,
         "SELECT verdict, p, q FROM comparisons(?, ?) ORDER BY split_part(case_id, '-', 2)::BIGINT",
         [[f"r{index:02d}" for index in range(runs)], judged],
     )
-    assert [verdict for verdict, *_ in compared] == [
-        row["verdict"] for row in found
-    ]  # the same sides, the same verdicts
-    assert [p for _, p, _ in compared] == pytest.approx([row["p"] for row in found])
+    expected = judge(values[:runs], values[runs:], is_history=False)
+    assert [p for _, p, _ in compared] == pytest.approx(expected.p.tolist(), rel=1e-4, abs=1e-15)
+    assert [verdict in ("FASTER", "SLOWER") for verdict, *_ in compared] == expected.called.tolist()
+
+
+def test_a_step_of_a_number_without_noise_stays_a_step(warehouse: Builder) -> None:
+    """While it lasts, each run is slower, not only the first; a number that comes and goes is none."""
+    ids = record(warehouse, {"step": (5, 5, 5, 5, 5, 5, 6, 6, 6), "again": (5, 5, 6, 5, 5, 5, 5, 5, 6)})
+
+    assert [verdicts(warehouse, [run_id])["step"] for run_id in ids[6:]] == ["SLOWER"] * 3
+    (reason,) = warehouse.rows("SELECT reason FROM regressions(?::VARCHAR[]) WHERE name = 'step'", [ids[-1:]])[0]
+    assert reason.endswith("so 3 runs in a row")
+    query = "SELECT name, verdict, p FROM {} WHERE metric = 'latency' ORDER BY name DESC"
+    assert warehouse.rows(query.format("regressions(?::VARCHAR[])"), [ids[-1:]])[1] == ("again", "UNSURE", 1 / 8)
+    # given as a base, runs have no order: two of eight were as slow
+    assert warehouse.rows(query.format("comparisons(?, ?)"), [ids[:-1], ids[-1:]])[0] == ("step", "UNSURE", 2 / 8)
+
+
+def test_the_reason_says_that_earlier_runs_differ_as_much(warehouse: Builder) -> None:
+    """Where that is why a change beyond the noise is UNSURE."""
+    ids = record(warehouse, {"again": (*(5,) * 6, 6, *(5,) * 12, 6)})
+
+    ((verdict, reason),) = warehouse.rows("SELECT verdict, reason FROM regressions(?::VARCHAR[])", [ids[-1:]])
+    assert (verdict, reason.partition(";")[0]) == ("UNSURE", "other runs of the base differ as much")
 
 
 def test_a_second_run_confirms_or_refutes(warehouse: Builder) -> None:

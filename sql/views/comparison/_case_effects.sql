@@ -1,7 +1,8 @@
 -- One row per pair × case × metric × phase × unit measured on either side of a comparison: both values, and how far the runs
 -- of each side are from theirs.
 -- What all cases of a run share moves its deviations alike and says nothing of one case: of 20 cases or more, the median
--- deviation of the run is taken out of each.
+-- deviation of the run is taken out of each. Where most runs of a history are equal, its last runs that are as the candidate is tell
+-- since when the step is there, and not how much the value moves without one: they have no deviations.
 --
 -- arguments: base, candidate, last, floor
 --
@@ -78,7 +79,7 @@ case_sides AS (
         candidate.most - base.level AS most,
         list_avg(list_transform(candidate.deviations, lambda x: x * x)) * candidate.n_apart / nullif(candidate.n_apart - 1, 0) AS repeats,
         coalesce(base.is_session, candidate.is_session) AS is_session,
-        list_concat(coalesce(base.deviations, []), coalesce(candidate.deviations, [])) AS deviations,
+        coalesce(base.deviations, []) AS base_deviations, coalesce(candidate.deviations, []) AS candidate_deviations,
         (coalesce(greatest(base.n_apart - 1, 0), 0) + coalesce(greatest(candidate.n_apart - 1, 0), 0))::DOUBLE AS own_degrees
     FROM base_sides AS base
     FULL JOIN candidate_sides AS candidate ON base.pair = candidate.pair AND base.series_id = candidate.series_id
@@ -93,16 +94,29 @@ good_places AS (
 streaks AS (
     SELECT
         *, CASE WHEN candidate_value IS NOT NULL THEN list_filter(places, lambda place: place > coalesce(good_place, 0)) END
-            AS streak_places
+            AS streak_places,
+        base_runs > 1 AND list_median(list_transform(raw_deviations, lambda x: abs(x))) = 0 AS is_even
     FROM good_places
+),
+usual_runs AS (
+    SELECT
+        *, CASE WHEN is_even AND pair > 0 AND len(streak_places) > 0
+            THEN list_filter(range(1, len(places) + 1), lambda i: places[i] <= good_place)
+            ELSE range(1, len(places) + 1) END AS usual
+    FROM streaks
 )
 
 SELECT
     pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
     effect, own.metric_id, first_place,
-    CASE WHEN base_runs > 1 AND list_median(list_transform(raw_deviations, lambda x: abs(x))) = 0
-        THEN len(list_filter(raw_deviations, lambda x: abs(x) >= abs(effect))) / len(raw_deviations)::DOUBLE ELSE 0 END AS tied,
+    CASE WHEN is_even THEN len(list_filter(usual, lambda i: abs(raw_deviations[i]) >= abs(effect))) / len(usual)::DOUBLE ELSE 0
+        END AS tied,
     len(streak_places) AS streak, coalesce(list_min(streak_places), first_place) AS since_place, good_place, base_sampling,
-    candidate_sampling, least, most, repeats, run_variance, coalesce(run_degrees, 0) AS run_degrees, is_session, deviations, own_degrees
-FROM streaks AS own
+    candidate_sampling, least, most, repeats, run_variance, coalesce(run_degrees, 0) AS run_degrees, is_session,
+    list_concat(
+        CASE WHEN len(usual) < len(places) THEN list_transform(usual, lambda i: base_deviations[i]) ELSE base_deviations END,
+        candidate_deviations
+    ) AS deviations,
+    own_degrees - (len(places) - len(usual)) AS own_degrees
+FROM usual_runs AS own
 LEFT JOIN run_variances AS of_metric ON own.metric_id = of_metric.metric_id

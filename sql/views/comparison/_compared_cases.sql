@@ -74,6 +74,7 @@ SELECT
                 || CASE WHEN error IS NULL THEN '' ELSE ' (the interval is that of the samples)' END
             WHEN abs(change) >= ln(1 + floor) AND p <= fdr
                 THEN format('chance alone does this to one of {}, q = {:.2g}', tests, q)
+            WHEN tied > fdr AND abs(change) > reach THEN 'other runs of the base differ as much'
             WHEN abs(change) > reach THEN printf('a difference, but it may be less than %g %%', 100 * floor)
             WHEN detectable > 9 OR detectable IS NULL AND error > 0 THEN 'no difference found (smallest detectable: over 10x)'
             ELSE printf('no difference found (smallest detectable: %.1f %%)', 100 * detectable)

@@ -23,6 +23,8 @@
 -- reach             DOUBLE   Half of the 95 % interval of the change.
 -- detectable        DOUBLE   Smallest change, as a fraction, that an error of this size would show four times in five; NULL where
 --                            nothing tells it, or no number is as large.
+-- tied              DOUBLE   Share of the base's runs that are as far from its value, where most are equal to it, of a history without the
+--                            streak; else 0.
 -- p                 DOUBLE   Probability of so large a change, either way, if there were none.
 -- q                 DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
 -- tests             BIGINT   Rows judged together.
@@ -61,7 +63,7 @@ side_values AS (
         CASE WHEN NOT coalesce(base_void, false) THEN base_value END AS base_value,
         CASE WHEN NOT coalesce(candidate_void, false) THEN candidate_value END AS candidate_value,
         base_runs, candidate_runs, base_n, candidate_n, effect, first_place, streak, since_place, good_place, is_repeated,
-        cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, p, q,
+        cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, tied, p, q,
         tests, verdict, base_status, candidate_status, base_reason, candidate_reason, base_failed, candidate_failed, base_void,
         candidate_void
     FROM _case_verdicts(base, candidate, last, floor, fdr) AS judged
@@ -99,7 +101,7 @@ SELECT
     metric, phase, unit, better, base_value, candidate_value, CASE WHEN has_base THEN base_runs END AS base_runs,
     CASE WHEN has_candidate THEN candidate_runs END AS candidate_runs, CASE WHEN has_base THEN base_n END AS base_n,
     CASE WHEN has_candidate THEN candidate_n END AS candidate_n, effect, log_ratio, cases, shift, shift_reach, shift_p,
-    shift_runs, change, noise, error, reach, detectable, p, q, tests, verdict, is_exact, is_repeated, hosts, base_total, is_anywhere,
+    shift_runs, change, noise, error, reach, detectable, tied, p, q, tests, verdict, is_exact, is_repeated, hosts, base_total, is_anywhere,
     base_status, candidate_status, base_reason, candidate_reason, base_failed, candidate_failed, base_void, candidate_void,
     first_place, streak, since_place, good_place
 FROM verdicts

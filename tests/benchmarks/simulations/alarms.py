@@ -37,7 +37,10 @@ class World(NamedTuple):
     correlation: float = 0.0  # between the judged runs
     confirming: bool = False  # whether the second run measures only what the first calls worse
     drift: float = 0.0  # standard deviation of what all series of a run share
-    shape: str = "normal"  # of the noise: or uniform, or heavy-tailed (Student's t of 4 degrees)
+    since: int = 0  # of the runs before, the last so many have the step as well
+    shape: str = (
+        "normal"  # of the noise: or uniform, heavy-tailed (Student's t of 4 degrees), none, or rare (one run in ten)
+    )
     false: float = 0.5
     found: tuple[tuple[float, float], ...] = ((0.25, 0.0),)  # step -> least share in percent
 
@@ -72,7 +75,17 @@ WORLDS = (
     World(
         "20 runs before, heavy-tailed noise, one confirming", 20, 2, shape="heavy-tailed", confirming=True, false=0.5
     ),
-)
+    World("20 runs before, the last one as well", 20, since=1, bad=0.03, found=((0.25, 88),)),
+    World("20 runs before, the last four as well", 20, since=4, bad=0.03, found=((0.25, 60),)),
+    *(
+        World(
+            f"{before} runs before, equal but for bad machines, the last {since} as well", before, since=since, bad=0.03,
+            shape="none", found=((0.05, found), (0.25, found)),
+        )
+        for before, since, found in ((5, 0, 80), (5, 1, 80), (20, 0, 50), (20, 1, 50), (20, 4, 50))
+    ),
+    World("20 runs before, one in ten another number", 20, noise=(0.1, 0.1), shape="rare", false=8, found=()),
+)  # fmt: skip
 DRIFTS = tuple(
     World(f"{before} runs before, machine {drift:.1%} apart from night to night", before, drift=drift)
     for before in (1, 2, 5, 20)
@@ -180,7 +193,8 @@ def study(world: World, step: float, nights: int = NIGHTS, rule: "Rule | None" =
     rng, counts, rule = np.random.default_rng(1), [], rule or by_rule
     for _ in range(nights):
         night = simulate(rng, world)
-        night.now[:, : max(1, STEPPING * world.series // SERIES)] += np.log1p(step)
+        for runs in (night.now, night.history[world.before - world.since :]):
+            runs[:, : max(1, STEPPING * world.series // SERIES)] += np.log1p(step)
         found = rule(world, night, night.now[:1] if world.confirming else night.now)
         alarms = found.called
         if world.confirming:
@@ -221,12 +235,16 @@ def simulate(rng: np.random.Generator, world: World) -> Night:
 
 
 def _draws(rng: np.random.Generator, shape: str, size: tuple[int, int]) -> Array:
-    """Values of mean 0 and variance 1."""
+    """Values of mean 0 and variance 1; of noise that is none or rare what it says."""
     match shape:
         case "uniform":
             return np.asarray(rng.uniform(-1, 1, size) * np.sqrt(3))
         case "heavy-tailed":
             return np.asarray(rng.standard_t(4, size) / np.sqrt(2))
+        case "none":
+            return np.zeros(size)
+        case "rare":
+            return (rng.random(size) < 0.1) * 1.0
     return rng.normal(0, 1, size)
 
 
@@ -299,15 +317,18 @@ def judge_suites(base: Array, candidate: Array, prior: float = 0.02) -> Judgemen
     return _called(change, noise, p, RegressionRule(fdr=RegressionRule().fdr / 2))
 
 
-def judge(base: Array, candidate: Array, rule: RegressionRule = RegressionRule()) -> Judgement:  # noqa: B008 (frozen)
+def judge(
+    base: Array, candidate: Array, rule: RegressionRule = RegressionRule(), *, is_history: bool = True  # noqa: B008 (frozen)
+) -> Judgement:  # fmt: skip
     """The macro `_case_verdicts` once more, for one metric; a test holds the two together.
 
     The candidate runs are of one half day, and the base is of other days.
 
     Args:
-        base: Medians, runs × series.
+        base: Medians, runs × series, the oldest first.
         candidate: Medians of the judged runs, runs × series; NaN where one did not measure a series.
         rule: Its parameters.
+        is_history: Whether the base is the runs before the candidate, of which the last may be as it is.
     """
     base, candidate = np.log(base), np.log(candidate)
     series, n, m = base.shape[1], len(base), (~np.isnan(candidate)).sum(axis=0)
@@ -320,7 +341,12 @@ def judge(base: Array, candidate: Array, rule: RegressionRule = RegressionRule()
         [np.where(n > 1, base - level, np.nan), np.where(m > 1, candidate - now, np.nan)]
     )  # of sides with two runs or more
     deviations = raw - np.array([_run_shift(run) for run in raw])[:, None]
-    own, degrees = _own_variances(deviations, (n - 1) + np.maximum(m - 1, 0), rule.floor)
+    distances = np.abs(base - level)
+    even = (np.median(distances, axis=0) == 0) & (n > 1)
+    beyond = (base - level) * np.sign(effect) >= np.maximum(np.log1p(rule.floor), np.abs(effect) / 2)
+    streak = np.cumprod(beyond[::-1], axis=0)[::-1].astype(bool) & even & is_history
+    deviations[:n][streak] = np.nan
+    own, degrees = _own_variances(deviations, (n - 1) + np.maximum(m - 1, 0) - streak.sum(axis=0), rule.floor)
     z = effect / np.sqrt(_of_median(n) + _of_median(m))
     variance, degrees = _moderated(own, degrees, z, rule.floor)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -339,9 +365,8 @@ def judge(base: Array, candidate: Array, rule: RegressionRule = RegressionRule()
     nearest = np.where(least > shift, least - shift, np.where(most < shift, most - shift, 0))
     change = np.where((m < 2) | (most - least <= 3 * np.sqrt(2 * variance)), effect - shift, nearest)
     p = 2 * stats.t.sf(np.abs(change) / error, np.maximum(degrees, 1))
-    distances = np.abs(base - level)
-    tied = (distances >= np.abs(effect)).mean(axis=0) if n > 1 else 0
-    p = np.maximum(p, np.where((np.median(distances, axis=0) == 0) & (n > 1), tied, 0))
+    tied = ((distances >= np.abs(effect)) & ~streak).sum(axis=0) / (n - streak.sum(axis=0))
+    p = np.maximum(p, np.where(even, tied, 0))
     return _called(change, np.sqrt(variance), p, rule)
 
 
