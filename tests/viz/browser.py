@@ -73,19 +73,9 @@ class Page:
             time.sleep(0.05)
         return self
 
-    def window(self, width: int, height: int) -> None:
-        """Make the window so large, in CSS pixels."""
-        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-
-    def resize(self, width: int, height: int) -> None:
-        """Make the window that large, as a phone's is where it is narrow; 0 x 0 brings the usual one back."""
-        self._call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=0 < width < 600,
-        )
+    def window(self, width: int, height: int, *, phone: bool = False) -> None:
+        """Make the window so large, in CSS pixels; as a phone's is, if asked."""
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
 
     def ask(self, expression: str) -> Any:
         """Evaluate in the page."""

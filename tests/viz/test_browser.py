@@ -153,14 +153,14 @@ def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> No
 def test_a_colour_bar_lies_above_the_plot_on_a_phone(browser: Page, tmp_path: Path) -> None:
     """Beside it, it took half of the width, and what stands above the plot pushed the title out of the picture."""
     path = write(draw(opened(many(3000)), color_by="batch"), tmp_path / "batch.html")
-    browser.resize(390, 844)
+    browser.window(390, 844, phone=True)
     try:
         browser.open(path)
 
         assert browser.coloured_in_first_row() > 100
         assert quiet(browser)
     finally:
-        browser.resize(0, 0)
+        browser.window(1200, 1000)
 
 
 @pytest.mark.parametrize("width", first_of(1, [390, 1200]))
@@ -277,7 +277,7 @@ def test_every_chart_is_used_by_keyboard_in_light_and_in_dark(browser: Page, tmp
 )
 def test_every_chart_is_readable_on_a_phone(browser: Page, tmp_path: Path, name: str, title: str | None) -> None:
     """390 pixels wide, with a heading and without: nothing sticks out at the side, and there is something to see."""
-    browser.resize(390, 800)
+    browser.window(390, 800, phone=True)
     try:
         browser.open(write(drawn(name, "few", title=title), tmp_path / "phone.html"))
 
@@ -285,4 +285,4 @@ def test_every_chart_is_readable_on_a_phone(browser: Page, tmp_path: Path, name:
         assert browser.ask("document.documentElement.scrollWidth") <= 390
         assert browser.marks() > 100
     finally:
-        browser.resize(0, 0)
+        browser.window(1200, 1000)

@@ -100,9 +100,8 @@ streaks AS (
 ),
 usual_runs AS (
     SELECT
-        *, CASE WHEN is_even AND pair > 0 AND len(streak_places) > 0
-            THEN list_filter(range(1, len(places) + 1), lambda i: places[i] <= good_place)
-            ELSE range(1, len(places) + 1) END AS usual
+        *, CASE WHEN is_even THEN list_filter(range(1, len(places) + 1), lambda i: pair = 0 OR places[i] <= coalesce(good_place, places[i]))
+            END AS usual
     FROM streaks
 )
 
@@ -117,6 +116,6 @@ SELECT
         CASE WHEN len(usual) < len(places) THEN list_transform(usual, lambda i: base_deviations[i]) ELSE base_deviations END,
         candidate_deviations
     ) AS deviations,
-    own_degrees - (len(places) - len(usual)) AS own_degrees
+    own_degrees - coalesce(len(places) - len(usual), 0) AS own_degrees
 FROM usual_runs AS own
 LEFT JOIN run_variances AS of_metric ON own.metric_id = of_metric.metric_id
