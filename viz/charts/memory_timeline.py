@@ -87,7 +87,7 @@ timed AS (
   FROM readings
   WHERE at_s IS NOT NULL AND statistic = '{statistic}'
 ),
-cases AS (
+ranked AS (
   SELECT source, run_id, case_id, count(*) OVER (PARTITION BY source) AS cases,
     row_number() OVER (PARTITION BY source ORDER BY max(size_bytes) DESC, run_id, case_id) AS ranking
   FROM timed
@@ -95,8 +95,8 @@ cases AS (
 )
 SELECT config, timed.run_id, timed.case_id, name, backend, timed.source, slot * {interval} AS seconds,
   max(size_bytes) AS most_bytes, count(*) AS readings, any_value(cases) AS cases
-FROM timed JOIN cases ON timed.source = cases.source AND timed.run_id = cases.run_id
-  AND timed.case_id IS NOT DISTINCT FROM cases.case_id
+FROM timed JOIN ranked ON timed.source = ranked.source AND timed.run_id = ranked.run_id
+  AND timed.case_id IS NOT DISTINCT FROM ranked.case_id
 WHERE {"true" if all_cases or statistic == "peak" else f"ranking <= {top:d}"}
 GROUP BY config, timed.run_id, timed.case_id, name, backend, timed.source, slot
 ORDER BY {in_order("config", configs)}, timed.run_id, timed.source, {in_order("name", models)}, {in_order("backend", backends)},

@@ -1,5 +1,6 @@
 """The place of a legend, where it hides no point, and the labels that fit there."""
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -92,6 +93,7 @@ class Legend:
             ellipsis = 1  # which is twice as wide as other characters
             return max(7, int((points / columns - _ENTRY) / (letter * broadest)) - ellipsis)
 
+        @functools.cache
         def most(columns: int) -> int:
             """Characters of labels in so many columns, which may be broader than the names are."""
             room_points = points / columns - _ENTRY

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...warehouse.console.numbers import JSON_MARKS
-from ...warehouse.console.tables import escape, shorten, width
+from ...warehouse.console.tables import escape, fitting, shorten, width
 
 _BETWEEN = " · "  # the parts of a name
 # Advances of Liberation Sans and Arial, rounded up; other capitals 0.71, other characters 0.56.
@@ -198,8 +198,7 @@ def shorten_line(name: str, columns: int) -> str:
     whole = f"{head}{gap}{text}"
     if width(whole) <= columns:
         return whole
-    while text and width(f"{head}{gap}{text}…") > columns:
-        text = text[:-1]
+    text = fitting(text, columns - width(f"{head}{gap}…"))
     return f"{head}{gap}{text.rstrip()}…" if text else head
 
 

@@ -170,7 +170,7 @@ def cut_to(text: str, room: int) -> str:
     """The text in at most that many columns."""
     if width(text) <= room:
         return text
-    return _fitting(text, room - 1) + "…"
+    return fitting(text, room - 1) + "…"
 
 
 def shorten(text: str, columns: int) -> str:
@@ -178,10 +178,10 @@ def shorten(text: str, columns: int) -> str:
     if width(text) <= columns:
         return text
     head, tail = (columns - 1) - (columns - 1) // 2, (columns - 1) // 2
-    return f"{_fitting(text, head)}…{_fitting(text[::-1], tail)[::-1]}"
+    return f"{fitting(text, head)}…{fitting(text[::-1], tail)[::-1]}"
 
 
-def _fitting(text: str, columns: int) -> str:
+def fitting(text: str, columns: int) -> str:
     """As many characters from the first on as have room."""
     ends = itertools.accumulate(map(width, text))
     return text[: next((index for index, end in enumerate(ends) if end > columns), None)]
