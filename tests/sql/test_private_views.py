@@ -98,15 +98,15 @@ def test_comparison_endings(runs: Builder) -> None:
     ]
 
 
-def test_side_medians_and_case_effects(runs: Builder) -> None:
+def test_side_values_and_case_effects(runs: Builder) -> None:
     """Runs in which a case failed are left out; a side's value is the median over its runs of their medians."""
     for run_id, ns in (("a1", 10), ("a2", 30), ("a3", 1000), ("b1", 40)):
         it = case("m", run=run_id)
         runs.add(it, timing(it, ns), timing(it, ns), outcome(it, "fail_to_run" if run_id == "a3" else "ok"))
     sides = "(['a1', 'a2', 'a3'], ['b1'], 20)"
 
-    medians = runs.rows(f"SELECT side, run_id, n, value FROM _side_medians{sides} ORDER BY run_id")
-    assert medians == [("base", "a1", 2, 10), ("base", "a2", 2, 30), ("candidate", "b1", 2, 40)]
+    values = runs.rows(f"SELECT side, runs, n, value, list_sort(places) FROM _side_values{sides} ORDER BY side")
+    assert values == [("base", 2, 4, 20, [1, 2]), ("candidate", 1, 2, 40, [4])]
     query = (
         "SELECT base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n, exp(effect), own_degrees"
     )
@@ -132,27 +132,43 @@ def test_run_medians(runs: Builder) -> None:
     runs.add(run("a4", "a", host="x", started_at=5), it := case("m", run="a4"), timing(it, 20))
     runs.add(it := case("died", run="a4"), timing(it, 9), outcome(it, "OOM"))
 
-    query = "SELECT side, run_id, is_recent, value, exp(x) FROM _run_medians(NULL, ['a4'], 1) ORDER BY run_id"
-    assert runs.rows(query) == [
-        ("base", "a1", False, 10, pytest.approx(10)),
-        ("base", "a2", True, 30, pytest.approx(30)),
-        ("candidate", "a4", True, 20, pytest.approx(20)),
-    ]
+    query = "SELECT side, run_id, is_recent, value FROM _run_medians(NULL, ['a4'], 1) ORDER BY run_id"
+    assert runs.rows(query) == [("base", "a1", False, 10), ("base", "a2", True, 30), ("candidate", "a4", True, 20)]
 
 
 def test_a_run_before_stands_in_for_one_that_lacks_the_case(runs: Builder) -> None:
-    """Of the last two runs each case has two values, older ones where a later run did not measure it."""
-    runs.add(run("a4", "a", host="x", started_at=5), run("a5", "a", host="x", started_at=6))
-    for run_id, names in (("a1", "mk"), ("a2", "m"), ("a4", "mk"), ("a5", "mk")):
+    """Of the last two runs each case has two values, older ones where later runs did not measure it, as far as there are any."""
+    runs.add(*(run(f"a{day}", "a", host="x", started_at=day) for day in range(5, 8)))
+    for run_id, names, ns in (("a1", "mko", 10), ("a2", "m", 20), ("a5", "mkl", 50), ("a6", "m", 60), ("a7", "mk", 70)):
         for name in names:
-            runs.add(it := case(name, run=run_id), timing(it, 10))
+            runs.add(it := case(name, run=run_id), *[timing(it, ns)] * 2)
 
     query = """
-        SELECT name, list(run_id ORDER BY run_id)
-        FROM _side_medians(NULL, ['a5'], 2) JOIN case_axes USING (case_id)
-        WHERE side = 'base' GROUP BY name ORDER BY name
+        SELECT name, list_sort(places), runs, n, value, exp(list_avg(xs))
+        FROM _side_values(NULL, ['a7'], 2) JOIN case_axes USING (case_id)
+        WHERE side = 'base' ORDER BY name
     """
-    assert runs.rows(query) == [("k", ["a1", "a4"]), ("m", ["a2", "a4"])]
+    assert runs.rows(query) == [
+        ("k", [1, 5], 2, 4, 30, pytest.approx((10 * 50) ** 0.5)),
+        ("l", [5], 1, 2, 50, pytest.approx(50)),
+        ("m", [5, 6], 2, 4, 55, pytest.approx((50 * 60) ** 0.5)),
+        ("o", [1], 1, 2, 10, pytest.approx(10)),
+    ]
+
+
+def test_a_value_without_a_logarithm_counts_in_the_median_alone(runs: Builder) -> None:
+    """Places are those of the logarithms; a count of none has one."""
+    for run_id, value in (("a1", 4.0), ("a2", 0.0)):
+        runs.add(
+            it := case("m", run=run_id),
+            metric(it, "gain", value, unit="ratio"),
+            metric(it, "breaks", value, unit="count"),
+        )
+
+    query = (
+        "SELECT metric, value, list_sort(places), len(xs) FROM _side_values(['a1', 'a2'], ['b1'], 20) ORDER BY metric"
+    )
+    assert runs.rows(query) == [("breaks", 2, [1, 2], 2), ("gain", 2, [1], 1)]
 
 
 def test_case_noises_and_errors(runs: Builder) -> None:

@@ -11,15 +11,7 @@
 --                            all cases of the run share.
 -- own_degrees      DOUBLE    Degrees of freedom of these.
 WITH
-side_values AS MATERIALIZED (  -- lists in one order
-    SELECT
-        pair, side, series_id, any_value(case_id) AS case_id, any_value(metric) AS metric, any_value(phase) AS phase,
-        any_value(unit) AS unit, min(better) AS better, list_median(list(value)) AS value, count(*) AS runs, sum(n)::BIGINT AS n,
-        bool_or(is_session) AS is_session, avg(sampling) AS sampling, min(place) AS first_place,
-        coalesce(list(x) FILTER (x IS NOT NULL), []) AS xs, coalesce(list(place) FILTER (x IS NOT NULL), []) AS places
-    FROM _side_medians(base, candidate, last)
-    GROUP BY pair, side, series_id
-),
+side_values AS MATERIALIZED (SELECT * FROM _side_values(base, candidate, last)),
 metrics AS (
     SELECT pair, metric, phase, unit, row_number() OVER (ORDER BY pair, metric, phase, unit) AS metric_id
     FROM side_values

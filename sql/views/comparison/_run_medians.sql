@@ -1,5 +1,5 @@
 -- One row per pair × run × case × metric × phase × unit of a comparison: what the run measured.
--- A case that failed has none. A base that is not given has every run that may count, of which `_side_medians` takes the last.
+-- A case that failed has none. A base that is not given has every run that may count, of which `_side_values` takes the last.
 --
 -- arguments: base, candidate, last
 --
@@ -17,14 +17,13 @@
 -- median_low   DOUBLE   Lower end of its 95 % interval; NULL for fewer than 6 samples.
 -- median_high  DOUBLE   Upper end.
 -- stdev        DOUBLE   Standard deviation of the samples; NULL for one.
--- x            DOUBLE   Natural logarithm of the median, of a count that of 1 + median; NULL where there is none.
 SELECT
     pair, side, run.run_id, place, is_recent, _series_key(cell.case_id, metric, phase, unit) AS series_id, cell.case_id, metric,
-    phase, unit, better, is_session, cell.n, median AS value, median_low, median_high, stdev, _log_value(median, unit) AS x
+    phase, unit, better, is_session, cell.n, median AS value, median_low, median_high, stdev
 FROM _all_cells AS cell
 JOIN (
     SELECT
         *, pair = 0 OR side = 'candidate' OR row_number() OVER (PARTITION BY pair, side ORDER BY place DESC) <= last AS is_recent
     FROM _comparison_sides(base, candidate, last)
 ) AS run ON cell.run_id = run.run_id
-ANTI JOIN _failures AS failure ON cell.run_id = failure.run_id AND cell.case_id = failure.case_id AND void
+ANTI JOIN _failures AS failure ON cell.run_id = failure.run_id AND cell.case_id = failure.case_id AND failure.void

@@ -17,7 +17,7 @@
 -- noise             DOUBLE   Standard deviation of ln(value) from run to run (run_noise); NULL where no case was measured
 --                            twice.
 -- sampling_noise    DOUBLE   The part of it that more samples in a run would lower: the standard error of ln(median) of one
---                            run as its samples tell it (see _side_medians); NULL where no run has two samples.
+--                            run as its samples tell it (see _side_values); NULL where no run has two samples.
 -- weight            DOUBLE   Degrees of freedom that this history is worth beyond the runs compared, as in
 --                            _case_noises.
 -- judged            BIGINT   Cases of the config, host, metric and phase whose noise is known.

@@ -50,24 +50,18 @@ report_flags AS MATERIALIZED (
     ANTI JOIN _superseded_cases AS again ON flag.run_id = again.run_id AND flag.case_id = again.case_id
     LEFT JOIN _same_cases AS same ON flag.run_id = same.run_id AND flag.case_id = same.case_id
 ),
-new_flags AS (
-    SELECT flag.*
-    FROM report_flags AS flag
-    ANTI JOIN report_flags AS before
-        ON flag.track = before.track AND flag.position - 1 = before.position AND flag.same_id = before.same_id
-        AND flag.metric = before.metric
-    WHERE previous_run IS NOT NULL AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
-),
 flag_places AS (
     SELECT track, same_id, metric, list(position) AS flagged_places
     FROM report_flags
     GROUP BY track, same_id, metric
 ),
-flag_gaps AS (  -- a flag that is new, and the place before it that was flagged last
-    SELECT new.*, coalesce(list_max(list_filter(flagged_places, lambda place: place < position)), 0) AS flagged_before
-    FROM new_flags AS new
+new_flags AS (  -- and the place before each that was flagged last
+    SELECT flag.*, coalesce(list_max(list_filter(flagged_places, lambda place: place < position)), 0) AS flagged_before
+    FROM report_flags AS flag
     JOIN flag_places AS of_flag
-        ON new.track = of_flag.track AND new.same_id = of_flag.same_id AND new.metric = of_flag.metric
+        ON flag.track = of_flag.track AND flag.same_id = of_flag.same_id AND flag.metric = of_flag.metric
+    WHERE previous_run IS NOT NULL AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
+        AND NOT list_contains(flagged_places, position - 1)
 ),
 report_cases AS (
     SELECT track, position, same_id, speedup, compile_ns, compression_ratio
@@ -80,7 +74,7 @@ followed_flags AS (
         new.*, list_filter(
             places, lambda place: place < position AND place >= position - last AND place > flagged_before
         ) AS fine_places
-    FROM flag_gaps AS new
+    FROM new_flags AS new
     LEFT JOIN case_places AS of_case ON new.track = of_case.track AND new.same_id = of_case.same_id
 ),
 report_times AS (SELECT DISTINCT track, position, began_at FROM report_panels)

@@ -30,12 +30,23 @@
 -- log_shift     DOUBLE   Median effect of all cases of the metric; 0 of fewer than 20 cases.
 -- axes: shifts without shift
 WITH
-compared_runs AS MATERIALIZED (SELECT pair, place, run_id, began_at, git_commit FROM _comparison_sides(NULL, judged, last)),
+compared_runs AS (  -- one row, since joins with few runs copy all verdicts
+    SELECT list(place) AS places, list({'run_id': run_id, 'began_at': began_at, 'git_commit': git_commit}) AS compared
+    FROM _comparison_sides(NULL, judged, last)
+),
 verdicts AS (
     SELECT
         *, verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') AS has_changed,
         CASE WHEN low > 0 AND ratio > 0 THEN ln(ratio / low) END AS reach
     FROM _compared_cases(NULL, judged, last, floor, fdr)
+),
+dated_verdicts AS (
+    SELECT
+        * EXCLUDE (places, compared), compared[list_position(places, first_place)] AS first_run,
+        CASE WHEN has_changed THEN compared[list_position(places, since_place)] END AS since,
+        CASE WHEN has_changed THEN compared[list_position(places, good_place)] END AS good
+    FROM verdicts
+    CROSS JOIN compared_runs
 )
 
 SELECT
@@ -47,10 +58,8 @@ SELECT
     noise, p, q,
     CASE WHEN base_total = 0 THEN 'UNSURE' ELSE verdict END AS verdict, evidence,
     concat_ws('; ', reason, CASE WHEN has_changed AND streak > 0 THEN 'so ' || (streak + 1) || ' runs in a row' END) AS reason,
-    since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit, good.git_commit AS good_commit,
+    since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit,
+    good.git_commit AS good_commit,
     coalesce(candidate_value IS NOT NULL AND better IS NOT NULL AND metric <> 'accuracy_error', false) AS is_judged,
     log_shift, cases, shift_reach, shift_p, shift_runs
-FROM verdicts AS own
-LEFT JOIN compared_runs AS first_run ON own.pair = first_run.pair AND first_place = first_run.place
-LEFT JOIN compared_runs AS since ON has_changed AND own.pair = since.pair AND since_place = since.place
-LEFT JOIN compared_runs AS good ON has_changed AND own.pair = good.pair AND good_place = good.place
+FROM dated_verdicts
