@@ -91,11 +91,7 @@ class Mapped(Format):
 def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time: bool = False) -> None:
     """Add the rows of a table by a mapping, and notes about the table.
 
-    Args:
-        table: Its rows are read up to three times.
-        mapping: What its columns are.
-        results: Takes cases, values and notes.
-        by_time: Rows more than PAUSE_S apart belong to different runs.
+    The rows are read up to three times. With `by_time` rows more than PAUSE_S apart belong to different runs.
     """
     if table.note is not None:
         results.note(table.note)

@@ -176,13 +176,7 @@ selection_options = _stack(
 
 
 def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Iterable[click.Parameter]) -> str:
-    """The shell command that measures one workload.
-
-    Args:
-        workload: What to measure.
-        settings: Values of the options that are not axes, by parameter name.
-        parameters: Those of the command.
-    """
+    """The shell command that measures one workload."""
     file = f"path:{workload.target.rpartition(':')[0]}" if workload.target.startswith("/") else None
     size = "auto" if workload.batch_size == AUTO else workload.batch_size or None
     axes = {

@@ -186,9 +186,7 @@ def large_and_unsure(rows: Iterable[Row]) -> list[Row]:
 def exit_code(rows: Iterable[Row], *, strict: bool = False) -> Exit:
     """The exit code for a CI job: 1 if anything got worse, 3 if something is only gone, 4 if most cases cannot be judged.
 
-    Args:
-        rows: Findings.
-        strict: Whether a large change that is UNSURE is too little data as well.
+    If `strict`, a large change that is UNSURE is too little data as well.
     """
     rows = list(rows)
     verdicts = {row["verdict"] for row in rows}

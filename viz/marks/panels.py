@@ -47,12 +47,7 @@ class Grid:
     ) -> "Grid":
         """A grid of so many panels.
 
-        Args:
-            count: Of panels.
-            columns: How many stand beside each other, or more where they would be too low.
-            legend: Below them.
-            titled: Whether panels have titles.
-            wanted_size: Inches of the figure that the user wants.
+        There are `columns` beside each other, or more where they would be too low; the legend is below them.
         """
         columns = min(count, columns)
         if wanted_size is None:
@@ -99,14 +94,7 @@ class Grid:
         return (_BARE if self.dense else _LABELS * self.scale) + self._above
 
     def plot_area(self, size: tuple[float, float], head: float, legend: Legend, *, interactive: bool) -> PlotArea:
-        """The plot area of one panel.
-
-        Args:
-            size: Of the whole, in inches.
-            head: Points that the title takes.
-            legend: Below the panels.
-            interactive: Whether it is for a page, which is as wide as it likes.
-        """
+        """The plot area of one panel. `size` is that of the whole, in inches; the title takes `head` points."""
         larger = _LARGER if interactive else self.scale
         width, height = (inches * theme.POINTS_PER_INCH for inches in size)
         high = (height - head - self._above - self._below(legend) - self._between_rows * (self.rows - 1)) / self.rows
@@ -135,13 +123,7 @@ class Grid:
     ) -> dict[str, Any]:
         """The views in their places.
 
-        Args:
-            views: Vega-Lite, row by row, without width and height.
-            area: Of each of them.
-            size: Of the whole, in inches.
-            head: Points that the title takes.
-            legend: Below the panels.
-            interactive: Whether it is for a page, which is as wide as it likes.
+        Views are Vega-Lite, row by row, without width and height. `size` and `head` are as of `plot_area`.
 
         Raises:
             BenchError: An image of that size has no room for so many panels.

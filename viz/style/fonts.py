@@ -26,10 +26,6 @@ _CURE = "Install a font that has them (Debian, Ubuntu: apt install fonts-noto-cj
 def choose(text: str, wanted: str | None = None) -> tuple[str, str | None]:
     """The font to draw this text in, and a warning where some of it would come out as boxes.
 
-    Args:
-        text: Everything the chart will say.
-        wanted: Family the user asked for.
-
     Returns:
         A CSS font-family list, and the warning or None.
     """

@@ -47,10 +47,6 @@ def styles(names: Sequence[str], known: Sequence[str] = ()) -> dict[str, tuple[s
     known names, those of a store from the oldest on, the older gets what two ask for and keeps it in every chart; of
     others the one whose hash is lower. The answer does not depend on the order of `names`. No two share both while there
     are fewer than 108, nor a colour while there are 12.
-
-    Args:
-        names: What a chart shows.
-        known: What may be shown in other charts, too.
     """
     settled = _looks(list(dict.fromkeys(known)), {})
     others = sorted(set(names) - settled.keys(), key=_digest)

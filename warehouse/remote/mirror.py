@@ -78,9 +78,7 @@ def pull(store: Store, *, whole: bool = False, exactly: bool = False) -> None:
 def push(store: Store, *, must: bool = False) -> None:
     """Upload what the bucket lacks; nothing to do for a store that is a folder.
 
-    Args:
-        store: The store.
-        must: Raise if the bucket cannot be used, rather than say that the next command uploads it.
+    `must`: raise if the bucket cannot be used, rather than say that the next command uploads it.
     """
     if not store.remote:
         return
