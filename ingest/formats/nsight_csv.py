@@ -6,7 +6,7 @@ from typing import Any
 
 from ..format import Head
 from ..readers.document import Object, lines_of
-from ..readers.json_format import LEADING, JsonFormat
+from ..readers.json_format import LEADING, ListFormat
 from ..readers.results import Results, number
 
 NAMES = ("Name", "Range", "Operation")
@@ -32,7 +32,7 @@ OF_LAUNCH = ("ID", "Process ID", "Process Name", "Host Name", "Context", "Stream
 LATENCIES = ("Duration", "gpu__time_duration.sum")
 
 
-class NsightTable(JsonFormat):
+class NsightTable(ListFormat):
     """Summaries of Nsight Systems."""
 
     name = "nsys-stats"
@@ -44,16 +44,10 @@ class NsightTable(JsonFormat):
         for unit in units
         for name in NAMES
     )
-    holds = list
 
     def table(self, text: str) -> list[Any]:
         """Without the lines that say what is being done."""
         return super().table("\n".join("" if line.startswith(TALK) else line for line in lines_of(text)))
-
-    def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """Nothing is said of when and where."""
-        records: list[Any] = document
-        return records
 
     def load(self, record: Object, results: Results) -> None:
         """One kernel, call, copy or range."""
@@ -80,7 +74,7 @@ def _kind(field: str, record: Object) -> str | None:
     return {"Range": "nvtx", "Operation": "gpu_memcpy"}[field]
 
 
-class NsightCompute(JsonFormat):
+class NsightCompute(ListFormat):
     """Metrics of kernels by Nsight Compute."""
 
     name = "ncu"
@@ -94,7 +88,6 @@ class NsightCompute(JsonFormat):
         frozenset({"ID", "Process ID", "Kernel Name", "Context", "Stream"}),
     )
     ragged = True
-    holds = list
 
     def recognise(self, head: Head) -> bool:
         """Whether it has such a header; that of a raw page may be longer than what is looked at."""
