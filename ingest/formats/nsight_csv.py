@@ -13,16 +13,8 @@ NAMES = ("Name", "Range", "Operation")
 COLUMN = re.compile(r"(Total Time|Total|Average|Avg|Median|Med|Minimum|Min|Maximum|Max|StdDev) \((\w+)\)")
 STATISTICS = {"Tot": "sum", "Ave": "mean", "Avg": "mean", "Med": "median", "Min": "min", "Max": "max", "Std": "stddev"}
 CALLS = ("Instances", "Num Calls", "Calls", "Operations", "Count")
-TALK = (
-    "Processing [",
-    "Generating ",
-    "Exporting ",
-    "Using ",
-    "** ",
-    "==",
-    "SKIPPED:",
-    "NOTICE:",
-)  # beginnings of other lines
+# beginnings of other lines
+TALK = ("Processing [", "Generating ", "Exporting ", "Using ", "** ", "==", "SKIPPED:", "NOTICE:")
 TIMES = {"nsecond": "ns", "usecond": "us", "msecond": "ms", "second": "s"}
 BYTES = re.compile(r"([KMGT]?)byte(/s|/second)?")
 THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")

@@ -35,9 +35,8 @@ ENDINGS = {
     "interrupted": "interrupted",
 }
 STATUSES = {word: status for status, words in ENDINGS.items() for word in words.split()}
-WITH_UNIT = re.compile(
-    r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-zµμ]+)"
-)  # a number and the unit behind it
+# a number and the unit behind it
+WITH_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-zµμ]+)")
 SUFFIXES = ("ns", "bytes", "%")  # units that may stand there, as `unit_of` names them
 MOST = 2.0**53  # beyond it doubles, which other tools count in, leave numbers out
 LOOKED_AT = 1000  # rows that tell what a column holds
@@ -120,9 +119,8 @@ class _Reader:
     results: Results
     used: set[str] = field(default_factory=set)
     others: dict[str, None] = field(default_factory=dict)  # columns that the mapping does not name, in order
-    no_axes: OtherColumns = field(
-        default_factory=OtherColumns
-    )  # those of them that would part every row from all others
+    # those of them that would part every row from all others
+    no_axes: OtherColumns = field(default_factory=OtherColumns)
     odd: dict[str, None] = field(default_factory=dict)  # statuses nobody knows
     has_status: bool = False  # any row
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # samples so far, by run, case and metric

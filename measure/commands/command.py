@@ -134,9 +134,8 @@ def command(
             empty_ns = None if measurement.interrupted else measurement.empty_ns(measured)
             if measurement.interrupted:
                 run.close("interrupted", "Ctrl-C", seal=False)
-            run.close(
-                seal=False
-            )  # the next command that opens the store seals it; that takes longer than many commands
+            # the next command that opens the store seals it; that takes longer than many commands
+            run.close(seal=False)
         progress("")
         _show(measured, fmt, settings["warmup"], empty_ns)
         if measurement.uncounted:

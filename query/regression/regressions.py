@@ -177,9 +177,8 @@ def large_and_unsure(rows: Iterable[Row]) -> list[Row]:
         if row["finding"] not in WHOLE
         and row["verdict"] == "UNSURE"
         and row["change"] is not None
-        and (
-            row["change"] <= -1 or abs(math.log1p(row["change"])) >= math.log1p(LARGE)
-        )  # a value of 0 has no logarithm
+        # a value of 0 has no logarithm
+        and (row["change"] <= -1 or abs(math.log1p(row["change"])) >= math.log1p(LARGE))
     ]
 
 

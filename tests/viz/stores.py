@@ -87,9 +87,8 @@ def search(generator: random.Random, config: str, name: str, outlier: float = 1.
                 * math.exp(generator.gauss(0, 0.005))
                 / (outlier if number == 4 else 1)
             )
-            made.append(
-                Metric(run_id=f"search-{number}", metric="searched", value=value, unit="ns", better="lower")
-            )  # of no case
+            # of no case
+            made.append(Metric(run_id=f"search-{number}", metric="searched", value=value, unit="ns", better="lower"))
             made.append(Outcome(run_id=f"search-{number}", status="ok"))
     return made
 

@@ -22,9 +22,8 @@ _FEW = 400  # points that are marked large
 # areas of points in square pixels; the largest are of those that no line leads to
 _DOTS = {"alone": 60, "few": 24, "many": 9}
 _LONE = 12  # points at most that are large, where no lines lead to them
-_NUMBERS = {
-    "labelExpr": "format(datum.value, ',~r')"
-}  # as they are, where d3 would round them to the distance of ticks
+# as they are, where d3 would round them to the distance of ticks
+_NUMBERS = {"labelExpr": "format(datum.value, ',~r')"}
 _EVEN = {"labelOverlap": "parity"}  # where there is no room for all labels, every second one rather than those that fit
 _TICKS = 12  # whole numbers on the x axis that all get a tick
 

@@ -16,11 +16,8 @@ _BETWEEN, _TITLE, _LABELS = 50.0, 15.0, 20.0  # beside each other; a panel's tit
 _AXIS_TITLE, _RIM = 14.0, 2.0  # of the y axis, which dense panels have above them; around an image
 _BARE = 6.0  # between panels without labels
 _DENSE = 40.0  # points of a panel's height, below which an axis has no room for its title
-_LEAST, _LOW, _NARROW = (
-    16.0,
-    30.0,
-    50.0,
-)  # points of a panel: its height at least; lower or narrower ones are to be avoided
+# points of a panel: its height at least; lower or narrower ones are to be avoided
+_LEAST, _LOW, _NARROW = (16.0, 30.0, 50.0)
 _PAGE = 1040.0  # pixels of a page's width
 _LARGER = 1.45  # on a page
 

@@ -73,9 +73,8 @@ def holding(place: Place) -> Holding:
             files |= {entry.name: entry for entry in place.list(f"events/{table}") if is_event_file(entry.name)}
         if not isinstance(place, Bucket):
             return holding_of(place, files)
-        number, counted = newest_record(
-            place
-        )  # after the listing: for what is deleted meanwhile another counts already
+        # after the listing: for what is deleted meanwhile another counts already
+        number, counted = newest_record(place)
         files = counting(files, counted)
         late = at_once(place.stat, sorted(filter(is_event_file, counted - files.keys())))
         found = holding_of(place, files | {entry.name: entry for entry in late if entry})
