@@ -8,10 +8,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from bench.warehouse import events
+from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Event
 from bench.warehouse.recorder import case_ids
 from bench.warehouse.schema import arrow_schema
 from bench.warehouse.snapshot import empty
+from bench.warehouse.store import Store
 from bench.warehouse.views import compute_derived
 
 
@@ -22,9 +24,8 @@ class Builder:
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name, "warehouse.duckdb")
         file.write_bytes(empty())
-        self._connection = duckdb.connect(
-            str(file), config={"threads": 1}
-        )  # a few rows: more would wait for each other
+        # a few rows: more would wait for each other
+        self._connection = duckdb.connect(str(file), config={"threads": 1})
         self._added: dict[type[Event], list[Event]] = {}
 
     def add(self, *added: Event) -> "Builder":
@@ -59,6 +60,12 @@ class Builder:
         rows = self.rows(query, parameters)
         names = [column[0] for column in self.connection.description or ()]
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def stored(query: str, store: Store | Path | None = None, parameters: object = ()) -> list[tuple[Any, ...]]:
+    """All rows of a query over what a store holds: a store, a folder, or the one of $BENCH_STORE."""
+    with Warehouse.open(store if isinstance(store, Store) else Store.find(store)) as warehouse:
+        return warehouse.rows(query, parameters)
 
 
 def run(run_id: str = "run", config: str | None = None, source: str = "api", **fields: Any) -> events.RunRecord:

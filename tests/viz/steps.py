@@ -1,11 +1,18 @@
 """Scheduler steps for charts: a few by hand, or many made in SQL with a realistic shape."""
 
 from pathlib import Path
+from typing import Any
 
+from bench.viz.output.figure import Figure
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
 from ..builders import Builder, chunk, run, source
+
+
+def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
+    """What a figure draws: these columns, row by row."""
+    return list(zip(*(figure.fields[name] for name in names), strict=True))
 
 
 def few(config: str = "A", points: list[tuple[int, float | None]] | None = None) -> Builder:

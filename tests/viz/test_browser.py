@@ -1,6 +1,5 @@
 """Pages in a real Chromium: nothing executes, nothing is blank, nothing is asked of the network."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,14 +22,6 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages"),
 ]
 POINTS: list[tuple[int, float | None]] = [(64, 10.0), (512, 30.0), (1024, 50.0), (2048, 80.0)]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One Chromium for all tests of this module."""
-    page = Page(tmp_path_factory.mktemp("profile"))
-    yield page
-    page.close()
 
 
 def write(figure: Figure, path: Path) -> Path:

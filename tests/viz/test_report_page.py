@@ -1,6 +1,6 @@
 """The report's page in a real Chromium: it sorts, filters and copies, reads on a phone, and runs nothing of a name."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,14 +18,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One Chromium for all tests of this module."""
-    page = Page(tmp_path_factory.mktemp("profile"))
-    yield page
-    page.close()
 
 
 def written(folder: Path, names: Sequence[str]) -> Path:

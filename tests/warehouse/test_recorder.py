@@ -28,6 +28,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..builders import stored
 from ..exhaustive import first_of, sampled
 from .strategies import any_events, as_dict, plain
 
@@ -40,8 +41,7 @@ def store(tmp_path: Path) -> Store:
 def rows(store: Store, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
     """The answer after everything that can be sealed and loaded is."""
     load(store)
-    with Warehouse.open(store) as warehouse:
-        return warehouse.rows(query, parameters)
+    return stored(query, store, parameters)
 
 
 @settings(max_examples=4, suppress_health_check=list(HealthCheck), derandomize=True)

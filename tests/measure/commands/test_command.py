@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from bench.cli import cli
 from bench.measure.commands.process import Launcher, NotStarted, launcher
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.load import load
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
+from ...builders import stored
 from ...exhaustive import first_of, sampled
 
 MB = 1 << 20
@@ -44,8 +44,7 @@ def measure(*arguments: str) -> Result:
 
 def rows(query: str) -> list[tuple[Any, ...]]:
     load(Store.find(None))
-    with Warehouse.open(Store.find(None)) as warehouse:
-        return warehouse.rows(query)
+    return stored(query)
 
 
 def gone(pid: int) -> bool:

@@ -8,7 +8,7 @@ from bench.viz.output.figure import Figure
 from bench.warehouse.errors import BenchError, NothingToShow
 
 from ...builders import Builder, case, metric, run, timing
-from ..steps import opened
+from ..steps import fields, opened
 
 
 def sampled(**sides: list[float]) -> Builder:
@@ -18,10 +18,6 @@ def sampled(**sides: list[float]) -> Builder:
         one = case("m", side, backend="inductor")
         builder.add(run(side), one, *(timing(one, round(ms * 1e6)) for ms in samples))
     return builder
-
-
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
 
 
 def medians(figure: Figure) -> list[dict[str, Any]]:

@@ -1,14 +1,11 @@
 """latency-vs-batch: FEATURES A10."""
 
-from typing import Any
-
 import pytest
 from bench.viz.charts.latency_vs_batch import draw
-from bench.viz.output.figure import Figure
 from bench.warehouse.errors import NothingToShow
 
 from ...builders import Builder, chunk, run
-from ..steps import opened
+from ..steps import fields, opened
 
 
 def stepped(builder: Builder, config: str, *groups: tuple[int, int, list[float]]) -> Builder:
@@ -21,10 +18,6 @@ def stepped(builder: Builder, config: str, *groups: tuple[int, int, list[float]]
             for line, (tokens, requests, ms) in enumerate(steps, start=1)
         )
     )
-
-
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
 
 
 def test_one_config_has_a_line_for_each_number_of_tokens() -> None:

@@ -1,15 +1,13 @@
 """movers: what changed, in which order, and what one side lacks."""
 
 import random
-from typing import Any
 
 import pytest
 from bench.viz.charts.movers import draw
-from bench.viz.output.figure import Figure
 from bench.warehouse.errors import UnknownName
 
 from ...builders import Builder, case, metric, outcome, run, timing
-from ..steps import opened
+from ..steps import fields, opened
 
 
 def sides(**changes: float | None) -> Builder:
@@ -28,10 +26,6 @@ def sides(**changes: float | None) -> Builder:
                     builder.add(*(timing(one, round(each * generator.uniform(0.99, 1.01))) for _ in range(10)))
                     builder.add(metric(one, "score", 1 / each, unit="ratio", better="higher"))
     return builder
-
-
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
 
 
 def test_what_lost_most_comes_first() -> None:

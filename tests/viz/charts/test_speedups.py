@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 from bench.viz.charts.speedups import draw
-from bench.viz.output.figure import Figure
 from bench.warehouse.errors import NothingToShow, UnknownName
 
 from ...builders import Builder, case, outcome, run, timing
 from ...exhaustive import first_of
-from ..steps import opened
+from ..steps import fields, opened
 
 
 def models(*blocks: tuple[str, list[float]], config: str = "main", builder: Builder | None = None) -> Builder:
@@ -22,10 +21,6 @@ def models(*blocks: tuple[str, list[float]], config: str = "main", builder: Buil
             for side, each in ((eager, 1_000_000 * ratio), (inductor, 1_000_000)):
                 builder.add(timing(side, round(each), block=block, process=0))
     return builder
-
-
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
 
 
 FASTER, SLOWER, SAME = (

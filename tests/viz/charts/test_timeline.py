@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 from bench.viz.charts import step_breakdown, timeline
-from bench.viz.output.figure import Figure
 from bench.warehouse.errors import NothingToShow
 
 from ...builders import Builder, chunk, run
-from ..steps import opened
+from ..steps import fields, opened
 
 
 def stepped(
@@ -21,10 +20,6 @@ def stepped(
     return builder.add(
         *(chunk(line, [100], run=config, clock_s=at, **told) for line, at in enumerate(seconds, start=1))
     )
-
-
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
 
 
 def test_there_is_a_panel_for_each_thing_that_is_known() -> None:

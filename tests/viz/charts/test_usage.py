@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 from bench.viz.charts.usage import draw
-from bench.viz.output.figure import Figure
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 
 from ...builders import Builder, case, memory, metric, outcome, run, timing
-from ..steps import opened
+from ..steps import fields, opened
 
 Cell = tuple[str, int, int, float]  # model, batch size, sequence length, seconds
 CELLS: tuple[Cell, ...] = (("bert", 8, 32, 1.0), ("bert", 8, 64, 2.0), ("gpt2", 8, 32, 0.5), ("gpt2", 16, 32, 0.8))
@@ -22,10 +21,6 @@ def imported(cells: Sequence[Cell] = CELLS, config: str = "main", **axes: Any) -
         one = case(name, config, batch_size=batch_size, sequence_length=sequence_length, mode="inference", **axes)
         builder.add(one, metric(one, "latency", seconds * 1e9, unit="ns", better="lower"))
     return builder
-
-
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
 
 
 def test_a_line_is_a_model_at_one_value_of_the_other_axis() -> None:
