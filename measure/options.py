@@ -68,12 +68,7 @@ config_option: Callable[[Any], Any] = click.option(
     "--config", help="Label to compare this run by; the git branch if left out."
 )
 tags_option: Callable[[Any], Any] = click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=_tags,
-    help="Label of your own; may be repeated.",
+    "--tag", "tags", multiple=True, metavar="KEY=VALUE", callback=_tags, help="Label of your own; may be repeated."
 )
 
 

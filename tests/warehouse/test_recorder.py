@@ -95,10 +95,7 @@ def test_a_run_in_brief(store: Store) -> None:
     ]
     assert rows(
         store, "SELECT batch_id, chunk_sizes, schedule_ms, waiting, line FROM schedule_chunks ORDER BY line"
-    ) == [
-        (None, [512, 1], 0.5, 3, 1),
-        (9, [], None, None, 2),
-    ]
+    ) == [(None, [512, 1], 0.5, 3, 1), (9, [], None, None, 2)]
     assert rows(store, "SELECT size_bytes, statistic FROM memory_samples") == [(1 << 20, "peak")]
     assert rows(store, "SELECT metric, value, better FROM metrics") == [("graph_breaks", 2.0, "lower")]
     assert rows(store, "SELECT status, case_id IS NULL FROM outcomes ORDER BY ALL") == [("ok", False), ("ok", True)]

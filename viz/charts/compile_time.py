@@ -57,14 +57,7 @@ def draw(
     columns = f"config, {', '.join(CASE)}, backend, compile_ns, status, reason, run_id, case_id"
     cases = _cases(condition)
     highest = None if all_cases else top or usual_cases(warehouse, cases)
-    sql = ends_of(
-        cases,
-        "max(compile_ns)",
-        columns,
-        highest=highest,
-        backends=backends,
-        configs=configs or runs,
-    )
+    sql = ends_of(cases, "max(compile_ns)", columns, highest=highest, backends=backends, configs=configs or runs)
     rows = read_rows(warehouse, sql)
     if not rows:
         raise NothingToShow(

@@ -96,11 +96,7 @@ class Lines:
         drawn = dict.fromkeys(point.series for point in self.points)
         names = [name for name in dict.fromkeys((*self.series, *drawn)) if name in drawn]
         return Legend.fitting(
-            names,
-            self.wanted_size,
-            below=self._in_grid,
-            all_configs=self.all_configs,
-            families=self.families,
+            names, self.wanted_size, below=self._in_grid, all_configs=self.all_configs, families=self.families
         )
 
     @cached_property
@@ -264,13 +260,7 @@ class Lines:
         low, high = self._x_domain
         if self.x_time:
             scale = {"type": "utc", "domain": [low, high], "nice": False}
-            return {
-                "field": "x",
-                "type": "temporal",
-                "title": title,
-                "scale": scale,
-                "axis": shown,
-            }
+            return {"field": "x", "type": "temporal", "title": title, "scale": scale, "axis": shown}
         present = sorted({point.x for point in self.points})
         ticks: dict[str, Any] = (
             {"values": area.ticks(low, high, across=True)} if self.log_x else {"tickCount": 10, **_EVEN}

@@ -10,13 +10,7 @@ from bench.query.bisect.findings import BisectFindings, BisectQuestion, Revision
 from bench.query.bisect.next_revision import information, next_places
 from bench.query.bisect.render import percent, sentences, table
 from bench.query.bisect.results import all_commits, all_results, from_settings, to_settings
-from bench.query.bisect.search import (
-    BisectRun,
-    brackets,
-    commit_prior,
-    failing_posterior,
-    posterior,
-)
+from bench.query.bisect.search import BisectRun, brackets, commit_prior, failing_posterior, posterior
 from bench.query.bisect.suggest import bisect_command, measuring_words
 from bench.warehouse.errors import UnknownName
 from bench.warehouse.events import Json, Outcome, as_json

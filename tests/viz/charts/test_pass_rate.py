@@ -77,10 +77,7 @@ def test_cases_that_always_pass_share_a_row() -> None:
 
     figure, whole = draw(opened(builder)), draw(opened(builder), all_cases=True)
 
-    assert cells(figure) == [
-        ("b", "01-02", "M"),
-        *(("2 always pass", day, "P") for day in ("01-02", "01-03")),
-    ]
+    assert cells(figure) == [("b", "01-02", "M"), *(("2 always pass", day, "P") for day in ("01-02", "01-03"))]
     assert "all 3 cases, 2 of them in one row" in " ".join(figure.spec(False)["title"]["subtitle"])
     assert {row for row, *_ in cells(whole)} == {"a", "b", "c"}
 
