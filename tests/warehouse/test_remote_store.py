@@ -194,18 +194,6 @@ def test_a_kill_between_upload_and_marker_loses_nothing(machine: Machine, url: s
     assert held(b) == [1, 2]
 
 
-def test_a_run_that_ends_with_its_process_is_uploaded(machine: Machine, url: str) -> None:
-    """At exit no thread can be started any more."""
-    a = machine("a")
-    script = (
-        "import sys; from pathlib import Path; import bench; from bench.warehouse.store import Store\n"
-        "run = bench.run('x', store=Store(Path(sys.argv[1]), sys.argv[2])); run.case('c').timing(1)\n"
-    )
-    subprocess.run([sys.executable, "-c", script, str(a.root), url], check=True)
-
-    assert held(machine("b")) == [1]
-
-
 def test_a_forked_process_leaves_the_upload_to_others(machine: Machine) -> None:
     """obstore's threads stay with the parent: a child that asked it would wait for ever."""
     a = machine("a")
