@@ -68,24 +68,11 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @lock_option
 @run_options()
 def command(
-    commands: tuple[str, ...],
-    names: tuple[str, ...],
-    parameters: list[Any],
-    setups: tuple[str, ...],
-    prepares: tuple[str, ...],
-    concludes: tuple[str, ...],
-    cleanups: tuple[str, ...],
-    shell: bool,
-    stdin: str,
-    show_output: bool,
-    lock: str,
-    sample: float | None,
-    config: str | None,
-    tags: dict[str, str],
-    fmt: str,
-    store: Store,
-    **settings: Any,
-) -> int:
+    commands: tuple[str, ...], names: tuple[str, ...], parameters: list[Any], setups: tuple[str, ...],
+    prepares: tuple[str, ...], concludes: tuple[str, ...], cleanups: tuple[str, ...], shell: bool, stdin: str,
+    show_output: bool, lock: str, sample: float | None, config: str | None, tags: dict[str, str], fmt: str,
+    store: Store, **settings: Any,
+) -> int:  # fmt: skip
     """Measure commands: time, processor time, memory; several against the first.
 
     A command of several words is quoted, or follows --. Several take turns in random order, until their ratio is known
