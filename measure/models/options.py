@@ -22,16 +22,9 @@ from .report import STATISTICS
 from .selection import fleet_name, part_of, pattern
 
 AXES = (
-    "suites",
-    "models",
-    "backends",
-    "modes",
-    "batch_sizes",
-    "batch_size_file",
-    "sequence_lengths",
-    "dtypes",
+    "suites", "models", "backends", "modes", "batch_sizes", "batch_size_file", "sequence_lengths", "dtypes",
     "devices",
-)
+)  # fmt: skip
 HERE = ("plan_file", "model_configs", "only", "keep", "leave", "leave_exactly", "part", "fleet", "resume", "retry", "baseline",
         "revisions", "rounds", "statistic", "log_file", "print_only", "print_commands", "lock", "fmt", "store")  # fmt: skip
 RETRIES = ("failed", "timeout", "skipped")

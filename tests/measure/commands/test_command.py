@@ -359,17 +359,9 @@ def test_hostile_names_are_harmless() -> None:
 def test_ctrl_c_leaves_everything_consistent(here: Path) -> None:
     """The run at work is killed, what was set up is cleaned up, runs are kept, and cases not begun say so."""
     command = [
-        sys.executable,
-        "-m",
-        "bench",
-        "measure",
-        "command",
-        "--shell",
-        "--cleanup",
-        "touch cleaned",
-        "--parameter",
+        sys.executable, "-m", "bench", "measure", "command", "--shell", "--cleanup", "touch cleaned", "--parameter",
         "n=1,2",
-    ]
+    ]  # fmt: skip
     long = "echo x >> log; [ $(wc -l < log) -lt 3 ] || { echo $$ > pid; sleep 60; }"
     with subprocess.Popen(
         [*command, f"{long}; : {{n}}", ": {n}"], stderr=subprocess.PIPE, stdout=subprocess.PIPE

@@ -240,19 +240,9 @@ def test_an_unknown_metric_is_named() -> None:
 def test_the_measuring_words_of_a_command_line() -> None:
     """Without where the rows go; what follows -- stays as it is; a masked secret makes it useless."""
     line = [
-        "python",
-        "/bin/bench",
-        "measure",
-        "command",
+        "python", "/bin/bench", "measure", "command", "--tag", "a=b", "--store=x", "--repeat", "3", "--", "sort",
         "--tag",
-        "a=b",
-        "--store=x",
-        "--repeat",
-        "3",
-        "--",
-        "sort",
-        "--tag",
-    ]
+    ]  # fmt: skip
     assert measuring_words(line) == ["measure", "command", "--repeat", "3", "--", "sort", "--tag"]
     assert measuring_words(["bench", "measure", "attach", "1"]) is None
     assert measuring_words(["bench", "measure", "command", "--", "x", "--token", "***"]) is None

@@ -79,13 +79,8 @@ def test_what_cannot_be_drawn_is_counted_with_its_reason(empty: Warehouse) -> No
 
     assert counts == {"of": "query", "read": 7, "null": 2, "not_finite": 2, "drawn": 3}
     assert figure.provenance.counts[0] == {
-        "of": "query",
-        "read": 7,
-        "null": 2,
-        "not_finite": 2,
-        "not_positive": 2,
-        "drawn": 1,
-    }
+        "of": "query", "read": 7, "null": 2, "not_finite": 2, "not_positive": 2, "drawn": 1,
+    }  # fmt: skip
     assert said(figure) == "1 of 7 rows · 2 NULL, 2 NaN or infinite, 2 not above 0 on a logarithmic axis"
 
 
