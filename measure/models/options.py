@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ...warehouse.console.options import Values, share_option
+from ...warehouse.console.options import Values, share_option, spell_option
 from ...warehouse.errors import BenchError
 from ..engine.workload import AUTO, BASELINE, DTYPES, FOR_ACCURACY, MODES, Workload
 from ..line_memory.options import scope_options
@@ -182,18 +182,10 @@ def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Ite
         name = parameter.opts[-1]
         unsaid: tuple[Any, ...] = (parameter.default, None, {}, ())
         if parameter.name in AXES:
-            words += spelt(name, axes[parameter.name])
+            words += spell_option(name, axes[parameter.name])
         elif (value := settings.get(parameter.name or "")) is not False and value not in unsaid:
             if isinstance(value, Mapping):
                 words += [word for pair in value.items() for word in (name, "=".join(pair))]
             else:
-                words += [name] if value is True else spelt(name, value if isinstance(value, tuple) else [value])
+                words += [name] if value is True else spell_option(name, value if isinstance(value, tuple) else [value])
     return shlex.join(words)
-
-
-def spelt(name: str, values: Iterable[Any]) -> list[str]:
-    """An option and its values as words, quoted so that none is read as an option or as two values."""
-    texts = [str(value).replace(",", "\\,") for value in values if value is not None]
-    if any(text.startswith("-") for text in texts):
-        return [f"{name}={text}" for text in texts]
-    return [name, *texts] if texts else []
