@@ -17,16 +17,16 @@ from bench.warehouse.store import Store
 from bench.warehouse.views import compute_derived
 
 
-class Builder:
+class Builder(Warehouse):
     """A warehouse of the test's own: add events, then ask. A question that follows events has them all inserted at once."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name, "warehouse.duckdb")
         file.write_bytes(empty())
-        # a few rows: more would wait for each other
-        self._connection = duckdb.connect(str(file), config={"threads": 1})
         self._added: dict[type[Event], list[Event]] = {}
+        # a few rows: more threads would wait for each other
+        super().__init__(Store(Path("the store")), duckdb.connect(str(file), config={"threads": 1}))
 
     def add(self, *added: Event) -> "Builder":
         """Take events; returns itself."""
@@ -51,15 +51,9 @@ class Builder:
             self._connection.commit()
         return self._connection
 
-    def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
-        return self.connection.execute(query, parameters).fetchall()
-
-    def dicts(self, query: str, parameters: object = ()) -> list[dict[str, Any]]:
-        """All rows of a query, by column name."""
-        rows = self.rows(query, parameters)
-        names = [column[0] for column in self.connection.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in rows]
+    @connection.setter
+    def connection(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
 
 
 def stored(query: str, store: Store | Path | None = None, parameters: object = ()) -> list[tuple[Any, ...]]:

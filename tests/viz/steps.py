@@ -1,11 +1,8 @@
 """Scheduler steps for charts: a few by hand, or many made in SQL with a realistic shape."""
 
-from pathlib import Path
 from typing import Any
 
 from bench.viz.output.figure import Figure
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
 
 from ..builders import Builder, chunk, run, source
 
@@ -54,9 +51,3 @@ def many(count: int, configs: tuple[str, ...] = ("A", "B")) -> Builder:
         )
         builder.add(source(f"{config}.jsonl", lines=own, run=config, config=config))
     return builder
-
-
-def opened(builder: Builder) -> Warehouse:
-    """The warehouse of a builder, derived tables included."""
-    builder.rows("SELECT 1")
-    return Warehouse(Store(Path("the store")), builder.connection)

@@ -11,7 +11,6 @@ from bench.warehouse.events import CaseRecord, Event, MemoryLine, Metric, Outcom
 
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 from .serving import benchmarks
-from .steps import opened
 
 HOSTILE = (
     "</script><script>document.title='PWNED'</script>",
@@ -191,4 +190,4 @@ def state_of(chart: str, name: str) -> Warehouse:
 @functools.cache
 def state(name: str) -> Warehouse:
     """One of the states."""
-    return opened(MAKERS[name]())
+    return MAKERS[name]()

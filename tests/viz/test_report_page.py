@@ -10,7 +10,7 @@ from bench.viz.output import files, report_page
 
 from ..builders import Builder
 from .browser import PROGRAM, Page
-from .steps import add_few, opened
+from .steps import add_few
 from .stores import HOSTILE
 
 pytest.importorskip("vl_convert")
@@ -32,7 +32,7 @@ def written(folder: Path, names: Sequence[str]) -> Path:
     builder = Builder()
     for name in names[:2]:
         add_few(builder, name, [(64, 10.0), (512, 30.0), (1024, 50.0)])
-    charts = {"charted": [draw(opened(builder))]}
+    charts = {"charted": [draw(builder)]}
     path = folder / "report.html"
     path.write_bytes(report_page.page(document, charts, font="sans-serif", bundle=files.bundle()))
     return path

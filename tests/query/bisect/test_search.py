@@ -211,7 +211,7 @@ def test_what_a_search_prints_can_be_selected() -> None:
     asked = question(3, models=["f"], backends=[], unchanged=frozenset({1}))
     assert from_settings(as_json(to_settings(asked))) == asked
 
-    warehouse: Any = stored()
+    warehouse: Builder = stored()
     commits, (result,) = all_commits(warehouse), all_results(warehouse)
     assert [(row[1], row[4], row[5]) for row in commits] == [
         (0, "measured", 2),
@@ -234,7 +234,7 @@ def test_an_unknown_metric_is_named() -> None:
     from bench.query.bisect.results import read_runs
 
     with pytest.raises(UnknownName, match=r"no metric 'latenzy'.*'latency'"):
-        read_runs(stored(), question(3, metric="latenzy"))  # type: ignore[arg-type]
+        read_runs(stored(), question(3, metric="latenzy"))
 
 
 def test_the_measuring_words_of_a_command_line() -> None:
@@ -250,7 +250,7 @@ def test_the_measuring_words_of_a_command_line() -> None:
 
 def test_the_command_for_a_finding() -> None:
     """It names what is not the default."""
-    warehouse: Any = Builder().add(run("r", "main", "measure", command="bench measure function work:f --config main"))
+    warehouse = Builder().add(run("r", "main", "measure", command="bench measure function work:f --config main"))
     row = {"name": "work:f", "backend": None, "metric": "rss_peak", "phase": "steady"}
 
     expected = "bench bisect a..b --metric rss_peak --models work:f -- measure function work:f"

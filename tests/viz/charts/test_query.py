@@ -15,7 +15,7 @@ from bench.warehouse.recorder import run
 from click.testing import CliRunner
 
 from ...builders import Builder
-from ..steps import fields, opened
+from ..steps import fields
 from ..stores import HOSTILE, state
 
 POINTS = "SELECT * FROM (VALUES (1, 10.0, 'a'), (2, 20.0, 'a'), (1, 5.0, 'b')) AS t(tokens, run_ms, config)"
@@ -25,7 +25,7 @@ BARS = {"mark": "bar", "encoding": {"x": {"field": "config"}, "y": {"field": "ru
 @pytest.fixture(scope="module")
 def empty() -> Warehouse:
     """A store whose tables hold nothing: literals are all these queries need."""
-    return opened(Builder())
+    return Builder()
 
 
 def axis(figure: Figure, which: str) -> Any:
