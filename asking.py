@@ -271,11 +271,7 @@ class OpenStore:
         return Verdicts(found, list(found.rows), columns, cells, list(sentences(found, unusual, incidents)))
 
     def explain(
-        self,
-        *names: str,
-        run: str | None = None,
-        backend: str | None = None,
-        metric: str | None = None,
+        self, *names: str, run: str | None = None, backend: str | None = None, metric: str | None = None
     ) -> ExplainedFigure:
         """Trace a figure to its SQL, samples and files, as `bench explain` does.
 

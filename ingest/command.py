@@ -42,21 +42,10 @@ SHOWN_NOTES = 20
 @click.option("--no-wait", is_flag=True, help="Give up (exit code 75) if another process is loading.")
 @store_option
 def ingest(
-    paths: tuple[str, ...],
-    format_name: str | None,
-    maps: tuple[str, ...],
-    pattern: str | None,
-    axes: tuple[str, ...],
-    metrics: tuple[str, ...],
-    ignore: tuple[str, ...],
-    config: str | None,
-    tags: tuple[str, ...],
-    metric: str | None,
-    again: bool,
-    dry_run: bool,
-    no_wait: bool,
-    store: Store,
-) -> None:
+    paths: tuple[str, ...], format_name: str | None, maps: tuple[str, ...], pattern: str | None,
+    axes: tuple[str, ...], metrics: tuple[str, ...], ignore: tuple[str, ...], config: str | None,
+    tags: tuple[str, ...], metric: str | None, again: bool, dry_run: bool, no_wait: bool, store: Store,
+) -> None:  # fmt: skip
     """Load results into the store: files, or folders of files, whose format is recognised from their content.
 
     What is there already is known by content and not loaded again; of a JSONL file that grew only the new lines are.

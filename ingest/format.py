@@ -158,9 +158,8 @@ class Tally:
     rejected: int = 0
     notes: list[str] = field(default_factory=list)  # sentences for the user
     runs: "list[RunRecord]" = field(default_factory=list)  # new ones that the file describes
-    shares: "dict[str, Tally]" = field(
-        default_factory=dict
-    )  # of each run it describes; without one, the part's own is made
+    # of each run it describes; without one, the part's own is made
+    shares: "dict[str, Tally]" = field(default_factory=dict)
 
     @property
     def known(self) -> int:

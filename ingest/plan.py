@@ -130,10 +130,7 @@ def parse(text: str, options: SourceOptions) -> RequestedPath:
 
 
 def make_plan(
-    wanted: Iterable[RequestedPath],
-    options: SourceOptions,
-    known: KnownSources,
-    progress: IngestProgress,
+    wanted: Iterable[RequestedPath], options: SourceOptions, known: KnownSources, progress: IngestProgress
 ) -> IngestPlan:
     """Fingerprint every file, and decide what to load.
 
@@ -157,11 +154,7 @@ def is_store(path: Path) -> bool:
 
 
 def _plan_set(
-    want: RequestedPath,
-    options: SourceOptions,
-    known: KnownSources,
-    plan: IngestPlan,
-    progress: IngestProgress,
+    want: RequestedPath, options: SourceOptions, known: KnownSources, plan: IngestPlan, progress: IngestProgress
 ) -> None:
     """Plan the files of one PATH: one result set, one run for each format in it."""
     forced = options.own or (find_format(options.format) if options.format else None)

@@ -154,10 +154,7 @@ def _log_state(store: Store) -> str:
 def fingerprint(path: Path, known: KnownSources, tell: Callable[[int], None] | None = None) -> Fingerprint:
     """Hash a file in one pass, with its beginnings that are as long as something known that begins with the same line.
 
-    Args:
-        path: The file.
-        known: What may be its beginning.
-        tell: Called with the bytes hashed, block by block.
+    `tell` is called with the bytes hashed, block by block.
     """
     with path.open("rb", buffering=0) as file:
         block = file.read(1 << 16)

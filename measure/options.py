@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..warehouse.console.fitting import wide_option, write_fitted
-from ..warehouse.console.options import format_option, store_option
+from ..warehouse.console.options import Command, format_option, store_option
 from ..warehouse.environment import COMMIT
 from ..warehouse.errors import BenchError
 from ..warehouse.secrets import KEEP
@@ -38,6 +38,25 @@ SECONDS = Finite(min=0, min_open=True)
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]  # headings and rows
 
 
+_WORDS = f"{__name__}.words"
+
+
+class CommandOfWords(Command):
+    """A command whose arguments after `--` are the words of another command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what follows `--` apart."""
+        if "--" in args:
+            place = args.index("--")
+            args, ctx.meta[_WORDS] = args[:place], args[place + 1 :]
+        return super().parse_args(ctx, args)
+
+
+def words_after_dashes() -> list[str]:
+    """The words after `--` of the command that runs."""
+    return list(click.get_current_context().meta.get(_WORDS, ()))
+
+
 def _tags(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair:
@@ -49,17 +68,12 @@ config_option: Callable[[Any], Any] = click.option(
     "--config", help="Label to compare this run by; the git branch if left out."
 )
 tags_option: Callable[[Any], Any] = click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=_tags,
-    help="Label of your own; may be repeated.",
+    "--tag", "tags", multiple=True, metavar="KEY=VALUE", callback=_tags, help="Label of your own; may be repeated."
 )
 
 
 def sample_option(default: float | None = None) -> Callable[[Any], Any]:
-    """`--sample HZ`: how often the sampler looks; passed on as `sample`, to give to `sampler.sampled`."""
+    """`--sample HZ`: how often the sampler looks; passed on as `sample`, to give to `process_sampler.sampled`."""
     return click.option(
         "--sample",
         type=Finite(min=0.01, max=1000),

@@ -43,10 +43,7 @@ def build_server(questions: Questions, measurements: AllowedMeasurements | None 
         server.add_tool(answering(getattr(questions, name)), annotations=reads, structured_output=True)
     if measurements is not None:
         records = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-        server.add_tool(
-            answering(measurements.measure, command=Literal[measurements.commands]),
-            annotations=records,
-        )
+        server.add_tool(answering(measurements.measure, command=Literal[measurements.commands]), annotations=records)
     return server
 
 

@@ -179,11 +179,7 @@ class Questions:
         document = self.store.report(run, base).result.document
         return ToolAnswer(
             summary=escape(f"{document.title}: {document.verdict}"),
-            doubt=[
-                f"what it counts as unsure is {doubt.NOT_CLAIMED}",
-                doubt.MEAN_IS_NO_VERDICT,
-                doubt.ROWS_ARE_DATA,
-            ],
+            doubt=[f"what it counts as unsure is {doubt.NOT_CLAIMED}", doubt.MEAN_IS_NO_VERDICT, doubt.ROWS_ARE_DATA],
             text=document.markdown(MOST_DOCUMENT),
         )
 

@@ -335,18 +335,8 @@ _FOR_PEOPLE = {
     ),
     "rejected_records": ("config", "path", "line", "reason", "text"),
 }  # fmt: skip
-_SHARED = (
-    "run",
-    "source",
-    "sources",
-    "suite",
-    "mode",
-    "device",
-    "dtype",
-    "format",
-    "commit",
-    "kind",
-)  # said once if equal
+# said once if equal
+_SHARED = ("run", "source", "sources", "suite", "mode", "device", "dtype", "format", "commit", "kind")
 _SPARE = (
     "source", "dropped", "files", "kind", "device", "dtype", "bytes", "loaded_at", "samples", "steps", "lines", "mode", "suite",
     "commit", "sources", "known",

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 def compute(warehouse: "Warehouse", query: str) -> None:
     """Fill a temporary table for each computed table whose name is in the query.
 
-    Args:
-        warehouse: Where the query will be asked; a temporary table lasts as long as its connection.
-        query: Any SQL, even wrong SQL.
+    The table lasts as long as the connection. The query may be wrong SQL.
     """
     for name, table in sql.computed().items():
         if re.search(rf"\b{name}\b", query):

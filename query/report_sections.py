@@ -287,17 +287,9 @@ def memory(warehouse: "Warehouse", parts: Sequence[str], scope: ReportScope) -> 
     """The peak of every case, and its parts."""
     axes = "suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters"
     names = (
-        "process",
-        "gpu",
-        "framework",
-        "weights",
-        "gradients",
-        "optimizer",
-        "step",
-        "loading",
-        "first_call",
+        "process", "gpu", "framework", "weights", "gradients", "optimizer", "step", "loading", "first_call",
         "steady_call",
-    )
+    )  # fmt: skip
     sizes = ", ".join(f"{name}_bytes" for name in names)
     query = f"SELECT {axes}, {sizes} FROM memory_parts {OF_PARTS} ORDER BY {axes}"
     columns = [*_AXES, *(TableColumn(name.replace("_", " "), "bytes") for name in names)]

@@ -8,24 +8,25 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from bench.warehouse import events
+from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Event
 from bench.warehouse.recorder import case_ids
 from bench.warehouse.schema import arrow_schema
 from bench.warehouse.snapshot import empty
+from bench.warehouse.store import Store
 from bench.warehouse.views import compute_derived
 
 
-class Builder:
+class Builder(Warehouse):
     """A warehouse of the test's own: add events, then ask. A question that follows events has them all inserted at once."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name, "warehouse.duckdb")
         file.write_bytes(empty())
-        self._connection = duckdb.connect(
-            str(file), config={"threads": 1}
-        )  # a few rows: more would wait for each other
         self._added: dict[type[Event], list[Event]] = {}
+        # a few rows: more threads would wait for each other
+        super().__init__(Store(Path("the store")), duckdb.connect(str(file), config={"threads": 1}))
 
     def add(self, *added: Event) -> "Builder":
         """Take events; returns itself."""
@@ -50,15 +51,15 @@ class Builder:
             self._connection.commit()
         return self._connection
 
-    def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
-        return self.connection.execute(query, parameters).fetchall()
+    @connection.setter
+    def connection(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
 
-    def dicts(self, query: str, parameters: object = ()) -> list[dict[str, Any]]:
-        """All rows of a query, by column name."""
-        rows = self.rows(query, parameters)
-        names = [column[0] for column in self.connection.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in rows]
+
+def stored(query: str, store: Store | Path | None = None, parameters: object = ()) -> list[tuple[Any, ...]]:
+    """All rows of a query over what a store holds: a store, a folder, or the one of $BENCH_STORE."""
+    with Warehouse.open(store if isinstance(store, Store) else Store.find(store)) as warehouse:
+        return warehouse.rows(query, parameters)
 
 
 def run(run_id: str = "run", config: str | None = None, source: str = "api", **fields: Any) -> events.RunRecord:

@@ -122,7 +122,7 @@ def test_no_class_name_stands_for_two_things() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].add(name)
 
-    assert {name for name, where in places.items() if len(where) > 1} == set()
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
 def test_no_folder_is_crowded() -> None:

@@ -9,11 +9,9 @@ from typing import Any
 import bench
 import pytest
 from bench.cli import COMMANDS, OTHER_NAMES, cli
-from bench.measure.commands.plan import Template
 from bench.query import prompt
 from bench.query.explain.explain import explain_case
 from bench.warehouse.database import Warehouse
-from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
@@ -124,14 +122,3 @@ def test_step_means_all_scheduler_steps_together(store: Store) -> None:
     """Its bins are cases as well."""
     with Warehouse.open(store) as warehouse:
         assert explain_case(warehouse, "step").title.startswith('step {"tokens":"all"}')
-
-
-@pytest.mark.parametrize("text", ["a | b > c", "make && ./run", "sort < in"])
-def test_a_command_with_what_only_a_shell_understands_names_the_option(text: str) -> None:
-    """Words after -- are taken as they are, and with --shell the text is."""
-    with pytest.raises(BenchError, match="which only a shell understands"):
-        Template(text).fill({}, shell=False)
-
-    assert Template(text).fill({}, shell=True)[-1] == text
-    assert Template("a | b", ("a", "|", "b")).fill({}, shell=False) == ("a", "|", "b")
-    assert Template("grep 'a|b' x").fill({}, shell=False) == ("grep", "a|b", "x")

@@ -4,13 +4,11 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import bench
 import pytest
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
 
+from .builders import stored
 from .exhaustive import exhaustive
 
 pytest_plugins = ["pytester"]
@@ -60,11 +58,6 @@ def session(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest("-p", "no:cacheprovider", "--bench-budget", "0.03", *arguments)
 
 
-def rows(query: str) -> list[tuple[Any, ...]]:
-    with Warehouse.open(Store.find(None)) as warehouse:
-        return warehouse.rows(query)
-
-
 def record(*times: Sequence[int]) -> None:
     """Earlier runs of test_slow: the times of each, in ns."""
     for run_times in times:
@@ -101,11 +94,10 @@ def test_calls_are_recorded(pytester: pytest.Pytester) -> None:
 
     done.assert_outcomes(passed=5)
     done.stdout.fnmatch_lines(["bench: measuring into *store", "test_a.py::test_plain?1?  *ns*", "recorded as run *"])
-    assert re.search(
-        r"^test_a.py::test_\S+ +\S+ ns +±\S+%$", done.stdout.str(), re.MULTILINE
-    )  # not all, where a machine is busy
-    assert rows("SELECT config, suite, source FROM runs") == [("mine", "pytest", "measure")]
-    assert rows(
+    # not all, where a machine is busy
+    assert re.search(r"^test_a.py::test_\S+ +\S+ ns +±\S+%$", done.stdout.str(), re.MULTILINE)
+    assert stored("SELECT config, suite, source FROM runs") == [("mine", "pytest", "measure")]
+    assert stored(
         "SELECT name, parameters, kind, status FROM cases JOIN outcomes USING (run_id, case_id) ORDER BY ALL"
     ) == [
         ("test_a.py::test_awaited", None, "accuracy", "pass"),
@@ -117,7 +109,7 @@ def test_calls_are_recorded(pytester: pytest.Pytester) -> None:
         ("test_a.py::test_run_through", None, "accuracy", "pass"),
         ("test_a.py::test_run_through", None, "performance", "ok"),
     ]
-    assert {"cold", "warmup", "steady"} == {phase for (phase,) in rows("SELECT DISTINCT phase FROM timings")}
+    assert {"cold", "warmup", "steady"} == {phase for (phase,) in stored("SELECT DISTINCT phase FROM timings")}
 
 
 @pytest.mark.exhaustive
@@ -130,7 +122,7 @@ def test_tests_of_equal_parameters_are_one_case_and_a_line_each(pytester: pytest
     done = session(pytester, "--bench")
 
     done.stdout.fnmatch_lines(["test_a.py::test_it?a?  *ns*", "test_a.py::test_it?b?  *ns*"])
-    assert rows("SELECT count(*) FROM cases") == [(1,)]
+    assert stored("SELECT count(*) FROM cases") == [(1,)]
 
 
 @exhaustive
@@ -149,7 +141,7 @@ def test_a_wrong_answer_has_no_time(pytester: pytest.Pytester) -> None:
 
     done.assert_outcomes(failed=1)
     done.stdout.no_fnmatch_line("test_a.py::test_it  *ns*")
-    assert rows("SELECT status, reason FROM outcomes WHERE kind = 'accuracy'") == [("fail_accuracy", "assert 1 == 2")]
+    assert stored("SELECT status, reason FROM outcomes WHERE kind = 'accuracy'") == [("fail_accuracy", "assert 1 == 2")]
 
 
 @pytest.mark.exhaustive
@@ -162,7 +154,7 @@ def test_only_a_test_that_passed_has_passed(pytester: pytest.Pytester) -> None:
 
     session(pytester, "--bench").assert_outcomes(xfailed=1, skipped=1)
 
-    found = rows(
+    found = stored(
         "SELECT name, status FROM cases JOIN outcomes USING (run_id, case_id) WHERE kind = 'accuracy' ORDER BY ALL"
     )
     assert found == [("test_a.py::test_known", "fail_accuracy"), ("test_a.py::test_left", "skipped")]
@@ -182,7 +174,7 @@ def test_what_ends_a_test_ends_it_where_it_does(pytester: pytest.Pytester) -> No
     done.assert_outcomes(failed=1)
     done.stdout.no_fnmatch_line("*measure_call*")
     query = "SELECT status, exception FROM outcomes WHERE case_id IS NOT NULL"
-    assert rows(query) == [("fail_to_run", "SystemExit")]
+    assert stored(query) == [("fail_to_run", "SystemExit")]
 
 
 def test_what_raises_is_an_outcome(pytester: pytest.Pytester) -> None:
@@ -194,7 +186,7 @@ def test_what_raises_is_an_outcome(pytester: pytest.Pytester) -> None:
     done.stdout.no_fnmatch_line("*measure_call*")
     done.stdout.fnmatch_lines(["test_a.py:1: ValueError"])
     query = "SELECT status, reason, exception FROM outcomes WHERE case_id IS NOT NULL"
-    assert rows(query) == [("fail_to_run", "no such thing", "ValueError")]
+    assert stored(query) == [("fail_to_run", "no such thing", "ValueError")]
 
 
 def test_a_test_measures_one_call(pytester: pytest.Pytester) -> None:
@@ -215,7 +207,7 @@ def test_a_test_that_became_slower_fails(pytester: pytest.Pytester) -> None:
     assert done.ret == pytest.ExitCode.TESTS_FAILED
     done.stdout.fnmatch_lines(["SLOWER: 0.*x (95 % *), before 1?? µs; *noise of a run *"])
     done.stdout.fnmatch_lines(["FAILED test_a.py::test_slow - SLOWER: *"])
-    assert rows("SELECT count(*) FROM runs") == [(6,)]
+    assert stored("SELECT count(*) FROM runs") == [(6,)]
 
 
 @pytest.mark.exhaustive

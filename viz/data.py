@@ -84,9 +84,7 @@ def lookup_command(row: Row, view: str) -> str:
 def usual_cases(warehouse: "Warehouse", cases: str) -> int:
     """How many cases a chart of bars draws unless asked: 50, fewer where each has so many bars that an image has no end.
 
-    Args:
-        warehouse: Where they are.
-        cases: As for `ends_of`.
+    `cases` is as for `ends_of`.
     """
     ((bars,),) = warehouse.rows(f"SELECT count(DISTINCT (run_id, backend)) FROM ({cases})")
     return _MOST_CASES if bars <= _FEW_BARS else max(_LEAST_CASES, _MOST_BARS // bars)

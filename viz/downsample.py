@@ -78,11 +78,7 @@ def reduction(grid: tuple[int, int], *, at_most: int = DRAW_AT_MOST, height: str
 def cells(points: str, extents: str, grid: tuple[int, int], height: str = HEIGHT) -> str:
     """The cells of the grid that hold points: how many, and the rank of the last.
 
-    Args:
-        points: What to select from, as `reduced` takes it.
-        extents: Likewise: the smallest and the largest x and y of each config.
-        grid: As of `reduced`.
-        height: Likewise.
+    Arguments are as of `reduced`; `extents` selects the smallest and the largest x and y of each config.
     """
     return f"""  SELECT config, i, j, extreme, max(rank) AS rank, count(*) AS n
   FROM ({_placed(points, extents, grid, height)}) AS placed GROUP BY ALL"""

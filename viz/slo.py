@@ -55,8 +55,3 @@ def left_out(warehouse: "Warehouse", arguments: str, drawn: int, what: str) -> s
     """How many cases a chart lacks, because they have no value; None if it has all."""
     ((cases,),) = warehouse.rows(f"SELECT count(*) FROM serving_metrics({arguments}) WHERE metric = 'share_met'")
     return f"{counted(cases - drawn, 'case')} left out, without {what}" if cases > drawn else None
-
-
-def nothing_timed() -> NothingToShow:
-    """The error where requests have no load: nobody says when they came, nor how long the benchmark took."""
-    return NothingToShow("no benchmark says how long it took or when its requests came, so no load is known")

@@ -20,16 +20,13 @@ Counts = dict[str, dict[str, int]]  # by series: how many of its lines were read
 
 TRIM, MAX_SCHEDULE_MS, MAX_MODEL_RUN_MS = 10, 300, 200  # unless the user says otherwise
 Trim = Annotated[
-    int,
-    Option("Lines to leave out at the start and at the end of each file.", type=click.IntRange(0), metavar="LINES"),
+    int, Option("Lines to leave out at the start and at the end of each file.", type=click.IntRange(0), metavar="LINES")
 ]
 MaxScheduleMs = Annotated[
-    float,
-    Option("Leave out steps whose scheduling took this long or longer.", type=click.FloatRange(0), metavar="MS"),
+    float, Option("Leave out steps whose scheduling took this long or longer.", type=click.FloatRange(0), metavar="MS")
 ]
 MaxModelRunMs = Annotated[
-    float,
-    Option("Leave out steps whose model run took this long or longer.", type=click.FloatRange(0), metavar="MS"),
+    float, Option("Leave out steps whose model run took this long or longer.", type=click.FloatRange(0), metavar="MS")
 ]
 
 

@@ -114,13 +114,7 @@ def choose_series(
 ) -> StepSeries:
     """The series to draw: of each config, or of all that have steps, the newest run unless others are asked for.
 
-    Args:
-        warehouse: Where the runs are.
-        configs: As the options of these names.
-        runs: Likewise.
-        all_runs: Likewise.
-        split_by: Likewise.
-        each_run: Whether each run is a series of its own, whatever is asked for.
+    `each_run`: each run is a series of its own, whatever is asked for.
 
     Raises:
         UnknownName: No run answers to a name.

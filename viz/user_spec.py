@@ -82,14 +82,7 @@ def figure(
     title: str | None,
     size: tuple[float, float] | None,
 ) -> Figure:
-    """The figure of a spec.
-
-    Args:
-        warehouse: Where the rows are.
-        answer: What the query gives.
-        spec: As `checked` lets it pass.
-        title: Title instead of the spec's.
-        size: Width and height in inches, where the spec has none.
+    """The figure of a spec. The spec is as `checked` lets it pass; a title counts more than its own, a size less.
 
     Raises:
         BenchError: The spec is none, would fetch something, or there are too many rows.

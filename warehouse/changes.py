@@ -97,10 +97,7 @@ def record_changes(
 ) -> None:
     """Append changes to the log, as one file. The caller holds the store's lock, and loads afterwards.
 
-    Args:
-        store: The store.
-        connection: To its warehouse.
-        changes: Columns of `run_changes` by name, but those that say which change it is and when.
+    A change has the columns of `run_changes` but those that say which it is and when.
     """
     from .recorder import uuid7
 

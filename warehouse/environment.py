@@ -92,11 +92,7 @@ def machine() -> dict[str, str]:
     namespace = ""
     with contextlib.suppress(OSError):
         namespace = os.readlink("/proc/self/ns/pid")
-    return {
-        "host": os.uname().nodename,
-        "boot": _read("/proc/sys/kernel/random/boot_id") or "",
-        "processes": namespace,
-    }
+    return {"host": os.uname().nodename, "boot": _read("/proc/sys/kernel/random/boot_id") or "", "processes": namespace}
 
 
 def git(folder: Path | None = None) -> tuple[str | None, str | None, bool | None]:

@@ -42,10 +42,7 @@ NAMED = {"version", "worker_id", "dp_rank", "counter_id", "wall_time", "schedule
 def step_columns(work: Mapping[str, int], waiting: int, seconds: float) -> dict[str, Any]:
     """The columns of `schedule_chunks` that follow from the counts of a pass.
 
-    Args:
-        work: What was scheduled, by the column names of SCHEDULED.
-        waiting: Requests queued.
-        seconds: Its `wall_time`; 0 stands for not measured.
+    `work` is by the names of SCHEDULED; 0 seconds stand for not measured.
     """
     return {
         **work, "decode_tokens": work["decode"], "total_tokens": work["prefill_tokens"] + work["decode"],
@@ -76,11 +73,7 @@ class ForwardPass:
 
 
 def read_pass(document: object, *, time_span: str | None = None) -> ForwardPass:
-    """Read one record, decoded from JSON or msgpack.
-
-    Args:
-        document: The record.
-        time_span: What its `wall_time` spans, to store with the step.
+    """Read one record, decoded from JSON or msgpack. `time_span` is what its `wall_time` spans, to store with the step.
 
     Raises:
         BadPass: It is no forward pass, or of a version that is not known.

@@ -118,13 +118,7 @@ class EventLog:
         return sorted(found), unreadable
 
     def write(self, event: type[Event], rows: "Sequence[Event] | pa.Table", stem: str, **extra: str) -> Path:
-        """Publish one file of one table.
-
-        Args:
-            event: The table.
-            rows: Events, or an Arrow table with the table's columns.
-            stem: What the file's name begins with.
-            extra: Further metadata for the file.
+        """Publish one file of one table. The file's name begins with the stem; `extra` is further metadata.
 
         Raises:
             BenchError: A column that must not be NULL is, or the disk is full.
@@ -173,11 +167,8 @@ class EventLog:
     def seal(self, path: Path, *, force: bool = False) -> bool:
         """Turn a journal whose writer is gone into Parquet, and remove it; does nothing while its writer lives.
 
-        Sealing again after a crash in between repeats nothing: rows already there under the journal's name stay.
-
-        Args:
-            path: The journal.
-            force: Seal it though it is of another machine that may still write it, see `is_foreign`.
+        Sealing again after a crash in between repeats nothing: rows already there under the journal's name stay. With `force`
+        also one of another machine that may still write it, see `is_foreign`.
 
         Returns:
             Whether the journal is sealed now.
@@ -387,13 +378,7 @@ class Batch:
             self._write(type(event))
 
     def add_rows(self, event: type[Event], columns: Mapping[str, Any], count: int) -> None:
-        """Add so many events at once.
-
-        Args:
-            event: Their table.
-            columns: By name a list or array of values, or one value for all; what is not named is NULL.
-            count: How many.
-        """
+        """Add so many events at once. A column is a list, an array, or one value for all; what is not named is NULL."""
         if count < ROWS_TOGETHER:
             pending = self._columns.setdefault(event, {field.name: [] for field in event.fields()})
             for name, gathered in pending.items():

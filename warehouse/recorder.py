@@ -31,17 +31,7 @@ from .._version import __version__
 from . import environment, events
 from .errors import BenchError, UnknownName
 from .events import Event, Instant, as_json
-from .journal import (
-    ABSENT_FLOAT,
-    ABSENT_INT,
-    KIND_OF_EVENT,
-    LAYOUTS,
-    NARROW_CHUNK,
-    PAGE,
-    ROTATE_BYTES,
-    Closed,
-    Journal,
-)
+from .journal import ABSENT_FLOAT, ABSENT_INT, KIND_OF_EVENT, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
 from .secrets import masked_command, masked_parameters, without_secrets
 from .store import Store
 

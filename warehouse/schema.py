@@ -84,7 +84,4 @@ def encodings(wanted: "pa.Schema") -> "dict[str, Any]":
     numbers = [f.name for f in wanted if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
     lists = [f"{f.name}.list.element" for f in wanted if pa.types.is_list(f.type)]
     texts = [f.name for f in wanted if pa.types.is_string(f.type)]
-    return {
-        "use_dictionary": texts + lists,
-        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-    }
+    return {"use_dictionary": texts + lists, "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED")}

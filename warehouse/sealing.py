@@ -29,13 +29,8 @@ Publish = Callable[[Path, Path, str], Path]  # `log.publish`
 def seal_journal(contents: Contents, events: Path, stem: str, publish: Publish) -> None:
     """Write what a journal holds as files of the log, one for each table.
 
-    Rows that files of this stem have already, because sealing was broken off or the journal went on, are not written again.
-
-    Args:
-        contents: The journal. What is found to be damaged while it is read is added to its `damage`.
-        events: Folder of the log.
-        stem: What the files' names begin with.
-        publish: Puts a finished file into the log.
+    File names begin with the stem. Rows that such files have already, because sealing was broken off or the journal went on,
+    are not written again. Damage that is found while the journal is read is added to its `damage`.
     """
     texts = _Texts(contents.strings)
     with contextlib.ExitStack() as stack:

@@ -187,9 +187,8 @@ def _make_empty() -> bytes:
 
     with tempfile.TemporaryDirectory() as folder, duckdb.connect(config={"threads": 1}) as connection:
         file = Path(folder, "empty.duckdb")
-        connection.execute(
-            "PRAGMA disable_optimizer"
-        )  # a third of the time of a thousand statements that nothing is asked by
+        # a third of the time of a thousand statements that nothing is asked by
+        connection.execute("PRAGMA disable_optimizer")
         connection.execute(f"ATTACH {literal(str(file))} AS warehouse (STORAGE_VERSION 'v1.0.0')")
         connection.execute("USE warehouse")
         connection.execute("BEGIN")  # as changes of their own, a thousand statements would take twice the time

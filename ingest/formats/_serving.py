@@ -213,12 +213,8 @@ def _is_list(record: Object, field: str) -> bool:
 def outcome(case: Subject, record: Object, errors: list[Any], total: int, *, detail: str = "") -> None:
     """Add the outcome of a benchmark with failed requests: ok with the reason, unless no request completed.
 
-    Args:
-        case: Its case.
-        record: Says how many requests are `completed` and `failed`.
-        errors: Error messages of failed requests.
-        total: Number of all requests; 0 if unknown.
-        detail: The reason, if there are no error messages.
+    `record` counts those that `completed` and `failed`; `total` is 0 if unknown; `detail` is the reason if there are no
+    `errors`.
     """
     for error in errors:
         case.text("error", error)

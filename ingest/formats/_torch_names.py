@@ -14,9 +14,8 @@ NAME = re.compile(
     r"(?:_(?P<kind>performance|accuracy)(?P<metrics>_compilation_metrics)?)?"
     rf"|expected_ci_perf_(?P<expected>[^_]+)_(?P<expected_suite>{SUITES})"
 )
-SIDE_BY_SIDE = re.compile(
-    rf"(?:sorted_)?(?P<suite>{SUITES})_{AXES}(?:_\w+)?"
-)  # what other files hold, a compiler a column
+# what other files hold, a compiler a column
+SIDE_BY_SIDE = re.compile(rf"(?:sorted_)?(?P<suite>{SUITES})_{AXES}(?:_\w+)?")
 FOLDER = re.compile(
     r"(?:day_\d{3}_(?P<day>\d\d)_(?P<month>\d\d)|(?P<first_month>\d\d)_(?P<first_day>\d\d))_(?P<year>\d\d)_\w+",
     re.ASCII,

@@ -70,14 +70,7 @@ class ResultRows:
     """The rows of one file."""
 
     def __init__(self, part: Part, kind: str, columns: list[str], axes: dict[str, Any]) -> None:
-        """None yet.
-
-        Args:
-            part: The file.
-            kind: What it reports.
-            columns: Its header.
-            axes: The axes in its name.
-        """
+        """None yet."""
         self.again = 0  # rows about a case that an earlier one is about
         self.has_cpu_memory = False  # whether a memory was met that is divided by 100
         self._place = {"run_id": part.run_id, "source_id": part.source_id}

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...warehouse.events import Environment, as_json
 from ..readers.document import BadRecord, Object, instant, labels
-from ..readers.json_format import Broken, JsonFormat
+from ..readers.json_format import Broken, JsonFormat, by_run
 from ..readers.results import Chosen, Results, Subject
 from ..readers.units import unit_of
 
@@ -35,22 +35,7 @@ class Conbench(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterator[Any]:
         """A run for the results of each Conbench run."""
-        records = _records(document)
-        groups: dict[str, list[Any]] = {}
-        for record in records:
-            groups.setdefault(_run_of(record), []).append(record)
-        chosen: dict[str, Chosen] = {}
-        for record in records:
-            run = _run_of(record)
-            if run in chosen:
-                results.resume(chosen[run])
-            elif isinstance(record, Object):
-                try:
-                    chosen[run] = _run(groups[run], record, results)
-                except BadRecord as error:
-                    yield Broken(record, error)
-                    continue
-            yield record
+        return by_run(_records(document), _run_of, _run, results)
 
     def load(self, record: Object, results: Results) -> None:
         """One result, or the description of a run, which has no more to say."""

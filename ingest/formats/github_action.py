@@ -7,7 +7,7 @@ from typing import Any
 from ...warehouse.events import Instant, as_json
 from ..format import FILE, Head
 from ..readers.document import BadRecord, Object, decode, instant, show
-from ..readers.json_format import Broken, JsonFormat
+from ..readers.json_format import Broken, JsonFormat, ListFormat
 from ..readers.results import Results, Subject, number
 from ..readers.units import unit_of
 
@@ -64,19 +64,13 @@ class GithubAction(JsonFormat):
         _bench(record, results.case(record.name("name"), suite=suite), tool)
 
 
-class GithubActionCustom(JsonFormat):
+class GithubActionCustom(ListFormat):
     """Results that a tool wrote for github-action-benchmark."""
 
     name = "github-action-custom"
     doc = "JSON for github-action-benchmark (customBiggerIsBetter, customSmallerIsBetter)"
     becomes = "as `github-action-benchmark`; the unit alone says what is better"
-    holds = list
     shapes = (frozenset({"[].name", "[].unit", "[].value"}),)
-
-    def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """Nothing is said of when and where."""
-        records: list[Any] = document
-        return records
 
     def load(self, record: Object, results: Results) -> None:
         """One benchmark."""

@@ -8,7 +8,7 @@ from typing import Any
 from ..format import Head
 from ..readers.csv_rows import find_header
 from ..readers.document import BadRecord, Object, lines_of
-from ..readers.json_format import LEADING, JsonFormat
+from ..readers.json_format import LEADING, JsonFormat, ListFormat
 from ..readers.results import Results, Subject
 
 TAGGED = re.compile(r"([^{]*)\{(.*)\}")  # http_req_duration{expected_response:true}
@@ -126,7 +126,7 @@ class Oha(JsonFormat):
         case.fields(record.left())
 
 
-class Locust(JsonFormat):
+class Locust(ListFormat):
     """Statistics of Locust."""
 
     name = "locust"
@@ -137,17 +137,11 @@ class Locust(JsonFormat):
         frozenset({"Name", "Request Count", "Failure Count", "Median Response Time", "Requests/s"}),
         *LOCUST_OTHERS,
     )
-    holds = list
 
     def left_out(self, head: Head) -> str | None:
         """What is written beside the statistics."""
         others = find_header(enumerate(lines_of(head.text)[:LEADING], 1), LOCUST_OTHERS)
         return "is not the statistics of Locust but what goes with them (…_stats.csv has those)" if others else None
-
-    def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """Nothing is said of when and where."""
-        records: list[Any] = document
-        return records
 
     def load(self, record: Object, results: Results) -> None:
         """One request, or all of them."""

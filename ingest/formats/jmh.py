@@ -19,10 +19,7 @@ class Jmh(JsonFormat):
     doc = "JMH JSON"
     becomes = "jmh.mode, jmh.threads → axes; `rawData` → samples of throughput or latency"
     holds = list
-    shapes = (
-        frozenset({"[].benchmark", "[].primaryMetric"}),
-        frozenset({"[].jmhVersion", "[].benchmark", "[].mode"}),
-    )
+    shapes = (frozenset({"[].benchmark", "[].primaryMetric"}), frozenset({"[].jmhVersion", "[].benchmark", "[].mode"}))
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """The run is the folder's; its machine is that of the first benchmark."""

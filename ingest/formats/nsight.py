@@ -28,13 +28,8 @@ SUITES = {  # as torch.profiler calls them, so that the same kernel from both ha
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "cuda_sync", "NVTX_EVENTS": "nvtx", "OSRT_API": "osrt",
 }  # fmt: skip
 ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
-NAMES = (
-    "demangledName",
-    "nameId",
-    "textId",
-    "text",
-    "name",
-)  # columns a span is named by, the first that says something
+# columns a span is named by, the first that says something
+NAMES = ("demangledName", "nameId", "textId", "text", "name")
 AXES = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "bytes", "copyKind", "memKind", "syncType")
 COPIES = {
     1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",

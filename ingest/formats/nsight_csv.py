@@ -6,23 +6,15 @@ from typing import Any
 
 from ..format import Head
 from ..readers.document import Object, lines_of
-from ..readers.json_format import LEADING, JsonFormat
+from ..readers.json_format import LEADING, ListFormat
 from ..readers.results import Results, number
 
 NAMES = ("Name", "Range", "Operation")
 COLUMN = re.compile(r"(Total Time|Total|Average|Avg|Median|Med|Minimum|Min|Maximum|Max|StdDev) \((\w+)\)")
 STATISTICS = {"Tot": "sum", "Ave": "mean", "Avg": "mean", "Med": "median", "Min": "min", "Max": "max", "Std": "stddev"}
 CALLS = ("Instances", "Num Calls", "Calls", "Operations", "Count")
-TALK = (
-    "Processing [",
-    "Generating ",
-    "Exporting ",
-    "Using ",
-    "** ",
-    "==",
-    "SKIPPED:",
-    "NOTICE:",
-)  # beginnings of other lines
+# beginnings of other lines
+TALK = ("Processing [", "Generating ", "Exporting ", "Using ", "** ", "==", "SKIPPED:", "NOTICE:")
 TIMES = {"nsecond": "ns", "usecond": "us", "msecond": "ms", "second": "s"}
 BYTES = re.compile(r"([KMGT]?)byte(/s|/second)?")
 THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
@@ -32,7 +24,7 @@ OF_LAUNCH = ("ID", "Process ID", "Process Name", "Host Name", "Context", "Stream
 LATENCIES = ("Duration", "gpu__time_duration.sum")
 
 
-class NsightTable(JsonFormat):
+class NsightTable(ListFormat):
     """Summaries of Nsight Systems."""
 
     name = "nsys-stats"
@@ -44,16 +36,10 @@ class NsightTable(JsonFormat):
         for unit in units
         for name in NAMES
     )
-    holds = list
 
     def table(self, text: str) -> list[Any]:
         """Without the lines that say what is being done."""
         return super().table("\n".join("" if line.startswith(TALK) else line for line in lines_of(text)))
-
-    def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """Nothing is said of when and where."""
-        records: list[Any] = document
-        return records
 
     def load(self, record: Object, results: Results) -> None:
         """One kernel, call, copy or range."""
@@ -80,7 +66,7 @@ def _kind(field: str, record: Object) -> str | None:
     return {"Range": "nvtx", "Operation": "gpu_memcpy"}[field]
 
 
-class NsightCompute(JsonFormat):
+class NsightCompute(ListFormat):
     """Metrics of kernels by Nsight Compute."""
 
     name = "ncu"
@@ -94,7 +80,6 @@ class NsightCompute(JsonFormat):
         frozenset({"ID", "Process ID", "Kernel Name", "Context", "Stream"}),
     )
     ragged = True
-    holds = list
 
     def recognise(self, head: Head) -> bool:
         """Whether it has such a header; that of a raw page may be longer than what is looked at."""

@@ -443,14 +443,8 @@ def _prove(connection: "duckdb.DuckDBPyConnection", written: Path, path: Path, l
 
     DuckDB has parsed every line as one JSON object without repeated keys, or failed. What it could have passed over in
     silence changes one of these counts of bytes against the rows: a key without column (:), a null (u), true (u), false
-    (f), a number in quotes (\"), a trailing comma (,), a line that is no object ({), and any line at all (line feed).
-
-    Args:
-        connection: To read the rows with.
-        written: The rows.
-        path: The file they were read from.
-        layout: What was read of it.
-        masked: How many of its lines are `{}` and no record.
+    (f), a number in quotes (\"), a trailing comma (,), a line that is no object ({), and any line at all (line feed). `masked`
+    lines are `{}` and no record.
 
     Raises:
         Unproven: A count differs.

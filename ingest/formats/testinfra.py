@@ -6,7 +6,7 @@ from typing import Any
 
 from ...warehouse.events import Environment, as_json
 from ..readers.document import BadRecord, Object, labels
-from ..readers.json_format import Broken, JsonFormat, records_of
+from ..readers.json_format import Broken, JsonFormat, by_run, records_of
 from ..readers.results import Chosen, Results
 
 UNIT = re.compile(r"(.+?) ?\(([^()]{1,20})\)")  # avg_inference_latency(ms)
@@ -37,21 +37,7 @@ class TestInfra(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterator[Any]:
         """A run for the records of each job; those that say nothing of it are of the folder's."""
-        groups: dict[str, list[Any]] = {}
-        for record in document:
-            groups.setdefault(_job(record), []).append(record)
-        chosen: dict[str, Chosen] = {}
-        for record in document:
-            job = _job(record)
-            if job in chosen:
-                results.resume(chosen[job])
-            elif isinstance(record, Object) and any(field in record for field in (*RUN, "timestamp", "runners")):
-                try:
-                    chosen[job] = _run(groups[job], record, results)
-                except BadRecord as error:
-                    yield Broken(record, error)
-                    continue
-            yield record
+        return by_run(document, _job, _run, results, says=(*RUN, "timestamp", "runners"))
 
     def load(self, record: Object, results: Results) -> None:
         """One metric of one model."""

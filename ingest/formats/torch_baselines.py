@@ -4,14 +4,13 @@ A file that the dashboard made of the compilers' own files has the same form; it
 """
 
 import contextlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ..format import Head
 from ..readers.csv_rows import rows
 from ..readers.document import Object, lines_of
-from ..readers.json_format import JsonFormat
+from ..readers.json_format import ListFormat
 from ..readers.results import Results, number
 from ._torch_names import SIDE_BY_SIDE, axes_of, stem
 from ._torch_rows import MEASURES
@@ -25,7 +24,7 @@ BACKENDS = {
 }  # fmt: skip
 
 
-class TorchBaselines(JsonFormat):
+class TorchBaselines(ListFormat):
     """Speedups, a backend a column."""
 
     name = "torch-baselines"
@@ -35,17 +34,11 @@ class TorchBaselines(JsonFormat):
         "suite, dtype, mode and another metric"
     )
     headers = (frozenset({"dev", "name"}),)
-    holds = list
 
     def recognise(self, head: Head) -> bool:
         """Whether the first line names backends, and no compiler's own file lies beside it."""
         first = next(rows((1, line.encode()) for line in lines_of(head.text)[:1]), None)
         return first is not None and is_wide(first.cells, head.path) and not repeats_others(head.path)
-
-    def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """Nothing is said of when and where."""
-        records: list[Any] = document
-        return records
 
     def load(self, record: Object, results: Results) -> None:
         """One model with all backends."""

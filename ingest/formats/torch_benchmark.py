@@ -18,9 +18,8 @@ AXES = ("sub_label", "description", "num_threads", "env", "setup", "global_setup
 COLOUR = re.compile(r"\x1b\[\d*m")
 TITLE = re.compile(r"\[-* (.*) -*\]\s*")
 THREADS = re.compile(r"(\d+) threads: -*\s*")
-ENVIRONMENT = re.compile(
-    r" {2}\((.*?)\) {2,}(\S.*)"
-)  # names of rows begin further to the right, where none is before them
+# names of rows begin further to the right, where none is before them
+ENVIRONMENT = re.compile(r" {2}\((.*?)\) {2,}(\S.*)")
 UNIT = re.compile(r"Times are in \w+ \((ns|us|ms|s)\)\.\s*")
 VALUE = re.compile(r"(\d+(?:\.\d+)?)(?: \(! (\d+)%\)| \(\+-(\d+(?:\.\d+)?)\))?")
 WARNING = "(! XX%) Measurement has high variance"

@@ -25,11 +25,8 @@ from .torch_baselines import is_wide, repeats_others
 LOOK = 1 << 14  # bytes by which a file is recognised
 BEFORE_LATENCY = [column for column in COLUMNS[:7] if column != "abs_latency"]  # of rows without header, until 2022
 COVERED = ["graphs", "graph_calls", "captured_ops", "total_ops", "pct_ops", "pct_time", "start_latency"]
-TABLE_OF_COLUMN = {
-    "speedup": PERFORMANCE,
-    "accuracy": ACCURACY,
-    "graphs": COVERAGE,
-}  # by the first column after LEADING
+# by the first column after LEADING
+TABLE_OF_COLUMN = {"speedup": PERFORMANCE, "accuracy": ACCURACY, "graphs": COVERAGE}
 DEVICES = {"cpu", "cuda", "xpu", "mps", "hpu", "npu", "rocm", "hip", "xla", "tpu", "mtia", "maia"}
 CPU_MEMORY = (
     "on a CPU the peak memories are the resident size after the loop, written 100 times too large; "

@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ..readers.document import Object
-from ..readers.json_format import JsonFormat
+from ..readers.json_format import ListFormat
 from ..readers.results import Results, number
 
 PARTS = {
@@ -16,24 +16,18 @@ PARTS = {
 }  # fmt: skip
 
 
-class TrtexecTimes(JsonFormat):
+class TrtexecTimes(ListFormat):
     """Times of inferences."""
 
     name = "trtexec-times"
     doc = "trtexec JSON of inferences (--exportTimes)"
     becomes = "samples of latency, compute, h2d, d2h, enqueue"
     lost = "when each part began and ended"
-    holds = list
     shapes = (frozenset({"[].startComputeMs", "[].endComputeMs"}),)
 
     def identity(self, name: str) -> str:
         """The name of the file, which is the name of the case."""
         return PurePath(name).stem
-
-    def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """Nothing is said of when and where."""
-        records: list[Any] = document
-        return records
 
     def load(self, record: Object, results: Results) -> None:
         """One inference."""
@@ -47,13 +41,12 @@ class TrtexecTimes(JsonFormat):
         case.fields(record.left())
 
 
-class TrtexecProfile(JsonFormat):
+class TrtexecProfile(ListFormat):
     """Times of layers."""
 
     name = "trtexec-profile"
     doc = "trtexec JSON of layers (--exportProfile)"
     becomes = "file → suite; times → latency; percentage → share"
-    holds = list
     shapes = (frozenset({"[].name", "[].timeMs", "[].averageMs", "[].percentage"}),)
 
     def identity(self, name: str) -> str:

@@ -25,12 +25,8 @@ MOMENT = re.compile(
 )
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = 10**17  # µs since 1970, in the year 5138: databases differ in what they can say of later ones
-CLOCKS = (
-    (1e8, 1e11, 1e6),
-    (1e11, 1e14, 1e3),
-    (1e14, 1e17, 1.0),
-    (1e17, 1e20, 1e-3),
-)  # unix s, ms, µs, ns: 1973 to 5138
+# unix s, ms, µs, ns: 1973 to 5138
+CLOCKS = ((1e8, 1e11, 1e6), (1e11, 1e14, 1e3), (1e14, 1e17, 1.0), (1e17, 1e20, 1e-3))
 
 
 class BadRecord(Exception):

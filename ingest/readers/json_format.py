@@ -2,7 +2,7 @@
 
 import functools
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from ...warehouse.log import Batch
 from ..format import MAX_TEXT, Format, Head, Part, Tally
 from .csv_rows import find_header, rows
 from .document import BadRecord, Object, decode, lines_of, read_text, repeated_key, show
-from .results import Results
+from .results import Chosen, Results
 
 LEADING = 100  # lines among which the header of a table is looked for, after what else was printed
 
@@ -91,6 +91,17 @@ class JsonFormat(Format):
         """
 
 
+class ListFormat(JsonFormat):
+    """A list or a table of records, and nothing of when and where they were measured."""
+
+    holds = list
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """Give the records."""
+        records: list[Any] = document
+        return records
+
+
 def _table(text: str, headers: Collection[frozenset[str]], *, ragged: bool) -> Iterator[Any]:
     """The rows of a CSV as objects without the cells that are empty; what precedes the header is no row.
 
@@ -143,6 +154,32 @@ def _records_on(line: str) -> list[Any]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+def by_run(
+    records: Sequence[Any], run_of: Callable[[Any], str], describe: Callable[[list[Any], Object, Results], Chosen],
+    results: Results, *, says: Collection[str] = (),
+) -> Iterator[Any]:  # fmt: skip
+    """The records, each in the run that `run_of` names.
+
+    A run is described by all its records and the first object among them; if `says` has fields, by one that has any of them:
+    records before it are of the folder's run.
+    """
+    groups: dict[str, list[Any]] = {}
+    for record in records:
+        groups.setdefault(run_of(record), []).append(record)
+    chosen: dict[str, Chosen] = {}
+    for record in records:
+        run = run_of(record)
+        if run in chosen:
+            results.resume(chosen[run])
+        elif isinstance(record, Object) and (not says or any(field in record for field in says)):
+            try:
+                chosen[run] = describe(groups[run], record, results)
+            except BadRecord as error:
+                yield Broken(record, error)
+                continue
+        yield record
 
 
 def read_record(results: Results, record: Any, load: Callable[[Object, Results], None], *, careful: bool) -> None:

@@ -35,9 +35,8 @@ ENDINGS = {
     "interrupted": "interrupted",
 }
 STATUSES = {word: status for status, words in ENDINGS.items() for word in words.split()}
-WITH_UNIT = re.compile(
-    r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-zµμ]+)"
-)  # a number and the unit behind it
+# a number and the unit behind it
+WITH_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-zµμ]+)")
 SUFFIXES = ("ns", "bytes", "%")  # units that may stand there, as `unit_of` names them
 MOST = 2.0**53  # beyond it doubles, which other tools count in, leave numbers out
 LOOKED_AT = 1000  # rows that tell what a column holds
@@ -91,11 +90,7 @@ class Mapped(Format):
 def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time: bool = False) -> None:
     """Add the rows of a table by a mapping, and notes about the table.
 
-    Args:
-        table: Its rows are read up to three times.
-        mapping: What its columns are.
-        results: Takes cases, values and notes.
-        by_time: Rows more than PAUSE_S apart belong to different runs.
+    The rows are read up to three times. With `by_time` rows more than PAUSE_S apart belong to different runs.
     """
     if table.note is not None:
         results.note(table.note)
@@ -124,9 +119,8 @@ class _Reader:
     results: Results
     used: set[str] = field(default_factory=set)
     others: dict[str, None] = field(default_factory=dict)  # columns that the mapping does not name, in order
-    no_axes: OtherColumns = field(
-        default_factory=OtherColumns
-    )  # those of them that would part every row from all others
+    # those of them that would part every row from all others
+    no_axes: OtherColumns = field(default_factory=OtherColumns)
     odd: dict[str, None] = field(default_factory=dict)  # statuses nobody knows
     has_status: bool = False  # any row
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # samples so far, by run, case and metric

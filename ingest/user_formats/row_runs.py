@@ -51,9 +51,7 @@ class RunsOfRows:
     def find(self, table: TableFile, *, by_time: bool) -> dict[str, RowGroup] | None:
         """The runs of a table by what `of` says of a row, found in a pass of its own; None if all rows are of one run.
 
-        Args:
-            table: Its rows.
-            by_time: Rows more than PAUSE_S apart belong to different runs.
+        With `by_time` rows more than PAUSE_S apart belong to different runs.
         """
         if by_time:
             self.starts = run_starts(moment for moment in map(self._moment_if_read, table.rows()) if moment is not None)

@@ -8,34 +8,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...query.higher_rooms import higher_rooms
-from ...warehouse.console.options import Command, Values, format_option, share_option, store_option
+from ...warehouse.console.options import Values, format_option, share_option, store_option
 from ...warehouse.console.tables import escape, write_rows
 from ...warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from ...warehouse.store import Store
 from ..models.selection import fleet_name
-from ..options import talk
+from ..options import CommandOfWords, talk, words_after_dashes
 from ..system.machine_lock import alone, lock_option
 
 if TYPE_CHECKING:
     from ...query.bisect.findings import BisectFindings, BisectQuestion
 
-WORDS = f"{__name__}.words"
 MOST = 64
 EXITS = {"found": Exit.OK, "nothing": Exit.NOTHING, "open": Exit.TOO_LITTLE}
 
 
-class _Bisect(Command):
-    """A command whose arguments after `--` are the words of the command that measures."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep what follows `--` apart."""
-        if "--" in args:
-            place = args.index("--")
-            args, ctx.meta[WORDS] = args[:place], args[place + 1 :]
-        return super().parse_args(ctx, args)
-
-
-@click.command("bisect", cls=_Bisect)
+@click.command("bisect", cls=CommandOfWords)
 @click.argument("commits", required=False, metavar="[GOOD..BAD] -- measure models|function|command …")
 @click.option("--metric", default="latency", show_default=True, help="What changed.")
 @click.option("--phase", default="steady", show_default=True, help="Its phase: cold, compile, warmup or steady.")
@@ -89,7 +77,7 @@ def command(
 
     if show is not None:
         return _show_known(store, show or None, fmt)
-    words = list(click.get_current_context().meta.get(WORDS, ()))
+    words = words_after_dashes()
     words = words[1:] if words[:1] == ["bench"] else words
     chosen: dict[str, Any] = {"metric": metric, "phase": phase, "models": models, "backends": backends}
     if from_regression is not None:

@@ -8,30 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...warehouse.console.numbers import counted
-from ...warehouse.console.options import Command, share_option
+from ...warehouse.console.options import share_option
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
-from ..options import SECONDS, progress, recorded, run_options, talk, write
+from ..options import SECONDS, CommandOfWords, progress, recorded, run_options, talk, words_after_dashes, write
 from ..system.instructions import KINDS
 from ..system.machine_lock import alone, lock_option
 from .plan import Hooks, PlannedCommand, Template, parameter_of, plan, program_is_there, template_of
 
 if TYPE_CHECKING:
     from .measurement import CommandResult
-
-
-WORDS = f"{__name__}.words"
-
-
-class _Command(Command):
-    """A command whose arguments after `--` are the words of one command."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep what follows `--` apart."""
-        if "--" in args:
-            place = args.index("--")
-            args, ctx.meta[WORDS] = args[:place], args[place + 1 :]
-        return super().parse_args(ctx, args)
 
 
 def _exit_codes(ctx: click.Context, param: click.Parameter, text: str | None) -> frozenset[int] | None:
@@ -48,7 +34,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
     return [parameter_of(text) for text in texts]
 
 
-@click.command("command", cls=_Command)
+@click.command("command", cls=CommandOfWords)
 @click.argument("commands", nargs=-1, metavar="'CMD…' … | -- CMD ARG…")
 @click.option("--name", "names", multiple=True, help="What to call the command; once for each, in their order.")
 @click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUES", callback=_parameters,
@@ -82,24 +68,11 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @lock_option
 @run_options()
 def command(
-    commands: tuple[str, ...],
-    names: tuple[str, ...],
-    parameters: list[Any],
-    setups: tuple[str, ...],
-    prepares: tuple[str, ...],
-    concludes: tuple[str, ...],
-    cleanups: tuple[str, ...],
-    shell: bool,
-    stdin: str,
-    show_output: bool,
-    lock: str,
-    sample: float | None,
-    config: str | None,
-    tags: dict[str, str],
-    fmt: str,
-    store: Store,
-    **settings: Any,
-) -> int:
+    commands: tuple[str, ...], names: tuple[str, ...], parameters: list[Any], setups: tuple[str, ...],
+    prepares: tuple[str, ...], concludes: tuple[str, ...], cleanups: tuple[str, ...], shell: bool, stdin: str,
+    show_output: bool, lock: str, sample: float | None, config: str | None, tags: dict[str, str], fmt: str,
+    store: Store, **settings: Any,
+) -> int:  # fmt: skip
     """Measure commands: time, processor time, memory; several against the first.
 
     A command of several words is quoted, or follows --. Several take turns in random order, until their ratio is known
@@ -110,7 +83,7 @@ def command(
         bench measure command --parameter n=1,10,100 -- python work.py {n}
     """
     templates = [Template(text) for text in commands]
-    templates += [template_of(words)] if (words := click.get_current_context().meta.get(WORDS)) else []
+    templates += [template_of(words)] if (words := words_after_dashes()) else []
     if not templates:
         raise BenchError("no command given. Write it as: bench measure command -- CMD ARG…")
     given = {"--setup": setups, "--prepare": prepares, "--conclude": concludes, "--cleanup": cleanups}
@@ -134,9 +107,8 @@ def command(
             empty_ns = None if measurement.interrupted else measurement.empty_ns(measured)
             if measurement.interrupted:
                 run.close("interrupted", "Ctrl-C", seal=False)
-            run.close(
-                seal=False
-            )  # the next command that opens the store seals it; that takes longer than many commands
+            # the next command that opens the store seals it; that takes longer than many commands
+            run.close(seal=False)
         progress("")
         _show(measured, fmt, settings["warmup"], empty_ns)
         if measurement.uncounted:

@@ -81,15 +81,7 @@ class CommandMeasurement:
         self, run: Run, launcher: Launcher, settings: CommandSettings, *,
         notify: Callable[[str], None] = lambda text: None, now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        """Prepare to measure.
-
-        Args:
-            run: Run to record into; open, and closed by the caller.
-            launcher: Starts the commands.
-            settings: How to measure.
-            notify: Takes a line of progress for a person.
-            now: Seconds, for the budget.
-        """
+        """Prepare to measure. The caller closes the run. `notify` takes a line of progress for a person."""
         self._run = run
         self._launcher = launcher
         self._settings = settings

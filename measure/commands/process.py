@@ -72,9 +72,7 @@ class Launcher:
     def __init__(self, *, stdin: str = os.devnull, shown: bool = False) -> None:
         """Start it without waiting until it is ready.
 
-        Args:
-            stdin: File that commands read.
-            shown: Let them write to stderr, instead of nowhere.
+        Commands read the file `stdin`; if `shown` they write to stderr, else nowhere.
         """
         self._stdin = stdin
         self._shown = shown

@@ -27,10 +27,6 @@ MOST_STEAL = 0.01  # of the time
 def noise(run: Run, seconds: float) -> list[Finding]:
     """Compare a function with itself; its samples are recorded as the case `identical`.
 
-    Args:
-        run: Run to record into.
-        seconds: How long to sample.
-
     Returns:
         The noise floor, and the time stolen.
     """
@@ -41,10 +37,6 @@ def noise(run: Run, seconds: float) -> list[Finding]:
 
 def gpu_noise(run: Run, seconds: float) -> list[Finding]:
     """Compare a kernel of the first GPU with itself; nothing where NVML knows no GPU, since torch takes seconds to import.
-
-    Args:
-        run: Run to record into.
-        seconds: How long to sample.
 
     Returns:
         The noise floor of the GPU.

@@ -58,13 +58,7 @@ class ClaimFolder:
     """The claims of one piece of shared work; at most one is held at a time."""
 
     def __init__(self, place: Place, folder: str, run_id: str) -> None:
-        """Prepare to claim.
-
-        Args:
-            place: Where the store's files lie.
-            folder: Folder of the claims, below `claims/`.
-            run_id: The run that does what is claimed.
-        """
+        """Prepare to claim. Claims lie in `folder` below `claims/`; what is claimed is done by the run."""
         self.place = place
         self.folder = folder
         self.run_id = run_id

@@ -136,9 +136,8 @@ def _within(processes: Sequence[ProcessEstimate]) -> float:
     if not known:
         return 0.0
     variance = sum(one.error**2 for one in known)
-    degrees = variance**2 / sum(
-        one.error**4 / one.degrees for one in known
-    )  # Satterthwaite 1946, Biometrics Bulletin 2:110
+    # Satterthwaite 1946, Biometrics Bulletin 2:110
+    degrees = variance**2 / sum(one.error**4 / one.degrees for one in known)
     return student_t_975(max(degrees, 2.0)) * math.sqrt(variance / len(known) / len(processes))
 
 

@@ -19,11 +19,7 @@ LEAST, MOST = 5, 10
 def further(plan: Sequence[Workload], runner: "Runner", *, precision: float, budget_s: float) -> Iterator[Workload]:
     """The workloads to measure again, after LEAST processes of each; asked for one by one while the runner measures.
 
-    Args:
-        plan: Every workload once.
-        runner: Measures them.
-        precision: Half-width of the 95 % interval that is asked for, as a fraction.
-        budget_s: Seconds of sampling for each workload, all processes together.
+    `precision` is as of `StoppingRule`; `budget_s` is for each workload, all processes together.
     """
     going = [workload for workload in plan if runner.found(workload).precision > precision]
     for _ in range(MOST - LEAST):

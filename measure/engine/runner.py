@@ -106,11 +106,7 @@ class Runner:
     ) -> None:
         """Prepare to measure into `run`.
 
-        Args:
-            run: Run to record into; open, and closed by the caller.
-            settings: How to measure.
-            program: What makes a workload runnable, as `module:callable`; see program.MakeProgram.
-            watch: Receives the progress.
+        The caller closes the run. `program` makes a workload runnable, as `module:callable`; see program.MakeProgram.
         """
         self._run = run
         self._settings = settings
@@ -123,11 +119,7 @@ class Runner:
         self._failed: set[str] = set()  # cases that failed, in any process
 
     def measure(self, plan: Iterable[Workload], further: Iterable[Workload] = ()) -> int:
-        """Measure every workload.
-
-        Args:
-            plan: What to measure.
-            further: What to measure after it, asked for one by one: it may depend on what was found.
+        """Measure every workload. `further` is asked one by one after the plan: it may depend on what was found.
 
         Returns:
             How many cases failed, skipped ones not counted.

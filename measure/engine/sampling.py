@@ -69,9 +69,8 @@ class Reading:
         return self.preempted or self.throttled
 
 
-Clock = Callable[
-    [int, int], Reading
-]  # (loops, lead): runs one side `lead + loops` times and says how long the loops took
+# (loops, lead): runs one side `lead + loops` times and says how long the loops took
+Clock = Callable[[int, int], Reading]
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,9 +189,8 @@ class Measurement:
                 warming.append(sample.reading.preempted)
             if sample.phase != self._reporter.phase:
                 self._reporter.enter(sample.phase)
-                self._reporter.found(
-                    sides[0].backend, disturbed=statistics.fmean(warming)
-                )  # a busy machine, before the end
+                # a busy machine, before the end
+                self._reporter.found(sides[0].backend, disturbed=statistics.fmean(warming))
             blocks, side = sample.block + 1, sides[sample.side]
             self._record(side.case, sample.reading, phase=sample.phase, block=sample.block, position=sample.position)
             if sample.phase == "steady":

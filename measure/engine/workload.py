@@ -36,9 +36,8 @@ class Workload:
     baseline: str = BASELINE
     skips: Mapping[str, str] = field(default_factory=dict)  # backend -> why it is not run
     unchecked: Mapping[str, str] = field(default_factory=dict)  # backend -> why its accuracy is not judged
-    tolerances: Mapping[str, float] = field(
-        default_factory=dict
-    )  # backend -> that of its accuracy, where the model has its own
+    # backend -> that of its accuracy, where the model has its own
+    tolerances: Mapping[str, float] = field(default_factory=dict)
     bounded: bool = False
     no_reference: str = ""
 

@@ -107,27 +107,11 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @lock_option
 @run_options()
 def command(
-    functions: tuple[str, ...],
-    arguments: dict[str, Any],
-    parameters: dict[str, list[Any]],
-    setup: str,
-    check: bool,
-    name: str | None,
-    text: str,
-    processes: int | None,
-    precision: float,
-    budget_s: float,
-    repeat: int | None,
-    timeout_s: float,
-    counting: str | None,
-    seed: int,
-    lock: str,
-    sample: float | None,
-    config: str | None,
-    tags: dict[str, str],
-    fmt: str,
-    store: Store,
-) -> int:
+    functions: tuple[str, ...], arguments: dict[str, Any], parameters: dict[str, list[Any]], setup: str, check: bool,
+    name: str | None, text: str, processes: int | None, precision: float, budget_s: float, repeat: int | None,
+    timeout_s: float, counting: str | None, seed: int, lock: str, sample: float | None, config: str | None,
+    tags: dict[str, str], fmt: str, store: Store,
+) -> int:  # fmt: skip
     """Measure functions: time and memory of a call; several against the first.
 
     Modules are found from the present folder; of a module, all that it marks with @bench.benchmark is measured. Several

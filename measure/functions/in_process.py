@@ -29,15 +29,8 @@ def measure_call(
 ) -> CallMeasurement:  # fmt: skip
     """Record the first call, the peak memory of one call, and samples until the time is precise enough.
 
-    Every call gets the same argument objects, and is run to its end (see awaiting).
-
-    Args:
-        case: Case to record into; it has an outcome afterwards.
-        function: What to call.
-        positional: Its arguments by position.
-        named: Its arguments by name.
-        precision: Half-width of the 95 % interval of the time at which to stop, as a fraction.
-        budget_s: Most seconds to sample.
+    Every call gets the same argument objects, and is run to its end (see awaiting). `precision` is the half-width of the 95 %
+    interval of the time, as a fraction. The case has an outcome afterwards.
     """
     device = Here()
 

@@ -52,14 +52,7 @@ class Calls:
         self, function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any],
         loop: asyncio.AbstractEventLoop, *, keep: bool = False,
     ) -> None:  # fmt: skip
-        """Prepare the calls.
-
-        Args:
-            function: What to call.
-            positional: Its arguments by position.
-            named: Its arguments by name.
-            loop: Event loop to await in.
-            keep: Whether the first call of a generator returns what that yields.
+        """Prepare the calls. `keep`: the first call of a generator returns what that yields.
 
         Raises:
             TypeError: A name is none that an argument can have.

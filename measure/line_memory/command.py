@@ -37,24 +37,10 @@ SHOWN = ("lines", "sums", "steps", "source")
               help="Most time for the program.")  # fmt: skip
 @run_options()
 def command(
-    target: str,
-    arguments: tuple[str, ...],
-    module: bool,
-    modules: tuple[str, ...],
-    excluded: tuple[str, ...],
-    events: str,
-    gpus: tuple[int, ...],
-    show: str,
-    top: int,
-    bottom: int,
-    outputs: tuple[Path, ...],
-    timeout: float | None,
-    sample: float | None,
-    config: str | None,
-    tags: dict[str, str],
-    fmt: str,
-    store: Store,
-) -> int:
+    target: str, arguments: tuple[str, ...], module: bool, modules: tuple[str, ...], excluded: tuple[str, ...],
+    events: str, gpus: tuple[int, ...], show: str, top: int, bottom: int, outputs: tuple[Path, ...],
+    timeout: float | None, sample: float | None, config: str | None, tags: dict[str, str], fmt: str, store: Store,
+) -> int:  # fmt: skip
     """Trace memory line by line, on exact numbers.
 
     TARGET is a script with its ARGUMENTS, a module (-m), or a callable as module:callable. Options for bench go before

@@ -25,11 +25,7 @@ FOUND = "batch_size_found"  # a metric of the baseline's case; its text is how t
 def fitted(plan: Sequence[Workload], run: "Run", runner: "Runner", notify: Callable[[str], None]) -> list[Workload]:
     """The plan with a size for each workload that asks for one; a workload that fails otherwise fails when it is measured.
 
-    Args:
-        plan: What is to be measured.
-        run: Where tries that did not fit, and what was found, are recorded.
-        runner: Gives each try its worker.
-        notify: Called with the result of each try.
+    What was found, and tries that did not fit, are recorded in the run.
     """
     return merged(
         _largest(workload, run, runner, notify) if workload.batch_size == AUTO else workload for workload in plan

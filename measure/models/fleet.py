@@ -21,15 +21,7 @@ class Claims(ClaimFolder):
     """The workloads of a plan that this machine gets; iterating claims the next one, and marks the one before as done."""
 
     def __init__(self, place: Place, fleet: str, plan: Sequence[Workload], settings: Settings, run_id: str) -> None:
-        """Prepare to claim.
-
-        Args:
-            place: Where the store's files lie.
-            fleet: What machines call it that share the plan.
-            plan: All of it, the same on every machine.
-            settings: How it is measured; other settings, or another commit, are another plan.
-            run_id: The run that measures what is claimed.
-        """
+        """Prepare to claim. Another plan, settings or commit is another claim."""
         facts = [
             environment.git()[0],
             material(settings.to_dict()),

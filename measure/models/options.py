@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ...warehouse.console.options import Values, share_option
+from ...warehouse.console.options import Values, share_option, spell_option
 from ...warehouse.errors import BenchError
 from ..engine.workload import AUTO, BASELINE, DTYPES, FOR_ACCURACY, MODES, Workload
 from ..line_memory.options import scope_options
@@ -22,16 +22,9 @@ from .report import STATISTICS
 from .selection import fleet_name, part_of, pattern
 
 AXES = (
-    "suites",
-    "models",
-    "backends",
-    "modes",
-    "batch_sizes",
-    "batch_size_file",
-    "sequence_lengths",
-    "dtypes",
+    "suites", "models", "backends", "modes", "batch_sizes", "batch_size_file", "sequence_lengths", "dtypes",
     "devices",
-)
+)  # fmt: skip
 HERE = ("plan_file", "model_configs", "only", "keep", "leave", "leave_exactly", "part", "fleet", "resume", "retry", "baseline",
         "revisions", "rounds", "statistic", "log_file", "print_only", "print_commands", "lock", "fmt", "store")  # fmt: skip
 RETRIES = ("failed", "timeout", "skipped")
@@ -176,13 +169,7 @@ selection_options = _stack(
 
 
 def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Iterable[click.Parameter]) -> str:
-    """The shell command that measures one workload.
-
-    Args:
-        workload: What to measure.
-        settings: Values of the options that are not axes, by parameter name.
-        parameters: Those of the command.
-    """
+    """The shell command that measures one workload."""
     file = f"path:{workload.target.rpartition(':')[0]}" if workload.target.startswith("/") else None
     size = "auto" if workload.batch_size == AUTO else workload.batch_size or None
     axes = {
@@ -195,18 +182,10 @@ def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Ite
         name = parameter.opts[-1]
         unsaid: tuple[Any, ...] = (parameter.default, None, {}, ())
         if parameter.name in AXES:
-            words += spelt(name, axes[parameter.name])
+            words += spell_option(name, axes[parameter.name])
         elif (value := settings.get(parameter.name or "")) is not False and value not in unsaid:
             if isinstance(value, Mapping):
                 words += [word for pair in value.items() for word in (name, "=".join(pair))]
             else:
-                words += [name] if value is True else spelt(name, value if isinstance(value, tuple) else [value])
+                words += [name] if value is True else spell_option(name, value if isinstance(value, tuple) else [value])
     return shlex.join(words)
-
-
-def spelt(name: str, values: Iterable[Any]) -> list[str]:
-    """An option and its values as words, quoted so that none is read as an option or as two values."""
-    texts = [str(value).replace(",", "\\,") for value in values if value is not None]
-    if any(text.startswith("-") for text in texts):
-        return [f"{name}={text}" for text in texts]
-    return [name, *texts] if texts else []

@@ -37,11 +37,7 @@ class PlanFile:
 
 
 def read(path: str, ctx: click.Context) -> PlanFile:
-    """Read a plan file.
-
-    Args:
-        path: The file.
-        ctx: Of the command, whose options say which keys there are and what they take.
+    """Read a plan file. The options of the command say which keys there are and what they take.
 
     Raises:
         BenchError: It cannot be read, is no TOML, or a value is none its option takes.

@@ -37,10 +37,6 @@ class PlanRequest:
 def plan_request(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
     """Combine options and plan file, and select workloads.
 
-    Args:
-        ctx: Of the command.
-        options: Values of its options.
-
     Raises:
         BenchError: The file cannot be read, or names what there is not.
         NothingToShow: Nothing of the plan is selected.

@@ -161,10 +161,7 @@ COLUMNS = tuple(field.name for field in fields(CaseResult))
 def results(warehouse: "Warehouse", run_id: str, *, known: Mapping[str, str] | None = None) -> list[CaseResult]:
     """The cases of a run, in the order of its plan.
 
-    Args:
-        warehouse: Where they are.
-        run_id: The run.
-        known: Cases of other runs that belong to the plan, case_id -> run_id; those that the run has not come first.
+    `known`: cases of other runs that belong to the plan, case_id -> run_id; those that the run has not come first.
     """
     found = [CaseResult(*row) for row in warehouse.rows(_QUERY, {"run": run_id, "known": dict(known or {})})]
     baselines = {one.work: one.median for one in found if one.backend == BASELINE}
@@ -196,10 +193,7 @@ def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
 def show(found: Sequence[CaseResult], fmt: str, statistic: str = STATISTICS[0]) -> None:
     """Write a row for each case, for people also a row for each failure, and notes to stderr.
 
-    Args:
-        found: The cases.
-        fmt: How to write them.
-        statistic: Of their samples, what people see; programs get all.
+    `statistic` is what people see of the samples; programs get all.
     """
     headings = (*BEFORE, statistic, *AFTER)
     exact = ([getattr(result, name) for name in COLUMNS] for result in found)

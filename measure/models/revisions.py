@@ -119,13 +119,7 @@ def measure(
 ) -> None:  # fmt: skip
     """Measure a plan with every revision.
 
-    Args:
-        plan: What to measure.
-        settings: How; the seed also orders the revisions.
-        trees: Where each revision is.
-        rounds: How many runs of each.
-        begin: Begins the run of a revision; called in its worktree.
-        watch: Receives the progress.
+    The seed also orders the revisions. `begin` begins the run of a revision, in its worktree.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; the runs of its round are closed as interrupted.

@@ -39,12 +39,6 @@ def measure(
 ) -> int:
     """Measure the remaining cases of a plan, and write a row for each case of the plan.
 
-    Args:
-        plan: All of it.
-        settings: How to measure.
-        wanted: Names of the run, and where to write.
-        known: Outcomes that are known already.
-
     Returns:
         The exit code: 1 if a case failed, now or in a run that is known.
 
@@ -83,12 +77,7 @@ def measure_revisions(
 ) -> int:
     """Measure a plan with several git revisions in turn, and compare each with the first.
 
-    Args:
-        plan: What to measure.
-        settings: How to measure.
-        wanted: Where to; a run's config is its revision, after the config if there is one.
-        revisions: What git calls them; the first is the base.
-        rounds: Runs of each.
+    A run's config is its revision, after the config if there is one.
 
     Returns:
         The exit code: 1 if a case failed.

@@ -68,11 +68,7 @@ def rule(dtype: str, mode: str, *, tolerance: float | None = None, cosine: bool 
 def compare(expected: Tensors, actual: Tensors, reference: Tensors | None, rule: ToleranceRule) -> OutputComparison:
     """Compare the outputs of two backends, by the rule of this module.
 
-    Args:
-        expected: Eager's tensors by place.
-        actual: The backend's.
-        reference: Those of float64, None where there are none.
-        rule: How close.
+    Tensors stand by place; `reference` is float64's, None where there are none.
     """
     if len(expected) != len(actual):
         odd = sorted(expected.keys() ^ actual.keys())

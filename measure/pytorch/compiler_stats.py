@@ -75,7 +75,8 @@ def facts() -> list[Fact]:
         *_counters(utils.counters, compiled),
         *_breaks(utils.counters["graph_break"], utils.graph_break_reasons),
         *_recompiles(compiled),
-        *_phases(utils.compilation_time_metrics),
+        # phases are nested: their sum has no meaning
+        *(Fact(PHASE + name, sum(times) * 1e9, "ns") for name, times in utils.compilation_time_metrics.items()),
     ]
     forget()
     return found
@@ -122,11 +123,6 @@ def _recompiles(compiled: list[Any]) -> list[Fact]:
         if _again(one)
     )
     return [Fact(RECOMPILE + reason, n, better="lower", text=where) for (reason, where), n in found.items()]
-
-
-def _phases(times: dict[str, list[float]]) -> list[Fact]:
-    """The time of each compile phase; phases are nested, so their sum has no meaning."""
-    return [Fact(PHASE + name, sum(seconds) * 1e9, "ns") for name, seconds in times.items()]
 
 
 def shortened(reason: str) -> str:

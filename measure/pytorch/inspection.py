@@ -124,10 +124,7 @@ def _described(torch: Any, value: Any) -> str:
 def graphs(step_by: Callable[[Any], Callable[[], Any]], path: Path, synchronize: Callable[[], None]) -> list[Fact]:
     """Write the graphs torch.compile captures of one step, as Python and as ATen operators, into a file.
 
-    Args:
-        step_by: Gives the step, compiled by the given backend at its first call.
-        path: The file.
-        synchronize: Waits for the device.
+    `step_by` gives the step, compiled by the given backend at its first call.
 
     Returns:
         The number of graphs, with the file, and how many calls of each ATen operator stand in them; then what graphs cover

@@ -96,11 +96,7 @@ def _module(source: str) -> Any:
 
 def _call(inputs: Any, workload: Workload) -> Any:
     """Call `get_example_inputs` with the arguments that it accepts."""
-    sizes = {
-        "batch_size": workload.batch_size,
-        "sequence_length": workload.sequence_length,
-        "mode": workload.mode,
-    }
+    sizes = {"batch_size": workload.batch_size, "sequence_length": workload.sequence_length, "mode": workload.mode}
     takes = inspect.signature(inputs).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values()):
         return inputs(**sizes)

@@ -24,14 +24,7 @@ FAILS = {"TORCHDYNAMO_REPRO_AFTER": "dynamo", "TORCHDYNAMO_REPRO_LEVEL": "4"}  #
 
 
 def repro(workload: Workload, settings: Settings, backend: str, folder: Path, budget_s: float = BUDGET_S) -> Fact:
-    """Look for the smallest graph that a backend computes wrongly.
-
-    Args:
-        workload: The workload that it computes wrongly.
-        settings: How it was measured.
-        backend: One of torch.compile's.
-        folder: Where to work; all files stay there.
-        budget_s: Seconds for all of it.
+    """Look for the smallest graph that a backend computes wrongly. All files stay in the folder.
 
     Returns:
         The size of the script in bytes and its path; or no size and the reason.

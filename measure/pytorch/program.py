@@ -33,11 +33,7 @@ class TorchProgram:
     ) -> None:
         """Build the model and its inputs, the same for the same seed.
 
-        Args:
-            workload: What to build.
-            settings: How it is measured.
-            enter: Called with the phase that loading enters.
-            alone: Whether one backend is to be prepared, once: it takes the model itself instead of a copy.
+        `enter` is called with each phase. `alone`: one backend is prepared, once; it takes the model itself instead of a copy.
 
         Raises:
             ModelFailed: They could not be built.

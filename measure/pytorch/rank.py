@@ -18,10 +18,7 @@ class Rank:
     def __init__(self, environment: dict[str, str], message: str, died: Callable[[str], None] | None = None) -> None:
         """Start it, and tell it the workload and the settings.
 
-        Args:
-            environment: Its variables.
-            message: The workload and the settings.
-            died: Called with the reason if it ends before it is closed.
+        `died` is called with the reason if it ends before it is closed.
         """
         self._process = subprocess.Popen(own_command(PROCESS), stdin=subprocess.PIPE, env=environment, text=True)
         self._closing = False

@@ -162,9 +162,8 @@ def _target(module: str, key: str) -> tuple[Any, str]:
     for part in path:
         target = getattr(target, part, None)
     if target is None or not hasattr(target, name):
-        known = [
-            name for name in config._config if not name.startswith("_") and not name.isupper()
-        ]  # nothing public lists them in all versions
+        # nothing public lists them in all versions
+        known = [name for name in config._config if not name.startswith("_") and not name.isupper()]
         raise UnknownName("setting", key, sorted(known), where=f"torch.{module}.config")
     return target, name
 

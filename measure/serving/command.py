@@ -39,15 +39,9 @@ RESULTS = ("steps", "mean_model_run_ms", "tokens", "tokens_per_second", "mean_wa
 @format_option
 @store_option
 def command(
-    addresses: tuple[str, ...],
-    engine: str | None,
-    duration: float | None,
-    idle_s: float | None,
-    config: str | None,
-    tags: dict[str, str],
-    fmt: str,
-    store: Store,
-) -> int:
+    addresses: tuple[str, ...], engine: str | None, duration: float | None, idle_s: float | None, config: str | None,
+    tags: dict[str, str], fmt: str, store: Store,
+) -> int:  # fmt: skip
     """Follow a server of SGLang or Dynamo and record its scheduler steps.
 
     From the forward pass metrics that it publishes (SGLang's --enable-forward-pass-metrics) or writes (Dynamo's --fpm-trace),

@@ -20,13 +20,7 @@ class Outbox(Generic[T]):
     """
 
     def __init__(self, name: str, write: Callable[[T], None], fail: Callable[[Exception], None]) -> None:
-        """Start the thread.
-
-        Args:
-            name: What is written, for the thread's name.
-            write: Writes one.
-            fail: Called once, with the error that ended it.
-        """
+        """Start the thread. `fail` is called once, with the error that ended it."""
         self.lost = 0
         self.failed = False
         self._write, self._fail = write, fail

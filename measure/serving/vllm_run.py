@@ -18,23 +18,17 @@ VERSION = "vllm"  # among the settings
 
 # setting -> where it stands in vLLM's configuration
 SETTINGS = {
-    "model": "model_config.model",
-    "dtype": "model_config.dtype",
-    "quantization": "model_config.quantization",
-    "max_model_len": "model_config.max_model_len",
-    "max_num_seqs": "scheduler_config.max_num_seqs",
+    "model": "model_config.model", "dtype": "model_config.dtype", "quantization": "model_config.quantization",
+    "max_model_len": "model_config.max_model_len", "max_num_seqs": "scheduler_config.max_num_seqs",
     "max_num_batched_tokens": "scheduler_config.max_num_batched_tokens",
     "async_scheduling": "scheduler_config.async_scheduling",
     "enable_chunked_prefill": "scheduler_config.enable_chunked_prefill",
-    "enable_prefix_caching": "cache_config.enable_prefix_caching",
-    "kv_cache_dtype": "cache_config.cache_dtype",
-    "block_size": "cache_config.block_size",
-    "tensor_parallel_size": "parallel_config.tensor_parallel_size",
+    "enable_prefix_caching": "cache_config.enable_prefix_caching", "kv_cache_dtype": "cache_config.cache_dtype",
+    "block_size": "cache_config.block_size", "tensor_parallel_size": "parallel_config.tensor_parallel_size",
     "pipeline_parallel_size": "parallel_config.pipeline_parallel_size",
-    "data_parallel_size": "parallel_config.data_parallel_size",
-    "speculative_method": "speculative_config.method",
+    "data_parallel_size": "parallel_config.data_parallel_size", "speculative_method": "speculative_config.method",
     "num_speculative_tokens": "speculative_config.num_speculative_tokens",
-}
+}  # fmt: skip
 
 _announcer: int | None = None  # the process that chose the run
 

@@ -40,10 +40,7 @@ def energy_of(
 ) -> EnergyReading:
     """Run batches of calls until the counter has moved often enough.
 
-    Args:
-        batch: Runs some calls to their end, and returns how many.
-        counter_mj: Reads the counter, mJ; None where the driver does not tell.
-        now: Seconds.
+    `batch` runs calls to their end and returns how many; the counter is None where the driver does not tell.
     """
     if counter_mj() is None:
         return EnergyReading(reason="NVML does not tell the energy of this GPU")

@@ -111,14 +111,8 @@ def conclude(
     """Judge the runs of a search.
 
     After a change is found, both sides of it are judged by themselves. Where one holds a larger change, the search goes on
-    there, so that the largest is named.
-
-    Args:
-        question: What is looked for.
-        runs: All runs so far.
-        count: How many revisions to measure next.
-        host: Machine that measures them.
-        taken: Places that other machines are measuring.
+    there, so that the largest is named. `count` revisions are to be measured next, on `host`; places in `taken` are measured by
+    other machines.
     """
     unusable = unusable_places(question, runs)
     if not any(_tells(question, run) for run in runs):

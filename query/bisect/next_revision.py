@@ -26,11 +26,8 @@ def information(found: ChangePosterior, taken: Sequence[int] = ()) -> "Floats":
     """What a run of each commit is expected to tell about where the change is, in bits.
 
     Every split of the measured places predicts the run by what it makes of the runs so far. So a run of a place whose side is
-    known tells something, too, where the level of that side decides.
-
-    Args:
-        found: What is known.
-        taken: Places that are being measured; their results are assumed to be known.
+    known tells something, too, where the level of that side decides. Places in `taken` are being measured: their results are
+    assumed to be known.
     """
     import numpy as np
 
@@ -87,12 +84,7 @@ def next_places(
 ) -> list[int]:  # fmt: skip
     """The places to measure next, together: first both ends, then those that are expected to tell most.
 
-    Args:
-        found: What is known.
-        counts: Runs of each place, those that are being measured included.
-        count: How many places.
-        unusable: Places that cannot be measured.
-        taken: Places that others are measuring.
+    `counts` includes the runs that are being measured; other machines measure places in `taken`.
 
     Returns:
         As many places, or fewer where no other tells anything.

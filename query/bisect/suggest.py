@@ -11,15 +11,9 @@ if TYPE_CHECKING:
 MEASURES = ("models", "function", "command", "memory")
 # Options of a measuring command that say where its rows go: not part of what is measured; and how many values they have.
 DROPPED = {
-    "--config": 1,
-    "--tag": 1,
-    "--store": 1,
-    "--lock": 1,
-    "--format": 1,
-    "--resume": 0,
-    "--retry": 0,
+    "--config": 1, "--tag": 1, "--store": 1, "--lock": 1, "--format": 1, "--resume": 0, "--retry": 0,
     "--baseline": 1,
-}
+}  # fmt: skip
 
 
 def bisect_command(warehouse: "Warehouse", run_id: str, commits: str, row: "Mapping[str, Any]") -> list[str] | None:

@@ -60,10 +60,7 @@ def examine(
 ) -> list[Examined]:  # fmt: skip
     """Describe many series, which costs far less at once than one by one.
 
-    Args:
-        series: As for `change_points`.
-        significance: The largest that changes will be asked for.
-        progress: Called with the number of series done.
+    `significance` is the largest that changes will be asked for; `progress` takes the number of series done.
     """
     import numpy as np
 

@@ -249,11 +249,7 @@ def sentences(
 ) -> Iterator[str]:
     """Sentences below the table: what was judged and how, what was left out, what to do next.
 
-    Args:
-        history: What was found.
-        unusual: What was left out because no metric was named.
-        incidents: What several cases did together.
-        find: Gives the command that finds the commit of a change, from its run, its commits and its row.
+    `unusual` was left out because no metric was named; `find` gives the command that finds the commit of a change.
     """
     varying, first = _varying(history), _labels(history)[0]
     shared = {AXES.get(axis, axis): first[axis] for axis in ("config", *AXES) if axis not in varying}

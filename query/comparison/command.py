@@ -1,6 +1,5 @@
 """`bench compare`: two sides, case by case."""
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,10 +9,10 @@ from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.options import (
     Command,
     Values,
+    command_line,
     format_option,
     notify,
     share_option,
-    spell_values,
     store_option,
 )
 from ...warehouse.console.tables import write_rows, write_text
@@ -114,20 +113,8 @@ def compare(
         nothing.exit_code = Exit.TOO_LITTLE if fail_on else Exit.NOTHING
         raise nothing
     if fmt == "markdown":
-        chosen = {
-            "--metrics": metrics,
-            "--suites": suites,
-            "--backends": backends,
-            "--models": models,
-            "--where": pairs,
-        }
-        options = [
-            *(spell_values(option, values) for option, values in chosen.items()),
-            f" --floor {floor:g}" if floor != FLOOR else "",
-            f" --fdr {fdr:g}" if fdr != FDR else "",
-            " --all-runs" if all_runs else "",
-        ]
-        command = f"bench compare {shlex.quote(base)} {shlex.quote(candidate)}{''.join(options)}"
+        presented = ("everything", "fail_on", "fmt", "output", "store")
+        command = command_line(click.get_current_context(), without=presented)
         write_text(document(found, command=command).markdown(), output)
     elif fmt == "table":
         write_fitted(*render(found, shown(found, everything=everything)), fmt, output, spare=SPARE, cut="why")

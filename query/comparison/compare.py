@@ -20,19 +20,8 @@ WORSE, BETTER = ("SLOWER", "WORSE"), ("FASTER", "BETTER")
 
 # What is compared unless the column is named.
 USUAL = {"phase": "_is_warm(phase)", "metric": "_is_headline(metric, better)"}
-VERDICTS = (
-    "BROKEN",
-    "SLOWER",
-    "WORSE",
-    "REMOVED",
-    "FASTER",
-    "BETTER",
-    "FIXED",
-    "ADDED",
-    "UNSURE",
-    None,
-    "SAME",
-)  # worst first
+# worst first
+VERDICTS = ("BROKEN", "SLOWER", "WORSE", "REMOVED", "FASTER", "BETTER", "FIXED", "ADDED", "UNSURE", None, "SAME")
 # What matters first; of that the larger change.
 ORDER = f"""
     coalesce(list_position({[verdict or "" for verdict in VERDICTS]}, coalesce(verdict, '')), 0),

@@ -39,11 +39,6 @@ class EnvironmentField:
 def facts(warehouse: "Warehouse", base_runs: Sequence[str], candidate_runs: Sequence[str]) -> list[EnvironmentField]:
     """All recorded facts of the environments of these runs, from `environment_differences`.
 
-    Args:
-        warehouse: Where to look.
-        base_runs: Run ids of one side.
-        candidate_runs: Run ids of the other.
-
     Returns:
         The facts, by kind and name.
     """

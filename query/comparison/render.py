@@ -173,9 +173,7 @@ def _names(texts: str, names: Sequence[str]) -> str:
 def document(comparison: Comparison, *, command: str) -> Document:
     """The comparison as Markdown for a pull request: the verdict, what changed, and folded what did not.
 
-    Args:
-        comparison: The comparison.
-        command: The `bench compare` that makes it, which lists what a comment has no room for.
+    `command` is the `bench compare` that makes it: it lists what a comment has no room for.
     """
     everything = f"{command} --all"
     rows = shown(comparison, everything=True)

@@ -39,18 +39,9 @@ def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
 def geomeans(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """A sentence for each geometric mean of the runs shown, with its coverage."""
     columns = (
-        "config",
-        "suite",
-        "mode",
-        "dtype",
-        "device",
-        "backend",
-        "speedup",
-        "dashboard_speedup",
-        "n",
-        "n_total",
+        "config", "suite", "mode", "dtype", "device", "backend", "speedup", "dashboard_speedup", "n", "n_total",
         "excluded",
-    )
+    )  # fmt: skip
     found = select(
         warehouse, "geomean_speedups()", where, columns=columns, order="config, suite, mode, dtype, device, backend"
     )

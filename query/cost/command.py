@@ -119,16 +119,9 @@ def _show_phases(
     """Print fits by phase, and record them if a store is given."""
     if fmt in ("table", "markdown"):
         columns = [
-            "config",
-            "steps",
-            "floor",
-            "per prefill token",
-            "per decoding request",
-            "per KV token",
-            "R²",
-            "residuals",
-            "status",
-        ]
+            "config", "steps", "floor", "per prefill token", "per decoding request", "per KV token", "R²",
+            "residuals", "status",
+        ]  # fmt: skip
         rows = [
             [
                 model.config, model.steps,

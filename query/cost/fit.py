@@ -178,10 +178,7 @@ def _sums(cell: Any, size: tuple[int, int], weight: "Floats", batch: "Floats", m
 def _solve(g: "Floats", sums: "Floats", terms: str) -> "tuple[Floats, Floats]":
     """Weighted least squares of ms on 1, g ('g' in terms) and requests ('b' in terms).
 
-    Args:
-        g: Regressor, (…, fits or 1, bins).
-        sums: (6, bins, fits).
-        terms: Which regressors there are.
+    g is (…, fits or 1, bins), sums (6, bins, fits).
 
     Returns:
         Coefficients (…, fits, 3) of 1, g and requests, and the sum of squared errors (…, fits).

@@ -83,9 +83,8 @@ class PhaseModel:
     spread: float | None = None
     ranges: tuple[tuple[int, int] | None, ...] = (None, None, None)  # fewest and most of WORK
     time_spans: frozenset[str] = frozenset()
-    curve: "Floats | None" = dataclasses.field(
-        default=None, repr=False, compare=False
-    )  # (4,) ms: floor and each of WORK
+    # (4,) ms: floor and each of WORK
+    curve: "Floats | None" = dataclasses.field(default=None, repr=False, compare=False)
     replicates: "Floats | None" = dataclasses.field(default=None, repr=False, compare=False)  # (STRETCHES, 4)
 
     @property

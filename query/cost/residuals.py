@@ -48,11 +48,7 @@ class RegionResidual:
 def residuals_by_region(config: str, steps: PhaseSteps, against: str, model: PhaseModel) -> list[RegionResidual]:
     """Hold steps against a fit.
 
-    Args:
-        config: Config of the steps.
-        steps: In order of time, one at least, with KV tokens if the fit has them.
-        against: What the fit is called.
-        model: The fit; it must have a curve.
+    Steps are in order of time, one at least, with KV tokens if the fit has them; the model must have a curve.
 
     Returns:
         A row for all steps, then for each phase that occurs a row for all of it and one for each range of tokens, from 4^n + 1 to

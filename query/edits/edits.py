@@ -27,13 +27,7 @@ def preview(store: Store, names: Sequence[str], *, forgotten: bool = False) -> l
 def forget(
     store: Store, names: Sequence[str], *, reason: str | None = None, notify: Notify | None = None
 ) -> list[SelectedRun]:
-    """Take runs out of every view. Their events stay in the log until it is compacted.
-
-    Args:
-        store: The store.
-        names: As of `select_runs`.
-        reason: Why, for `bench runs --forgotten`.
-        notify: Called once with a sentence that names a process it waits for.
+    """Take runs out of every view. Their events stay in the log until it is compacted. Names are as of `select_runs`.
 
     Returns:
         The runs that are forgotten now.

@@ -125,10 +125,7 @@ def explain_comparison(
 def explain_geomean(warehouse: "Warehouse", *, run: str | None = None, backend: str | None = None) -> Explanation:
     """The cases that the geometric means of a run cover, those they leave out, and why.
 
-    Args:
-        warehouse: Where to look.
-        run: Run, by any of its names; the newest that has speedups, if left out.
-        backend: Only this backend.
+    Without a run it is the newest that has speedups.
 
     Raises:
         NothingToShow: There are no speedups.

@@ -96,10 +96,7 @@ def render(found: Sequence[Row], plan: DetectionGoal) -> tuple[list[str], list[l
 def sentences(found: Sequence[Row], strict: Sequence[Row], plan: DetectionGoal) -> Iterator[str]:
     """The plan in words, for each config, host and metric; what is left out comes last.
 
-    Args:
-        found: Rows of the plan.
-        strict: The same rows of the same plan with the correction 'bonferroni'.
-        plan: The plan.
+    `strict` has the same rows with the correction 'bonferroni'.
     """
     doubt = f"power {percent(plan.power)}, alpha {percent(plan.alpha)}"
     doubt += f", {plan.correction}" if plan.correction != "none" else ""

@@ -102,11 +102,7 @@ class Exported:
 def read_run(warehouse: "Warehouse", run_id: str, left: Left, *, places: Collection[str] = ()) -> Exported:
     """One run with everything that was measured in it.
 
-    Args:
-        warehouse: Where to look.
-        run_id: The run.
-        left: Counts what no format has a place for: values that are none, or of no case, judgements of accuracy, steps.
-        places: Axes that the format keeps beside the name.
+    `left` counts what no format has a place for; `places` are axes that the format keeps beside the name.
     """
     facts = _rows(warehouse, "run_details", run_id)[0]
     cases: dict[str, ExportedCase] = {}

@@ -177,18 +177,15 @@ def large_and_unsure(rows: Iterable[Row]) -> list[Row]:
         if row["finding"] not in WHOLE
         and row["verdict"] == "UNSURE"
         and row["change"] is not None
-        and (
-            row["change"] <= -1 or abs(math.log1p(row["change"])) >= math.log1p(LARGE)
-        )  # a value of 0 has no logarithm
+        # a value of 0 has no logarithm
+        and (row["change"] <= -1 or abs(math.log1p(row["change"])) >= math.log1p(LARGE))
     ]
 
 
 def exit_code(rows: Iterable[Row], *, strict: bool = False) -> Exit:
     """The exit code for a CI job: 1 if anything got worse, 3 if something is only gone, 4 if most cases cannot be judged.
 
-    Args:
-        rows: Findings.
-        strict: Whether a large change that is UNSURE is too little data as well.
+    If `strict`, a large change that is UNSURE is too little data as well.
     """
     rows = list(rows)
     verdicts = {row["verdict"] for row in rows}

@@ -33,10 +33,7 @@ PARAMETERS = (
 def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -> list[str] | str:
     """The command that measures cases of a run again, as that run did.
 
-    Args:
-        warehouse: Where the run is.
-        run_id: Run that measured them.
-        case_ids: Cases; the command may measure more, as it takes every combination of their axes.
+    It may measure more, as it takes every combination of their axes.
 
     Returns:
         The command, word by word, beginning with `bench`; or, as a sentence, why there is none.
@@ -132,10 +129,7 @@ def obstacle(warehouse: "Warehouse", run_id: str) -> str | None:
 def measure_again(command: Sequence[str], run_id: str, measure: Callable[[Sequence[str], str], int]) -> None:
     """Measure with a command of `command_for`; what it records confirms `run_id`.
 
-    Args:
-        command: The command, beginning with `bench`.
-        run_id: The run that is to be confirmed.
-        measure: Carries the command out and returns its exit code.
+    `measure` carries the command out and returns its exit code.
 
     Raises:
         BenchError: It could not measure. A case that failed is no error: it is recorded.

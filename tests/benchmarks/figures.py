@@ -121,17 +121,8 @@ class Figures:
                 [self.run.run_id],
             )
         headings = [
-            "figure",
-            "value",
-            "unit",
-            "beside",
-            "reference",
-            "ratio",
-            "bar",
-            "ratio bar",
-            "or ratio bar",
-            "kept",
-        ]
+            "figure", "value", "unit", "beside", "reference", "ratio", "bar", "ratio bar", "or ratio bar", "kept",
+        ]  # fmt: skip
         write_rows(headings, found, "table")
         return int(any(row[-1] != "ok" for row in found))
 

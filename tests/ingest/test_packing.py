@@ -24,7 +24,7 @@ from bench.warehouse.errors import BenchError
 
 from ..exhaustive import first_of
 from .conftest import Load, Rows
-from .formats.reading import read_file
+from .formats.reading import read_file, recognised
 from .records import lines, step
 
 RESULTS = json.dumps({"results": [{"command": "a", "times": [0.5, 0.25], "mean": 0.375}]}).encode()
@@ -91,6 +91,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     for kind in kinds:  # imports what it needs
         read_file(kind, path)
     path.write_bytes(PACKED[name](b'{"results": [{"command": "a", "mean": 1}], "x": "' + b"0" * (32 << 20)))
+    assert recognised(path) == ["hyperfine"]
     tracemalloc.start()
 
     document_said, trace_said = (read_file(kind, path).rejects() for kind in kinds)

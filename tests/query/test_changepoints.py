@@ -312,22 +312,8 @@ def test_a_drift_into_a_step_leaves_each_its_part() -> None:
 def test_gaps_are_passed_over() -> None:
     """Indices are those of the values given."""
     values: list[float | None] = [
-        1.0,
-        None,
-        1.02,
-        0.99,
-        math.nan,
-        1.01,
-        1.0,
-        None,
-        2.0,
-        2.02,
-        None,
-        1.99,
-        2.01,
-        2.0,
-        math.inf,
-    ]
+        1.0, None, 1.02, 0.99, math.nan, 1.01, 1.0, None, 2.0, 2.02, None, 1.99, 2.01, 2.0, math.inf,
+    ]  # fmt: skip
 
     assert [(change.index, change.end) for change in changes(values)] == [(8, 8)]
 

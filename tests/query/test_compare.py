@@ -22,9 +22,8 @@ HOSTILE = "'; DROP TABLE runs; --"
 
 def built(*events: Event) -> Any:
     """A warehouse of these events."""
-    warehouse: Any = Builder().add(*events)
+    warehouse = Builder().add(*events)
     warehouse.store = Store.find("nowhere")
-    warehouse.rows("SELECT 1")
     return warehouse
 
 
@@ -47,7 +46,7 @@ def once(run_id: str, name: str = "m") -> list[Event]:
 RUNS = [run(f"{side}{number}", side) for side in "ab" for number in range(3)]
 
 
-def sides(warehouse: Any, base: str = "a", candidate: str = "b", **options: Any) -> list[tuple[str, ...]]:
+def sides(warehouse: Builder, base: str = "a", candidate: str = "b", **options: Any) -> list[tuple[str, ...]]:
     return [side.runs for side in find_sides(warehouse, base, candidate, **options)]
 
 

@@ -28,7 +28,7 @@ from bench.warehouse.upkeep.compaction import compact
 from bench.warehouse.upkeep.verify import verify
 from click.testing import CliRunner, Result
 
-from ..builders import Builder, case, metric, run
+from ..builders import Builder, case, metric, run, stored
 from ..exhaustive import first_of
 
 MB = 1 << 20
@@ -70,8 +70,7 @@ def contents(store: Store) -> dict[str, list[str]]:
 
 def configs(store: Store) -> list[tuple[Any, ...]]:
     """The config of every run that is in view."""
-    with Warehouse.open(store) as warehouse:
-        return warehouse.rows("SELECT run_id[:6], config FROM run_summaries WHERE source = 'api' ORDER BY 1")
+    return stored("SELECT run_id[:6], config FROM run_summaries WHERE source = 'api' ORDER BY 1", store)
 
 
 def ids(store: Store, *names: str, forgotten: bool = False) -> list[str]:
@@ -105,8 +104,7 @@ def test_a_tag_makes_a_run_part_of_another_report(store: Store) -> None:
     """A run that resumes another belongs to its report, until the tag is gone."""
 
     def parts() -> list[tuple[Any, ...]]:
-        with Warehouse.open(store) as warehouse:
-            return warehouse.rows("SELECT run_id, parts FROM _report_runs WHERE config = 'main' ORDER BY run_id")
+        return stored("SELECT run_id, parts FROM _report_runs WHERE config = 'main' ORDER BY run_id", store)
 
     tag(store, ["aaaa-2"], {"resumes": "aaaa-1"})
     assert parts() == [("aaaa-1", 2), ("aaaa-2", 2)]
@@ -214,8 +212,7 @@ def test_an_archive_takes_the_names_and_tags_of_its_runs_along(store: Store, tmp
     archive(store, target, datetime(2025, 11, 1))
 
     assert configs(target) == [("aaaa-1", "base")]
-    with Warehouse.open(target) as warehouse:
-        assert json.loads(warehouse.rows("SELECT tags FROM runs")[0][0]) == {"gpu": "h100", "a": "1"}
+    assert json.loads(stored("SELECT tags FROM runs", target)[0][0]) == {"gpu": "h100", "a": "1"}
     assert configs(store) == [("bbbb-1", "fuse")]
     assert ids(store, "main", forgotten=True) == ["aaaa-2"]
     assert verify(store).problems == {} == verify(target).problems
@@ -256,8 +253,7 @@ def test_runs_are_named_by_id_config_commit_day_and_file(store: Store, tmp_path:
     assert ids(store, "c0ff") == ["bbbb-1", "aaaa-2", "aaaa-1"]
     assert ids(store, "2025-10-09") == ["aaaa-1"]
     assert ids(store, "day.json") == [day]
-    with Warehouse.open(store) as warehouse:
-        ((path,),) = warehouse.rows("SELECT path FROM sources")
+    ((path,),) = stored("SELECT path FROM sources", store)
     assert ids(store, path) == ids(store, str(Path(path).parent)) == [day]
     assert imported != path
 
@@ -333,10 +329,7 @@ def test_new_files_beside_a_forgotten_one_do_not_join_its_run(store: Store, tmp_
     (folder / "steps_1.jsonl").write_text(step % 1)
     ingest(store, [str(folder)])
 
-    with Warehouse.open(store) as warehouse:
-        assert warehouse.rows("SELECT batch_id, config FROM schedule_chunks JOIN runs USING (run_id)") == [
-            (1, "profiles")
-        ]
+    assert stored("SELECT batch_id, config FROM schedule_chunks JOIN runs USING (run_id)", store) == [(1, "profiles")]
 
 
 @pytest.mark.exhaustive
@@ -354,11 +347,10 @@ def test_tags_are_set_replaced_and_removed(store: Store) -> None:
     tag(store, ["aaaa-1"], {"a": "3"})
     untag(store, ["aaaa-1"], ["b"])
 
-    with Warehouse.open(store) as warehouse:
-        found = {
-            run_id: json.loads(tags)
-            for run_id, tags in warehouse.rows("SELECT run_id, tags FROM runs WHERE tags IS NOT NULL")
-        }
+    found = {
+        run_id: json.loads(tags)
+        for run_id, tags in stored("SELECT run_id, tags FROM runs WHERE tags IS NOT NULL", store)
+    }
     assert found["aaaa-1"] == {"gpu": "h100", "a": "3"}
     assert found["aaaa-2"] == {"gpu": "h100", "a": "1", "b": "2"}
     with pytest.raises(UnknownName, match=r"no tag 'gpo' in these runs\. Nearest: 'gpu'"):
@@ -374,11 +366,10 @@ def test_tags_are_loaded_without_building_anew(store: Store) -> None:
     before = contents(store)
     loading.rebuild(store)
     assert contents(store) == before
-    with Warehouse.open(store) as warehouse:
-        assert warehouse.rows("SELECT tags FROM runs WHERE run_id[:4] = 'aaaa' ORDER BY run_id") == [
-            (None,),
-            ('{"a": "1", "gpu": "h100"}',),
-        ]
+    assert stored("SELECT tags FROM runs WHERE run_id[:4] = 'aaaa' ORDER BY run_id", store) == [
+        (None,),
+        ('{"a": "1", "gpu": "h100"}',),
+    ]
 
 
 def _tagged(run_id: str, key: str, value: str | None) -> RunChange:

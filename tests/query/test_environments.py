@@ -19,7 +19,7 @@ def environment(name: str, **fields: Any) -> events.Environment:
 
 def test_what_differs_is_named_with_both_values() -> None:
     """Columns of the run and of its environment; what is the same is no difference."""
-    warehouse: Any = Builder().add(
+    warehouse = Builder().add(
         run("a", environment_id="old", git_commit="c1"), environment("old", torch="2.12", cpu="x", ram_bytes=2**34),
         run("b", environment_id="new", git_commit="c2"), environment("new", torch="2.13", cpu="x", ram_bytes=2**35),
     )  # fmt: skip
@@ -32,7 +32,7 @@ def test_what_differs_is_named_with_both_values() -> None:
 
 def test_json_columns_are_compared_key_by_key() -> None:
     """A variable that is set on one side only is a difference of its own; values that are no text stay JSON."""
-    warehouse: Any = Builder().add(
+    warehouse = Builder().add(
         run("a", environment_id="1", tags=events.Json('{"note": "x"}')), run("b", environment_id="2"),
         environment("1", variables=events.Json('{"A": "1", "B": "2"}'), flags=events.Json('{"f": {"g": [1, null]}}')),
         environment("2", variables=events.Json('{"A": "1", "C": "3"}'), flags=events.Json('{"f": null}')),
@@ -47,7 +47,7 @@ def test_json_columns_are_compared_key_by_key() -> None:
 
 def test_what_is_no_object_is_one_fact() -> None:
     """A list where an object was meant is not dropped."""
-    warehouse: Any = Builder().add(
+    warehouse = Builder().add(
         run("a", environment_id="1"), environment("1", flags=events.Json("[1]")), run("b", environment_id="2"),
         environment("2", flags=events.Json('{"f": 1}')),
     )  # fmt: skip
@@ -58,7 +58,7 @@ def test_what_is_no_object_is_one_fact() -> None:
 def test_several_runs_of_a_side_are_a_set_of_values() -> None:
     """In order, once each, whatever order the runs come in; a run that does not say is among them."""
     runs = [run(name, host=host) for name, host in (("a", "h2"), ("b", "h1"), ("c", "h2"), ("d", None))]
-    warehouse: Any = Builder().add(*runs)
+    warehouse = Builder().add(*runs)
 
     (host,) = differences(warehouse, ["c", "b", "a"], ["d", "a"])
     assert (host.base, host.candidate) == (("h1", "h2"), ("h2", None))
@@ -66,7 +66,7 @@ def test_several_runs_of_a_side_are_a_set_of_values() -> None:
     assert differences(warehouse, ["a", "b"], ["b", "c"]) == []
 
 
-def test_runs_that_nobody_recorded_have_no_facts(warehouse: Any) -> None:
+def test_runs_that_nobody_recorded_have_no_facts(warehouse: Builder) -> None:
     """An empty warehouse, and an empty side."""
     assert facts(warehouse, ["a"], ["b"]) == []
     assert sentence([]) == "none of 0 fields differ; the same: none"
@@ -98,7 +98,7 @@ def test_hostile_values_cannot_steer_a_terminal() -> None:
     from bench.warehouse.console.tables import escape
 
     nasty = {"a'; DROP TABLE runs; --": "\x1b[31m", '"': "\n", "": "x"}
-    warehouse: Any = Builder().add(
+    warehouse = Builder().add(
         run("a'", environment_id="1", host="\x1b]0;x\x07"), environment("1", variables=events.Json(json.dumps(nasty))),
         run("b", environment_id="2"),
     )  # fmt: skip

@@ -195,14 +195,12 @@ def test_another_store_stands_in_the_command(recorded: Store, bench: Bench) -> N
 def imported() -> Any:
     """A file of results: a speedup and a latency on its third line, in a unit of its own, and a failure on its fourth."""
     fine, failed = (case(name, backend="inductor", source_id="a.csv", line=line) for name, line in (("m", 3), ("n", 4)))
-    warehouse = Builder().add(
+    return Builder().add(
         run("run", "A: b", source="torch-compile"), source("a.csv", lines=4, config="A: b"), fine, failed,
         metric(fine, "speedup", 1.5, unit="ratio", source_id="a.csv", line=3),
         metric(fine, "absolute_latency", 2e6, unit="ns", original_value="2.0", original_unit="ms", source_id="a.csv", line=3),
         outcome(fine, source_id="a.csv", line=3), outcome(failed, "fail_to_run", source_id="a.csv", line=4),
     )  # fmt: skip
-    warehouse.rows("SELECT 1")
-    return warehouse
 
 
 def test_an_imported_figure_leads_to_its_line() -> None:
@@ -221,9 +219,9 @@ def test_what_bench_measured_has_the_command_that_measures_it_again() -> None:
     """This case alone, as that run did; and why it will not be quite the same."""
     it = case("mlp", backend="inductor", mode="inference", suite="builtin", source_id="f")
     command = "bench measure models --quick --models mlp lstm"
-    warehouse: Any = Builder().add(run("run", "main", source="measure", command=command, host="far"), it, outcome(it))
+    warehouse = Builder().add(run("run", "main", source="measure", command=command, host="far"), it, outcome(it))
     warehouse.store = Store(Path("/s"))
-    warehouse.add(metric(it, "x", 1.0, source_id="f")).rows("SELECT 1")
+    warehouse.add(metric(it, "x", 1.0, source_id="f"))
 
     (again,) = [part for part in explain_case(warehouse, "mlp").parts if part.title == "measure it again"]
     assert again.sentences[0] == (
@@ -250,8 +248,7 @@ def test_a_case_without_blocks_has_the_ratio_of_medians() -> None:
     """And no interval; one sample has none either; a sample without counters has nothing to be disturbed by."""
     sides = [case("m", backend=backend, source_id="f") for backend in ("eager", "inductor")]
     samples = [timing(it, ns, source_id="f") for it, ns in zip(sides, (300, 100), strict=True)]
-    warehouse: Any = Builder().add(run(), *sides, *map(outcome, sides), *samples)
-    warehouse.rows("SELECT 1")
+    warehouse = Builder().add(run(), *sides, *map(outcome, sides), *samples)
 
     parts = {part.title: part.sentences for part in explain_case(warehouse, "m", backend="inductor").parts}
     assert parts["latency, steady"] == ["median 100 ns (n=1)"]
@@ -266,14 +263,13 @@ def test_a_geometric_mean_is_that_of_its_cases() -> None:
     names = {"fast": 4.0, "slow": 0.5, "failed": None, "elsewhere": 3.0}
     sides = {name: case(name, backend="inductor", mode="inference") for name in names}
     other = [case(name, backend="other", mode="inference") for name in names]
-    warehouse: Any = Builder().add(run(source="torch-compile"), *sides.values(), *other)
+    warehouse = Builder().add(run(source="torch-compile"), *sides.values(), *other)
     warehouse.add(*(outcome(it, "OOM" if names[name] is None else "ok") for name, it in sides.items()))
     warehouse.add(*(metric(sides[name], "speedup", value) for name, value in names.items() if value))
     warehouse.add(*(outcome(it, "timeout" if it.name == "elsewhere" else "ok") for it in other))
     warehouse.add(*(metric(it, "speedup", 2.0) for it in other if it.name != "elsewhere"))
 
-    found = explain_geomean(warehouse, backend="inductor") if warehouse.rows("SELECT 1") else None
-    assert found is not None
+    found = explain_geomean(warehouse, backend="inductor")
     assert [tuple(row[-5:]) for row in found.parts[0].rows] == [
         ("inductor", pytest.approx(6 ** (1 / 3)), pytest.approx(12 ** (1 / 3)), 3, 4)
     ]
@@ -284,7 +280,7 @@ def test_a_geometric_mean_is_that_of_its_cases() -> None:
     ]  # fmt: skip
 
 
-def test_without_speedups_there_is_no_mean_to_explain(warehouse: Any) -> None:
+def test_without_speedups_there_is_no_mean_to_explain(warehouse: Builder) -> None:
     """Nor a case in an empty store."""
     with pytest.raises(NothingToShow, match="bench measure models"):
         explain_geomean(warehouse)
@@ -316,11 +312,10 @@ def test_a_pasted_command_gives_bench_the_statement(sql: str) -> None:
 
 def test_a_scheduler_step_leads_to_its_lines() -> None:
     """The bin of tokens is a case: its steps, their lines, and what loads them again; the name alone is all bins."""
-    warehouse: Any = Builder().add(
+    warehouse = Builder().add(
         run("run", "A", source="scheduler"), source("p.jsonl", lines=3, config="A"),
         *(chunk(n, [size], model_run_ms=size / 10, source_id="p.jsonl") for n, size in ((1, 600), (2, 70), (3, 700))),
     )  # fmt: skip
-    warehouse.rows("SELECT 1")
 
     assert len(explain_case(warehouse, "step").data.rows) == 3
     ((bin_,),) = warehouse.rows("SELECT DISTINCT case_id FROM step_cells WHERE parameters->>'tokens' = '512–1023'")
@@ -335,8 +330,7 @@ def test_a_scheduler_step_leads_to_its_lines() -> None:
 def test_a_value_of_the_run_as_a_whole_is_explained_by_that_name() -> None:
     """It has no case; what repeats it is the command of the run."""
     cost = events.Metric(run_id="run", metric="sampler_cost", unit="ratio", value=0.01, source_id="f")
-    warehouse: Any = Builder().add(run("run", command="python train.py"), cost)
-    warehouse.rows("SELECT 1")
+    warehouse = Builder().add(run("run", command="python train.py"), cost)
 
     found = explain_case(warehouse, "run")
     assert found.title.startswith("run\nrun run, ")

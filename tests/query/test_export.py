@@ -43,14 +43,14 @@ def warehouse(*events: Event, **facts: Any) -> Builder:
 def measured(built: Builder, places: tuple[str, ...] = ()) -> Exported:
     """Its run as it is exported; asking derives what it is read from."""
     built.rows("FROM cells")
-    return read_run(built, "run", Left(), places=places)  # type: ignore[arg-type]
+    return read_run(built, "run", Left(), places=places)
 
 
 def written(target: str, built: Builder, metric: str = "latency") -> tuple[Any, list[str], str]:
     """The document of a target, what is said to be left out, and the file."""
     left, kind = Left(), TARGETS[target]
     runs = [row[0] for row in built.rows("SELECT run_id FROM runs ORDER BY 1")]
-    exported = [read_run(built, run, left, places=kind.places) for run in runs]  # type: ignore[arg-type]
+    exported = [read_run(built, run, left, places=kind.places) for run in runs]
     _, document = kind.write(exported, metric, left)
     return document, left.sentences(), text(kind, document)
 

@@ -46,7 +46,7 @@ def series(numbers: list[float | None], **labels: Any) -> Series:
     return Series({name: given[name] for name in order}, days, numbers)
 
 
-def found(warehouse: Any, **rules: Any) -> list[dict[str, Any]]:
+def found(warehouse: Builder, **rules: Any) -> list[dict[str, Any]]:
     """Rows of all series of model m."""
     choose(warehouse, {"name": ["m"]})
     return list(find(read(warehouse), **rules).rows)
@@ -272,8 +272,6 @@ def test_phases_that_are_not_warm_are_left_out_unless_named() -> None:
         builder.add(run(run_id, "main", started_at=day * DAY), one, timing(one, 10, phase="cold"), timing(one, 5))
         builder.add(metric(one, "graph_breaks", 3.0, unit="count"))
 
-    builder.rows("SELECT 1")
-
     assert choose(builder, {}) == ["latency (cold)"]
     assert {(one.labels["metric"], one.labels["phase"]) for one in read(builder)} == {
         ("latency", "steady"), ("graph_breaks", None),
@@ -282,7 +280,7 @@ def test_phases_that_are_not_warm_are_left_out_unless_named() -> None:
     assert {one.labels["phase"] for one in read(builder)} == {"cold", "steady"}
 
 
-def test_an_empty_store_has_no_series(warehouse: Any) -> None:
+def test_an_empty_store_has_no_series(warehouse: Builder) -> None:
     """And nothing breaks."""
     choose(warehouse, {})
 

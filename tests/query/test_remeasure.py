@@ -169,7 +169,7 @@ def here(**fields: Any) -> dict[str, Any]:
     ),
 )
 def test_a_run_is_repeated_only_where_it_would_be_the_same(
-    warehouse: Any, monkeypatch: pytest.MonkeyPatch, fields: Any, git: Any, reason: str | None
+    warehouse: Builder, monkeypatch: pytest.MonkeyPatch, fields: Any, git: Any, reason: str | None
 ) -> None:
     """Same machine, same software, same clean commit; else what differs is said."""
     monkeypatch.setattr(environment, "git", lambda: git)

@@ -3,7 +3,6 @@
 import datetime
 import random
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +11,8 @@ from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import find_sides
 from bench.query.document import Section
 from bench.query.report import Report, report
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import NothingToShow, UnknownName
 from bench.warehouse.events import Event, Instant, Json, RunRecord
-from bench.warehouse.store import Store
 
 from ..builders import Builder, case, chunk, metric, outcome, run, timing
 from ..exhaustive import sampled
@@ -39,9 +36,7 @@ def day(number: int, *, factor: float = 1.0, models: tuple[str, ...] = ("bert", 
 
 def asked(*events: Event, name: str = "latest", against: str | None = None, **options: Any) -> Report:
     """The report of a warehouse that holds these events."""
-    builder = Builder().add(*events)
-    builder.rows("SELECT 1")
-    return report(Warehouse(Store(Path("nowhere")), builder.connection), name, against, **options)
+    return report(Builder().add(*events), name, against, **options)
 
 
 def section(found: Report, key: str) -> Section:
@@ -131,9 +126,7 @@ def test_any_two_runs_can_be_set_beside_each_other() -> None:
 
 def test_a_report_of_two_sides_opens_with_their_comparison() -> None:
     """Its verdict and what changed, as `bench compare` gives them; then summary and suites, and environments last."""
-    builder = Builder().add(*day(2), *day(8, models=("bert", "gpt")))
-    builder.rows("SELECT 1")
-    warehouse = Warehouse(Store(Path("nowhere")), builder.connection)
+    warehouse = Builder().add(*day(2), *day(8, models=("bert", "gpt")))
 
     found = report(warehouse, "day-08", "day-02")
     sides = find_sides(warehouse, "day-02", "day-08")
@@ -195,8 +188,7 @@ def test_a_report_of_a_part_sums_up_the_whole_night(part: str) -> None:
     """Summary, cases and warnings are of all parts, beside all of the night before, whichever part is named."""
     wrong = outcome(case("gpt", "day-05", backend="inductor", **AXES), "fail_accuracy", kind="accuracy")
     builder = Builder().add(*night(1, "bert", "gpt", "vit"), *night(4, "bert", "gpt", "vit"), wrong)
-    builder.rows("SELECT 1")
-    found = report(Warehouse(Store(Path("nowhere")), builder.connection), part)
+    found = report(builder, part)
 
     compiled = column(found, "summary", "backend").index("inductor")
     (whole,) = builder.dicts("SELECT * FROM summary_diff() WHERE backend = 'inductor'")

@@ -9,15 +9,13 @@ from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 
 from ..builders import Builder, case, metric, run
 from ..viz.serving import benchmarks
-from ..viz.steps import opened
 
 
 def served(builder: Builder, *runs: str, **limits: float) -> dict[str, str]:
     """The verdict of each metric, of the only case."""
     base, candidate = (Side(run, (run,)) for run in runs)
     return {
-        row["metric"]: row["verdict"]
-        for row in compare_served(opened(builder), base, candidate, limits, floor=0.03, fdr=0.05)
+        row["metric"]: row["verdict"] for row in compare_served(builder, base, candidate, limits, floor=0.03, fdr=0.05)
     }
 
 
@@ -63,9 +61,7 @@ def test_a_side_that_serves_nothing_is_worse() -> None:
     """0 has no logarithm, and is no lack of data. The other way round it is better."""
     builder = failures(benchmarks(("base",), (4,)), 4)
     base, candidate = Side("base", ("run-0-0",)), Side("dead", ("dead",))
-    (row,) = compare_served(
-        opened(builder), base, candidate, {"ttft": 150}, floor=0.03, fdr=0.05, metrics=["share_met"]
-    )
+    (row,) = compare_served(builder, base, candidate, {"ttft": 150}, floor=0.03, fdr=0.05, metrics=["share_met"])
 
     assert (row["verdict"], row["ratio"], row["low"], row["high"]) == ("WORSE", 0.0, None, None)
     assert 0 < row["p"] < 1e-6

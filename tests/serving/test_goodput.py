@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 from bench.ingest.run import ingest
-from bench.warehouse.database import Warehouse
 from bench.warehouse.events import CaseRecord
 from bench.warehouse.store import Store
 
-from ..builders import Builder, case, metric, run, timing
+from ..builders import Builder, case, metric, run, stored, timing
 from ..exhaustive import first_of, sampled
 
 
@@ -211,10 +210,7 @@ def test_goodput_is_that_of_vllm(tmp_path: Path, limits: dict[str, float]) -> No
     ingest(store, [f"A:{tmp_path / 'runs'}"])
 
     arguments = ", ".join(f"{name} := {limit}" for name, limit in limits.items())
-    with Warehouse.open(store) as warehouse:
-        found = warehouse.rows(
-            f"SELECT goodput FROM goodput({arguments}) ORDER BY (parameters ->> 'request_rate')::DOUBLE"
-        )
+    found = stored(f"SELECT goodput FROM goodput({arguments}) ORDER BY (parameters ->> 'request_rate')::DOUBLE", store)
     assert [rate for (rate,) in found] == pytest.approx(
         [goodput_of_vllm(document, **limits) for document in documents.values()]
     )

@@ -9,7 +9,6 @@ from bench.viz.step_series import choose_series
 from bench.warehouse.events import Metric, ScheduleChunk
 
 from ..builders import Builder, run, source
-from ..viz.steps import opened
 
 
 def totals(line: int, run_id: str = "run", **fields: Any) -> ScheduleChunk:
@@ -87,7 +86,7 @@ def test_charts_say_what_a_capture_left_out(warehouse: Builder) -> None:
     steps(warehouse, *(totals(line, counter_id=2 * line) for line in range(1, 4)), totals(4, counter_id=2))
     steps(warehouse, *(totals(line, "B", time_span=None, capture_mode="sampled") for line in range(1, 4)), run_id="B")
 
-    assert choose_series(opened(warehouse)).notes() == [
+    assert choose_series(warehouse).notes() == [
         "B: a sampled capture, so totals are not known. Capture every step with DYN_FPM_MODE=full",
         "run: 2 steps were lost: FROM step_captures says of which worker",
         "run: 1 step has the counter of another, as in a second copy or after a restart: FROM step_captures says of which worker",
@@ -98,7 +97,7 @@ def test_charts_say_what_a_capture_left_out(warehouse: Builder) -> None:
 def test_charts_have_no_tokens_per_second_of_a_sampled_capture(warehouse: Builder) -> None:
     """They would be those of the few steps that were recorded."""
     steps(warehouse, *(totals(line, capture_mode="sampled", clock_s=float(line), waiting=2) for line in range(1, 31)))
-    drawn = opened(warehouse)
+    drawn = warehouse
 
     assert "tokens/s overall unknown: a sampled capture" in " ".join(
         throughput.draw(drawn).spec(False)["title"]["subtitle"]

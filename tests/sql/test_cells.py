@@ -13,13 +13,8 @@ from scipy.stats import binom, t
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 
 AXES: dict[str, Any] = {
-    "suite": "s",
-    "mode": "inference",
-    "device": "cpu",
-    "dtype": "float32",
-    "backend": "eager",
-    "batch_size": 8,
-}
+    "suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "eager", "batch_size": 8,
+}  # fmt: skip
 
 
 def test_a_timing_counts_per_call(warehouse: Builder) -> None:

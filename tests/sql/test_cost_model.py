@@ -1,8 +1,5 @@
 """Recorded cost models in SQL: their numbers as columns, and their curve as a macro."""
 
-import re
-from pathlib import Path
-
 import pytest
 from bench.query.cost.fit import bend
 
@@ -60,12 +57,3 @@ def test_the_macro_is_the_curve(warehouse: Builder, softness: float, knee: float
     query = "SELECT step_cost_ms(n, 7, 1.0, 0.02, ?, ?, 0.01) FROM (SELECT unnest(?) AS n)"
     assert [ms for (ms,) in warehouse.rows(query, [knee, softness, tokens])] == pytest.approx(expected, rel=1e-9)
     assert warehouse.rows("SELECT step_cost_ms(1, 1, NULL, NULL, NULL, NULL, NULL)") == [(None,)]
-
-
-@pytest.mark.parametrize(
-    "query",
-    re.findall(r"```sql\n(.*?)```", (Path(__file__).parents[2] / "docs" / "cost-model.md").read_text(), re.DOTALL),
-)
-def test_every_query_of_the_page_runs(warehouse: Builder, query: str) -> None:
-    """What it shows can be pasted."""
-    warehouse.rows(query)

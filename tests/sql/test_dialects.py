@@ -140,14 +140,8 @@ def test_a_column_without_a_name_is_called_what_was_written() -> None:
 def test_what_a_query_reads_is_found_through_views_and_macros() -> None:
     """Hostile or unknown names are nothing of ours."""
     assert reads("FROM pass_rates") >= {
-        "pass_rates",
-        "_summaries",
-        "case_outcomes",
-        "cells",
-        "timings",
-        "runs",
-        "_touched",
-    }
+        "pass_rates", "_summaries", "case_outcomes", "cells", "timings", "runs", "_touched",
+    }  # fmt: skip
     assert reads("FROM flags(min_speedup := 1)") >= {"case_summaries"}
     assert reads('FROM "x; DROP TABLE runs"') == set()
 

@@ -309,12 +309,7 @@ def test_steps(warehouse: Builder) -> None:
 
     assert warehouse.rows(
         "SELECT line, batch_id, trimmed, filtered FROM _steps(NULL, 1, 300, 9, NULL) ORDER BY line"
-    ) == [
-        (1, 0, True, False),
-        (2, 1, False, False),
-        (3, 2, False, True),
-        (4, 3, True, False),
-    ]
+    ) == [(1, 0, True, False), (2, 1, False, False), (3, 2, False, True), (4, 3, True, False)]
 
 
 @pytest.mark.parametrize(

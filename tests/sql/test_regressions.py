@@ -79,10 +79,7 @@ def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int,
 
     expected = judge(values[:runs], values[runs:])
     judged = [f"r{runs:02d}", f"r{runs + 1:02d}"]
-    found = warehouse.dicts(
-        "FROM regressions(?::VARCHAR[]) ORDER BY split_part(case_id, '-', 2)::BIGINT",
-        [judged],
-    )
+    found = warehouse.dicts("FROM regressions(?::VARCHAR[]) ORDER BY split_part(case_id, '-', 2)::BIGINT", [judged])
     assert [row["noise"] for row in found] == pytest.approx(expected.noise.tolist(), rel=1e-6)
     for name in ("p", "q"):
         assert [row[name] for row in found] == pytest.approx(getattr(expected, name).tolist(), rel=1e-4, abs=1e-15)

@@ -21,7 +21,6 @@ from click.testing import CliRunner
 
 from ..builders import Builder, case, memory, metric, outcome, run, source, timing
 from . import serving
-from .steps import opened
 from .stores import search
 
 FOLDER = Path(__file__).parents[2] / "docs" / "gallery"
@@ -66,7 +65,7 @@ def warehouse() -> Warehouse:
     _servers(builder)
     builder.add(*_sizes(generator), *_program(), *search(random.Random(7), "bisect", "work"))
     serving.add_benchmarks(builder, ("engine-A", "engine-B"), first_day=30_000)
-    return opened(builder)
+    return builder
 
 
 def _night(generator: random.Random, config: str, night: int) -> Iterator[Event]:

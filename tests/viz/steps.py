@@ -1,11 +1,15 @@
 """Scheduler steps for charts: a few by hand, or many made in SQL with a realistic shape."""
 
-from pathlib import Path
+from typing import Any
 
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
+from bench.viz.output.figure import Figure
 
 from ..builders import Builder, chunk, run, source
+
+
+def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
+    """What a figure draws: these columns, row by row."""
+    return list(zip(*(figure.fields[name] for name in names), strict=True))
 
 
 def few(config: str = "A", points: list[tuple[int, float | None]] | None = None) -> Builder:
@@ -47,9 +51,3 @@ def many(count: int, configs: tuple[str, ...] = ("A", "B")) -> Builder:
         )
         builder.add(source(f"{config}.jsonl", lines=own, run=config, config=config))
     return builder
-
-
-def opened(builder: Builder) -> Warehouse:
-    """The warehouse of a builder, derived tables included."""
-    builder.rows("SELECT 1")
-    return Warehouse(Store(Path("the store")), builder.connection)

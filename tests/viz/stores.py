@@ -11,7 +11,6 @@ from bench.warehouse.events import CaseRecord, Event, MemoryLine, Metric, Outcom
 
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 from .serving import benchmarks
-from .steps import opened
 
 HOSTILE = (
     "</script><script>document.title='PWNED'</script>",
@@ -87,9 +86,8 @@ def search(generator: random.Random, config: str, name: str, outlier: float = 1.
                 * math.exp(generator.gauss(0, 0.005))
                 / (outlier if number == 4 else 1)
             )
-            made.append(
-                Metric(run_id=f"search-{number}", metric="searched", value=value, unit="ns", better="lower")
-            )  # of no case
+            # of no case
+            made.append(Metric(run_id=f"search-{number}", metric="searched", value=value, unit="ns", better="lower"))
             made.append(Outcome(run_id=f"search-{number}", status="ok"))
     return made
 
@@ -192,4 +190,4 @@ def state_of(chart: str, name: str) -> Warehouse:
 @functools.cache
 def state(name: str) -> Warehouse:
     """One of the states."""
-    return opened(MAKERS[name]())
+    return MAKERS[name]()

@@ -1,6 +1,5 @@
 """Pages in a real Chromium: nothing executes, nothing is blank, nothing is asked of the network."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from bench.viz.output.figure import Figure
 from ..builders import Builder
 from ..exhaustive import first_of, sampled
 from .browser import PROGRAM, Page
-from .steps import add_few, many, opened
+from .steps import add_few, many
 from .stores import HOSTILE, state
 from .test_charts import drawn
 
@@ -23,14 +22,6 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages"),
 ]
 POINTS: list[tuple[int, float | None]] = [(64, 10.0), (512, 30.0), (1024, 50.0), (2048, 80.0)]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One Chromium for all tests of this module."""
-    page = Page(tmp_path_factory.mktemp("profile"))
-    yield page
-    page.close()
 
 
 def write(figure: Figure, path: Path) -> Path:
@@ -48,7 +39,7 @@ def write(figure: Figure, path: Path) -> Path:
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two configs with many steps."""
-    return write(draw(opened(many(10_000))), tmp_path_factory.mktemp("two") / "two.html")
+    return write(draw(many(10_000)), tmp_path_factory.mktemp("two") / "two.html")
 
 
 def quiet(page: Page) -> bool:
@@ -66,7 +57,7 @@ def test_hostile_names_are_only_text(browser: Page, tmp_path: Path, color_by: st
     for name in HOSTILE:
         add_few(builder, name, POINTS)
     title = "".join(HOSTILE[:3])
-    browser.open(write(draw(opened(builder), color_by=color_by, title=title), tmp_path / "hostile.html"))
+    browser.open(write(draw(builder, color_by=color_by, title=title), tmp_path / "hostile.html"))
 
     x, y = browser.first_mark()
     for step in (-1, 0):
@@ -88,7 +79,7 @@ def test_hostile_names_are_only_text(browser: Page, tmp_path: Path, color_by: st
 def test_one_hostile_config_is_not_blank(browser: Page, tmp_path: Path, name: str) -> None:
     """Whatever a config is called, its points are there."""
     builder = add_few(Builder(), name, POINTS)
-    browser.open(write(draw(opened(builder)), tmp_path / "one.html"))
+    browser.open(write(draw(builder), tmp_path / "one.html"))
 
     assert quiet(browser)
     assert browser.marks() > 40
@@ -110,7 +101,7 @@ def test_the_page_draws_offline_in_light_and_dark(browser: Page, two: Path) -> N
 @pytest.mark.parametrize(("look", "paper"), first_of(1, [("dark", "rgb(13, 17, 23)"), ("paper", "rgb(255, 255, 255)")]))
 def test_a_theme_asked_for_holds_whatever_the_system_is(browser: Page, tmp_path: Path, look: str, paper: str) -> None:
     """The page and the chart on it."""
-    figure = draw(opened(add_few(Builder(), "A", POINTS)))
+    figure = draw(add_few(Builder(), "A", POINTS))
     path = tmp_path / "page.html"
     path.write_bytes(figure.page("sans-serif", files.bundle(), look))
 
@@ -125,7 +116,7 @@ def test_a_theme_asked_for_holds_whatever_the_system_is(browser: Page, tmp_path:
 def test_a_tooltip_tells_the_step_and_how_to_find_it(browser: Page, tmp_path: Path) -> None:
     """Config, numbers, file and line, and the command that looks the step up."""
     builder = add_few(Builder(), "A", [(100, 50.0), (200, 40.0)])
-    browser.open(write(draw(opened(builder)), tmp_path / "tip.html"))
+    browser.open(write(draw(builder), tmp_path / "tip.html"))
     x, y = browser.first_mark()
     for step in (-1, 0):
         browser.mouse("mouseMoved", x + step, y)
@@ -152,7 +143,7 @@ def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> No
 
 def test_a_colour_bar_lies_above_the_plot_on_a_phone(browser: Page, tmp_path: Path) -> None:
     """Beside it, it took half of the width, and what stands above the plot pushed the title out of the picture."""
-    path = write(draw(opened(many(3000)), color_by="batch"), tmp_path / "batch.html")
+    path = write(draw(many(3000), color_by="batch"), tmp_path / "batch.html")
     browser.window(390, 844, phone=True)
     try:
         browser.open(path)

@@ -9,7 +9,7 @@ from bench.viz.output import render
 from bench.viz.output.figure import Figure
 
 from ..exhaustive import exhaustive
-from .steps import many, opened
+from .steps import many
 
 image = pytest.importorskip("PIL.Image")
 pytest.importorskip("vl_convert")
@@ -19,9 +19,9 @@ pytest.importorskip("vl_convert")
 def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """100,000 steps coloured by batch, reduced, against all of them drawn: 40 dB or better, at 300 dots per inch."""
     builder = many(100_000)
-    reduced = pixels(draw(opened(builder), color_by="batch"))
+    reduced = pixels(draw(builder, color_by="batch"))
     monkeypatch.setattr(downsample, "DRAW_ALL_BELOW", 10**9)
-    whole = draw(opened(builder), color_by="batch")
+    whole = draw(builder, color_by="batch")
     monkeypatch.setattr("bench.viz.marks.scatter._area", lambda rows: 7)
 
     assert len(whole.rows) > 99_000

@@ -15,7 +15,7 @@ from bench.viz.output.figure import Figure
 from bench.warehouse.errors import BenchError, MissingExtra
 
 from ..exhaustive import exhaustive
-from .steps import add_few, few, opened
+from .steps import add_few, few
 
 pytest.importorskip("vl_convert")
 HOSTILE = '</metadata></title><script>alert(1)</script> ]]> " & % \n 中 \x1b[31m'
@@ -23,7 +23,7 @@ HOSTILE = '</metadata></title><script>alert(1)</script> ]]> " & % \n 中 \x1b[31
 
 def drawn(tmp_path: Path, *formats: str, name: str = "B", **options: Any) -> tuple[Figure, list[Path]]:
     """A figure of two configs written in these formats; returns it with the paths."""
-    figure = draw(opened(add_few(few("A"), name, [(32, 8.0), (512, 30.0)])), **options)
+    figure = draw(add_few(few("A"), name, [(32, 8.0), (512, 30.0)]), **options)
     wanted = files.targets([str(tmp_path / f"chart.{fmt}") for fmt in formats], None)
     renderer = files.renderer_for(wanted)
     if renderer is None:

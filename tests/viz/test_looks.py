@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from ..builders import Builder, run, source
 from .colours import CONES, ciede2000, contrast, lab, linear
-from .steps import opened
 from .stores import state
 
 NAMES = [f"config-{number}" for number in range(40)]
@@ -105,7 +104,7 @@ def test_of_imports_that_say_no_time_the_one_loaded_first_is_the_oldest() -> Non
     """Scheduler profiles do not say when they began; one whose name sorts first takes no colour from those before."""
     early, late = (source(name, run=name, recorded_at=at) for name, at in (("z", 1), ("a", 2)))
 
-    assert all_configs(opened(Builder().add(run("z"), run("a"), early, late))) == ("z", "a")
+    assert all_configs(Builder().add(run("z"), run("a"), early, late)) == ("z", "a")
 
 
 def test_of_many_configs_no_two_of_a_chart_have_one_colour() -> None:

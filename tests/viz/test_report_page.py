@@ -1,6 +1,6 @@
 """The report's page in a real Chromium: it sorts, filters and copies, reads on a phone, and runs nothing of a name."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from bench.viz.output import files, report_page
 
 from ..builders import Builder
 from .browser import PROGRAM, Page
-from .steps import add_few, opened
+from .steps import add_few
 from .stores import HOSTILE
 
 pytest.importorskip("vl_convert")
@@ -18,14 +18,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One Chromium for all tests of this module."""
-    page = Page(tmp_path_factory.mktemp("profile"))
-    yield page
-    page.close()
 
 
 def written(folder: Path, names: Sequence[str]) -> Path:
@@ -40,7 +32,7 @@ def written(folder: Path, names: Sequence[str]) -> Path:
     builder = Builder()
     for name in names[:2]:
         add_few(builder, name, [(64, 10.0), (512, 30.0), (1024, 50.0)])
-    charts = {"charted": [draw(opened(builder))]}
+    charts = {"charted": [draw(builder)]}
     path = folder / "report.html"
     path.write_bytes(report_page.page(document, charts, font="sans-serif", bundle=files.bundle()))
     return path

@@ -11,6 +11,7 @@ from bench.warehouse.remote import mirror, object_store
 from bench.warehouse.remote.mirror import pull, push
 from bench.warehouse.store import Store
 
+from ..builders import stored
 from ..object_server import ObjectServer
 
 SECRET = "planted/Secret+Key"
@@ -59,6 +60,11 @@ def url(server: ObjectServer, tmp_path: Path) -> str:
 def machine(url: str, tmp_path: Path) -> Callable[[str], Store]:
     """The store as one of several machines has it, with a mirror of its own."""
     return lambda name: Store(tmp_path / "machines" / name, url)
+
+
+def durations(store: Store) -> list[int]:
+    """The durations of all timings, as a query finds them."""
+    return [duration for (duration,) in stored("SELECT duration_ns FROM timings ORDER BY 1", store)]
 
 
 def held(store: Store) -> list[int]:

@@ -18,18 +18,8 @@ from pathlib import Path
 from typing import Any
 
 CHANGES = (
-    "rename",
-    "replace",
-    "link",
-    "unlink",
-    "remove",
-    "mkdir",
-    "rmdir",
-    "truncate",
-    "ftruncate",
-    "fsync",
-    "fdatasync",
-)
+    "rename", "replace", "link", "unlink", "remove", "mkdir", "rmdir", "truncate", "ftruncate", "fsync", "fdatasync",
+)  # fmt: skip
 _forked = multiprocessing.get_context("forkserver")
 _forked.set_forkserver_preload([__name__, "bench.cli", "duckdb", "numpy", "pyarrow.parquet"])
 

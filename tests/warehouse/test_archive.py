@@ -26,7 +26,7 @@ from bench.warehouse.upkeep.archive import Archived, archive
 from bench.warehouse.upkeep.compaction import _drop_parts, compact
 from bench.warehouse.upkeep.verify import verify
 
-from ..builders import run, source
+from ..builders import run, source, stored
 from ..exhaustive import exhaustive, sampled
 
 MB = 1 << 20
@@ -122,8 +122,7 @@ def events(*stores: Store) -> Rows:
 
 
 def runs(store: Store) -> set[str]:
-    with Warehouse.open(store) as warehouse:
-        return {run_id for (run_id,) in warehouse.rows("SELECT run_id FROM runs")}
+    return {run_id for (run_id,) in stored("SELECT run_id FROM runs", store)}
 
 
 def sound(*stores: Store) -> bool:
@@ -146,8 +145,7 @@ def test_old_runs_move_and_the_rest_stays(either: Store, target: Store) -> None:
     assert runs(either) == {f"new-{n}" for n in range(4)} and runs(target) == {f"old-{n}" for n in range(4)}
     assert events(either, target) == wanted
     assert sound(either, target)
-    with Warehouse.open(target) as warehouse:
-        assert warehouse.rows("SELECT count(*) FROM environments") == [(2,)]
+    assert stored("SELECT count(*) FROM environments", target) == [(2,)]
 
 
 @exhaustive

@@ -95,7 +95,6 @@ def test_a_run_left_open_is_sealed(
         assert [outcome] == warehouse.rows(query)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.usefixtures("pandas", "nothing_derived")
 @pytest.mark.parametrize("last_lines", sampled(["", "sys.exit(1)", "1 / 0"], ""), ids=["end", "sys.exit", "exception"])
 def test_a_run_left_open_is_uploaded(last_lines: str, machine: Machine, url: str) -> None:

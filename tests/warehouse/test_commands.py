@@ -16,7 +16,7 @@ import click
 import pytest
 from bench import cli
 from bench.warehouse import environment
-from bench.warehouse.console.options import Command, Moment, Values, spell_values
+from bench.warehouse.console.options import Command, Moment, Values, command_line, spell_values
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -354,8 +354,23 @@ def test_values_are_spelled_as_they_are_read() -> None:
     result = CliRunner().invoke(example, shlex.split(spell_values("--configs", values)))
 
     assert eval(result.output) == {"configs": values}
+    assert spell_values("--configs", ["-x", "y"]) == " --configs=-x --configs=y"
     assert spell_values("--configs", ["plain", "x"]) == " --configs plain x"
     assert spell_values("--configs", []) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "spelled"),
+    [
+        ("P -c A,B C --flag", "P --configs A B C --flag"),
+        ("P --batch-sizes -1 2", "P --batch-sizes=-1 --batch-sizes=2"),
+        ("P Q --title T --flag", "P Q --flag"),
+    ],
+)
+def test_a_command_is_spelled_with_every_option_but_those_left_out(given: str, spelled: str) -> None:
+    """As it would be typed again; a new option need not be named anywhere."""
+    with example.make_context("example", given.split(" ")) as context:
+        assert command_line(context, without=["title"]) == f"bench example {spelled}"
 
 
 def test_an_option_is_no_value_of_the_one_before() -> None:

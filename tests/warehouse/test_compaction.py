@@ -9,7 +9,6 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Environment, Instant, RunRecord, ScheduleChunk, Timing
 from bench.warehouse.load import load, rebuild
 from bench.warehouse.log import EventLog, LogFile, metadata, replaced
@@ -18,7 +17,7 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact, merge
 from bench.warehouse.upkeep.verify import verify
 
-from ..builders import run
+from ..builders import run, stored
 from ..exhaustive import exhaustive
 
 MB = 1 << 20
@@ -46,8 +45,7 @@ def files(store: Store, table: str = "timings") -> list[LogFile]:
 
 
 def samples(store: Store) -> list[tuple[str, int]]:
-    with Warehouse.open(store) as warehouse:
-        return warehouse.rows("SELECT run_id, count(*) FROM timings GROUP BY ALL ORDER BY ALL")
+    return stored("SELECT run_id, count(*) FROM timings GROUP BY ALL ORDER BY ALL", store)
 
 
 def test_rows_are_sorted_by_run_case_and_sample(store: Store) -> None:
@@ -194,8 +192,7 @@ def test_what_is_recorded_meanwhile_is_left_for_the_next_time(store: Store) -> N
     merged = [name for file in EventLog(store).files() for name in replaced(file.path)]
 
     assert len(merged) == 4
-    with Warehouse.open(store) as warehouse:
-        assert warehouse.rows("SELECT count(*) FROM timings") == [(8,)]
+    assert stored("SELECT count(*) FROM timings", store) == [(8,)]
 
 
 @pytest.mark.exhaustive

@@ -25,6 +25,7 @@ from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact, merge
 
+from ..builders import stored
 from ..exhaustive import exhaustive, sampled
 
 KILLS = int(os.environ.get("BENCH_KILLS", "8"))
@@ -136,9 +137,8 @@ def test_no_event_whose_call_returned_is_lost(seed: int, store: Store, tmp_path:
         SELECT name[6:]::BIGINT, value::BIGINT, metric = 'metric ' || value::BIGINT AND value % 3 = 2
         FROM metrics JOIN cases USING (run_id, case_id)
     """
-    with Warehouse.open(store) as warehouse:
-        summary = "thread, count(*), count(DISTINCT number), max(number) + 1, bool_and(sound)"
-        found = warehouse.rows(f"SELECT {summary} FROM ({query}) GROUP BY 1 ORDER BY 1")
+    summary = "thread, count(*), count(DISTINCT number), max(number) + 1, bool_and(sound)"
+    found = stored(f"SELECT {summary} FROM ({query}) GROUP BY 1 ORDER BY 1", store)
     assert found == [(thread, *[found[thread][1]] * 3, True) for thread in range(THREADS)]
     assert all(0 <= found[thread][1] - known[thread] <= 1 for thread in range(THREADS))
     assert leftovers(store) == []
@@ -195,8 +195,7 @@ def recorded(store: Store, *samples: int) -> None:
 
 def durations(store: Store) -> list[int]:
     load(store)
-    with Warehouse.open(store) as warehouse:
-        return [duration for (duration,) in warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1")]
+    return [duration for (duration,) in stored("SELECT duration_ns FROM timings ORDER BY 1", store)]
 
 
 class Killed(BaseException):

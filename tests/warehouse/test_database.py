@@ -25,8 +25,9 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact, merge
 from bench.warehouse.upkeep.verify import verify
 
-from ..builders import run, source
+from ..builders import run, source, stored
 from ..exhaustive import exhaustive, first_of
+from .conftest import durations
 
 ANY_SIZE = 1 << 30
 
@@ -41,11 +42,6 @@ def record(store: Store, config: str, *durations: int) -> None:
         case = recorder.case("c")
         for duration in durations:
             case.timing(duration)
-
-
-def durations(store: Store) -> list[int]:
-    with Warehouse.open(store) as warehouse:
-        return [duration for (duration,) in warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1")]
 
 
 def fill(store: Store, seed: int, runs: int = 3) -> None:
@@ -248,8 +244,7 @@ def test_whoever_opens_the_store_seals_what_was_left(store: Store) -> None:
     for seal in (True, False):
         bench.run(store=store).close(seal=seal)
 
-        with Warehouse.open(store) as warehouse:
-            assert warehouse.rows("SELECT count(*) FROM runs") == [(2 - seal,)]
+        assert stored("SELECT count(*) FROM runs", store) == [(2 - seal,)]
 
 
 @pytest.mark.exhaustive

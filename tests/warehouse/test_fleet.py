@@ -14,7 +14,6 @@ from pathlib import Path
 
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.models.fleet import Claims
-from bench.warehouse.database import Warehouse
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.remote.places import place
@@ -22,6 +21,7 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact
 from bench.warehouse.upkeep.verify import verify
 
+from ..builders import stored
 from ..exhaustive import exhaustive
 
 WRITERS, KILLED = 16, 9
@@ -120,8 +120,7 @@ def test_no_event_of_a_fleet_is_lost(tmp_path: Path) -> None:
         ) JOIN runs USING (run_id)
         GROUP BY 1 ORDER BY 1
     """
-    with Warehouse.open(store) as warehouse:
-        found = warehouse.rows(query)
+    found = stored(query, store)
     assert [row[0] for row in found] == list(range(WRITERS))
     for (_, count, distinct, end), known in zip(found, acknowledged, strict=True):
         assert count == distinct == end

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 import pytest
 from bench.warehouse import environment
 from bench.warehouse import log as log_module
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import EVENTS, ArchivedRun, Event, Instant, RunRecord, ScheduleChunk, Source, Timing
 from bench.warehouse.journal import HEADER
@@ -28,7 +27,7 @@ from bench.warehouse.log import EventLog, replaced, sha256
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import merge
 
-from ..builders import run, source
+from ..builders import run, source, stored
 from ..exhaustive import first_of, sampled
 
 
@@ -116,8 +115,7 @@ def test_a_batch_of_very_many_events_is_written_in_parts(store: Store, monkeypat
     assert [name for name in names(store) if "chunks" in name] == [
         f"schedule_chunks/import-steps{part}" for part in ("", ".1", ".2")
     ]
-    with Warehouse.open(store) as warehouse:
-        assert warehouse.rows("SELECT line FROM schedule_chunks ORDER BY line") == [(n,) for n in range(1, 6)]
+    assert stored("SELECT line FROM schedule_chunks ORDER BY line", store) == [(n,) for n in range(1, 6)]
 
 
 def test_a_query_goes_into_a_batch_without_passing_through_python(store: Store) -> None:
@@ -142,8 +140,7 @@ def test_an_import_without_its_sources_counts_for_nothing(store: Store) -> None:
     next((store.events / "sources").glob("import-partial-*")).unlink()
     load(store)
 
-    with Warehouse.open(store) as warehouse:
-        assert warehouse.rows("SELECT DISTINCT source_id FROM schedule_chunks") == [("whole",)]
+    assert stored("SELECT DISTINCT source_id FROM schedule_chunks", store) == [("whole",)]
 
 
 def forged(store: Store, *changes: tuple[bytes, bytes]) -> Path:
@@ -174,8 +171,7 @@ def test_what_only_a_newer_bench_knows_is_kept(store: Store) -> None:
 
     assert (loaded.unknown_columns, loaded.left_out, journal.exists()) == ({"timings.new_collection": 1}, {}, False)
     assert pq.read_table(file)["new_collection"].to_pylist() == [3]
-    with Warehouse.open(store) as warehouse:
-        assert warehouse.rows("SELECT duration_ns, gc_collections FROM timings") == [(7, None)]
+    assert stored("SELECT duration_ns, gc_collections FROM timings", store) == [(7, None)]
 
 
 def test_a_newer_version_is_sealed_as_it_is_and_refused_with_the_cure(store: Store) -> None:
@@ -204,8 +200,7 @@ def test_a_journal_that_cannot_be_sealed_stays_and_is_named(old: bytes, new: byt
 
     assert reason in loaded.left_out[journal.name]
     assert journal.exists()
-    with Warehouse.open(store) as warehouse:
-        assert (1,) in warehouse.rows("SELECT duration_ns FROM timings")
+    assert (1,) in stored("SELECT duration_ns FROM timings", store)
 
 
 def left_behind(store: Store, **header: str) -> Path:
@@ -292,8 +287,7 @@ def test_sealers_beside_openings_lose_nothing(store: Store, monkeypatch: pytest.
     monkeypatch.undo()
 
     assert any(sealed)
-    with Warehouse.open(store) as warehouse:
-        assert warehouse.rows("SELECT duration_ns FROM timings ORDER BY ALL") == [(sample,) for sample in range(10)]
+    assert stored("SELECT duration_ns FROM timings ORDER BY ALL", store) == [(sample,) for sample in range(10)]
 
 
 def test_a_link_in_the_place_of_a_journal_is_not_followed(store: Store, tmp_path: Path) -> None:

@@ -82,16 +82,8 @@ EVERY = [
     ["viz", "timeline"], ["recover"], ["verify"], ["ingest", "D:profile"], ["sync", ".bench", "copy"], ["compact"],
     ["archive", "old", "--before", "2100-01-01", "--dry-run"], ["archive", "old", "--before", "2100-01-01"], ["rebuild"],
 ]  # fmt: skip
-MEASURE = [
-    "measure",
-    "command",
-    "--repeat",
-    "2",
-    "--warmup",
-    "0",
-    "--",
-    "true",
-]  # reads nothing of what was recorded before
+# reads nothing of what was recorded before
+MEASURE = ["measure", "command", "--repeat", "2", "--warmup", "0", "--", "true"]
 SOME = [line for line in EVERY if line[0] in ("sql", "verify", "ingest", "sync", "compact", "archive")]
 FEW = [line for line in SOME if line[0] in ("sql", "ingest")]
 

@@ -15,16 +15,9 @@ import pytest
 ANNA, BERT, TEAM = 61_234, 61_235, 61_236  # users and their group; the system knows none of them
 COUNT = ("sql", "SELECT count(*) AS n FROM timings", "--format", "csv")
 LINES = [
-    COUNT,
-    ("runs",),
-    ("cases",),
-    ("views",),
-    ("show", "one"),
-    ("report", "one"),
-    ("sources",),
-    ("recover",),
+    COUNT, ("runs",), ("cases",), ("views",), ("show", "one"), ("report", "one"), ("sources",), ("recover",),
     ("compact",),
-]
+]  # fmt: skip
 RECORD = "record"  # a run, and die: of the words to run
 
 # Does what its input says as the user whom it names. Python's own files may be hidden from that user, so all is imported first,

@@ -201,8 +201,7 @@ def test_without_obstore_the_install_line_is_said(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    "address",
-    [f"s3://key:{SECRET}@bucket/x", f"s3://bucket/x?X-Amz-Signature={SECRET}", f"az://c/x#{SECRET}"],
+    "address", [f"s3://key:{SECRET}@bucket/x", f"s3://bucket/x?X-Amz-Signature={SECRET}", f"az://c/x#{SECRET}"]
 )
 def test_an_address_with_a_credential_is_refused(address: str) -> None:
     """And not repeated."""

@@ -28,6 +28,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..builders import stored
 from ..exhaustive import first_of, sampled
 from .strategies import any_events, as_dict, plain
 
@@ -40,8 +41,7 @@ def store(tmp_path: Path) -> Store:
 def rows(store: Store, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
     """The answer after everything that can be sealed and loaded is."""
     load(store)
-    with Warehouse.open(store) as warehouse:
-        return warehouse.rows(query, parameters)
+    return stored(query, store, parameters)
 
 
 @settings(max_examples=4, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -95,10 +95,7 @@ def test_a_run_in_brief(store: Store) -> None:
     ]
     assert rows(
         store, "SELECT batch_id, chunk_sizes, schedule_ms, waiting, line FROM schedule_chunks ORDER BY line"
-    ) == [
-        (None, [512, 1], 0.5, 3, 1),
-        (9, [], None, None, 2),
-    ]
+    ) == [(None, [512, 1], 0.5, 3, 1), (9, [], None, None, 2)]
     assert rows(store, "SELECT size_bytes, statistic FROM memory_samples") == [(1 << 20, "peak")]
     assert rows(store, "SELECT metric, value, better FROM metrics") == [("graph_breaks", 2.0, "lower")]
     assert rows(store, "SELECT status, case_id IS NULL FROM outcomes ORDER BY ALL") == [("ok", False), ("ok", True)]

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import bench
 import pytest
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import RunRecord, ScheduleChunk, Source
 from bench.warehouse.load import load, load_locked, rebuild
@@ -26,9 +25,10 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact, merge
 from bench.warehouse.upkeep.verify import verify
 
+from ..builders import stored
 from ..exhaustive import exhaustive, first_of, sampled
 from ..object_server import ObjectServer
-from .conftest import SECRET, held
+from .conftest import SECRET, durations, held
 
 Machine = Callable[[str], Store]
 pytestmark = pytest.mark.usefixtures("nothing_derived")
@@ -44,12 +44,6 @@ def record(store: Store, config: str, *durations: int) -> str:
     return run.run_id
 
 
-def samples(store: Store) -> list[int]:
-    """The durations of all timings, as a query finds them."""
-    with Warehouse.open(store) as warehouse:
-        return [duration for (duration,) in warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1")]
-
-
 def names(url: str, prefix: str) -> list[str]:
     return [entry.name for entry in Bucket(url).list(prefix)]
 
@@ -63,11 +57,11 @@ def test_what_one_machine_records_another_reads(machine: Machine) -> None:
     """At once, and again after the first time, when only what is new is listed."""
     a, b = machine("a"), machine("b")
     record(a, "one", 1, 2)
-    assert samples(b) == [1, 2]
+    assert durations(b) == [1, 2]
     record(a, "two", 3)
     record(b, "three", 4)
 
-    assert samples(a) == samples(b) == samples(machine("fresh")) == [1, 2, 3, 4]
+    assert durations(a) == durations(b) == durations(machine("fresh")) == [1, 2, 3, 4]
 
 
 def test_a_run_that_leaves_sealing_to_others_is_uploaded(machine: Machine) -> None:
@@ -139,14 +133,14 @@ def test_questions_are_answered_from_the_mirror_while_the_bucket_is_away(
     """And they say as of when; where there is nothing to answer from, the reason is an error."""
     a = machine("a")
     record(a, "x", 1)
-    samples(a)
+    durations(a)
     capfd.readouterr()
     server.fault = away
 
-    assert samples(a) == [1]
+    assert durations(a) == [1]
     assert "Answers come from its mirror, as of 20" in capfd.readouterr().err
     with pytest.raises(BenchError, match="cannot be reached"):
-        samples(machine("b"))
+        durations(machine("b"))
     with pytest.raises(BenchError, match="cannot be reached"):
         compact(a, below_bytes=MB, target_bytes=MB)
 
@@ -155,7 +149,7 @@ def test_a_bucket_that_holds_nothing_is_said(machine: Machine, capfd: pytest.Cap
     """Its name may be misspelt; before it was asked it may hold anything, as `--resume` on a new machine must know."""
     a = machine("a")
     assert a.may_hold() and not a.exists()
-    assert samples(a) == []
+    assert durations(a) == []
     assert f"{a} holds nothing yet." in capfd.readouterr().err
 
 
@@ -198,18 +192,6 @@ def test_a_kill_between_upload_and_marker_loses_nothing(machine: Machine, url: s
 
     held(a)
     assert held(b) == [1, 2]
-
-
-def test_a_run_that_ends_with_its_process_is_uploaded(machine: Machine, url: str) -> None:
-    """At exit no thread can be started any more."""
-    a = machine("a")
-    script = (
-        "import sys; from pathlib import Path; import bench; from bench.warehouse.store import Store\n"
-        "run = bench.run('x', store=Store(Path(sys.argv[1]), sys.argv[2])); run.case('c').timing(1)\n"
-    )
-    subprocess.run([sys.executable, "-c", script, str(a.root), url], check=True)
-
-    assert held(machine("b")) == [1]
 
 
 def test_a_forked_process_leaves_the_upload_to_others(machine: Machine) -> None:
@@ -281,7 +263,7 @@ def test_many_writers_at_once_and_readers_beside_them(machine: Machine) -> None:
         thread.join()
 
     everything = [10 * number + sample for number in range(3) for sample in range(2)]
-    assert samples(machine("fresh")) == samples(machine("0")) == everything
+    assert durations(machine("fresh")) == durations(machine("0")) == everything
 
 
 def test_a_mirror_that_was_deleted_comes_back(machine: Machine) -> None:
@@ -301,8 +283,7 @@ def test_an_import_counts_when_its_sources_are_uploaded(
     """They go last, so an upload that broke off commits nothing elsewhere."""
 
     def chunks(store: Store) -> list[tuple[int]]:
-        with Warehouse.open(store) as warehouse:
-            return warehouse.rows("SELECT count(*) FROM schedule_chunks")
+        return stored("SELECT count(*) FROM schedule_chunks", store)
 
     a, b = machine("a"), machine("b")
     server.fault = lambda method, path, number: "refuse" if method == "PUT" and "/sources/" in path else None
@@ -327,9 +308,9 @@ def test_compaction_counts_nothing_twice_elsewhere(machine: Machine, url: str) -
     """For who has all the small files, some of them, or none; the small ones leave the bucket."""
     a, all_, some = machine("a"), machine("all"), machine("some")
     record(a, "x", 1)
-    assert samples(some) == [1]
+    assert durations(some) == [1]
     record(a, "x", 2)
-    assert samples(all_) == [1, 2]
+    assert durations(all_) == [1, 2]
     compact(a, below_bytes=MB, target_bytes=MB)
     assert len(names(url, "events/timings")) == 1
     record(a, "x", 3)
@@ -337,10 +318,10 @@ def test_compaction_counts_nothing_twice_elsewhere(machine: Machine, url: str) -
     assert len(names(url, "events/timings")) == 1
 
     for store in (a, all_, some, machine("none")):
-        assert samples(store) == [1, 2, 3]
+        assert durations(store) == [1, 2, 3]
     record(some, "x", 4)
     compact(all_, below_bytes=MB, target_bytes=MB)
-    assert samples(some) == [1, 2, 3, 4]
+    assert durations(some) == [1, 2, 3, 4]
     assert verify(a).problems == {}
 
 
@@ -350,17 +331,17 @@ def test_of_two_who_merge_the_same_files_one_gives_way(machine: Machine, url: st
     a, b = machine("a"), machine("b")
     for number in range(3):
         record(a, "x", number)
-    assert samples(a) == samples(b) == [0, 1, 2]
+    assert durations(a) == durations(b) == [0, 1, 2]
     first, second, third = (path.rpartition("/")[2] for path in names(url, "events/timings"))
     merge(a, {first: None, second: None}, below_bytes=MB, target_bytes=MB)
     merge(b, {second: None, third: None}, below_bytes=MB, target_bytes=MB)
     load(b)  # is first to say what counts
-    assert samples(a) == [0, 1, 2]
+    assert durations(a) == [0, 1, 2]
 
-    assert samples(b) == samples(machine("fresh")) == [0, 1, 2]
+    assert durations(b) == durations(machine("fresh")) == [0, 1, 2]
     compact(a, below_bytes=MB, target_bytes=MB)
     for store in (a, b):
-        assert samples(store) == [0, 1, 2]
+        assert durations(store) == [0, 1, 2]
         assert verify(store).problems == {}
     assert len(names(url, "events/timings")) == 2  # what came to nothing may be about to count, for all anyone knows
 
@@ -388,7 +369,7 @@ def test_compactions_at_once_leave_every_event_once(machine: Machine) -> None:
 
     assert failures == []
     for store in (*stores, machine("fresh")):
-        assert samples(store) == [0, 1, 2, 3, 4]
+        assert durations(store) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.exhaustive
@@ -406,10 +387,10 @@ def test_a_compaction_killed_before_it_counts_is_settled_by_the_next_load(
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(mirror, "commit", kill)
         compact(a, below_bytes=MB, target_bytes=MB)
-    assert samples(machine("b")) == [0, 1]
+    assert durations(machine("b")) == [0, 1]
 
-    assert samples(a) == [0, 1]
-    assert samples(machine("c")) == samples(machine("b")) == [0, 1]
+    assert durations(a) == [0, 1]
+    assert durations(machine("c")) == durations(machine("b")) == [0, 1]
 
 
 def test_no_credential_is_in_any_file(

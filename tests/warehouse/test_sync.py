@@ -19,7 +19,7 @@ from bench.warehouse.upkeep.verify import verify
 
 from ..exhaustive import exhaustive
 from ..object_server import ObjectServer
-from .conftest import held
+from .conftest import durations, held
 
 pytestmark = pytest.mark.usefixtures("nothing_derived")
 MB = 1 << 20
@@ -43,11 +43,6 @@ def record(store: Store, duration: int) -> str:
     return run.run_id
 
 
-def samples(store: Store) -> list[int]:
-    with Warehouse.open(store) as warehouse:
-        return [duration for (duration,) in warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1")]
-
-
 def timings(store: Store) -> list[Path]:
     return sorted((store.events / "timings").glob("*.parquet"))
 
@@ -56,7 +51,7 @@ def merge_all(store: Store, *paths: Path) -> None:
     """Merge these files, and load."""
     with Warehouse.open(store):
         merge(store, {path.name: None for path in paths}, below_bytes=MB, target_bytes=MB)
-    samples(store)
+    durations(store)
 
 
 def test_what_is_missing_is_copied_once(source: Store, target: Store) -> None:
@@ -147,7 +142,7 @@ def test_what_both_stores_merged_counts_once(source: Store, target: Store) -> No
     compact(source, below_bytes=MB, target_bytes=MB)
     sync(source, target)
 
-    assert samples(source) == samples(target) == [0, 1, 2, 3]
+    assert durations(source) == durations(target) == [0, 1, 2, 3]
     assert verify(target).problems == {}
 
 
@@ -160,7 +155,7 @@ def test_small_files_of_what_is_merged_there_are_not_copied(source: Store, targe
     compact(target, below_bytes=MB, target_bytes=MB)
 
     assert sync(source, target).entries == []
-    assert samples(target) == [0, 1]
+    assert durations(target) == [0, 1]
 
 
 @pytest.mark.exhaustive
@@ -169,9 +164,9 @@ def test_files_that_were_merged_apart_and_overlap_are_left_out(source: Store, tm
     target = Store(tmp_path / "target")
     for duration in range(3):
         record(source, duration)
-    samples(source)
+    durations(source)
     sync(source, target)
-    samples(target)
+    durations(target)
     first, second, third = timings(source)
     merge_all(target, target.events / "timings" / first.name, target.events / "timings" / second.name)
     record(source, 3)
@@ -180,14 +175,14 @@ def test_files_that_were_merged_apart_and_overlap_are_left_out(source: Store, tm
 
     assert [name.split("/")[1] for name in copied.problems] == ["timings"]
     assert "were merged apart and hold 1 file in common" in next(iter(copied.problems.values()))
-    assert samples(target) == [0, 1, 2]
+    assert durations(target) == [0, 1, 2]
 
 
 def test_a_damaged_merged_file_gives_way_to_what_it_stands_for(source: Store, target: Store) -> None:
     """As long as that is there."""
     for duration in range(2):
         record(source, duration)
-    samples(source)
+    durations(source)
     small = timings(source)
     merge(source, {path.name: None for path in small}, below_bytes=MB, target_bytes=MB)
     (merged,) = set(timings(source)) - set(small)
@@ -196,7 +191,7 @@ def test_a_damaged_merged_file_gives_way_to_what_it_stands_for(source: Store, ta
     merged.write_bytes(data)
 
     assert list(sync(source, target).problems) == [f"events/timings/{merged.name}"]
-    assert samples(target) == [0, 1]
+    assert durations(target) == [0, 1]
 
 
 def test_journals_of_the_dead_are_sealed_and_those_of_the_living_named(source: Store, target: Store) -> None:

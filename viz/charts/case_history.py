@@ -35,15 +35,7 @@ def draw(
     title: str | None,
     size: tuple[float, float] | None,
 ) -> Figure:
-    """Draw the history of single models, for `history --models`.
-
-    Args:
-        warehouse: Where the runs are.
-        where: Columns of `series` and the values to keep.
-        metrics: What to draw; latency, or all where there is none, unless given.
-        last: How many runs of each series; None: all.
-        title: Title instead of the default.
-        size: Width and height in inches.
+    """Draw the history of single models, for `history --models`: unless metrics are given latency, or all where there is none.
 
     Raises:
         UnknownName: `series` holds no such value, or these cases no such metric.

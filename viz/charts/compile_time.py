@@ -46,25 +46,14 @@ def draw(
         UnknownName: The warehouse holds no such run, config, suite, backend or model.
         NothingToShow: No compile latency was recorded.
     """
-    where = {
-        "run_id": runs or _newest(warehouse),
-        "config": configs,
-        "suite": suites,
-        "backend": backends,
-        "name": models,
-    }
+    compiled = "(SELECT run_id FROM case_summaries WHERE compile_ns IS NOT NULL)"
+    shown = runs or newest_runs(warehouse, compiled)
+    where = {"run_id": shown, "config": configs, "suite": suites, "backend": backends, "name": models}
     condition = filter_sql(warehouse, "case_summaries", where)
     columns = f"config, {', '.join(CASE)}, backend, compile_ns, status, reason, run_id, case_id"
     cases = _cases(condition)
     highest = None if all_cases else top or usual_cases(warehouse, cases)
-    sql = ends_of(
-        cases,
-        "max(compile_ns)",
-        columns,
-        highest=highest,
-        backends=backends,
-        configs=configs or runs,
-    )
+    sql = ends_of(cases, "max(compile_ns)", columns, highest=highest, backends=backends, configs=configs or runs)
     rows = read_rows(warehouse, sql)
     if not rows:
         raise NothingToShow(
@@ -115,10 +104,6 @@ def _cases(condition: str) -> str:
     """The cases of backends that compiled any case of the run; a failed case has its status."""
     compiled = "count(compile_ns) OVER (PARTITION BY run_id, backend) > 0"
     return select("*", "case_summaries", "status <> 'skipped'", condition, qualify=compiled)
-
-
-def _newest(warehouse: "Warehouse") -> list[str]:
-    return newest_runs(warehouse, "(SELECT run_id FROM case_summaries WHERE compile_ns IS NOT NULL)")
 
 
 def _bars(rows: Sequence[Row], series: Sequence[str]) -> list[Bar]:

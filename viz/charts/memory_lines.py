@@ -24,12 +24,8 @@ if TYPE_CHECKING:
 
 TITLE = "Memory by source line"
 TOP = 40
-PARTS = {
-    "before": "#B3BAC2",
-    "kept": "#0072B2",
-    "freed": "#009E73",
-    "transient": "#E69F00",
-}  # of a line's peak, and their tints
+# of a line's peak, and their tints
+PARTS = {"before": "#B3BAC2", "kept": "#0072B2", "freed": "#009E73", "transient": "#E69F00"}
 MOVED_BYTES = "greatest(abs(coalesce(growth_bytes, 0)), coalesce(transient_bytes, 0), peak_bytes - start_bytes)"
 ONE = ("run_id", "case_id", "source", "device_index")  # what one trace is told from another by
 

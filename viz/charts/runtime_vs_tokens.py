@@ -14,15 +14,7 @@ from ..marks import cost_curves
 from ..marks.scatter import Y_TITLE, Steps
 from ..options import Option, Runs, Size, Title
 from ..output.figure import SIZE, Figure, compose
-from ..step_filter import (
-    MAX_MODEL_RUN_MS,
-    MAX_SCHEDULE_MS,
-    TRIM,
-    MaxModelRunMs,
-    MaxScheduleMs,
-    StepFilter,
-    Trim,
-)
+from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
 from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series
 from ..style.labels import printable
 from ..style.value_axis import SCALES, ValueAxis

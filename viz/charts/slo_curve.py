@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ...warehouse.console.numbers import counted
+from ...warehouse.errors import NothingToShow
 from .. import slo
 from ..data import all_configs, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
@@ -46,7 +47,7 @@ def draw(
     sql = select("*", f"slo_curve({arguments})", order=f"{in_order('config', configs)}, load, case_id")
     rows = read_rows(warehouse, sql)
     if not rows:
-        raise slo.nothing_timed()
+        raise NothingToShow("no benchmark says how long it took or when its requests came, so no load is known")
     form = Lines(
         points=[
             Point(

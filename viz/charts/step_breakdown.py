@@ -83,11 +83,7 @@ def draw(
         "step-breakdown",
         title=title,
         default_title=TITLE,
-        facts=[
-            *common_values(rows, ("config",)),
-            *series.facts(),
-            f"means over {steps}",
-        ],
+        facts=[*common_values(rows, ("config",)), *series.facts(), f"means over {steps}"],
         form=form,
         sql=sql,
         rows=rows,

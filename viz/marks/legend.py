@@ -36,9 +36,8 @@ class Legend:
     labels: dict[str, str]  # by config, in drawing order
     all_configs: Sequence[str] = ()  # configs of the store from the oldest on, whose looks are settled
     scale: float = 1.0  # of its letters
-    families: Mapping[str, str] = field(
-        default_factory=dict
-    )  # by config, of which it has the colour; its own otherwise
+    # by config, of which it has the colour; its own otherwise
+    families: Mapping[str, str] = field(default_factory=dict)
     limit: int = 0  # places, where there are fewer than entries; the last then says how many more there are
 
     @classmethod

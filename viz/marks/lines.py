@@ -22,9 +22,8 @@ _FEW = 400  # points that are marked large
 # areas of points in square pixels; the largest are of those that no line leads to
 _DOTS = {"alone": 60, "few": 24, "many": 9}
 _LONE = 12  # points at most that are large, where no lines lead to them
-_NUMBERS = {
-    "labelExpr": "format(datum.value, ',~r')"
-}  # as they are, where d3 would round them to the distance of ticks
+# as they are, where d3 would round them to the distance of ticks
+_NUMBERS = {"labelExpr": "format(datum.value, ',~r')"}
 _EVEN = {"labelOverlap": "parity"}  # where there is no room for all labels, every second one rather than those that fit
 _TICKS = 12  # whole numbers on the x axis that all get a tick
 
@@ -97,11 +96,7 @@ class Lines:
         drawn = dict.fromkeys(point.series for point in self.points)
         names = [name for name in dict.fromkeys((*self.series, *drawn)) if name in drawn]
         return Legend.fitting(
-            names,
-            self.wanted_size,
-            below=self._in_grid,
-            all_configs=self.all_configs,
-            families=self.families,
+            names, self.wanted_size, below=self._in_grid, all_configs=self.all_configs, families=self.families
         )
 
     @cached_property
@@ -265,13 +260,7 @@ class Lines:
         low, high = self._x_domain
         if self.x_time:
             scale = {"type": "utc", "domain": [low, high], "nice": False}
-            return {
-                "field": "x",
-                "type": "temporal",
-                "title": title,
-                "scale": scale,
-                "axis": shown,
-            }
+            return {"field": "x", "type": "temporal", "title": title, "scale": scale, "axis": shown}
         present = sorted({point.x for point in self.points})
         ticks: dict[str, Any] = (
             {"values": area.ticks(low, high, across=True)} if self.log_x else {"tickCount": 10, **_EVEN}

@@ -11,8 +11,7 @@ _LINES = 12  # at most: more would cover the plot
 def find_nested(points: Sequence[tuple[int, str, float, float]]) -> dict[int, list[str]]:
     """By panel the lines that lie on another somewhere, in the order in which they are drawn.
 
-    Args:
-        points: Panel, series, x and y of each, a line's one after the other.
+    A point is its panel, series, x and y; those of a line follow each other.
     """
     whose: dict[tuple[float, ...], str] = {}
     found: dict[int, set[str]] = {}
@@ -32,10 +31,7 @@ def find_nested(points: Sequence[tuple[int, str, float, float]]) -> dict[int, li
 def nested_widths(labels: Mapping[str, str], usual: float, nested: Sequence[str]) -> dict[str, Any]:
     """Vega-Lite widths of lines: nested ones in equal steps down to the usual one of the last, and of all others.
 
-    Args:
-        labels: By series, how it is called in the data.
-        usual: Width of a line.
-        nested: Those of the series that lie on each other, as `find_nested` has them.
+    `nested` are series, as `find_nested` has them; `labels` says how the data call them.
     """
     step = min(_STEP, _MOST / (len(nested) - 1))
     wider = {name: step * place for place, name in enumerate(reversed(nested))}

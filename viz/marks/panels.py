@@ -16,11 +16,8 @@ _BETWEEN, _TITLE, _LABELS = 50.0, 15.0, 20.0  # beside each other; a panel's tit
 _AXIS_TITLE, _RIM = 14.0, 2.0  # of the y axis, which dense panels have above them; around an image
 _BARE = 6.0  # between panels without labels
 _DENSE = 40.0  # points of a panel's height, below which an axis has no room for its title
-_LEAST, _LOW, _NARROW = (
-    16.0,
-    30.0,
-    50.0,
-)  # points of a panel: its height at least; lower or narrower ones are to be avoided
+# points of a panel: its height at least; lower or narrower ones are to be avoided
+_LEAST, _LOW, _NARROW = (16.0, 30.0, 50.0)
 _PAGE = 1040.0  # pixels of a page's width
 _LARGER = 1.45  # on a page
 
@@ -47,12 +44,7 @@ class Grid:
     ) -> "Grid":
         """A grid of so many panels.
 
-        Args:
-            count: Of panels.
-            columns: How many stand beside each other, or more where they would be too low.
-            legend: Below them.
-            titled: Whether panels have titles.
-            wanted_size: Inches of the figure that the user wants.
+        There are `columns` beside each other, or more where they would be too low; the legend is below them.
         """
         columns = min(count, columns)
         if wanted_size is None:
@@ -99,14 +91,7 @@ class Grid:
         return (_BARE if self.dense else _LABELS * self.scale) + self._above
 
     def plot_area(self, size: tuple[float, float], head: float, legend: Legend, *, interactive: bool) -> PlotArea:
-        """The plot area of one panel.
-
-        Args:
-            size: Of the whole, in inches.
-            head: Points that the title takes.
-            legend: Below the panels.
-            interactive: Whether it is for a page, which is as wide as it likes.
-        """
+        """The plot area of one panel. `size` is that of the whole, in inches; the title takes `head` points."""
         larger = _LARGER if interactive else self.scale
         width, height = (inches * theme.POINTS_PER_INCH for inches in size)
         high = (height - head - self._above - self._below(legend) - self._between_rows * (self.rows - 1)) / self.rows
@@ -135,13 +120,7 @@ class Grid:
     ) -> dict[str, Any]:
         """The views in their places.
 
-        Args:
-            views: Vega-Lite, row by row, without width and height.
-            area: Of each of them.
-            size: Of the whole, in inches.
-            head: Points that the title takes.
-            legend: Below the panels.
-            interactive: Whether it is for a page, which is as wide as it likes.
+        Views are Vega-Lite, row by row, without width and height. `size` and `head` are as of `plot_area`.
 
         Raises:
             BenchError: An image of that size has no room for so many panels.

@@ -9,26 +9,15 @@ from pathlib import Path
 # Drawn by the fonts that vl-convert brings along (Liberation Sans): Latin, Greek, Cyrillic, punctuation, arrows.
 _BUNDLED = ((0x0020, 0x024F), (0x0370, 0x0482), (0x048A, 0x04FF), (0x1E80, 0x1EF9), (0x2010, 0x2044), (0x20A0, 0x20BF))
 _HAN_FAMILIES = (
-    "Noto Sans CJK SC",
-    "Noto Sans SC",
-    "Source Han Sans SC",
-    "Source Han Sans CN",
-    "WenQuanYi Zen Hei",
-    "WenQuanYi Micro Hei",
-    "Droid Sans Fallback",
-    "PingFang SC",
-    "Microsoft YaHei",
-)
+    "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "WenQuanYi Zen Hei",
+    "WenQuanYi Micro Hei", "Droid Sans Fallback", "PingFang SC", "Microsoft YaHei",
+)  # fmt: skip
 _DIRECTORIES = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
 _CURE = "Install a font that has them (Debian, Ubuntu: apt install fonts-noto-cjk), or name one with --font"
 
 
 def choose(text: str, wanted: str | None = None) -> tuple[str, str | None]:
     """The font to draw this text in, and a warning where some of it would come out as boxes.
-
-    Args:
-        text: Everything the chart will say.
-        wanted: Family the user asked for.
 
     Returns:
         A CSS font-family list, and the warning or None.

@@ -21,16 +21,10 @@ COLOURS = (
 )
 # Vega's own shapes, then an eight-pointed star and a hexagon as paths in the unit square -1..1.
 MARKERS = (
-    "circle",
-    "square",
-    "triangle-up",
-    "diamond",
-    "cross",
-    "triangle-down",
-    "M0,-1L.26,-.36L.95,-.31L.42,.14L.59,.81L0,.44L-.59,.81L-.42,.14L-.95,-.31L-.26,-.36Z",
-    "triangle-right",
+    "circle", "square", "triangle-up", "diamond", "cross", "triangle-down",
+    "M0,-1L.26,-.36L.95,-.31L.42,.14L.59,.81L0,.44L-.59,.81L-.42,.14L-.95,-.31L-.26,-.36Z", "triangle-right",
     "M0,-.95L.82,-.48L.82,.48L0,.95L-.82,.48L-.82,-.48Z",
-)
+)  # fmt: skip
 
 # Of lines without markers, whose looks have a marker all the same: as many as there are of those.
 DASHES = ([1, 0], [5, 2], [2, 2], [5, 2, 1, 2], [3, 3], [1, 2], [7, 3], [3, 1, 1, 1], [4, 1])
@@ -47,10 +41,6 @@ def styles(names: Sequence[str], known: Sequence[str] = ()) -> dict[str, tuple[s
     known names, those of a store from the oldest on, the older gets what two ask for and keeps it in every chart; of
     others the one whose hash is lower. The answer does not depend on the order of `names`. No two share both while there
     are fewer than 108, nor a colour while there are 12.
-
-    Args:
-        names: What a chart shows.
-        known: What may be shown in other charts, too.
     """
     settled = _looks(list(dict.fromkeys(known)), {})
     others = sorted(set(names) - settled.keys(), key=_digest)

@@ -38,9 +38,7 @@ def choose_format(ctx: click.Context, param: click.Parameter, value: str | None)
 def choose_format_early(args: Sequence[str], *, interspersed: bool) -> None:
     """Look for the option before the arguments are parsed, so that an error in parsing them is written as wanted.
 
-    Args:
-        args: The arguments of one command.
-        interspersed: Whether options may come after arguments; else these belong to a program.
+    If `interspersed`, options may come after arguments; else these belong to a program.
     """
     for place, arg in enumerate(args):
         if arg == "--" or not (interspersed or arg.startswith("-")):

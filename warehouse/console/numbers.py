@@ -120,15 +120,7 @@ def ratio(
     n: int | None = None,
     p: float | None = None,
 ) -> str | None:
-    """A ratio with its doubt, `1.18x (95 % 1.12–1.24, n=30, p<0.001)`: as many decimals as the interval deserves.
-
-    Args:
-        value: The ratio; None is nothing to say.
-        low: Lower end of its 95 % interval, None where there is none.
-        high: Upper end.
-        n: How many samples it was taken from, where that is to be said.
-        p: Of no difference, where it is known.
-    """
+    """A ratio with its doubt, `1.18x (95 % 1.12–1.24, n=30, p<0.001)`: as many decimals as the interval deserves."""
     if value is None:
         return None
     known = "" if n is None else f", n={n}"

@@ -2,11 +2,12 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ..errors import BenchError
 from ..store import Store
@@ -37,10 +38,34 @@ def _split(text: str) -> list[str]:
     return [part.replace("\0", ",").strip() for part in parts if part.strip()]
 
 
-def spell_values(option: str, values: Sequence[str]) -> str:
-    """The end of a command line that gives a `Values` option these values; empty without any."""
-    words = [value.replace(",", "\\,") for value in values]
-    return f" {option} {shlex.join(words)}" if words else ""
+def spell_option(option: str, values: Iterable[Any]) -> list[str]:
+    """A `Values` option and its values as words, so that none is read as an option or as two values; None is none."""
+    texts = [str(value).replace(",", "\\,") for value in values if value is not None]
+    if any(text.startswith("-") for text in texts):
+        return [f"{option}={text}" for text in texts]
+    return [option, *texts] if texts else []
+
+
+def spell_values(option: str, values: Iterable[Any]) -> str:
+    """The end of a command line that gives an option these values; empty without any."""
+    words = spell_option(option, values)
+    return f" {shlex.join(words)}" if words else ""
+
+
+def command_line(context: click.Context, *, without: Collection[str]) -> str:
+    """The command as it was given, in the order of its parameters, but for the options `without`."""
+    words = ["bench", str(context.info_name)]
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        if isinstance(parameter, click.Argument):
+            words += value if isinstance(value, tuple) else [str(value)]
+        elif parameter.name in without or context.get_parameter_source(str(parameter.name)) is ParameterSource.DEFAULT:
+            continue
+        elif value is True:
+            words.append(parameter.opts[-1])
+        elif value is not None:
+            words += spell_option(parameter.opts[-1], value if isinstance(value, tuple) else [value])
+    return shlex.join(words)
 
 
 class Moment(click.DateTime):

@@ -73,9 +73,8 @@ def holding(place: Place) -> Holding:
             files |= {entry.name: entry for entry in place.list(f"events/{table}") if is_event_file(entry.name)}
         if not isinstance(place, Bucket):
             return holding_of(place, files)
-        number, counted = newest_record(
-            place
-        )  # after the listing: for what is deleted meanwhile another counts already
+        # after the listing: for what is deleted meanwhile another counts already
+        number, counted = newest_record(place)
         files = counting(files, counted)
         late = at_once(place.stat, sorted(filter(is_event_file, counted - files.keys())))
         found = holding_of(place, files | {entry.name: entry for entry in late if entry})
@@ -111,12 +110,7 @@ def stands_for(place: Place, name: str) -> frozenset[str]:
 
 
 def missing(has: Holding, have: Holding, *, exactly: bool = False) -> tuple[list[Entry], dict[str, str]]:
-    """What one place has and another lacks.
-
-    Args:
-        has: What the one has.
-        have: What the other has.
-        exactly: Whether a merged file is lacked though all it stands for is there.
+    """What one place has and another lacks. `exactly`: a merged file is lacked though all it stands for is there.
 
     Returns:
         The files to copy, by name; and those that cannot be copied because both places hold some of their events in
@@ -164,9 +158,7 @@ def newest_record(bucket: Bucket) -> tuple[int, set[str]]:
 def commit(bucket: Bucket, new: Mapping[str, frozenset[str]]) -> dict[str, str]:
     """Have merged files count that were uploaded, and those no longer all of whose files they stand for.
 
-    Args:
-        bucket: Where they lie.
-        new: Their names, and what they stand for.
+    `new` has their names, and what they stand for.
 
     Returns:
         Those that must not count, with the reason; one whose events all count already is not among them.

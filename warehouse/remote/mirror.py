@@ -78,9 +78,7 @@ def pull(store: Store, *, whole: bool = False, exactly: bool = False) -> None:
 def push(store: Store, *, must: bool = False) -> None:
     """Upload what the bucket lacks; nothing to do for a store that is a folder.
 
-    Args:
-        store: The store.
-        must: Raise if the bucket cannot be used, rather than say that the next command uploads it.
+    `must`: raise if the bucket cannot be used, rather than say that the next command uploads it.
     """
     if not store.remote:
         return
@@ -174,9 +172,8 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
         copy_events(bucket, Folder(store.root), copied, has=has, exactly=exactly)
     elif not (known or EventLog(store).files()):  # a name that was misspelt, perhaps
         _notify(store, f"{store} holds nothing yet.")
-    superseded = sorted(
-        has.names() - set(map(base_name, has.files))
-    )  # not to be uploaded again, though it is not there
+    # not to be uploaded again, though it is not there
+    superseded = sorted(has.names() - set(map(base_name, has.files)))
     _note_inventory(
         store, copied, [*(entry.name for entry in seen if entry.name not in unmarked), *superseded], anew=whole
     )

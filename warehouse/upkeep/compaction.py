@@ -126,12 +126,8 @@ def merge(
 ) -> int:
     """Merge files of the same table and month; the caller holds the lock, and loads afterwards.
 
-    Args:
-        store: The store.
-        months: The files that are loaded, by name, and the month of the newest run in each; no others are merged.
-        below_bytes: As of `compact`.
-        target_bytes: As of `compact`.
-        dropped: Runs whose rows are left out; files that hold some are written again, however large.
+    Only files in `months` are merged, file -> month of its newest run. Rows of `dropped` runs are left out: files that hold
+    some are written again, however large.
 
     Returns:
         How many files were merged.
@@ -243,13 +239,7 @@ def write_sorted(
 ) -> Path:
     """Publish the rows of some files of one table as one file, sorted and packed; memory stays bounded.
 
-    Args:
-        store: The store.
-        event: The table.
-        files: Its files; columns of theirs that this bench does not know are kept.
-        stem: What the new file's name begins with.
-        metadata_given: Metadata beside that of the table.
-        where: SQL condition of the rows to take.
+    Columns that this bench does not know are kept. `where` is the SQL condition of the rows to take.
 
     Raises:
         BenchError: The disk is full.

@@ -54,10 +54,7 @@ def without_headers(device: str) -> str | None:
     if (lack := without_compiler(device)) or not device.startswith("cuda"):
         return lack
     nvcc = shutil.which("nvcc")
-    homes = [os.environ.get(name) for name in CUDA_HOMES] + [
-        str(Path(nvcc).parents[1]) if nvcc else None,
-        USUAL_HOME,
-    ]
+    homes = [os.environ.get(name) for name in CUDA_HOMES] + [str(Path(nvcc).parents[1]) if nvcc else None, USUAL_HOME]
     if any(home and Path(home, "include", "cuda.h").exists() for home in homes):
         return None
     return "aotinductor needs CUDA's headers on a GPU. Install the CUDA toolkit, and set CUDA_HOME to its folder"

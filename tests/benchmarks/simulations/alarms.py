@@ -111,15 +111,11 @@ SUITES = (  # 60 numbers: of 3 suites, 2 modes, 10 backends
         found=(),
     ),
 )
-MOST_NAMED = {
-    "normal": 5.0,
-    "heavy-tailed": 15.0,
-}  # percent of quiet nights; one report far out cannot be told from a step
+# percent of quiet nights; one report far out cannot be told from a step
+MOST_NAMED = {"normal": 5.0, "heavy-tailed": 15.0}
 QUIET_NIGHTS = 400
-MOST_SHIFTED, MOST_FAILING = (
-    5.0,
-    5.0,
-)  # percent of nights without a change that say all cases moved, and that end with 1
+# percent of nights without a change that say all cases moved, and that end with 1
+MOST_SHIFTED, MOST_FAILING = (5.0, 5.0)
 
 
 def measure(figures: Figures) -> None:
@@ -337,9 +333,8 @@ def judge(
     now = np.log(np.nanmedian(np.exp(candidate), axis=0))
     effect = now - level
     shift = np.median(effect) if many else 0.0
-    raw = np.concatenate(
-        [np.where(n > 1, base - level, np.nan), np.where(m > 1, candidate - now, np.nan)]
-    )  # of sides with two runs or more
+    # of sides with two runs or more
+    raw = np.concatenate([np.where(n > 1, base - level, np.nan), np.where(m > 1, candidate - now, np.nan)])
     deviations = raw - np.array([_run_shift(run) for run in raw])[:, None]
     distances = np.abs(base - level)
     even = (np.median(distances, axis=0) == 0) & (n > 1)

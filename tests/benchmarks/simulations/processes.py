@@ -23,9 +23,8 @@ MISSED, CLAIMED, WIDER = 7.0, 5.0, 1.25  # bars: percent, percent, times the wid
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Rule = Callable[..., Estimate]
-World = Callable[
-    [np.random.Generator, int], tuple[Array, Array]
-]  # blocks -> log ratios of one process, which are disturbed
+# blocks -> log ratios of one process, which are disturbed
+World = Callable[[np.random.Generator, int], tuple[Array, Array]]
 
 
 def normal(own: float, within: float) -> World:

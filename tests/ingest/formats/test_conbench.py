@@ -125,10 +125,7 @@ def test_a_comparison_is_two_runs() -> None:
     assert [(metric.value, metric.statistic, metric.better) for metric in got.of(Metric) if metric.metric == "latency"] == [
         (0.25e9, "mean", "lower"), (0.5e9, "mean", "lower"),
     ]  # fmt: skip
-    assert json.loads(got.of(CaseRecord)[0].parameters or "") == {
-        "compression": "snappy",
-        "cpu_count": 2,
-    }
+    assert json.loads(got.of(CaseRecord)[0].parameters or "") == {"compression": "snappy", "cpu_count": 2}
     assert ("fail_to_run", '{"message": "why"}') in got.outcomes()
     assert json.loads(got.metrics()["fields"])["analysis"]["pairwise"]["percent_change"] == -100.0
     assert got.accounting == (3, 3, 0)

@@ -84,23 +84,6 @@ def test_ten_megabytes_of_text(tmp_path: Path, kind: str) -> None:
     assert all(len(text or "") <= 70_000 for text in [event.text for event in read.of(Reject)])
 
 
-def test_a_gzip_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit nothing is read; the file is one reject."""
-    monkeypatch.setattr(document, "MAX_BYTES", 1 << 20)
-    lay(
-        tmp_path,
-        {"x.json": gzip.compress(b'{"results": [{"command": "a", "mean": 1}], "x": "' + b"0" * (64 << 20) + b'"}')},
-    )
-    assert (tmp_path / "x.json").stat().st_size < 1 << 17
-    assert recognised(tmp_path / "x.json") == ["hyperfine"]
-
-    read = read_file(find_format("hyperfine"), tmp_path / "x.json")
-
-    assert read.rejects() == [
-        (1, "unpacks to more than 1 MiB, and is read as a whole: split it into files of fewer records")
-    ]
-
-
 def test_a_file_too_large_for_a_document_is_a_reject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would have to be held in memory."""
     monkeypatch.setattr(document, "MAX_BYTES", 1 << 20)

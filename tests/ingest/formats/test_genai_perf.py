@@ -84,10 +84,7 @@ def test_a_csv_is_tables_below_each_other() -> None:
 
 @pytest.mark.parametrize(
     ("row", "reason"),
-    [
-        ("Request Latency (ms),1", "2 columns under a header of 10"),
-        ('"x', "not valid CSV: unexpected end of data"),
-    ],
+    [("Request Latency (ms),1", "2 columns under a header of 10"), ('"x', "not valid CSV: unexpected end of data")],
 )
 def test_a_broken_row_is_a_reject(row: str, reason: str) -> None:
     """With its line."""

@@ -137,8 +137,7 @@ def test_a_table_says_the_same_as_the_document() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [("1\n", "1 column under a header of"), ('"x', "not valid CSV: unexpected end of data")],
+    ("text", "reason"), [("1\n", "1 column under a header of"), ('"x', "not valid CSV: unexpected end of data")]
 )
 def test_a_broken_row_is_a_reject(text: str, reason: str) -> None:
     """The others load."""

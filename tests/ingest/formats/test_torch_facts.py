@@ -16,13 +16,8 @@ from .test_facts import FILE, Ask, Facts, facts, of, one
 __all__ = ["facts"]  # a fixture
 
 FOLDERS = (
-    "dynamo_dashboard",
-    "dynamo_misc",
-    "dynamo_expected_accuracy",
-    "torch_profiler",
-    "nsys_sqlite",
-    "hf_benchmark",
-)
+    "dynamo_dashboard", "dynamo_misc", "dynamo_expected_accuracy", "torch_profiler", "nsys_sqlite", "hf_benchmark",
+)  # fmt: skip
 DAY = "day_001_01_01_23_performance_amp_179"
 OF_DAY = "run_id IN (SELECT run_id FROM runs WHERE config = 'dynamo_dashboard')"
 

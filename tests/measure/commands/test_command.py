@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from bench.cli import cli
 from bench.measure.commands.process import Launcher, NotStarted, launcher
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.load import load
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
+from ...builders import stored
 from ...exhaustive import first_of, sampled
 
 MB = 1 << 20
@@ -44,8 +44,7 @@ def measure(*arguments: str) -> Result:
 
 def rows(query: str) -> list[tuple[Any, ...]]:
     load(Store.find(None))
-    with Warehouse.open(Store.find(None)) as warehouse:
-        return warehouse.rows(query)
+    return stored(query)
 
 
 def gone(pid: int) -> bool:
@@ -360,17 +359,9 @@ def test_hostile_names_are_harmless() -> None:
 def test_ctrl_c_leaves_everything_consistent(here: Path) -> None:
     """The run at work is killed, what was set up is cleaned up, runs are kept, and cases not begun say so."""
     command = [
-        sys.executable,
-        "-m",
-        "bench",
-        "measure",
-        "command",
-        "--shell",
-        "--cleanup",
-        "touch cleaned",
-        "--parameter",
+        sys.executable, "-m", "bench", "measure", "command", "--shell", "--cleanup", "touch cleaned", "--parameter",
         "n=1,2",
-    ]
+    ]  # fmt: skip
     long = "echo x >> log; [ $(wc -l < log) -lt 3 ] || { echo $$ > pid; sleep 60; }"
     with subprocess.Popen(
         [*command, f"{long}; : {{n}}", ": {n}"], stderr=subprocess.PIPE, stdout=subprocess.PIPE

@@ -117,3 +117,14 @@ def test_a_parameter_may_be_for_the_preparation_alone() -> None:
     hooks = [Hooks(prepare=Template("git checkout {branch}"))]
 
     assert len(words([Template("make")], parameters=[("branch", ["a", "b"])], hooks=hooks)[0]) == 2
+
+
+@pytest.mark.parametrize("text", ["a | b > c", "make && ./run", "sort < in"])
+def test_a_command_with_what_only_a_shell_understands_names_the_option(text: str) -> None:
+    """Words after -- are taken as they are, and with --shell the text is."""
+    with pytest.raises(BenchError, match="which only a shell understands"):
+        Template(text).fill({}, shell=False)
+
+    assert Template(text).fill({}, shell=True)[-1] == text
+    assert Template("a | b", ("a", "|", "b")).fill({}, shell=False) == ("a", "|", "b")
+    assert Template("grep 'a|b' x").fill({}, shell=False) == ("grep", "a|b", "x")

@@ -20,6 +20,7 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
+from ...builders import stored
 from ..system.fake_gpu import FakeCuda, Library, not_supported
 
 CPU = "sys/devices/system/cpu"
@@ -139,10 +140,10 @@ def test_the_noise_floor_of_a_gpu_is_that_of_a_kernel_of_its_own(
 
     assert nothing == []
     assert (finding.check, list(finding.values) in ([], ["gpu_noise_floor"])) == ("gpu noise floor", True)
-    with Warehouse.open(Store(tmp_path)) as warehouse:
-        rows = warehouse.rows(
-            "SELECT DISTINCT device, device_ns / loops FROM timings JOIN cases USING (case_id) WHERE phase = 'steady'"
-        )
+    rows = stored(
+        "SELECT DISTINCT device, device_ns / loops FROM timings JOIN cases USING (case_id) WHERE phase = 'steady'",
+        tmp_path,
+    )
     assert rows == [("cuda", 2e6)]
 
 

@@ -21,6 +21,7 @@ from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 
+from ...builders import stored
 from ...exhaustive import exhaustive, first_of
 
 PROGRAM = "fake_program:FakeProgram"
@@ -53,15 +54,13 @@ def measure(store: Path, *plan: Workload, settings: Settings = QUICK) -> int:
 
 def outcomes(store: Path) -> dict[tuple[str, str], dict[str, Any]]:
     names = ("status", "reason", "phase", "exit_code", "signal", "exception", "message", "stderr_tail")
-    with Warehouse.open(Store(store)) as warehouse:
-        rows = warehouse.rows(f"SELECT name, backend, {', '.join(names)} FROM case_outcomes WHERE kind = 'performance'")
+    rows = stored(f"SELECT name, backend, {', '.join(names)} FROM case_outcomes WHERE kind = 'performance'", store)
     return {(name, backend): dict(zip(names, rest, strict=True)) for name, backend, *rest in rows}
 
 
 def steady(store: Path, backend: str) -> int:
-    with Warehouse.open(Store(store)) as warehouse:
-        query = "SELECT count(*) FROM timings JOIN cases USING (run_id, case_id) WHERE backend = ? AND phase = 'steady'"
-        return int(warehouse.rows(query, [backend])[0][0])
+    query = "SELECT count(*) FROM timings JOIN cases USING (run_id, case_id) WHERE backend = ? AND phase = 'steady'"
+    return int(stored(query, store, [backend])[0][0])
 
 
 def test_a_workload_that_works_ends_ok(tmp_path: Path, workload: Any) -> None:
@@ -160,11 +159,11 @@ def test_one_that_fails_among_the_samples_stops_no_other(tmp_path: Path, workloa
     assert found["fake", "candidate"]["status"] == "fail_to_run"
     assert [found["fake", side]["status"] for side in ("eager", "another")] == ["ok", "ok"]
     assert "60 blocks" in found["fake", "another"]["reason"]
-    with Warehouse.open(Store(tmp_path)) as warehouse:
-        ((n, twice),) = warehouse.rows(
-            "SELECT n, (SELECT count(*) FROM timings WHERE block IS NOT NULL GROUP BY case_id, block HAVING count(*) > 1)"
-            " FROM speedups WHERE backend = 'another'"
-        )
+    ((n, twice),) = stored(
+        "SELECT n, (SELECT count(*) FROM timings WHERE block IS NOT NULL GROUP BY case_id, block HAVING count(*) > 1)"
+        " FROM speedups WHERE backend = 'another'",
+        tmp_path,
+    )
     assert n >= 60
     assert twice is None, "a block is one block"
 
@@ -215,16 +214,14 @@ def test_a_wrong_output_is_fail_accuracy(tmp_path: Path, workload: Any) -> None:
     """The case fails, though its time is recorded."""
     assert measure(tmp_path, workload(candidate="wrong")) == 1
 
-    with Warehouse.open(Store(tmp_path)) as warehouse:
-        query = "SELECT backend, status, reason FROM case_outcomes WHERE kind = 'accuracy' ORDER BY 1"
-        rows = warehouse.rows(query)
+    query = "SELECT backend, status, reason FROM case_outcomes WHERE kind = 'accuracy' ORDER BY 1"
+    rows = stored(query, tmp_path)
     assert rows == [("candidate", "fail_accuracy", "wrong for right"), ("eager", "pass", "equal")]
     assert outcomes(tmp_path)["fake", "candidate"]["status"] == "ok"
 
 
 def judged(store: Path) -> dict[str, tuple[str, str | None]]:
-    with Warehouse.open(Store(store)) as warehouse:
-        rows = warehouse.rows("SELECT backend, status, reason FROM case_outcomes WHERE kind = 'accuracy'")
+    rows = stored("SELECT backend, status, reason FROM case_outcomes WHERE kind = 'accuracy'", store)
     return {backend: (status, reason) for backend, status, reason in rows}
 
 
@@ -373,9 +370,8 @@ def test_the_runner_sleeps_while_a_worker_works(tmp_path: Path, workload: Any) -
 
     assert (after.user - before.user) + (after.system - before.system) < 0.5
     assert outcomes(tmp_path)["fake", "eager"]["reason"] == "longer than the 3 s allowed"
-    with Warehouse.open(Store(tmp_path)) as warehouse:
-        query = "SELECT value FROM metrics WHERE metric = 'runner_cpu' AND case_id IS NULL"
-        ((share,),) = warehouse.rows(query)
+    query = "SELECT value FROM metrics WHERE metric = 'runner_cpu' AND case_id IS NULL"
+    ((share,),) = stored(query, tmp_path)
     assert share < 0.01, "of a processor, while samples are taken"
 
 
@@ -414,11 +410,11 @@ def test_a_backend_that_finds_no_room_beside_others_is_tried_again_with_the_base
     found = {name: one["status"] for name, one in outcomes(tmp_path).items()}
     assert {side: found["gpu", side] for side in sides} == dict.fromkeys(sides, "ok")
     assert (found["fake", "candidate"], found["fake", "other"]) == ("OOM", "ok")
-    with Warehouse.open(Store(tmp_path)) as warehouse:
-        processes = warehouse.rows(
-            "SELECT backend, list_sort(list(DISTINCT process)) FROM timings JOIN cases USING (run_id, case_id)"
-            " WHERE name = 'gpu' AND phase = 'steady' GROUP BY 1 ORDER BY 1"
-        )
+    processes = stored(
+        "SELECT backend, list_sort(list(DISTINCT process)) FROM timings JOIN cases USING (run_id, case_id)"
+        " WHERE name = 'gpu' AND phase = 'steady' GROUP BY 1 ORDER BY 1",
+        tmp_path,
+    )
     assert processes == [("candidate", [1]), ("eager", [0, 1]), ("other", [0])]
 
 

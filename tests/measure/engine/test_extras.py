@@ -12,9 +12,8 @@ from bench.measure.engine.workload import Job, Settings
 from bench.measure.pytorch import inspection, profiles
 from bench.measure.pytorch.warm_start import warm_calls
 from bench.warehouse import recorder
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
 
+from ...builders import stored
 from ...exhaustive import first_of
 from ..fake_program import KERNEL_NS
 
@@ -22,11 +21,10 @@ PROGRAM = "fake_program:FakeProgram"
 
 
 def metrics(store: Path, *names: str) -> list[tuple[Any, ...]]:
-    with Warehouse.open(Store(store)) as warehouse:
-        return warehouse.rows(
-            "SELECT backend, metric, value, original_value FROM metrics JOIN cases USING (run_id, case_id)"
-            " WHERE metric IN (SELECT unnest(?)) ORDER BY backend DESC, metric", [list(names)],
-        )  # fmt: skip
+    return stored(
+        "SELECT backend, metric, value, original_value FROM metrics JOIN cases USING (run_id, case_id)"
+        " WHERE metric IN (SELECT unnest(?)) ORDER BY backend DESC, metric", store, [list(names)],
+    )  # fmt: skip
 
 
 def measure(store: Path, workload: Any, **settings: Any) -> None:
@@ -54,10 +52,7 @@ def test_the_share_of_kernels_is_of_a_call_that_nobody_profiles(tmp_path: Path, 
     measure(tmp_path, workload(), profile=True)
 
     shares = {backend: value for backend, _, value, _ in metrics(tmp_path, "kernel_share")}
-    with Warehouse.open(Store(tmp_path)) as warehouse:
-        medians = dict(
-            warehouse.rows("SELECT backend, median FROM cells WHERE metric = 'latency' AND phase = 'steady'")
-        )
+    medians = dict(stored("SELECT backend, median FROM cells WHERE metric = 'latency' AND phase = 'steady'", tmp_path))
     assert shares == {backend: pytest.approx(KERNEL_NS / median, rel=1e-3) for backend, median in medians.items()}
 
 

@@ -11,10 +11,10 @@ import bench
 import pytest
 from bench.cli import cli
 from bench.measure.functions.discovery import Group, find, groups_of
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.store import Store
 from click.testing import CliRunner
+
+from ...builders import stored
 
 CODE = """
 import bench
@@ -141,11 +141,10 @@ def test_a_module_is_measured_whole(write: Write) -> None:
     done = measure("bench_work", "--check")
 
     assert done.return_value == 0, done.output
-    with Warehouse.open(Store.find(None)) as warehouse:
-        cases = warehouse.rows(
-            "SELECT c.name, backend, parameters, status FROM cases AS c "
-            "JOIN outcomes AS o ON c.case_id = o.case_id AND kind = 'performance' ORDER BY c.line, c.recorded_at"
-        )
+    cases = stored(
+        "SELECT c.name, backend, parameters, status FROM cases AS c "
+        "JOIN outcomes AS o ON c.case_id = o.case_id AND kind = 'performance' ORDER BY c.line, c.recorded_at"
+    )
     assert cases == [
         ("bench_work:loop", "bench_work:loop", '{"flag": true, "n": 2}', "ok"),
         ("bench_work:loop", "bench_work:shift", '{"flag": true, "n": 2}', "ok"),

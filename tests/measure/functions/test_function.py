@@ -23,10 +23,10 @@ from bench.measure.functions.command import argument_of
 from bench.measure.functions.program import Calls, CheckedProgram, FunctionProgram, Here, resolved, same
 from bench.measure.functions.report import FunctionResult as Row
 from bench.measure.functions.report import over_processes
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, UnknownName
-from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
+
+from ...builders import stored
 
 WORK = """
 import asyncio, os, signal, sys, time
@@ -73,11 +73,6 @@ def measure(*arguments: str) -> Result:
     return CliRunner().invoke(cli, [*usual, *arguments], standalone_mode=False)
 
 
-def rows(query: str) -> list[tuple[Any, ...]]:
-    with Warehouse.open(Store.find(None)) as warehouse:
-        return warehouse.rows(query)
-
-
 def w(*names: str) -> list[str]:
     return [f"bench_test_work:{name}" for name in names]
 
@@ -102,12 +97,12 @@ def test_two_functions_take_turns() -> None:
     assert found[0]["ratio"] is None
     assert found[1]["low"] > 100
     short = "backend LIKE '%:short' AND phase = 'steady'"
-    assert rows(f"SELECT min(loops) > 100 FROM timings JOIN cases USING (run_id, case_id) WHERE {short}") == [(True,)]
-    assert rows("SELECT DISTINCT suite, name, mode, device, dtype, batch_size FROM cases") == [
+    assert stored(f"SELECT min(loops) > 100 FROM timings JOIN cases USING (run_id, case_id) WHERE {short}") == [(True,)]
+    assert stored("SELECT DISTINCT suite, name, mode, device, dtype, batch_size FROM cases") == [
         ("function", "bench_test_work:long", None, None, None, None)
     ]
-    assert rows("SELECT count(*) FROM metrics WHERE metric = 'compile_latency'") == [(0,)]
-    assert rows("SELECT count(*) FROM outcomes WHERE kind = 'accuracy'") == [(0,)]
+    assert stored("SELECT count(*) FROM metrics WHERE metric = 'compile_latency'") == [(0,)]
+    assert stored("SELECT count(*) FROM outcomes WHERE kind = 'accuracy'") == [(0,)]
 
 
 def test_one_that_fails_leaves_the_others_be() -> None:
@@ -141,7 +136,7 @@ def test_a_process_that_dies_is_one_outcome() -> None:
     short, died = json.loads(result.stdout)
     assert (short["status"], short["processes"], died["status"], died["processes"]) == ("ok", 3, "killed", 2)
     assert "dies_once: killed in 1 of 3 processes: " in result.stderr
-    ended = rows(
+    ended = stored(
         "SELECT status FROM outcomes JOIN cases USING (run_id, case_id) WHERE backend LIKE '%dies%' ORDER BY ALL"
     )
     assert ended == [("killed",), ("ok",), ("ok",)]

@@ -17,10 +17,9 @@ from bench.measure.functions import instructions
 from bench.measure.functions.instructions import counter_of, counts_of, instructions_of
 from bench.measure.functions.program import Calls
 from bench.measure.system.instructions import CannotCount, InstructionCounter
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
 from click.testing import CliRunner
 
+from ...builders import stored
 from ...exhaustive import exhaustive
 
 WORK = """
@@ -140,11 +139,6 @@ def test_counting_ends_at_the_timeout() -> None:
         instructions_of(workload("adds"), "bench_test_counted:adds", "callgrind", 0.1)
 
 
-def rows(query: str) -> list[tuple[Any, ...]]:
-    with Warehouse.open(Store.find(None)) as warehouse:
-        return warehouse.rows(query)
-
-
 def test_they_are_a_metric_beside_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each function that did not fail, three times; a reason is recorded and said once."""
     asked = list[str]()
@@ -166,14 +160,14 @@ def test_they_are_a_metric_beside_the_time(monkeypatch: pytest.MonkeyPatch) -> N
     assert "adds: a call takes 70.5 instructions (n=3, within 0.14 %)\n" in done.stderr
     assert "nothing: a call takes 70.5 instructions, 1x those of the first (n=3, within 0.14 %)\n" in done.stderr
     found = "SELECT backend, value, unit, better FROM metrics JOIN cases USING (run_id, case_id) WHERE metric = 'instructions'"
-    assert rows(f"{found} ORDER BY ALL") == [
+    assert stored(f"{found} ORDER BY ALL") == [
         (f"bench_test_counted:{name}", value, "count", "lower")
         for name in ("adds", "nothing")
         for value in (70.5, 70.5, 70.6)
     ]
     done = CliRunner().invoke(cli, [*usual, "--instructions"], standalone_mode=False)
     assert done.stderr.count("instructions were not counted: no counters here") == 1
-    assert rows("SELECT count(*), any_value(original_value) FROM metrics WHERE metric = 'instructions_skipped'") == [
+    assert stored("SELECT count(*), any_value(original_value) FROM metrics WHERE metric = 'instructions_skipped'") == [
         (2, "no counters here")
     ]
 

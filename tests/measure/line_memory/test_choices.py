@@ -1,6 +1,5 @@
 """What a line trace is to follow: by lines or by calls, which GPUs, and how a measurement of models asks for it."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,14 @@ from bench.measure.line_memory.trace import Scope
 from bench.warehouse.errors import BenchError
 
 from .test_trace import Traced
-from .tracing import Memory, monitoring
+from .tracing import Memory
 
 NOTHING = {"trace_modules": (), "trace_excluded": (), "trace_events": "line", "trace_gpus": ()}
 
 
-@pytest.fixture(params=["settrace", "monitoring"])
-def by_call(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Traced:
-    """A trace of calls, by either way."""
-    if request.param == "settrace":
-        monkeypatch.delattr(sys, "monitoring", raising=False)
-    else:
-        monkeypatch.setattr(sys, "monitoring", monitoring(), raising=False)
+@pytest.fixture
+def by_call(either_way: None, tmp_path: Path) -> Traced:
+    """A trace of calls."""
     return Traced(tmp_path, Scope((f"{tmp_path}/",), events="call"))
 
 

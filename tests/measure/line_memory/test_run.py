@@ -14,10 +14,11 @@ from bench.cli import cli
 from bench.measure.line_memory.annotate import Note, as_text
 from bench.measure.line_memory.meters import host
 from bench.measure.system.host_memory import error_bound_bytes
-from bench.warehouse.database import Warehouse
 from bench.warehouse.load import load
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
+
+from ...builders import stored
 
 MB = 1 << 20
 
@@ -52,11 +53,6 @@ def measure(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["measure", "memory", *arguments], standalone_mode=False)
 
 
-def rows(query: str) -> list[tuple[Any, ...]]:
-    with Warehouse.open(Store.find(None)) as warehouse:
-        return warehouse.rows(query)
-
-
 def test_lines_of_a_script_have_exact_sizes(here: Path) -> None:
     """Within the kernel's bound: the transient on the line that called, what was kept and given back on its lines."""
     if host()[0].source != "rss":
@@ -66,18 +62,22 @@ def test_lines_of_a_script_have_exact_sizes(here: Path) -> None:
     result = measure("program.py", "--epochs", "1")
 
     assert result.return_value == 0, result.output
-    found = {line: sizes for line, *sizes in rows("SELECT line, transient_bytes, growth_bytes, hits FROM line_memory")}
+    found = {
+        line: sizes for line, *sizes in stored("SELECT line, transient_bytes, growth_bytes, hits FROM line_memory")
+    }
     bound = error_bound_bytes()
     assert abs(found[8][0] - 64 * MB) <= bound + MB // 2
     assert abs(found[9][1] - 32 * MB) <= bound
     assert abs(found[10][1] + 32 * MB) <= bound
     assert found[8][2] == 1
-    assert rows("SELECT status, exit_code FROM case_outcomes") == [("ok", 0)]
-    assert rows("SELECT name, parameters FROM cases") == [("program.py", '{"arguments": ["--epochs", "1"]}')]
-    assert [text for (text,) in rows("SELECT text FROM memory_lines WHERE line = 9")] == ["kept = bytearray(32 << 20)"]
-    (peak,) = rows("SELECT peak_bytes, peak_place FROM memory_totals")
+    assert stored("SELECT status, exit_code FROM case_outcomes") == [("ok", 0)]
+    assert stored("SELECT name, parameters FROM cases") == [("program.py", '{"arguments": ["--epochs", "1"]}')]
+    assert [text for (text,) in stored("SELECT text FROM memory_lines WHERE line = 9")] == [
+        "kept = bytearray(32 << 20)"
+    ]
+    (peak,) = stored("SELECT peak_bytes, peak_place FROM memory_totals")
     assert peak[1] == "program.py:5"
-    assert rows("SELECT max(size_bytes) FROM memory_samples WHERE statistic = 'peak'") == [(peak[0],)]
+    assert stored("SELECT max(size_bytes) FROM memory_samples WHERE statistic = 'peak'") == [(peak[0],)]
 
 
 @pytest.mark.exhaustive
@@ -88,7 +88,7 @@ def test_a_large_parent_lends_the_program_nothing(here: Path) -> None:
 
     assert measure("program.py").return_value == 0
     assert len(ballast) == 200 * MB
-    assert rows("SELECT start_bytes < 60000000 FROM memory_totals") == [(True,)]
+    assert stored("SELECT start_bytes < 60000000 FROM memory_totals") == [(True,)]
 
 
 @pytest.mark.exhaustive
@@ -111,11 +111,11 @@ def test_what_was_measured_before_a_failure_is_kept(here: Path, last: str, expec
     result = measure("--timeout", "2" if expected[0] == "timeout" else "60", "program.py")
 
     assert result.return_value == 1
-    ((status, reason, *rest),) = rows("SELECT status, reason, exit_code, signal, exception FROM case_outcomes")
+    ((status, reason, *rest),) = stored("SELECT status, reason, exit_code, signal, exception FROM case_outcomes")
     assert (status, *rest) == (expected[0], *expected[2:])
     assert expected[1] in (None, reason)
     if "def (" not in last:
-        assert rows("SELECT growth_bytes > 7000000 FROM line_memory WHERE line = 1") == [(True,)]
+        assert stored("SELECT growth_bytes > 7000000 FROM line_memory WHERE line = 1") == [(True,)]
 
 
 @pytest.mark.exhaustive
@@ -130,7 +130,7 @@ def test_modules_and_callables_are_run_too(here: Path) -> None:
 
     assert measure("-m", "package").return_value == 0
     assert measure("functions:main").return_value == 0
-    found = rows("SELECT name, file, line, hits FROM line_memory WHERE line = 2 ORDER BY name DESC")
+    found = stored("SELECT name, file, line, hits FROM line_memory WHERE line = 2 ORDER BY name DESC")
     assert found == [("package", "package/__main__.py", 2, 1), ("functions:main", "functions.py", 2, 1)]
 
 
@@ -143,7 +143,7 @@ def test_modules_can_be_chosen_and_excluded(here: Path) -> None:
     measure("--exclude", "other", "--config", "without", "program.py")
     measure("--modules", "other,json", "--config", "chosen", "program.py")
 
-    files = rows("SELECT config, parse_filename(file) FROM line_memory GROUP BY ALL ORDER BY ALL")
+    files = stored("SELECT config, parse_filename(file) FROM line_memory GROUP BY ALL ORDER BY ALL")
     assert [file for config, file in files if config == "without"] == ["program.py"]
     assert {file for config, file in files if config == "chosen"} >= {"other.py", "decoder.py"}
     assert ("chosen", "program.py") not in files
@@ -157,8 +157,8 @@ def test_a_forked_child_is_not_counted(here: Path) -> None:
     )
 
     assert measure("program.py").return_value == 0
-    assert rows("SELECT line FROM line_memory WHERE line IN (3, 6, 7)") == []
-    assert rows("SELECT status FROM case_outcomes") == [("ok",)]
+    assert stored("SELECT line FROM line_memory WHERE line IN (3, 6, 7)") == []
+    assert stored("SELECT status FROM case_outcomes") == [("ok",)]
 
 
 @pytest.mark.exhaustive
@@ -169,7 +169,7 @@ def test_a_forked_child_writes_nothing_in_its_parent_s_ledger(here: Path) -> Non
     )
 
     assert measure("--modules", "*", "program.py").return_value == 0
-    found = rows(
+    found = stored(
         "SELECT line, hits, decrease_bytes > 0, increase_bytes > 3e6 FROM line_memory WHERE file = 'program.py'"
     )
     assert sorted(found) == [(1, 1, False, False), (2, 1, False, False), (3, 1, False, False), (4, 1, False, True)]
@@ -183,7 +183,7 @@ def test_who_leaves_by_exit_code_zero_has_not_failed(here: Path) -> None:
     result = measure("program.py")
     assert result.return_value == 0
     assert "left by os._exit, or for another by exec" in result.stderr
-    assert rows("SELECT status, exit_code FROM case_outcomes") == [("ok", 0)]
+    assert stored("SELECT status, exit_code FROM case_outcomes") == [("ok", 0)]
 
 
 def test_a_program_ends_as_any_other(here: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_program_ends_as_any_other(here: Path) -> None:
     )
 
     assert measure("program.py").return_value == 0
-    assert rows("SELECT hits, increase_bytes > 7e6 FROM line_memory WHERE line = 4") == [(1, True)]
+    assert stored("SELECT hits, increase_bytes > 7e6 FROM line_memory WHERE line = 4") == [(1, True)]
     assert (here / "end.txt").read_text() == "well"
 
 
@@ -267,7 +267,7 @@ def test_a_program_without_a_traced_line_has_its_peak(here: Path) -> None:
     result = measure("--modules", "progam", "program.py")
 
     assert "no line was traced: nothing that ran belongs to the modules to trace" in result.stderr
-    assert rows("SELECT peak_bytes - start_bytes > 31000000, peak_place FROM memory_totals") == [(True, "elsewhere")]
+    assert stored("SELECT peak_bytes - start_bytes > 31000000, peak_place FROM memory_totals") == [(True, "elsewhere")]
 
 
 def test_source_stands_beside_its_numbers(tmp_path: Path) -> None:
@@ -295,5 +295,5 @@ def test_ctrl_c_keeps_what_was_measured(here: Path) -> None:
         assert process.returncode == 130
 
     load(Store.find(None))
-    assert rows("SELECT status, reason FROM case_outcomes") == [("interrupted", "Ctrl-C")]
-    assert rows("SELECT growth_bytes > 7000000 FROM line_memory WHERE line = 2") == [(True,)]
+    assert stored("SELECT status, reason FROM case_outcomes") == [("interrupted", "Ctrl-C")]
+    assert stored("SELECT growth_bytes > 7000000 FROM line_memory WHERE line = 2") == [(True,)]

@@ -141,13 +141,9 @@ class Traced:
         return {texts[c.line - 1].strip() if c.file == str(self.file) else c.file: c for c in found}
 
 
-@pytest.fixture(params=["settrace", "monitoring"])
-def traced(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Traced:
-    """By either way, whatever this Python has; where it has no sys.monitoring, by one made of settrace."""
-    if request.param == "settrace":
-        monkeypatch.delattr(sys, "monitoring", raising=False)
-    else:
-        monkeypatch.setattr(sys, "monitoring", monitoring(), raising=False)
+@pytest.fixture
+def traced(either_way: None, tmp_path: Path) -> Traced:
+    """A trace of lines."""
     return Traced(tmp_path)
 
 

@@ -15,11 +15,11 @@ from bench.measure.models.revisions import Worktree, worktrees
 from bench.measure.pytorch import registry
 from bench.measure.suites.model import Model
 from bench.warehouse import recorder
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
+from ...builders import stored
 from ...exhaustive import exhaustive
 
 
@@ -152,10 +152,9 @@ def test_revisions_are_measured_in_turn_and_compared(
     assert [sorted(turns[i : i + 2]) for i in range(0, 4, 2)] == [
         ["a 'base'", "a 'main'"], ["b 'base'", "b 'main'"],
     ]  # fmt: skip
-    with Warehouse.open(Store(tmp_path / "store")) as warehouse:
-        rows: Sequence[Any] = warehouse.rows(
-            "SELECT config, git_commit, git_dirty, count(*) FROM runs GROUP BY ALL ORDER BY 1"
-        )
+    rows: Sequence[Any] = stored(
+        "SELECT config, git_commit, git_dirty, count(*) FROM runs GROUP BY ALL ORDER BY 1", tmp_path / "store"
+    )
     assert rows == [(name, git("rev-parse", name), False, 1) for name in ("base", "main")]
     table, *_, times_faster = (part.splitlines() for part in done.stdout.split("\n\n"))
     assert [line.split()[:2] for line in table[2:]] == [[name, model] for model in "ab" for name in ("base", "main")]

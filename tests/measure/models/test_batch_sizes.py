@@ -15,10 +15,9 @@ from bench.measure.models.batch_sizes import fitted
 from bench.measure.models.options import batch_size
 from bench.measure.system.memory_limit import free_bytes
 from bench.warehouse import recorder
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.store import Store
 
+from ...builders import stored
 from ...exhaustive import first_of
 from ..fake_program import FakeProgram
 
@@ -40,10 +39,10 @@ def find(store: Path, runner: Any, *plan: Any) -> list[Any]:
 
 
 def outcomes(store: Path) -> list[tuple[Any, ...]]:
-    with Warehouse.open(Store(store)) as warehouse:
-        return warehouse.rows(
-            "SELECT batch_size, backend, status, reason FROM case_outcomes WHERE kind = 'performance' ORDER BY 1 DESC, 2 DESC"
-        )
+    return stored(
+        "SELECT batch_size, backend, status, reason FROM case_outcomes WHERE kind = 'performance' ORDER BY 1 DESC, 2 DESC",
+        store,
+    )
 
 
 def test_a_size_is_found_by_workers_and_then_measured(tmp_path: Path, workload: Any) -> None:

@@ -15,9 +15,9 @@ from bench.measure.models import planning, report
 from bench.measure.pytorch import registry
 from bench.measure.suites.model import Model
 from bench.warehouse import environment
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
+
+from ...builders import stored
 
 Bench = Callable[..., Result]
 
@@ -107,8 +107,7 @@ def test_an_interruption_shows_what_was_measured(bench: Bench, tmp_path: Path) -
     assert isinstance(done.exception, click.Abort)
     rows = [line.split() for line in done.stdout.split("\n\n")[0].splitlines()[2:]]
     assert [(row[0], row[-1]) for row in rows] == [("fake", "ok"), ("fake", "ok")] + 2 * [("next", "interrupted")]
-    with Warehouse.open(Store(tmp_path / "store")) as warehouse:
-        assert warehouse.rows("SELECT status, reason FROM run_summaries") == [("interrupted", "Ctrl-C")]
+    assert stored("SELECT status, reason FROM run_summaries", tmp_path / "store") == [("interrupted", "Ctrl-C")]
 
 
 @pytest.mark.exhaustive
@@ -120,8 +119,7 @@ def test_a_plan_that_is_known_is_shown_and_not_measured(bench: Bench, tmp_path: 
     assert "the whole plan is known: nothing was measured" in again.stderr
     assert [line.split()[0] for line in again.stdout.splitlines()[2:]] == ["fake", "fake"]
     assert [line.split()[0] for line in more.stdout.splitlines()[2:]] == ["fake", "fake", "next", "next"]
-    with Warehouse.open(Store(tmp_path / "store")) as warehouse:
-        (first, scope), (_, tags) = warehouse.rows("SELECT run_id, tags FROM runs ORDER BY run_id")
+    (first, scope), (_, tags) = stored("SELECT run_id, tags FROM runs ORDER BY run_id", tmp_path / "store")
     assert (scope, tags) == ('{"only": "fake"}', f'{{"resumes": "{first}"}}')
 
 
@@ -130,8 +128,7 @@ def test_a_part_of_a_plan_says_which(bench: Bench, tmp_path: Path) -> None:
     """As a tag, by which its night is put together."""
     bench("--partition", "2/2")
 
-    with Warehouse.open(Store(tmp_path / "store")) as warehouse:
-        assert warehouse.rows("SELECT tags ->> 'partition' FROM runs") == [("2/2",)]
+    assert stored("SELECT tags ->> 'partition' FROM runs", tmp_path / "store") == [("2/2",)]
 
 
 def test_an_empty_part_is_no_failure(bench: Bench) -> None:

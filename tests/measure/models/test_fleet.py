@@ -30,6 +30,7 @@ from bench.warehouse.log import STALE_S
 from bench.warehouse.remote.places import Folder
 from bench.warehouse.store import Store
 
+from ...builders import stored
 from ...exhaustive import exhaustive
 
 SETTINGS = Settings(repeat=2, timeout_s=100.0)
@@ -213,8 +214,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def cases(store: Store) -> list[tuple[str, ...]]:
-    with Warehouse.open(store) as warehouse:
-        return warehouse.rows("SELECT name, backend FROM cases ORDER BY ALL")
+    return stored("SELECT name, backend FROM cases ORDER BY ALL", store)
 
 
 def only(count: int) -> Any:
@@ -274,9 +274,8 @@ def test_an_interrupted_machine_leaves_the_rest_to_others(
     assert len(cases(Store(tmp_path))) == 4
     assert machine(plan) == 0
 
-    with Warehouse.open(Store(tmp_path)) as warehouse:
-        ended = "SELECT name, count(*) FROM case_outcomes WHERE status = 'ok' GROUP BY 1"
-        assert sorted(warehouse.rows(ended)) == [(w.name, 2) for w in plan]
+    ended = "SELECT name, count(*) FROM case_outcomes WHERE status = 'ok' GROUP BY 1"
+    assert sorted(stored(ended, tmp_path)) == [(w.name, 2) for w in plan]
 
 
 @pytest.mark.exhaustive

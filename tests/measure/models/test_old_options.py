@@ -16,8 +16,9 @@ from bench.measure.suites.registry import known
 from bench.warehouse import environment, old_names
 from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.recorder import run
-from bench.warehouse.store import Store
 from click.testing import CliRunner
+
+from ...builders import stored
 
 OWN = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
 
@@ -90,10 +91,8 @@ def test_a_commit_is_named_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(environment.COMMIT, "0123456789")
     with run("t", store=tmp_path) as recorded:
         pass
-    from bench.warehouse.database import Warehouse
 
-    with Warehouse.open(Store(tmp_path)) as warehouse:
-        rows = warehouse.rows("SELECT git_commit, git_dirty FROM run_details WHERE run_id = ?", [recorded.run_id])
+    rows = stored("SELECT git_commit, git_dirty FROM run_details WHERE run_id = ?", tmp_path, [recorded.run_id])
     assert rows == [("0123456789", False)]
 
 

@@ -13,6 +13,7 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
+from ...builders import stored
 from ...exhaustive import exhaustive, sampled
 
 pytest.importorskip("torch")
@@ -67,8 +68,7 @@ def test_a_compiler_trains_over_two_processes(tmp_path: Path, kind: str, more: l
     done = CliRunner().invoke(measure, ["models", *given, *more])
 
     assert done.exit_code == 0, done.output
-    with Warehouse.open(Store(tmp_path)) as warehouse:
-        outcomes = warehouse.rows("SELECT backend, kind, status FROM case_outcomes ORDER BY 1, 2")
+    outcomes = stored("SELECT backend, kind, status FROM case_outcomes ORDER BY 1, 2", tmp_path)
     assert outcomes == [
         (backend, kind, status)
         for backend in ("aot_eager", "eager")
@@ -103,8 +103,7 @@ def test_a_rank_that_dies_ends_the_worker_and_is_named(tmp_path: Path) -> None:
 
     CliRunner().invoke(measure, ["models", *given])
 
-    with Warehouse.open(Store(tmp_path / "s")) as warehouse:
-        ((status, reason),) = warehouse.rows("SELECT status, reason FROM case_outcomes WHERE kind = 'performance'")
+    ((status, reason),) = stored("SELECT status, reason FROM case_outcomes WHERE kind = 'performance'", tmp_path / "s")
     assert (status, "rank 1 ended by SIGKILL" in reason) == ("fail_to_run", True)
 
 

@@ -43,15 +43,9 @@ def test_a_knob_that_is_turned_is_a_parameter_of_the_case() -> None:
     """By the name of its option; one that is not, or that is where it stands anyway, is none: that is the same case."""
     usual = ["--optimizer", "sgd", "--distributed", "ddp", "--ranks", "2"]
     given = [
-        "--optimizer",
-        "adam",
-        "--channels-last",
-        "--inductor-config",
-        "max_autotune=1",
-        "debug=x",
-        "--tolerance",
+        "--optimizer", "adam", "--channels-last", "--inductor-config", "max_autotune=1", "debug=x", "--tolerance",
         "0",
-    ]
+    ]  # fmt: skip
 
     plain, turned = (
         CliRunner().invoke(measure, ["models", "--models", "mlp", "--print", "--format", "json", *options]).stdout

@@ -20,7 +20,6 @@ from bench.measure.serving import follow, streams
 from bench.measure.serving.follow import Follower, LiveFigures
 from bench.measure.serving.streams import Arrived, GrowingFiles, Socket, open_stream
 from bench.warehouse import recorder
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.forward_pass import read_pass
 from bench.warehouse.load import load
@@ -29,6 +28,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ...builders import stored
 from ...exhaustive import first_of
 
 
@@ -51,8 +51,7 @@ def line(counter: int) -> bytes:
 def rows(store: Path, query: str) -> list[Any]:
     """What the store holds."""
     load(Store.find(store))
-    with Warehouse.open(Store.find(store)) as warehouse:
-        return warehouse.rows(query)
+    return stored(query, store)
 
 
 @pytest.fixture
@@ -417,10 +416,7 @@ def test_the_command_follows_a_file_to_its_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "said"),
-    [
-        (line(5) + line(1), "times a counter went back: 1, as after a restart"),
-        (b"oops\n", "It holds no step."),
-    ],
+    [(line(5) + line(1), "times a counter went back: 1, as after a restart"), (b"oops\n", "It holds no step.")],
 )
 def test_what_a_reader_of_the_run_must_know_is_said(tmp_path: Path, data: bytes, said: str) -> None:
     """That an engine restarted, and that there is nothing to draw."""

@@ -14,10 +14,10 @@ import pytest
 from bench import serving
 from bench.measure.serving import step_recorder, vllm_classes, vllm_run
 from bench.measure.serving.outbox import MOST_QUEUED, Outbox
-from bench.warehouse.database import Warehouse
 from bench.warehouse.load import load
 from bench.warehouse.store import Store
 
+from ...builders import stored
 from ...exhaustive import first_of
 from .engine_double import AsyncScheduler, StatLoggerBase, config, forget, install, scheduler_output
 
@@ -43,8 +43,7 @@ def store(tmp_path: Path) -> Store:
 def rows(store: Store, query: str) -> list[Any]:
     """What the store holds."""
     load(store)
-    with Warehouse.open(store) as warehouse:
-        return warehouse.rows(query)
+    return stored(query, store)
 
 
 def serve(steps: list[Any], **settings: Any) -> Any:

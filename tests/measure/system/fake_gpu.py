@@ -85,9 +85,8 @@ class Library:
 
     def __init__(self) -> None:
         self.capped_ns = 0  # by power, since the driver was loaded
-        self.reasons = (
-            0x1 | 0x2 | 0x4 | 0x40
-        )  # idle and set by somebody, which is no throttling; a cap and heat, which is
+        # idle and set by somebody, which is no throttling; a cap and heat, which is
+        self.reasons = 0x1 | 0x2 | 0x4 | 0x40
         self.energy = iter(range(0, 10**9, 500))
 
     def nvmlInit(self) -> None: ...  # noqa: N802

@@ -18,9 +18,8 @@ from bench.measure.system.disturbance import NAMES
 from bench.measure.system.energy import EnergyReading, energy_of
 from bench.measure.system.nvml import Nvml
 from bench.warehouse import recorder
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
 
+from ...builders import stored
 from .fake_gpu import FakeCuda, Library, not_supported
 
 
@@ -308,10 +307,10 @@ def test_the_clocks_of_samples_are_metrics_of_their_case(tmp_path: Path, workloa
     with recorder.run("t", store=tmp_path, source="measure") as run:
         Runner(run, Settings(repeat=5, budget_s=0.1), program="fake_program:FakeProgram").measure([workload(gauge=1)])
 
-    with Warehouse.open(Store(tmp_path)) as warehouse:
-        rows = warehouse.rows(
-            "SELECT backend, median, unit, n FROM cells WHERE metric = 'gpu_sm_clock' AND phase = 'steady' ORDER BY 1"
-        )
+    rows = stored(
+        "SELECT backend, median, unit, n FROM cells WHERE metric = 'gpu_sm_clock' AND phase = 'steady' ORDER BY 1",
+        tmp_path,
+    )
     assert rows == [(backend, 1e9, "Hz", 5) for backend in ("candidate", "eager")]
 
 

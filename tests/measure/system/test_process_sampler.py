@@ -21,7 +21,6 @@ from bench.measure.system.nvml import GpuUse, Nvml
 from bench.measure.system.process_sampler import ProcessSampler, cpu_between, sampled
 from bench.measure.system.process_tree import Ended, Look, ProcessTree
 from bench.warehouse import recorder
-from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.journal_reader import NeverBegun, read
 from bench.warehouse.load import load
@@ -29,6 +28,7 @@ from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
+from ...builders import stored
 from ...warehouse.strategies import rows_of
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -81,8 +81,7 @@ class Proc:
 
 def rows(store: Path, query: str) -> list[tuple[Any, ...]]:
     load(Store.find(store))
-    with Warehouse.open(Store.find(store)) as warehouse:
-        return warehouse.rows(query)
+    return stored(query, store)
 
 
 def test_a_tree_is_the_process_and_all_below_it(tmp_path: Path) -> None:

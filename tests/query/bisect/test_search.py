@@ -10,13 +10,7 @@ from bench.query.bisect.findings import BisectFindings, BisectQuestion, Revision
 from bench.query.bisect.next_revision import information, next_places
 from bench.query.bisect.render import percent, sentences, table
 from bench.query.bisect.results import all_commits, all_results, from_settings, to_settings
-from bench.query.bisect.search import (
-    BisectRun,
-    brackets,
-    commit_prior,
-    failing_posterior,
-    posterior,
-)
+from bench.query.bisect.search import BisectRun, brackets, commit_prior, failing_posterior, posterior
 from bench.query.bisect.suggest import bisect_command, measuring_words
 from bench.warehouse.errors import UnknownName
 from bench.warehouse.events import Json, Outcome, as_json
@@ -217,7 +211,7 @@ def test_what_a_search_prints_can_be_selected() -> None:
     asked = question(3, models=["f"], backends=[], unchanged=frozenset({1}))
     assert from_settings(as_json(to_settings(asked))) == asked
 
-    warehouse: Any = stored()
+    warehouse: Builder = stored()
     commits, (result,) = all_commits(warehouse), all_results(warehouse)
     assert [(row[1], row[4], row[5]) for row in commits] == [
         (0, "measured", 2),
@@ -240,25 +234,15 @@ def test_an_unknown_metric_is_named() -> None:
     from bench.query.bisect.results import read_runs
 
     with pytest.raises(UnknownName, match=r"no metric 'latenzy'.*'latency'"):
-        read_runs(stored(), question(3, metric="latenzy"))  # type: ignore[arg-type]
+        read_runs(stored(), question(3, metric="latenzy"))
 
 
 def test_the_measuring_words_of_a_command_line() -> None:
     """Without where the rows go; what follows -- stays as it is; a masked secret makes it useless."""
     line = [
-        "python",
-        "/bin/bench",
-        "measure",
-        "command",
+        "python", "/bin/bench", "measure", "command", "--tag", "a=b", "--store=x", "--repeat", "3", "--", "sort",
         "--tag",
-        "a=b",
-        "--store=x",
-        "--repeat",
-        "3",
-        "--",
-        "sort",
-        "--tag",
-    ]
+    ]  # fmt: skip
     assert measuring_words(line) == ["measure", "command", "--repeat", "3", "--", "sort", "--tag"]
     assert measuring_words(["bench", "measure", "attach", "1"]) is None
     assert measuring_words(["bench", "measure", "command", "--", "x", "--token", "***"]) is None
@@ -266,7 +250,7 @@ def test_the_measuring_words_of_a_command_line() -> None:
 
 def test_the_command_for_a_finding() -> None:
     """It names what is not the default."""
-    warehouse: Any = Builder().add(run("r", "main", "measure", command="bench measure function work:f --config main"))
+    warehouse = Builder().add(run("r", "main", "measure", command="bench measure function work:f --config main"))
     row = {"name": "work:f", "backend": None, "metric": "rss_peak", "phase": "steady"}
 
     expected = "bench bisect a..b --metric rss_peak --models work:f -- measure function work:f"

@@ -306,7 +306,7 @@ def profiled(config: str, count: int, **shape: Any) -> list[Any]:
 def test_a_generated_profile_gives_the_generator_s_numbers(warehouse: Builder) -> None:
     """7.2 ms and 21 µs a token, times 1.017, the median of its noise, which slows only; the knee where they meet."""
     warehouse.add(*profiled("A", 3000, token_budget=2048, seed=1))
-    (model,) = fit(warehouse)  # type: ignore[arg-type]
+    (model,) = fit(warehouse)
 
     assert (model.status, model.steps) == ("ok", 2980)
     assert model.floor_ms and model.floor_ms.value == pytest.approx(7.2 * 1.017, rel=0.015)
@@ -319,12 +319,12 @@ def test_configs_are_fitted_apart_and_by_name(warehouse: Builder) -> None:
     hostile = "'; DROP TABLE runs; --"
     warehouse.add(*profiled("B", 30, token_budget=64, seed=1), *profiled(hostile, 230, token_budget=64, seed=2))
 
-    models = fit(warehouse)  # type: ignore[arg-type]
+    models = fit(warehouse)
     assert [(model.config, model.steps) for model in models] == [(hostile, 210), ("B", 10)]
-    assert [model.config for model in fit(warehouse, configs=["B", "B"])] == ["B"]  # type: ignore[arg-type]
-    assert fit(warehouse, configs=["B"], trim=0, max_model_run_ms=0)[0].steps == 0  # type: ignore[arg-type]
+    assert [model.config for model in fit(warehouse, configs=["B", "B"])] == ["B"]
+    assert fit(warehouse, configs=["B"], trim=0, max_model_run_ms=0)[0].steps == 0
     with pytest.raises(UnknownName, match="'B'"):
-        fit(warehouse, configs=["b"])  # type: ignore[arg-type]
+        fit(warehouse, configs=["b"])
 
 
 def test_the_newest_run_of_a_config_is_fitted_unless_others_are_asked_for(warehouse: Builder) -> None:
@@ -334,7 +334,7 @@ def test_the_newest_run_of_a_config_is_fitted_unless_others_are_asked_for(wareho
         warehouse.add(*(chunk(line, [line], run=f"day-{day}", model_run_ms=1.0) for line in range(1, 40 + day)))
 
     def fitted(**options: Any) -> int:
-        return fit(warehouse, trim=0, **options)[0].steps  # type: ignore[arg-type]
+        return fit(warehouse, trim=0, **options)[0].steps
 
     assert fitted() == 42
     assert fitted(runs=["day-1"]) == 40
@@ -349,13 +349,13 @@ def test_steps_without_tokens_requests_or_time_are_not_fitted(warehouse: Builder
     warehouse.add(run(), *(chunk(i, **fields) for i, fields in enumerate(odd, 1)))
     warehouse.add(replace(chunk(7), chunk_sizes=None, total_tokens=5), chunk(8))
 
-    assert [model.steps for model in fit(warehouse, trim=0)] == [1]  # type: ignore[arg-type]
+    assert [model.steps for model in fit(warehouse, trim=0)] == [1]
 
 
 def test_without_steps_there_is_nothing_to_show(warehouse: Builder) -> None:
     """The message says how to load some."""
     with pytest.raises(NothingToShow, match="bench ingest"):
-        fit(warehouse)  # type: ignore[arg-type]
+        fit(warehouse)
 
 
 def test_a_real_profile_of_35_steps_is_too_short(warehouse: Builder, shared_data: Path) -> None:
@@ -368,7 +368,7 @@ def test_a_real_profile_of_35_steps_is_too_short(warehouse: Builder, shared_data
     ]
     warehouse.add(run(), source(file.name, len(records)), *steps)
 
-    (model,) = fit(warehouse)  # type: ignore[arg-type]
+    (model,) = fit(warehouse)
     assert (model.status, model.steps, model.floor_ms) == ("too-few-steps", 35, None)
 
 

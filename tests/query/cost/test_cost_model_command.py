@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 from bench import sql
-from bench.cli import cli
 from bench.query.cost.command import format_estimate
 from bench.query.cost.model import CostModel, FittedParameter
 from bench.warehouse.database import Warehouse
-from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.recorder import run
 from bench.warehouse.store import Store
-from click.testing import CliRunner
 
 from ...generate_profiles import steps
 from .conftest import Bench, rows
@@ -102,15 +100,6 @@ def test_a_file_that_cannot_be_written_is_a_sentence(bench: Bench) -> None:
     error = bench("--configs", "A", "-o", "/nowhere/model.json").exception
 
     assert isinstance(error, BenchError) and "cannot write /nowhere/model.json" in str(error)
-
-
-def test_a_store_without_steps_has_nothing_to_show(tmp_path: Path) -> None:
-    """The cure is to ingest."""
-    with run("empty", store=tmp_path / ".bench"):
-        pass
-    error = CliRunner().invoke(cli, ["cost-model", "--store", str(tmp_path / ".bench")]).exception
-
-    assert isinstance(error, NothingToShow)
 
 
 @pytest.mark.exhaustive

@@ -174,6 +174,6 @@ def test_phases_are_read_from_totals_and_chunks(warehouse: Builder) -> None:
     assert warehouse.rows(query) == [
         (1, 7, 2, 30, "full"), (2, 11, 1, 12, "full"), (3, 9, 1, None, "full"), (5, 3, 1, None, "full"),
     ]  # fmt: skip
-    found = read_phases(warehouse, ["run"], trim=0)  # type: ignore[arg-type]
+    found = read_phases(warehouse, ["run"], trim=0)
     assert found.work.tolist() == [[7, 2, 30], [11, 1, 12]]
     assert found.has_kv and not math.isnan(found.ms.sum())

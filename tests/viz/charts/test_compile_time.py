@@ -3,7 +3,6 @@
 from bench.viz.charts.compile_time import draw
 
 from ...builders import Builder, case, metric, outcome, run
-from ..steps import opened
 
 
 def compiled(*cases: tuple[str, str, float | None]) -> Builder:
@@ -19,7 +18,7 @@ def compiled(*cases: tuple[str, str, float | None]) -> Builder:
 
 def test_the_slowest_come_first_and_failures_last() -> None:
     """In the unit that suits them; a failed case has its status and no bar."""
-    figure = draw(opened(compiled(("a", "inductor", 2.0), ("b", "inductor", 60.0), ("c", "inductor", None))))
+    figure = draw(compiled(("a", "inductor", 2.0), ("b", "inductor", 60.0), ("c", "inductor", None)))
 
     assert figure.fields["row"] == ["b", "a", "c"]
     assert figure.fields["value"] == [60.0, 2.0, None]
@@ -33,7 +32,7 @@ def test_a_backend_that_compiles_nothing_is_left_out() -> None:
     builder = compiled(("a", "inductor", 2.0))
     eager = case("a", "main", backend="eager")
 
-    figure = draw(opened(builder.add(eager, outcome(eager))))
+    figure = draw(builder.add(eager, outcome(eager)))
 
     assert figure.fields["series"] == ["inductor"]
     assert figure.provenance.counts == [{"backend": "inductor", "drawn": 1, "without": 0}]
@@ -41,7 +40,7 @@ def test_a_backend_that_compiles_nothing_is_left_out() -> None:
 
 def test_the_slowest_are_chosen() -> None:
     """The subtitle says of how many."""
-    store = opened(compiled(*((f"m{i}", "inductor", float(i)) for i in range(1, 6))))
+    store = compiled(*((f"m{i}", "inductor", float(i)) for i in range(1, 6)))
 
     figure = draw(store, top=2)
 

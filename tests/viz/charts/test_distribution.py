@@ -8,7 +8,7 @@ from bench.viz.output.figure import Figure
 from bench.warehouse.errors import BenchError, NothingToShow
 
 from ...builders import Builder, case, metric, run, timing
-from ..steps import opened
+from ..steps import fields
 
 
 def sampled(**sides: list[float]) -> Builder:
@@ -20,10 +20,6 @@ def sampled(**sides: list[float]) -> Builder:
     return builder
 
 
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
-
-
 def medians(figure: Figure) -> list[dict[str, Any]]:
     values: list[dict[str, Any]] = figure.spec(False)["layer"][-1]["data"]["values"]
     return values
@@ -31,21 +27,21 @@ def medians(figure: Figure) -> list[dict[str, Any]]:
 
 def test_every_sample_stands_at_its_share() -> None:
     """The share of the side's samples that are no larger, side by side."""
-    figure = draw(opened(sampled(A=[3.0, 1.0], B=[5.0])), ["A", "B"])
+    figure = draw(sampled(A=[3.0, 1.0], B=[5.0]), ["A", "B"])
 
     assert fields(figure, "series", "value", "share") == [("A", 1.0, 0.5), ("A", 3.0, 1.0), ("B", 5.0, 1.0)]
 
 
 def test_shares_begin_at_0() -> None:
     """The first sample is a step like the others; of one there is that step only, and not an empty plot."""
-    figure = draw(opened(sampled(A=[3.0, 1.0], B=[5.0])), ["A", "B"])
+    figure = draw(sampled(A=[3.0, 1.0], B=[5.0]), ["A", "B"])
 
     assert [(m["least"], m["share"]) for m in medians(figure)] == [(1.0, 0.5), (5.0, 1.0)]
 
 
 def test_the_median_has_its_interval_where_there_are_samples_enough() -> None:
     """Distribution-free, from six samples on; fewer have none, and the number says how many."""
-    figure = draw(opened(sampled(A=[1.0, 2, 3, 4, 5, 6], B=[7.0, 9.0])), ["A", "B"])
+    figure = draw(sampled(A=[1.0, 2, 3, 4, 5, 6], B=[7.0, 9.0]), ["A", "B"])
 
     assert [(m["value"], m["low"], m["high"]) for m in medians(figure)] == [(3.5, 1.0, 6.0), (8.0, None, None)]
     said = " ".join(figure.spec(False)["title"]["subtitle"])
@@ -54,7 +50,7 @@ def test_the_median_has_its_interval_where_there_are_samples_enough() -> None:
 
 def test_many_samples_are_thinned_evenly_and_keep_their_ends() -> None:
     """Each kept sample keeps its own share, so the curve stays where it is."""
-    figure = draw(opened(sampled(A=[float(i) for i in range(5001, 10_001)])), ["A"])
+    figure = draw(sampled(A=[float(i) for i in range(5001, 10_001)]), ["A"])
 
     assert 1000 <= len(figure.rows) <= 1002
     assert fields(figure, "value", "share")[0] == (5.001, 1 / 5000)
@@ -64,7 +60,7 @@ def test_many_samples_are_thinned_evenly_and_keep_their_ends() -> None:
 
 def test_an_outlier_makes_the_axis_logarithmic() -> None:
     """And the axis says so."""
-    encoding = draw(opened(sampled(A=[1.0, 1.1, 900.0])), ["A"]).spec(False)["layer"][0]["encoding"]
+    encoding = draw(sampled(A=[1.0, 1.1, 900.0]), ["A"]).spec(False)["layer"][0]["encoding"]
 
     assert (encoding["x"]["scale"]["type"], encoding["x"]["title"]) == ("log", "latency [ms, log]")
 
@@ -74,7 +70,7 @@ def test_backends_of_one_run_are_compared_too() -> None:
     builder = sampled(A=[1.0])
     eager = case("m", "A", backend="eager")
 
-    assert fields(draw(opened(builder.add(eager, timing(eager, 2_000_000))), ["A"]), "series") == [
+    assert fields(draw(builder.add(eager, timing(eager, 2_000_000)), ["A"]), "series") == [
         ("eager",),
         ("inductor",),
     ]
@@ -85,7 +81,7 @@ def test_of_several_cases_the_first_is_drawn_and_the_others_are_told() -> None:
     builder = sampled(A=[1.0])
     other = case("n", "A", backend="inductor")
 
-    figure = draw(opened(builder.add(other, timing(other, 2_000_000))), ["A"])
+    figure = draw(builder.add(other, timing(other, 2_000_000)), ["A"])
 
     assert figure.provenance.title == "Samples of m"
     assert figure.notes == ["1 other case left out: choose with --models, --backends or --suites"]
@@ -97,18 +93,18 @@ def test_other_runs_of_a_config_are_counted() -> None:
     for number in (1, 2, 3):
         one = case("m", f"run-{number}")
         builder.add(run(f"run-{number}", "A", started_at=number), one, timing(one, number * 1_000_000))
-    figure = draw(opened(builder), ["A"])
+    figure = draw(builder, ["A"])
 
     assert "2 other runs left out" in " ".join(figure.spec(False)["title"]["subtitle"])
     assert figure.notes == ["2 other runs left out: name one by itself, such as A~1"]
-    assert not draw(opened(builder), ["run-3", "run-2"]).notes
+    assert not draw(builder, ["run-3", "run-2"]).notes
 
 
 def test_what_cannot_be_drawn_says_why() -> None:
     """The same run twice; no such metric; a median that was imported without its samples."""
     builder = sampled(A=[1.0])
     one = case("m", "A", backend="inductor")
-    store = opened(builder.add(metric(one, "throughput", 3.0, statistic="median")))
+    store = builder.add(metric(one, "throughput", 3.0, statistic="median"))
 
     with pytest.raises(BenchError, match="the same run"):
         draw(store, ["A", "latest"])

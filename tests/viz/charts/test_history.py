@@ -9,7 +9,6 @@ from bench.viz.output.figure import Figure
 from bench.warehouse.errors import UnknownName
 
 from ...builders import Builder, case, metric, outcome, run, timing
-from ..steps import opened
 
 DAY_US = 86_400_000_000
 
@@ -47,21 +46,21 @@ def titles(figure: Figure) -> list[str]:
 def test_there_is_a_panel_for_each_metric_and_suite_with_data() -> None:
     """Geometric mean, pass rate and compile time; nobody measured memory."""
     every = ["geomean", "pass-rate", "compile-time", "memory"]
-    figure = draw(opened(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b"))), metrics=every)
+    figure = draw(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b")), metrics=every)
 
     assert titles(figure) == ["geomean [x]", "geomean [x]", "passing [%]", "passing [%]", "compile [s]", "compile [s]"]
     assert [view["layer"][-1]["mark"]["text"] for view in figure.spec(False)["concat"]] == ["a", "b"] * 3
     assert line(figure, 0, "inductor", "x", "y") == [("01-02", pytest.approx(1.5)), ("01-03", pytest.approx(1.6))]
     assert (
-        titles(draw(opened(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b"))), metrics=["pass-rate"]))
+        titles(draw(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b")), metrics=["pass-rate"]))
         == ["passing [%]"] * 2
     )
 
 
 def test_what_never_changed_is_told_and_not_drawn() -> None:
     """Unless nothing ever did: a blank chart says less than flat lines."""
-    figure = draw(opened(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b"))))
-    still = draw(opened(nights({"inductor": 1.5}, {"inductor": 1.5})))
+    figure = draw(nights({"inductor": 1.5}, {"inductor": 1.6}, suites=("a", "b")))
+    still = draw(nights({"inductor": 1.5}, {"inductor": 1.5}))
 
     assert titles(figure) == ["geomean [x]"] * 2
     assert "unchanged: a passing, b passing, a compile, b compile" in " ".join(figure.spec(False)["title"]["subtitle"])
@@ -70,7 +69,7 @@ def test_what_never_changed_is_told_and_not_drawn() -> None:
 
 def test_a_run_without_the_backend_is_a_gap() -> None:
     """Points stand only where data is; a dotted line bridges the rest, and its length is told."""
-    figure = draw(opened(nights({"a": 1.5, "b": 1.1}, {"a": 1.5}, {"a": 1.5, "b": 1.2})), metrics=["geomean"])
+    figure = draw(nights({"a": 1.5, "b": 1.1}, {"a": 1.5}, {"a": 1.5, "b": 1.2}), metrics=["geomean"])
 
     assert line(figure, 0, "b", "x", "stretch") == [("01-02", 0), ("01-04", 1)]
     assert line(figure, 0, "a", "stretch") == [(0,), (0,), (0,)]
@@ -80,7 +79,7 @@ def test_a_run_without_the_backend_is_a_gap() -> None:
 
 def test_a_failure_is_a_pass_rate_and_no_speedup() -> None:
     """0 % passing, and a gap in the geometric mean."""
-    figure = draw(opened(nights({"a": 1.5}, {"a": None})), metrics=["geomean", "pass-rate"])
+    figure = draw(nights({"a": 1.5}, {"a": None}), metrics=["geomean", "pass-rate"])
 
     assert line(figure, 0, "a", "x") == [("01-02",)]
     assert line(figure, 1, "a", "y") == [(100.0,), (0.0,)]
@@ -88,7 +87,7 @@ def test_a_failure_is_a_pass_rate_and_no_speedup() -> None:
 
 def test_the_legend_stands_in_the_order_asked_for_or_of_the_names() -> None:
     """Whichever panel has a line first: eager has no speedup."""
-    store = opened(nights({"b10": 1.5, "b9": 1.2}, {"b10": 1.6, "b9": None}))
+    store = nights({"b10": 1.5, "b9": 1.2}, {"b10": 1.6, "b9": None})
 
     assert [name for name, _ in draw(store).names] == ["b9", "b10", "eager"]
     asked = ["eager", "b10", "b9"]
@@ -98,7 +97,7 @@ def test_the_legend_stands_in_the_order_asked_for_or_of_the_names() -> None:
 def test_only_the_last_runs_are_drawn() -> None:
     """Ten unless told otherwise."""
     night: dict[str, float | None] = {"a": 1.5}
-    store = opened(nights(*[night] * 12))
+    store = nights(*[night] * 12)
 
     assert len(line(draw(store), 0, "a", "x")) == 10
     assert len(line(draw(store, last=3), 0, "a", "x")) == 3
@@ -106,7 +105,7 @@ def test_only_the_last_runs_are_drawn() -> None:
 
 def test_slowdowns_count_as_one_if_wanted() -> None:
     """As the dashboard has it; else as they are."""
-    store = opened(nights({"a": 0.5}, {"a": 2.0}))
+    store = nights({"a": 0.5}, {"a": 2.0})
 
     assert line(draw(store), 0, "a", "y") == [(pytest.approx(0.5),), (pytest.approx(2.0),)]
     assert line(draw(store, slowdowns_as_one=True), 0, "a", "y") == [(1.0,), (pytest.approx(2.0),)]
@@ -115,7 +114,7 @@ def test_slowdowns_count_as_one_if_wanted() -> None:
 def test_a_metric_nobody_knows_is_named_with_the_nearest() -> None:
     """Metrics of cases are another question."""
     with pytest.raises(UnknownName, match="geomean"):
-        draw(opened(nights({"a": 1.5})), metrics=["geomeen"])
+        draw(nights({"a": 1.5}), metrics=["geomeen"])
 
 
 def values(*numbers: float | None) -> Builder:
@@ -131,7 +130,7 @@ def values(*numbers: float | None) -> Builder:
 
 def test_a_case_is_drawn_run_by_run_with_its_interval() -> None:
     """The median of the samples of each run, and its doubt."""
-    figure = draw(opened(values(10.0, 11.0)), models=["m"])
+    figure = draw(values(10.0, 11.0), models=["m"])
 
     assert line(figure, 0, "inductor", "x", "y", "low", "high") == [
         ("01-02", 10.0045, 10.001, 10.008), ("01-03", 11.0045, 11.001, 11.008),
@@ -142,7 +141,7 @@ def test_a_case_is_drawn_run_by_run_with_its_interval() -> None:
 def test_a_step_is_marked_with_the_levels_beside_it() -> None:
     """A rule where it happened, a level before and after, and its size in the subtitle."""
     noise = (0.0, 0.05, -0.05, 0.02, -0.02, 0.04, -0.04, 0.01)
-    figure = draw(opened(values(*(10 + n for n in noise), *(13 + n for n in noise))), models=["m"])
+    figure = draw(values(*(10 + n for n in noise), *(13 + n for n in noise)), models=["m"])
 
     levels = [layer for layer in figure.spec(False)["layer"] if "data" in layer]
     assert [(row["from"], row["to"], round(row["y"])) for row in levels[0]["data"]["values"]] == [
@@ -161,7 +160,7 @@ def test_a_drift_is_a_line_and_a_step_on_its_way_divides_it() -> None:
     drifting, stepping = (
         [layer["data"]["values"] for layer in figure.spec(False)["layer"] if "data" in layer]
         for figure in (
-            draw(opened(values(*series)), models=["m"], last=40)
+            draw(values(*series), models=["m"], last=40)
             for series in (creep, [value + (day >= 20) * 2 for day, value in enumerate(creep)])
         )
     )
@@ -178,7 +177,7 @@ def test_a_drift_is_a_line_and_a_step_on_its_way_divides_it() -> None:
 
 def test_a_steady_case_has_no_marks() -> None:
     """And the subtitle says that changes were looked for."""
-    figure = draw(opened(values(*[10.0, 10.1, 9.9, 10.05, 9.95] * 3)), models=["m"])
+    figure = draw(values(*[10.0, 10.1, 9.9, 10.05, 9.95] * 3), models=["m"])
 
     assert not [layer for layer in figure.spec(False)["layer"] if "data" in layer]
     assert "no change found" in " ".join(figure.spec(False)["title"]["subtitle"])
@@ -186,7 +185,7 @@ def test_a_steady_case_has_no_marks() -> None:
 
 def test_a_run_of_the_config_without_the_case_is_a_gap() -> None:
     """Its place stays empty, and the line is dotted over it."""
-    figure = draw(opened(values(10.0, None, 10.0)), models=["m"])
+    figure = draw(values(10.0, None, 10.0), models=["m"])
 
     assert line(figure, 0, "inductor", "x", "stretch") == [("01-02", 0), ("01-04", 1)]
 
@@ -198,9 +197,9 @@ def test_a_case_without_latency_is_drawn_with_what_it_has() -> None:
         run("main-01"), one, metric(one, "graph_breaks", 1.0), metric(one, "score", 2.0, unit="ratio")
     )
 
-    assert len(draw(opened(builder), models=["m"]).spec(False)["concat"]) == 2
+    assert len(draw(builder, models=["m"]).spec(False)["concat"]) == 2
     with pytest.raises(UnknownName, match=r"no metric 'scores' in these cases.*'score'"):
-        draw(opened(builder), models=["m"], metrics=["scores"])
+        draw(builder, models=["m"], metrics=["scores"])
 
 
 def test_a_case_that_only_failed_says_where_to_look() -> None:
@@ -209,7 +208,7 @@ def test_a_case_that_only_failed_says_where_to_look() -> None:
     builder = values(10.0).add(one, outcome(one, "OOM"))
 
     with pytest.raises(UnknownName, match="'m'"):
-        draw(opened(builder), models=["n"])
+        draw(builder, models=["n"])
 
 
 def test_panels_of_one_model_are_called_by_what_they_measure() -> None:
@@ -219,7 +218,7 @@ def test_panels_of_one_model_are_called_by_what_they_measure() -> None:
         one = case("m", f"main-{day:02}", backend="inductor")
         builder.add(metric(one, "compile_phase:one", 1e9, unit="ns", better="lower"))
 
-    figure = draw(opened(builder), models=["m"], metrics=["latency", "compile_phase:one"])
+    figure = draw(builder, models=["m"], metrics=["latency", "compile_phase:one"])
 
     titles = [view["layer"][-1]["mark"]["text"] for view in figure.spec(False)["concat"]]
     assert titles == ["compile_phase:one", "latency"]

@@ -1,14 +1,11 @@
 """latency-vs-batch: FEATURES A10."""
 
-from typing import Any
-
 import pytest
 from bench.viz.charts.latency_vs_batch import draw
-from bench.viz.output.figure import Figure
 from bench.warehouse.errors import NothingToShow
 
 from ...builders import Builder, chunk, run
-from ..steps import opened
+from ..steps import fields
 
 
 def stepped(builder: Builder, config: str, *groups: tuple[int, int, list[float]]) -> Builder:
@@ -23,16 +20,10 @@ def stepped(builder: Builder, config: str, *groups: tuple[int, int, list[float]]
     )
 
 
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
-
-
 def test_one_config_has_a_line_for_each_number_of_tokens() -> None:
     """Median and middle 90 % of the steps within 15 %; groups of fewer than 3 are left out."""
-    store = opened(
-        stepped(
-            Builder(), "A", (128, 1, [10.0, 11.0, 12.0]), (136, 2, [20.0] * 3), (512, 1, [30.0] * 3), (512, 2, [1.0])
-        )
+    store = stepped(
+        Builder(), "A", (128, 1, [10.0, 11.0, 12.0]), (136, 2, [20.0] * 3), (512, 1, [30.0] * 3), (512, 2, [1.0])
     )
 
     figure = draw(store, trim=0)
@@ -47,7 +38,7 @@ def test_one_config_has_a_line_for_each_number_of_tokens() -> None:
 def test_several_configs_have_a_panel_for_each_number_of_tokens() -> None:
     """So that a config keeps its colour, and configs are compared at the same work. Their legend is in order."""
     builder = stepped(Builder(), "B", (128, 1, [9.0] * 3))
-    figure = draw(opened(stepped(builder, "A", (512, 1, [30.0] * 3))), trim=0)
+    figure = draw(stepped(builder, "A", (512, 1, [30.0] * 3)), trim=0)
 
     assert fields(figure, "panel", "series", "y") == [(1, "A", 30.0), (0, "B", 9.0)]
     assert [view["layer"][-1]["mark"]["text"] for view in figure.spec(False)["concat"]] == [
@@ -58,7 +49,7 @@ def test_several_configs_have_a_panel_for_each_number_of_tokens() -> None:
 
 def test_targets_that_no_step_is_near_say_what_to_try() -> None:
     """The message carries the numbers that left nothing."""
-    store = opened(stepped(Builder(), "A", (90, 1, [10.0] * 3)))
+    store = stepped(Builder(), "A", (90, 1, [10.0] * 3))
 
     with pytest.raises(
         NothingToShow, match=r"of 3 steps no 3 .* 256 tokens. Try: bench viz latency-vs-batch --targets"

@@ -9,7 +9,6 @@ from bench.warehouse.errors import NothingToShow
 from bench.warehouse.events import MemoryLine
 
 from ...builders import Builder, case, outcome, run
-from ..steps import opened
 
 MIB = 2**20
 
@@ -42,7 +41,7 @@ def parts(figure: Figure) -> dict[str, list[tuple[str, float, float]]]:
 
 def test_a_line_is_what_was_there_what_it_kept_and_what_it_gave_back() -> None:
     """Above what the program began with; its number, how often it ran and its text stand beside it."""
-    figure = draw(opened(traced((100, 100, 100), (100, 150, 120), (120, 120, 90))))
+    figure = draw(traced((100, 100, 100), (100, 150, 120), (120, 120, 90)))
 
     assert parts(figure) == {
         "1 ×2  f(1)": [("before", 0, 10)],
@@ -57,7 +56,7 @@ def test_a_long_line_keeps_its_number_and_loses_the_end_of_its_text() -> None:
     """Lines of much the same words are told apart by their numbers, in an image as on a phone."""
     text = "    loss = model(batch['input_ids'].to(device), labels=batch['labels'].to(device))"
 
-    figure = draw(opened(traced((100, 100, 100), (100, 150, 120), text=text)), size=(3.3, 2.2))
+    figure = draw(traced((100, 100, 100), (100, 150, 120), text=text), size=(3.3, 2.2))
 
     assert sorted(set(figure.fields["row"])) == ["1 ×2  loss = model(batch['input…", "2 ×2  loss = model(batch['input…"]
     brief = figure.interactive()["usermeta"]["brief"]
@@ -66,18 +65,18 @@ def test_a_long_line_keeps_its_number_and_loses_the_end_of_its_text() -> None:
 
 def test_a_loop_shows_what_it_grew_by_in_all() -> None:
     """400 passes of a little each are much, though at its peak the line kept next to nothing."""
-    figure = draw(opened(traced((100, 100, 100), (137, 138, 138), increase_bytes=38 * MIB, decrease_bytes=0)))
+    figure = draw(traced((100, 100, 100), (137, 138, 138), increase_bytes=38 * MIB, decrease_bytes=0))
 
     assert parts(figure)["2 ×2  f(2)"] == [("kept", 0, 38)]
 
 
 def test_the_lines_that_moved_memory_most_are_drawn() -> None:
     """In the order of the source; how many others there are is said."""
-    figure = draw(opened(traced((1, 1, 1), (1, 9, 9), (9, 9, 9), (9, 30, 9))), top=2)
+    figure = draw(traced((1, 1, 1), (1, 9, 9), (9, 9, 9), (9, 30, 9)), top=2)
 
     assert list(parts(figure)) == ["2 ×2  f(2)", "4 ×2  f(4)"]
     assert "2 of 4 lines, those that moved it most" in " ".join(figure.spec(False)["title"]["subtitle"])
-    assert len(draw(opened(traced((1, 1, 1), (1, 9, 9))), top=1, all_lines=True).rows) == 2
+    assert len(draw(traced((1, 1, 1), (1, 9, 9)), top=1, all_lines=True).rows) == 2
 
 
 def test_of_several_traces_the_newest_is_drawn_and_the_others_are_told() -> None:
@@ -85,7 +84,7 @@ def test_of_several_traces_the_newest_is_drawn_and_the_others_are_told() -> None
     builder = traced((1, 1, 1))
     traced((1, 2, 2), (2, 3, 3), run_id="main2", builder=builder)
     traced((5, 6, 6), run_id="main2", builder=builder, source="cuda_allocated", device_index=0)
-    store = opened(builder)
+    store = builder
 
     assert len(draw(store).rows) == 2
     assert draw(store).notes == ["2 other traces left out: choose with --runs, --models or --sources"]
@@ -95,4 +94,4 @@ def test_of_several_traces_the_newest_is_drawn_and_the_others_are_told() -> None
 def test_without_a_trace_the_command_that_makes_one_is_said() -> None:
     """Never a blank chart."""
     with pytest.raises(NothingToShow, match=r"bench measure memory PROGRAM.py"):
-        draw(opened(Builder().add(run())))
+        draw(Builder().add(run()))

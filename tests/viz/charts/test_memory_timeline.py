@@ -6,7 +6,6 @@ from bench.warehouse.errors import NothingToShow
 from bench.warehouse.events import CaseRecord
 
 from ...builders import Builder, case, memory, run
-from ..steps import opened
 
 SECOND_US = 1_000_000
 
@@ -22,7 +21,7 @@ def read(one: CaseRecord, *sizes: int, **fields: str) -> Builder:
 
 def test_readings_are_lines_from_the_first_on() -> None:
     """In the unit that suits them, by source."""
-    figure = draw(opened(read(case("m"), 2**30, 3 * 2**30)))
+    figure = draw(read(case("m"), 2**30, 3 * 2**30))
 
     assert (figure.fields["series"], figure.fields["x"], figure.fields["y"]) == (["rss", "rss"], [0.0, 1.0], [1.0, 3.0])
     assert [layer["mark"]["type"] for layer in figure.spec(False)["layer"]] == ["line", "point"]
@@ -31,7 +30,7 @@ def test_readings_are_lines_from_the_first_on() -> None:
 
 def test_peaks_alone_are_points() -> None:
     """Nothing is known of the time between them, so no line joins them."""
-    figure = draw(opened(read(case("m"), 2**30, 3 * 2**30, statistic="peak")))
+    figure = draw(read(case("m"), 2**30, 3 * 2**30, statistic="peak"))
 
     assert [layer["mark"]["type"] for layer in figure.spec(False)["layer"]] == ["point"]
     assert "2 peaks" in figure.spec(False)["title"]["subtitle"][0]
@@ -42,14 +41,14 @@ def test_readings_without_a_time_are_counted() -> None:
     one = case("m")
     builder = read(one, 1, 2).add(memory(one, 3, statistic="reading"))
 
-    assert "1 reading without a time left out" in " ".join(draw(opened(builder)).spec(False)["title"]["subtitle"])
+    assert "1 reading without a time left out" in " ".join(draw(builder).spec(False)["title"]["subtitle"])
     with pytest.raises(NothingToShow, match="no memory was recorded with its time"):
-        draw(opened(Builder().add(run(), one, memory(one, 3))))
+        draw(Builder().add(run(), one, memory(one, 3)))
 
 
 def test_many_readings_keep_their_highest() -> None:
     """A spike between two intervals is no less high."""
-    figure = draw(opened(read(case("m"), *(100 if k == 1777 else 1 for k in range(3000)))))
+    figure = draw(read(case("m"), *(100 if k == 1777 else 1 for k in range(3000))))
 
     assert len(figure.rows) <= 310
     assert max(figure.fields["y"]) == 100
@@ -60,7 +59,7 @@ def test_what_means_different_things_has_axes_of_its_own() -> None:
     builder = read(case("m"), 2**30, statistic="peak")
     builder.add(memory(case("m"), 3 * 2**20, source="rss_growth", statistic="peak", recorded_at=SECOND_US))
 
-    figure = draw(opened(builder))
+    figure = draw(builder)
 
     assert list(zip(figure.fields["panel"], figure.fields["y"], strict=True)) == [(0, 1.0), (1, 3.0)]
     assert "rss_growth, added by a call" in str(figure.spec(False))
@@ -72,7 +71,7 @@ def test_of_many_cases_those_that_held_most_are_drawn() -> None:
     for number in range(20):
         one = case(f"m{number}")
         builder.add(one, memory(one, 1000 * (number + 1), recorded_at=0, statistic="reading"))
-    store = opened(builder)
+    store = builder
 
     figure = draw(store)
 

@@ -1,15 +1,13 @@
 """movers: what changed, in which order, and what one side lacks."""
 
 import random
-from typing import Any
 
 import pytest
 from bench.viz.charts.movers import draw
-from bench.viz.output.figure import Figure
 from bench.warehouse.errors import UnknownName
 
 from ...builders import Builder, case, metric, outcome, run, timing
-from ..steps import opened
+from ..steps import fields
 
 
 def sides(**changes: float | None) -> Builder:
@@ -30,13 +28,9 @@ def sides(**changes: float | None) -> Builder:
     return builder
 
 
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
-
-
 def test_what_lost_most_comes_first() -> None:
     """Above 1 is better; a bar is full where the verdict is beyond doubt."""
-    figure = draw(opened(sides(a=1.0, b=1.5, c=0.5)), "A", "B", all_cases=True)
+    figure = draw(sides(a=1.0, b=1.5, c=0.5), "A", "B", all_cases=True)
 
     assert fields(figure, "row", "sure") == [("b", True), ("a", False), ("c", True)]
     assert figure.fields["value"] == pytest.approx([1 / 1.5, 1, 2], rel=0.01)
@@ -46,8 +40,8 @@ def test_what_lost_most_comes_first() -> None:
 @pytest.mark.exhaustive
 def test_what_did_not_move_is_counted_and_not_drawn() -> None:
     """Unless nothing moved: then that is what there is to see."""
-    figure = draw(opened(sides(a=1.0, b=1.5, c=0.5)), "A", "B")
-    still = draw(opened(sides(a=1.0, b=1.0)), "A", "B")
+    figure = draw(sides(a=1.0, b=1.5, c=0.5), "A", "B")
+    still = draw(sides(a=1.0, b=1.0), "A", "B")
 
     assert figure.fields["row"] == ["b", "c"]
     assert "2 of 3 cases, all 2 that moved" in " ".join(figure.spec(False)["title"]["subtitle"])
@@ -58,7 +52,7 @@ def test_what_did_not_move_is_counted_and_not_drawn() -> None:
 @pytest.mark.exhaustive
 def test_by_difference_the_largest_in_the_unit_comes_first() -> None:
     """3 ms more of 6 weigh heavier than 1 ms more of 1; the interval is that of the ratio, the base held."""
-    figure = draw(opened(sides(a=2.0, b=1.0, c=1.0, d=1.0, e=1.0, f=1.5)), "A", "B", by="difference", worst=2, best=0)
+    figure = draw(sides(a=2.0, b=1.0, c=1.0, d=1.0, e=1.0, f=1.5), "A", "B", by="difference", worst=2, best=0)
 
     assert figure.fields["row"] == ["f", "a"]
     assert figure.fields["value"] == pytest.approx([3, 1], rel=0.05)
@@ -76,7 +70,7 @@ def test_what_was_nothing_before_has_a_difference_and_no_ratio() -> None:
             run(config, config), one, outcome(one), metric(one, "graph_breaks", breaks, unit="count", better="lower")
         )
 
-    figure = draw(opened(builder), "A", "B", metric="graph_breaks", by="difference")
+    figure = draw(builder, "A", "B", metric="graph_breaks", by="difference")
 
     assert fields(figure, "value", "note", "at") == [(5, "no ratio", 5)]
     low, high = figure.spec(False)["layer"][0]["encoding"]["x"]["scale"]["domain"]
@@ -87,7 +81,7 @@ def test_what_was_nothing_before_has_a_difference_and_no_ratio() -> None:
 def test_a_metric_of_which_more_is_better_is_turned_round() -> None:
     """A score that falls has lost, whatever its sign."""
     for by in ("ratio", "difference"):
-        figure = draw(opened(sides(a=2.0, b=0.5)), "A", "B", metric="score", by=by)
+        figure = draw(sides(a=2.0, b=0.5), "A", "B", metric="score", by=by)
 
         assert figure.fields["row"] == ["a", "b"]
 
@@ -95,15 +89,15 @@ def test_a_metric_of_which_more_is_better_is_turned_round() -> None:
 @pytest.mark.exhaustive
 def test_what_now_fails_stands_below_with_its_status() -> None:
     """A case that is gone is a finding, not an omission."""
-    figure = draw(opened(sides(a=1.5, b=None)), "A", "B")
+    figure = draw(sides(a=1.5, b=None), "A", "B")
 
     assert fields(figure, "row", "value", "note")[1] == ("b", None, "now OOM")
-    assert fields(draw(opened(sides(a=1.5, b=None)), "B", "A"), "row", "note")[1] == ("b", "was OOM")
+    assert fields(draw(sides(a=1.5, b=None), "B", "A"), "row", "note")[1] == ("b", "was OOM")
 
 
 def test_the_ends_are_chosen_and_the_rest_is_counted() -> None:
     """The subtitle has the verdicts of all cases, drawn or not."""
-    figure = draw(opened(sides(a=2.0, b=1.5, c=1.0, d=0.5)), "A", "B", worst=1, best=1)
+    figure = draw(sides(a=2.0, b=1.5, c=1.0, d=0.5), "A", "B", worst=1, best=1)
 
     assert figure.fields["row"] == ["a", "d"]
     said = " ".join(figure.spec(False)["title"]["subtitle"])
@@ -114,7 +108,7 @@ def test_the_ends_are_chosen_and_the_rest_is_counted() -> None:
 def test_unknown_metrics_are_named() -> None:
     """With those both sides measured."""
     with pytest.raises(UnknownName, match="latency"):
-        draw(opened(sides(a=1.0)), "A", "B", metric="latenci")
+        draw(sides(a=1.0), "A", "B", metric="latenci")
 
 
 def test_without_latency_what_most_cases_have_is_compared() -> None:
@@ -127,6 +121,6 @@ def test_without_latency_what_most_cases_have_is_compared() -> None:
             builder.add(one, outcome(one), metric(one, "speedup", 2.0, unit="ratio", better="higher"))
         builder.add(metric(one, "score", 1.0, unit="ratio", better="higher"))
 
-    figure = draw(opened(builder), "A", "B")
+    figure = draw(builder, "A", "B")
 
     assert figure.provenance.parameters["metric"] == "speedup"

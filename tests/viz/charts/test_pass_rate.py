@@ -7,7 +7,6 @@ from bench.viz.charts.pass_rate import draw
 from bench.viz.output.figure import Figure
 
 from ...builders import Builder, case, outcome, run
-from ..steps import opened
 
 DAY_US = 86_400_000_000
 
@@ -34,7 +33,7 @@ def test_a_letter_says_what_the_colour_says() -> None:
     """How the case ended, run by run; the case that passes least comes first."""
     builder = days({"a": "pass", "b": "OOM"}, {"a": "wrong", "b": "timeout"}, {"a": "pass", "b": "fail_to_run"})
 
-    figure = draw(opened(builder))
+    figure = draw(builder)
 
     assert cells(figure) == [
         ("b", "01-02", "M"), ("b", "01-03", "T"), ("b", "01-04", "F"),
@@ -45,16 +44,14 @@ def test_a_letter_says_what_the_colour_says() -> None:
 
 def test_statuses_nobody_foresaw_have_a_letter_too() -> None:
     """They look like their kin, or like nothing else."""
-    figure = draw(
-        opened(days({"a": "eager_1st_run_OOM", "b": "eager_two_runs_differ", "c": "eager_2nd_run_fail", "d": "odd"}))
-    )
+    figure = draw(days({"a": "eager_1st_run_OOM", "b": "eager_two_runs_differ", "c": "eager_2nd_run_fail", "d": "odd"}))
 
     assert {row: letter for row, _, letter in cells(figure)} == {"a": "M", "b": "A", "c": "F", "d": "X"}
 
 
 def test_a_run_that_did_not_measure_a_case_leaves_the_place_empty() -> None:
     """No cell is invented; skipped cases count as not measured."""
-    figure = draw(opened(days({"a": "pass", "b": "pass"}, {"a": "pass"}, {"a": "pass", "b": "skipped"})))
+    figure = draw(days({"a": "pass", "b": "pass"}, {"a": "pass"}, {"a": "pass", "b": "skipped"}))
 
     assert [cell for cell in cells(figure) if cell[0] == "b"] == [("b", "01-02", "P")]
     assert "b  P . ." in figure.text(80, 10, False)
@@ -62,9 +59,7 @@ def test_a_run_that_did_not_measure_a_case_leaves_the_place_empty() -> None:
 
 def test_the_rate_counts_all_cases_though_few_are_drawn() -> None:
     """Drawing the worst does not make the store look worse."""
-    figure = draw(
-        opened(days({"a": "pass", "b": "OOM", "c": "timeout"}, {"a": "pass", "b": "OOM", "c": "pass"})), bottom=1
-    )
+    figure = draw(days({"a": "pass", "b": "OOM", "c": "timeout"}, {"a": "pass", "b": "OOM", "c": "pass"}), bottom=1)
 
     assert {row for row, _, _ in cells(figure)} == {"b"}
     assert "1 of 3 cases" in figure.spec(False)["title"]["subtitle"][0]
@@ -75,12 +70,9 @@ def test_cases_that_always_pass_share_a_row() -> None:
     """They say one thing; a run in which nothing else ran has its column all the same."""
     builder = days({"a": "pass", "b": "OOM", "c": "pass"}, {"a": "pass", "c": "pass"})
 
-    figure, whole = draw(opened(builder)), draw(opened(builder), all_cases=True)
+    figure, whole = draw(builder), draw(builder, all_cases=True)
 
-    assert cells(figure) == [
-        ("b", "01-02", "M"),
-        *(("2 always pass", day, "P") for day in ("01-02", "01-03")),
-    ]
+    assert cells(figure) == [("b", "01-02", "M"), *(("2 always pass", day, "P") for day in ("01-02", "01-03"))]
     assert "all 3 cases, 2 of them in one row" in " ".join(figure.spec(False)["title"]["subtitle"])
     assert {row for row, *_ in cells(whole)} == {"a", "b", "c"}
 
@@ -88,7 +80,7 @@ def test_cases_that_always_pass_share_a_row() -> None:
 def test_only_the_last_runs_are_drawn() -> None:
     """Of each config; several configs are counted back from their newest run."""
     builder = days({"a": "pass"}, {"a": "OOM"}, {"a": "pass"}, config="A")
-    figure = draw(opened(days({"a": "pass"}, config="B", builder=builder)), last=2)
+    figure = draw(days({"a": "pass"}, config="B", builder=builder), last=2)
 
     assert cells(figure) == [("a · A", "-1", "M"), ("a · A", "newest", "P"), ("a · B", "newest", "P")]
 
@@ -100,4 +92,4 @@ def test_cases_that_pass_alike_stand_by_name_and_backend() -> None:
         builder.add(one := case(name, backend=backend), outcome(one, "OOM"))
 
     expected = [f"{name} · {backend}" for name, backend in itertools.product("ab", ("alpha", "mid", "zeta"))]
-    assert [row for row, _, _ in cells(draw(opened(builder)))] == expected
+    assert [row for row, _, _ in cells(draw(builder))] == expected

@@ -15,7 +15,7 @@ from bench.warehouse.recorder import run
 from click.testing import CliRunner
 
 from ...builders import Builder
-from ..steps import opened
+from ..steps import fields
 from ..stores import HOSTILE, state
 
 POINTS = "SELECT * FROM (VALUES (1, 10.0, 'a'), (2, 20.0, 'a'), (1, 5.0, 'b')) AS t(tokens, run_ms, config)"
@@ -25,11 +25,7 @@ BARS = {"mark": "bar", "encoding": {"x": {"field": "config"}, "y": {"field": "ru
 @pytest.fixture(scope="module")
 def empty() -> Warehouse:
     """A store whose tables hold nothing: literals are all these queries need."""
-    return opened(Builder())
-
-
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
+    return Builder()
 
 
 def axis(figure: Figure, which: str) -> Any:
@@ -83,13 +79,8 @@ def test_what_cannot_be_drawn_is_counted_with_its_reason(empty: Warehouse) -> No
 
     assert counts == {"of": "query", "read": 7, "null": 2, "not_finite": 2, "drawn": 3}
     assert figure.provenance.counts[0] == {
-        "of": "query",
-        "read": 7,
-        "null": 2,
-        "not_finite": 2,
-        "not_positive": 2,
-        "drawn": 1,
-    }
+        "of": "query", "read": 7, "null": 2, "not_finite": 2, "not_positive": 2, "drawn": 1,
+    }  # fmt: skip
     assert said(figure) == "1 of 7 rows · 2 NULL, 2 NaN or infinite, 2 not above 0 on a logarithmic axis"
 
 

@@ -7,7 +7,6 @@ from bench.warehouse.errors import BenchError
 
 from ...builders import Builder, case, metric, timing
 from ..serving import benchmarks
-from ..steps import opened
 
 
 def untimed(builder: Builder) -> Builder:
@@ -25,7 +24,7 @@ def subtitle(figure: Figure) -> str:
 
 def test_a_case_without_a_load_is_counted() -> None:
     """It is not in the curve, which says so."""
-    warehouse = opened(untimed(benchmarks(loads=(4,))))
+    warehouse = untimed(benchmarks(loads=(4,)))
 
     assert "1 case left out, without a load" in subtitle(slo_curve.draw(warehouse))
     assert "1 case left out, without interactivity or throughput" in subtitle(pareto.draw(warehouse))
@@ -33,7 +32,7 @@ def test_a_case_without_a_load_is_counted() -> None:
 
 def test_a_point_without_an_interval_has_no_percentage() -> None:
     """The p99 of 240 requests: 100 % would say that it is surely on the frontier."""
-    warehouse = opened(benchmarks(loads=(4,)))
+    warehouse = benchmarks(loads=(4,))
 
     assert "how surely" in subtitle(pareto.draw(warehouse))
     assert "how surely" not in subtitle(pareto.draw(warehouse, x="ttft_p99"))
@@ -44,4 +43,4 @@ def test_a_point_without_an_interval_has_no_percentage() -> None:
 def test_a_limit_is_a_number(limit: float) -> None:
     """Everything would be within one that is none."""
     with pytest.raises(BenchError, match="Write it in ms"):
-        slo_curve.draw(opened(benchmarks(loads=(4,))), ttft=limit)
+        slo_curve.draw(benchmarks(loads=(4,)), ttft=limit)

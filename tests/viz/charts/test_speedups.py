@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 from bench.viz.charts.speedups import draw
-from bench.viz.output.figure import Figure
 from bench.warehouse.errors import NothingToShow, UnknownName
 
 from ...builders import Builder, case, outcome, run, timing
 from ...exhaustive import first_of
-from ..steps import opened
+from ..steps import fields
 
 
 def models(*blocks: tuple[str, list[float]], config: str = "main", builder: Builder | None = None) -> Builder:
@@ -24,10 +23,6 @@ def models(*blocks: tuple[str, list[float]], config: str = "main", builder: Buil
     return builder
 
 
-def fields(figure: Figure, *names: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(figure.fields[name] for name in names), strict=True))
-
-
 FASTER, SLOWER, SAME = (
     [2.0, 2.1, 1.9, 2.0, 2.05, 1.95],
     [0.5, 0.52, 0.48, 0.5, 0.51, 0.49],
@@ -37,7 +32,7 @@ FASTER, SLOWER, SAME = (
 
 def test_the_slowest_stand_first() -> None:
     """What needs a look is seen first; a bar is full where its interval leaves 1 out."""
-    figure = draw(opened(models(("a", FASTER), ("b", SAME), ("c", SLOWER))))
+    figure = draw(models(("a", FASTER), ("b", SAME), ("c", SLOWER)))
 
     assert fields(figure, "row", "sure") == [("c", True), ("b", False), ("a", True)]
     assert "hollow: the 95 % interval holds 1 (1)" in figure.spec(False)["title"]["subtitle"][-1]
@@ -45,7 +40,7 @@ def test_the_slowest_stand_first() -> None:
 
 def test_one_sample_has_no_interval_and_says_so() -> None:
     """A bar without whiskers is no doubtful one: an import of medians would be hollow throughout. The subtitle says why."""
-    figure = draw(opened(models(("a", [2.0]))))
+    figure = draw(models(("a", [2.0])))
 
     assert fields(figure, "low", "high", "sure") == [(None, None, True)]
     assert "without whiskers: no interval is known (1)" in figure.spec(False)["title"]["subtitle"][-1]
@@ -58,7 +53,7 @@ def test_a_failed_case_stands_at_the_axis_with_its_status() -> None:
         eager, inductor = (case(name, "main", backend=backend) for backend in ("eager", "inductor"))
         builder.add(eager, inductor, outcome(eager), outcome(inductor, status), timing(eager, 5))
 
-    figure = draw(opened(builder))
+    figure = draw(builder)
 
     assert fields(figure, "row", "note") == [("a", ""), ("b", "OOM")]
     assert figure.fields["value"][1] is None
@@ -75,7 +70,7 @@ def test_a_case_that_ended_well_but_was_not_measured_says_so() -> None:
     eager, inductor = (case("b", "main", backend=backend) for backend in ("eager", "inductor"))
     builder.add(eager, inductor, outcome(eager), outcome(inductor), timing(eager, 5))
 
-    figure = draw(opened(builder))
+    figure = draw(builder)
 
     assert fields(figure, "row", "note") == [("a", ""), ("b", "no speedup")]
     subtitle = " · ".join(figure.spec(False)["title"]["subtitle"])
@@ -88,7 +83,7 @@ def test_a_fast_but_wrong_result_says_that_it_is_wrong() -> None:
     builder = models(("a", FASTER))
     builder.add(outcome(case("a", "main", backend="inductor"), "fail_accuracy", kind="accuracy"))
 
-    assert fields(draw(opened(builder)), "note") == [("fail_accuracy",)]
+    assert fields(draw(builder), "note") == [("fail_accuracy",)]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +95,7 @@ def test_a_fast_but_wrong_result_says_that_it_is_wrong() -> None:
 )
 def test_the_ends_are_chosen(options: dict[str, Any], rows: list[str]) -> None:
     """The subtitle says which end of how many."""
-    figure = draw(opened(models(("a", FASTER), ("b", SAME), ("c", SLOWER))), **options)
+    figure = draw(models(("a", FASTER), ("b", SAME), ("c", SLOWER)), **options)
 
     assert rows == figure.fields["row"]
     assert f"{len(rows)} of 3 results" in figure.spec(False)["title"]["subtitle"][0]
@@ -108,7 +103,7 @@ def test_the_ends_are_chosen(options: dict[str, Any], rows: list[str]) -> None:
 
 def test_fifty_cases_are_drawn_unless_all_are_asked_for() -> None:
     """A figure one can print."""
-    store = opened(models(*((f"m{number:02}", [1.0 + number]) for number in range(60))))
+    store = models(*((f"m{number:02}", [1.0 + number]) for number in range(60)))
 
     assert len(draw(store).rows) == 50
     assert len(draw(store, all_cases=True).rows) == 60
@@ -116,14 +111,14 @@ def test_fifty_cases_are_drawn_unless_all_are_asked_for() -> None:
 
 def test_configs_are_told_apart_where_there_are_several() -> None:
     """With one backend the config alone is the series, and looks as it does in every other chart."""
-    figure = draw(opened(models(("a", SAME), config="B", builder=models(("a", FASTER), config="A"))))
+    figure = draw(models(("a", SAME), config="B", builder=models(("a", FASTER), config="A")))
 
     assert sorted(fields(figure, "row", "series"), reverse=True) == [("a", "B"), ("a", "A")]
 
 
 def test_an_outlier_leaves_the_others_to_be_seen() -> None:
     """A logarithmic axis; an interval that would stretch it far beyond the bars is cut off, and that is said."""
-    figure = draw(opened(models(("a", [1e-3, 1e3] * 5), ("b", FASTER))))
+    figure = draw(models(("a", [1e-3, 1e3] * 5), ("b", FASTER)))
 
     low, high = figure.fields["low"], figure.fields["high"]
     assert max(high) < 10 and min(low) > 0.1
@@ -133,9 +128,9 @@ def test_an_outlier_leaves_the_others_to_be_seen() -> None:
 def test_unknown_names_are_told_apart_from_nothing() -> None:
     """A typing error names the nearest; cases that were all skipped say where to look."""
     with pytest.raises(UnknownName, match="inductor"):
-        draw(opened(models(("a", FASTER))), backends=["inducto"])
+        draw(models(("a", FASTER)), backends=["inducto"])
     eager, inductor = (case("c", backend=backend) for backend in ("eager", "inductor"))
-    store = opened(Builder().add(run(), eager, inductor, outcome(eager), outcome(inductor, "skipped")))
+    store = Builder().add(run(), eager, inductor, outcome(eager), outcome(inductor, "skipped"))
     with pytest.raises(NothingToShow, match=r"all cases were skipped.*bench cases"):
         draw(store)
 
@@ -145,7 +140,7 @@ def test_cases_of_many_bars_are_fewer_unless_more_are_asked_for() -> None:
     builder = Builder()
     for number in range(8):
         models(*((f"m{place}", [2.0]) for place in range(14)), config=f"config-{number}", builder=builder)
-    store = opened(builder)
+    store = builder
 
     figure = draw(store)
 

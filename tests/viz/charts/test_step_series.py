@@ -11,7 +11,6 @@ from bench.warehouse.errors import NothingToShow, UnknownName
 
 from ...builders import Builder, chunk, run, source
 from ...exhaustive import sampled
-from ..steps import opened
 
 CHARTS = ("runtime-vs-tokens", "throughput", "latency-vs-batch", "step-breakdown", "timeline")
 every_chart = pytest.mark.parametrize("chart", sampled(CHARTS, "runtime-vs-tokens"))
@@ -28,7 +27,7 @@ def days(folders: bool = True) -> Warehouse:
             builder.add(source(file, 30, run_id, config=config, path=file))
         told = {"source_id": file if folders else None, "schedule_ms": 1.0, "model_run_ms": 10.0 * day}
         builder.add(*(chunk(line, [128], run=run_id, clock_s=line / 10, **told) for line in range(1, 31)))
-    return opened(builder)
+    return builder
 
 
 def draw(chart: str, warehouse: Warehouse, **options: Any) -> Figure:
@@ -100,8 +99,8 @@ def test_a_run_without_steps_and_an_unknown_one_are_named(chart: str) -> None:
     builder = Builder().add(run("idle"), run("A"), chunk(1, run="A", clock_s=1.0))
 
     with pytest.raises(NothingToShow, match="run idle has no scheduler steps"):
-        draw(chart, opened(builder), runs=["idle"])
+        draw(chart, builder, runs=["idle"])
     with pytest.raises(UnknownName, match="no run 'nope'"):
-        draw(chart, opened(builder), runs=["nope"])
+        draw(chart, builder, runs=["nope"])
     with pytest.raises(UnknownName, match="no config 'nope'"):
-        draw(chart, opened(builder), configs=["nope"])
+        draw(chart, builder, configs=["nope"])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from bench.viz.charts.throughput import draw
 
-from ..steps import few, opened
+from ..steps import few
 from .test_runtime_vs_tokens import costly
 
 
@@ -21,7 +21,7 @@ def roofs(figure: Any) -> list[list[tuple[float, float]]]:
 
 def test_a_point_is_the_median_of_steps_of_about_so_many_tokens() -> None:
     """With the middle 90 %, and how many they are."""
-    figure = draw(opened(few("A", [(64, 10.0), (64, 20.0), (64, 40.0), (1000, 10.0)])))
+    figure = draw(few("A", [(64, 10.0), (64, 20.0), (64, 40.0), (1000, 10.0)]))
 
     assert figure.fields["x"] == [64, 1000]
     assert figure.fields["y"] == [3200, 100_000]
@@ -31,7 +31,7 @@ def test_a_point_is_the_median_of_steps_of_about_so_many_tokens() -> None:
 
 def test_reading_the_weights_and_computing_are_the_roofs() -> None:
     """They meet at the knee; the subtitle says how much of the flat one is achieved."""
-    figure = draw(opened(few("A", [*costly(10.0, 500)])), max_model_run_ms=1e9)
+    figure = draw(few("A", [*costly(10.0, 500)]), max_model_run_ms=1e9)
     (start, knee), (_, end) = roofs(figure)
     said = " ".join(figure.spec(False)["title"]["subtitle"])
 
@@ -44,7 +44,7 @@ def test_reading_the_weights_and_computing_are_the_roofs() -> None:
 
 def test_without_a_fit_there_are_points_and_the_reason() -> None:
     """No roof is drawn that is not known."""
-    figure = draw(opened(few("A", [(64, 10.0), (1000, 10.0)])))
+    figure = draw(few("A", [(64, 10.0), (1000, 10.0)]))
 
     assert all("data" not in layer for layer in figure.spec(False)["layer"])
     assert "limit unknown: 2 steps are too few" in " ".join(figure.spec(False)["title"]["subtitle"])
@@ -52,6 +52,6 @@ def test_without_a_fit_there_are_points_and_the_reason() -> None:
 
 def test_steps_without_tokens_or_time_are_counted() -> None:
     """They have no throughput."""
-    (counts,) = draw(opened(few("A", [(0, 10.0), (10, None), (10, 0.0), (10, 1.0)]))).provenance.counts
+    (counts,) = draw(few("A", [(0, 10.0), (10, None), (10, 0.0), (10, 1.0)])).provenance.counts
 
     assert (counts["incomplete"], counts["drawn"]) == (3, 1)

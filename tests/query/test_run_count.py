@@ -100,7 +100,7 @@ def test_quantiles_of_t_hold_far_out(df: float) -> None:
 def test_the_runs_that_are_asked_for_show_the_change_as_often_as_promised() -> None:
     """Simulated as `comparisons` judges: medians of normal runs over their error, as well known as the weight says."""
     rng = np.random.default_rng(7)
-    warehouse: Any = Builder().add(*history(noisy(cases=8, runs=8, noise=0.02, seed=1)))
+    warehouse = Builder().add(*history(noisy(cases=8, runs=8, noise=0.02, seed=1)))
     for row in effects(warehouse, DetectionGoal(effect=0.05, power=0.8)):
         n, noise, degrees = row["runs_needed"], row["noise"], row["runs_needed"] - 1 + row["weight"]
         sides = np.median(rng.normal(0, noise, (2, 4000, n)), axis=2)
@@ -125,7 +125,7 @@ def test_a_plan_is_kept_by_compare(spread: int, seed: int) -> None:
         logs[: len(changes)] += np.array(changes).reshape(-1, 1)
         return history({f"m{i:03}": [round(1e9 * math.exp(x)) for x in row] for i, row in enumerate(logs)}, config)
 
-    warehouse: Any = Builder().add(*runs("main", 10))
+    warehouse = Builder().add(*runs("main", 10))
     promised = {row["name"]: row["detectable"] for row in effects(warehouse, DetectionGoal(runs=3, correction="bh"))}
     changes = [math.log1p(promised[f"m{i:03}"]) for i in range(changed)]
     warehouse.add(*runs("base", 3), *runs("same", 3), *runs("slower", 3, changes))
@@ -142,7 +142,7 @@ def test_a_plan_is_kept_by_compare(spread: int, seed: int) -> None:
 @pytest.mark.parametrize("effect", [0.3, 0.1, 0.05, 0.02])
 def test_fewer_runs_would_not_do(effect: float) -> None:
     """One run less sees less, and so many see it."""
-    warehouse: Any = Builder().add(*history(noisy(noise=0.03)))
+    warehouse = Builder().add(*history(noisy(noise=0.03)))
     for row in effects(warehouse, DetectionGoal(effect=effect)):
         n = row["runs_needed"]
         seen = [
@@ -158,7 +158,7 @@ def test_fewer_runs_would_not_do(effect: float) -> None:
 @pytest.mark.exhaustive
 def test_more_doubt_costs_more_runs() -> None:
     """A smaller effect, more power, a smaller alpha and a correction each ask for more."""
-    warehouse: Any = Builder().add(*history(noisy(cases=5)))
+    warehouse = Builder().add(*history(noisy(cases=5)))
 
     def needed(**changes: Any) -> int:
         return int(sum(row["runs_needed"] for row in effects(warehouse, DetectionGoal(effect=0.02, **changes))))
@@ -174,7 +174,7 @@ def test_noise_within_a_run_is_a_floor() -> None:
     """Runs that agree by chance promise no more than their samples allow; how much they say is said."""
     runs = [run(f"r{i}", "main", started_at=i * MINUTE) for i in range(1, 4)]
     samples = [timing(case("m", run=it.run_id), 1000 + 40 * i, sample=i) for it in runs for i in range(20)]
-    warehouse: Any = Builder().add(*runs, *(case("m", run=it.run_id) for it in runs), *samples)
+    warehouse = Builder().add(*runs, *(case("m", run=it.run_id) for it in runs), *samples)
 
     (row,) = effects(warehouse, DetectionGoal(runs=5))
     assert row["noise"] == 0 and row["sampling_noise"] > 0.05
@@ -195,7 +195,7 @@ def test_a_run_takes_as_long_as_its_work() -> None:
 
 def test_one_run_tells_no_noise() -> None:
     """Exit code 4, with the command that measures again; a store without anything gets one, too."""
-    warehouse: Any = Builder().add(*history(noisy(runs=1)))
+    warehouse = Builder().add(*history(noisy(runs=1)))
     with pytest.raises(BenchError, match=r"holds 4 cases of one run each.* again with: measure main") as stopped:
         effects(warehouse, DetectionGoal())
     assert stopped.value.exit_code == Exit.TOO_LITTLE
@@ -209,7 +209,7 @@ def test_one_run_tells_no_noise() -> None:
 def test_latency_is_planned_for_unless_there_is_none() -> None:
     """Other metrics are asked for by name; a failure is no value."""
     others = [metric(case("m0", run=f"main-{i}"), "graph_breaks", 1.0 + i % 2) for i in range(6)]
-    warehouse: Any = Builder().add(*history(noisy(cases=1)), *others)
+    warehouse = Builder().add(*history(noisy(cases=1)), *others)
     assert {row["metric"] for row in effects(warehouse, DetectionGoal())} == {"latency"}
     assert {row["metric"] for row in effects(warehouse, DetectionGoal(), {"metric": ["graph_breaks"]})} == {
         "graph_breaks"
@@ -225,7 +225,7 @@ def test_latency_is_planned_for_unless_there_is_none() -> None:
 
 def test_the_plan_in_words() -> None:
     """What half of the cases and nine of ten need and show, the time it takes, the false alarms, and what is left out."""
-    warehouse: Any = Builder().add(*history(noisy(cases=10)), *history({"x": [10**9]}, "fresh"))
+    warehouse = Builder().add(*history(noisy(cases=10)), *history({"x": [10**9]}, "fresh"))
     found, strict = (effects(warehouse, DetectionGoal(effect=0.02, correction=name)) for name in ("none", "bonferroni"))
 
     assert list(sentences(found, strict, DetectionGoal(effect=0.02))) == [
@@ -243,7 +243,7 @@ def test_the_plan_in_words() -> None:
 
 def test_a_plan_that_nothing_fulfils_says_so() -> None:
     """Too little history for so few runs, and an effect that no number of runs shows, are no numbers."""
-    warehouse: Any = Builder().add(*history(noisy(cases=1, runs=2), host=None))
+    warehouse = Builder().add(*history(noisy(cases=1, runs=2), host=None))
     plan = DetectionGoal(effect=1e-6, runs=1)
     found = effects(warehouse, plan)
 
