@@ -29,6 +29,10 @@ MEMORY_LIMIT = "500MB"
 ELSEWHERE = (
     "says another environment than the file that its run was described by; give it a config of its own with NAME:PATH"
 )
+KNOWN_SPAN = (
+    "--engine concerns new lines; those that are known keep what their times span. Load a file anew with:"
+    " bench forget FILE --yes, then bench ingest FILE --again --engine NAME"
+)
 OBJECTS = 1_000_000  # new ones between two looks of the garbage collector, which took a quarter of the time
 BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has its own
 
@@ -119,6 +123,8 @@ def ingest(
                     report.notes.append(_still_forgotten(len(loader.left_forgotten)))
         report.lines = [_line(item, tallies) for item in plan.items]
         report.notes += _notes(parts, tallies)
+        if options is not None and options.engine and any(item.known_lines for item in plan.items):
+            report.notes.append(KNOWN_SPAN)
         return report
 
 
@@ -163,12 +169,13 @@ def _line(item: Item, tallies: Mapping[str, Tally] | None = None) -> Line:
 
 def _notes(parts: Iterable[NewPart], tallies: Mapping[str, Tally]) -> Iterator[str]:
     """The notes of the readers, each sentence once with the files it is about."""
-    about: dict[str, list[str]] = {}
+    about: dict[str, dict[str, None]] = {}
     for part in parts:
         for note in tallies[part.source_id].notes:
             sentence = note.removeprefix(f"{part.name}: ")
-            about.setdefault(sentence, []).extend([part.name] if sentence != note else [])
-    for sentence, names in about.items():
+            about.setdefault(sentence, {}).update({part.name: None} if sentence != note else {})
+    for sentence, named in about.items():
+        names = [*named]
         more = f" and {len(names) - 3} more" if names[3:] else ""
         yield f"{', '.join(names[:3])}{more}: {sentence}" if names else sentence
 
@@ -190,7 +197,7 @@ class _Loader:
         self.store = store
         self.log = EventLog(store)
         self.options = options
-        self.tags = tags
+        self.tags = {"engine": options.engine, **tags} if options.engine else tags
         self.progress = progress
         self.tallies = tallies
         self.forgotten = forgotten
@@ -232,12 +239,14 @@ class _Loader:
 
     def _load_batch(self, parts: list[NewPart]) -> None:
         from ..warehouse.recorder import uuid7
+        from .spanned_batch import SpannedBatch
 
         done: dict[str, Tally] = {}
         with contextlib.ExitStack() as stack:
             with self.log.batch(uuid7()) as batch:
+                taking = SpannedBatch(batch, self.options.engine) if self.options.engine else batch
                 for part in parts:
-                    tally = part.format.read(self._part(part), batch)
+                    tally = part.format.read(self._part(part), taking)
                     for source in _sources(part, tally, self._loaded_at[part.source_id]):
                         batch.add(source)
                     done[part.source_id] = tally

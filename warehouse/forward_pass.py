@@ -28,6 +28,10 @@ MOST = (1 << 63) - 1
 MOST_SECONDS = 1e300  # their milliseconds are finite, too
 MOST_STREAMS = 10_000  # workers and ranks whose counters are remembered
 
+# engine -> what its `wall_time` spans
+TIME_SPANS = {"vllm": "scheduler_interval", "sglang": "cuda", "trtllm": "iteration"}
+UNKNOWN_SPAN = "wall_time"  # where nobody says the engine
+
 SCHEDULED = {  # field -> column
     "num_prefill_requests": "prefill",
     "sum_prefill_tokens": "prefill_tokens",

@@ -30,6 +30,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ...exhaustive import first_of
+from ...ingest.passes import fpm, segment, traced
 
 
 def a_pass(counter: int, *, decode: int = 4, prefill: int = 100, rank: int = 0) -> dict[str, Any]:
@@ -413,6 +414,31 @@ def test_the_command_follows_a_file_to_its_end(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1].startswith("2,10.0,208,10400.0,")
     assert "3 records: 2 steps, 0 heartbeats, 1 rejected" in done.stderr
     assert "tokens/s" not in done.stderr  # it is no terminal
+
+
+@pytest.mark.parametrize("engine", [None, "vllm"])
+@pytest.mark.parametrize("count", [3, 2000])  # a long trace is loaded in bulk
+def test_passes_that_are_loaded_and_followed_compare(tmp_path: Path, count: int, engine: str | None) -> None:
+    """The same engine was given to both, or to neither: their times span the same, so their steps are the same cases."""
+    lines = [traced(fpm(counter, prefill=100, decode=2)) for counter in range(1, count)]
+    path = segment(tmp_path, [*lines, traced(fpm(count, decode=1))])
+    given = [*(["--engine", engine] if engine else []), "--store", str(tmp_path / "store")]
+    for command in (["ingest", f"loaded:{path}"], ["measure", "serving", "--from", str(path), "--idle", "0.1"]):
+        assert CliRunner().invoke(cli.cli, [*command, *given]).exit_code == 0
+
+    span, tag = ("scheduler_interval", "vllm") if engine else ("wall_time", None)
+    query = "SELECT time_span, tags->>'engine', count(*) FROM schedule_chunks JOIN runs USING (run_id) GROUP BY ALL"
+    assert rows(tmp_path / "store", query) == [(span, tag, 2 * count)]
+
+
+def test_an_engine_is_said_too_late_for_known_lines(tmp_path: Path) -> None:
+    """They keep the span that they were loaded with, and a note says how to load them anew."""
+    path = segment(tmp_path, [traced(fpm(1, decode=1))])
+    loading = ["ingest", f"a:{path}", "--store", str(tmp_path / "store")]
+    CliRunner().invoke(cli.cli, loading)
+    again = CliRunner().invoke(cli.cli, [*loading, "--engine", "vllm"])
+
+    assert "those that are known keep what their times span" in again.stderr
 
 
 @pytest.mark.parametrize(
