@@ -182,7 +182,7 @@ def _short(value: object) -> str:
 
 @dataclass(slots=True)
 class Heard:
-    """Heartbeats of one worker and rank, and the smallest and largest counter of all its passes."""
+    """Heartbeats of one worker and rank, and the smallest and largest counter heard with them."""
 
     heartbeats: int = 0
     first: int | None = None
@@ -209,7 +209,6 @@ class PassCounters:
 
     missing: int = 0  # records lost on their way
     restarts: int = 0  # times a counter went back, as that of a worker which was started again does
-    heard: dict[tuple[str, int], Heard] = field(default_factory=dict)  # by worker and rank
     _last: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def see(self, record: ForwardPass) -> None:
@@ -222,4 +221,3 @@ class PassCounters:
             self.missing += record.counter_id - last - 1
         if last is not None or len(self._last) < MOST_STREAMS:
             self._last[key] = record.counter_id
-            self.heard.setdefault(key, Heard()).see(record.counter_id, record.counter_id, int(record.heartbeat))

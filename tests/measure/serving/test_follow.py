@@ -369,6 +369,18 @@ def test_a_heartbeat_is_no_lost_pass(tmp_path: Path) -> None:
     ]
 
 
+def test_a_killed_follower_loses_no_heartbeat(tmp_path: Path) -> None:
+    """Each is recorded as it comes, for a worker without a name, too: a pass that nobody counted would be a lost one."""
+    idle = {"decode": 0, "prefill": 0}
+    passes = [a_pass(1), a_pass(2, **idle), a_pass(3, **idle), a_pass(4)]
+    for each in passes:
+        del each["worker_id"]
+    with recorder.run("c", store=tmp_path) as run:
+        Follower(run, [Listed(*passes)], time_span="cuda").follow(lambda: False, idle_s=0.05)  # and no finish
+
+    assert rows(tmp_path, "SELECT worker_id, steps, heartbeats, lost FROM step_captures") == [(None, 2, 2, 0)]
+
+
 def test_rejects_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In number and in size; all of them are counted."""
     monkeypatch.setattr(follow, "MOST_REJECTS", 3)
