@@ -24,6 +24,9 @@ Json = NewType("Json", str)
 Instant = NewType("Instant", int)
 
 
+LARGEST = 1e150  # a value of this or more is in no cell: its square is beyond double precision
+
+
 def as_json(value: Any) -> Json:
     """A value as strict JSON: what JSON or UTF-8 has no word for (NaN, a lone surrogate, an object) as text."""
     try:
@@ -353,7 +356,9 @@ class Metric(Event):
     run_id: RunId
     case_id: OptionalCaseId = None
     metric: Annotated[str, Column("Name, such as compile_latency, graph_breaks, speedup.")]
-    value: Annotated[float | None, Column("Value in `unit`; durations are in ns, sizes in bytes.")]
+    value: Annotated[
+        float | None, Column("Value in `unit`; durations are in ns, sizes in bytes; 1e150 and more is in no cell.")
+    ]
     unit: Annotated[str | None, Column("Unit of the value: ns, bytes, ratio, count, tokens/s …")] = None
     better: Annotated[str | None, Column("'higher', 'lower', or NULL where neither is better.")] = None
     statistic: Annotated[str | None, Column("Aggregate it is: min, mean, median, p99 …; NULL for one observation.")] = (

@@ -68,6 +68,15 @@ def test_a_tag_is_a_pair(profiles: Path) -> None:
         run(profiles / "a", "--tag", "gpu", store=profiles / "store")
 
 
+def test_values_that_no_cell_counts_are_noted(tmp_path: Path) -> None:
+    """Infinity is none of them: it is a row without a value."""
+    for number, value in enumerate(("1e149", "inf", "-1e150")):
+        path = tmp_path / f"{number}.csv"
+        path.write_text(f"name,v\na,{value}\nb,1\n")
+        said = run(path, "--map", "name=name,value=v", store=tmp_path / "store").stderr
+        assert ("1e150 or more are in metrics and in no cell" in said) == (value == "-1e150"), value
+
+
 def test_a_loaded_trace_is_verified_with_its_heartbeats(tmp_path: Path) -> None:
     """They are loaded lines without an event of their own. No rebuild is advised for what a file of a newer bench holds."""
     run(segment(tmp_path, [traced(fpm(1, decode=1)), traced(fpm(2)), traced(fpm(3))]), store=tmp_path / "store")
