@@ -244,14 +244,12 @@ class _Loader:
     def _load_batch(self, parts: list[NewPart]) -> None:
         from ..warehouse.events import Metric
         from ..warehouse.recorder import uuid7
-        from .spanned_batch import SpannedBatch
 
         done: dict[str, Tally] = {}
         with contextlib.ExitStack() as stack:
             with self.log.batch(uuid7()) as batch:
-                taking = SpannedBatch(batch, self.options.engine) if self.options.engine else batch
                 for part in parts:
-                    tally = part.format.read(self._part(part), taking)
+                    tally = part.format.read(self._part(part), batch)
                     for source in _sources(part, tally, self._loaded_at[part.source_id]):
                         batch.add(source)
                     done[part.source_id] = tally

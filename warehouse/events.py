@@ -344,6 +344,25 @@ class ScheduleChunk(Event):
         str | None,
         Column("What model_run_ms spans: 'model' (NULL too), 'cuda', 'scheduler_interval', 'schedule_to_output' …"),
     ] = None
+    prefill_length_variance: Annotated[
+        float | None, Column("Variance of the prompt lengths of the requests in prefill.", unit="tokens²")
+    ] = None
+    decode_kv_variance: Annotated[
+        float | None, Column("Variance of the KV-cache tokens that the requests in decode hold.", unit="tokens²")
+    ] = None
+    queued_prefill_tokens: Annotated[
+        int | None, Column("Prompt tokens of the requests that wait for prefill.", unit="tokens")
+    ] = None
+    queued_decode_kv_tokens: Annotated[
+        int | None, Column("KV-cache tokens that the requests which wait for decode hold.", unit="tokens")
+    ] = None
+    queued_prefill_length_variance: Annotated[
+        float | None, Column("Variance of the prompt lengths of the requests that wait for prefill.", unit="tokens²")
+    ] = None
+    queued_decode_kv_variance: Annotated[
+        float | None,
+        Column("Variance of the KV-cache tokens that the requests which wait for decode hold.", unit="tokens²"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
