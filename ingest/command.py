@@ -9,6 +9,7 @@ from ..warehouse.console.numbers import counted
 from ..warehouse.console.options import Command, Values, store_option
 from ..warehouse.console.tables import obeys, write_rows
 from ..warehouse.errors import BenchError
+from ..warehouse.forward_pass import TIME_SPANS
 from ..warehouse.store import Store
 from .format import Format, Options
 from .plan import IngestPlan, NewPart, SourceOptions
@@ -37,6 +38,11 @@ SHOWN_NOTES = 20
 @click.option(
     "--metric", type=click.Choice(["time", "memory"]), help="What the results of a CSV are, if the CSV does not say it."
 )
+@click.option(
+    "--engine",
+    type=click.Choice(list(TIME_SPANS)),
+    help="What served, where it is a forward pass trace: what the time of its steps spans, which it does not say.",
+)
 @click.option("--again", is_flag=True, help="Load files of forgotten runs, too, as new runs.")
 @click.option("--dry-run", is_flag=True, help="Say what would be loaded, and write nothing.")
 @click.option("--no-wait", is_flag=True, help="Give up (exit code 75) if another process is loading.")
@@ -44,7 +50,8 @@ SHOWN_NOTES = 20
 def ingest(
     paths: tuple[str, ...], format_name: str | None, maps: tuple[str, ...], pattern: str | None,
     axes: tuple[str, ...], metrics: tuple[str, ...], ignore: tuple[str, ...], config: str | None,
-    tags: tuple[str, ...], metric: str | None, again: bool, dry_run: bool, no_wait: bool, store: Store,
+    tags: tuple[str, ...], metric: str | None, engine: str | None, again: bool, dry_run: bool, no_wait: bool,
+    store: Store,
 ) -> None:  # fmt: skip
     """Load results into the store: files, or folders of files, whose format is recognised from their content.
 
@@ -81,7 +88,7 @@ def ingest(
             own=_own((*maps, *terms_of(axes, metrics, ignore)), pattern, format_name, paths),
             again=again,
         ),
-        options=Options(metric=metric),
+        options=Options(metric=metric, engine=engine),
         tags=dict(_pair(tag) for tag in tags),
         dry_run=dry_run,
         wait=not no_wait,

@@ -82,6 +82,7 @@ class Options:
     """Options of the user for reading a file."""
 
     metric: str | None = None  # 'time' or 'memory', for a file that does not say what its numbers are
+    engine: str | None = None  # what served, for a forward pass trace, which does not say what its times span
 
 
 def _no_database() -> "duckdb.DuckDBPyConnection":

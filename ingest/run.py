@@ -29,6 +29,14 @@ MEMORY_LIMIT = "500MB"
 ELSEWHERE = (
     "says another environment than the file that its run was described by; give it a config of its own with NAME:PATH"
 )
+KNOWN_SPAN = (
+    "--engine concerns new lines; those that are known keep what their times span. Load a file anew with:"
+    " bench forget FILE --yes, then bench ingest FILE --again --engine NAME"
+)
+TOO_LARGE = (
+    'values of 1e150 or more are in metrics and in no cell, so that nothing counts them: bench sql "FROM metrics WHERE abs(value)'
+    ' >= 1e150"'
+)
 OBJECTS = 1_000_000  # new ones between two looks of the garbage collector, which took a quarter of the time
 BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has its own
 
@@ -114,11 +122,13 @@ def ingest(
                 loader = _Loader(store, options or Options(), tags or {}, progress, tallies, known.forgotten)
                 with empty_ahead(store):
                     loader.load(parts)
-                report.notes += loader.conflicts
+                report.notes += loader.notes
                 if loader.left_forgotten:
                     report.notes.append(_still_forgotten(len(loader.left_forgotten)))
         report.lines = [_line(item, tallies) for item in plan.items]
         report.notes += _notes(parts, tallies)
+        if options is not None and options.engine and any(item.known_lines for item in plan.items):
+            report.notes.append(KNOWN_SPAN)
         return report
 
 
@@ -163,12 +173,13 @@ def _line(item: Item, tallies: Mapping[str, Tally] | None = None) -> Line:
 
 def _notes(parts: Iterable[NewPart], tallies: Mapping[str, Tally]) -> Iterator[str]:
     """The notes of the readers, each sentence once with the files it is about."""
-    about: dict[str, list[str]] = {}
+    about: dict[str, dict[str, None]] = {}
     for part in parts:
         for note in tallies[part.source_id].notes:
             sentence = note.removeprefix(f"{part.name}: ")
-            about.setdefault(sentence, []).extend([part.name] if sentence != note else [])
-    for sentence, names in about.items():
+            about.setdefault(sentence, {}).update({part.name: None} if sentence != note else {})
+    for sentence, named in about.items():
+        names = [*named]
         more = f" and {len(names) - 3} more" if names[3:] else ""
         yield f"{', '.join(names[:3])}{more}: {sentence}" if names else sentence
 
@@ -190,12 +201,12 @@ class _Loader:
         self.store = store
         self.log = EventLog(store)
         self.options = options
-        self.tags = tags
+        self.tags = {"engine": options.engine, **tags} if options.engine else tags
         self.progress = progress
         self.tallies = tallies
         self.forgotten = forgotten
         self.left_forgotten: set[str] = set()  # runs that were met and not loaded
-        self.conflicts: list[str] = []
+        self.notes: list[str] = []
         self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
         self._loaded_at: dict[str, int] = {}  # of each part, in the order given, whichever thread is the faster
@@ -231,6 +242,7 @@ class _Loader:
                 raise
 
     def _load_batch(self, parts: list[NewPart]) -> None:
+        from ..warehouse.events import Metric
         from ..warehouse.recorder import uuid7
 
         done: dict[str, Tally] = {}
@@ -243,6 +255,8 @@ class _Loader:
                     done[part.source_id] = tally
                 batch.finish()
                 stack.enter_context(self._lock)
+                if _has_too_large(batch.parts.get(Metric, [])) and TOO_LARGE not in self.notes:
+                    self.notes.append(TOO_LARGE)
                 for run in self._runs(parts, done):
                     batch.add(run)
             self.tallies |= done
@@ -304,8 +318,24 @@ class _Loader:
                 self._written[run.run_id] = run.environment_id
                 rows.append(run)
             elif run.environment_id not in (None, self._written[run.run_id]):
-                self.conflicts.append(f"{name}: {ELSEWHERE}")
+                self.notes.append(f"{name}: {ELSEWHERE}")
         return rows
+
+
+def _has_too_large(metrics: Iterable[Path]) -> bool:
+    """Whether Parquet files of metrics have a value that no cell counts, by the statistics of their columns."""
+    import pyarrow.parquet as pq
+
+    from ..warehouse.events import LARGEST
+
+    for path in metrics:
+        about = pq.read_metadata(path)
+        place = about.schema.names.index("value")
+        for group in range(about.num_row_groups):
+            found = about.row_group(group).column(place).statistics
+            if found is not None and found.has_min_max and max(abs(found.min), abs(found.max)) >= LARGEST:
+                return True
+    return False
 
 
 @contextlib.contextmanager

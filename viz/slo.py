@@ -1,23 +1,22 @@
 """Limits on what a request may take: options of charts of serving benchmarks, and what these charts have in common."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from ..query.comparison.serving import NONE_KEPT
+from ..query.comparison.serving import NONE_KEPT, read_limit
 from ..query.pasteable_sql import list_literal, number_literal
 from ..query.resolve import check_values, resolve_run
 from ..warehouse.console.numbers import counted
-from ..warehouse.errors import BenchError, NothingToShow
+from ..warehouse.errors import NothingToShow
 from .options import Option
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 Limits = Mapping[str, float | None]
-_MS = click.FloatRange(0, min_open=True)
+_MS = click.types.FuncParamType(read_limit)
 Ttft = Annotated[float | None, Option("Most time to the first token of a good request.", type=_MS, metavar="MS")]
 Tpot = Annotated[float | None, Option("Most time per output token after the first.", type=_MS, metavar="MS")]
 E2e = Annotated[float | None, Option("Most time to the last token.", type=_MS, metavar="MS")]
@@ -34,12 +33,9 @@ def arguments(warehouse: "Warehouse", configs: Sequence[str], runs: Sequence[str
     """
     if not warehouse.rows("SELECT 1 FROM requests LIMIT 1"):
         raise NothingToShow(f"there are no requests of serving benchmarks. {NONE_KEPT}")
-    for name, limit in limits.items():
-        if limit is not None and not 0 < limit < math.inf:
-            raise BenchError(f"--{name} {limit:g} is no limit. Write it in ms, as in --{name} 200")
+    given = [f"{name} := {number_literal(read_limit(limit))}" for name, limit in limits.items() if limit is not None]
     check_values(warehouse, "requests", "config", configs)
     named = [resolve_run(warehouse, run) for run in runs]
-    given = [f"{name} := {number_literal(float(limit))}" for name, limit in limits.items() if limit is not None]
     given += [f"configs := {list_literal(configs)}"] if configs else []
     given += [f"runs := {list_literal(named)}"] if named else []
     return ", ".join(given)

@@ -34,6 +34,7 @@ class StepSeries:
     chosen: StepRuns
     split: bool = False  # whether each is one run
     captures: tuple[str, ...] = ()  # sentences on steps that are missing, and on times that span different things
+    sampled_runs: frozenset[str] = frozenset()  # those whose captures left steps out, so that no total is known
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,6 +45,10 @@ class StepSeries:
     def runs(self) -> tuple[str, ...]:
         """The runs of all of them."""
         return tuple(run for runs in self.runs_of.values() for run in runs)
+
+    def is_sampled(self, name: str) -> bool:
+        """Whether any run of a series is a capture that left steps out."""
+        return not self.sampled_runs.isdisjoint(self.runs_of[name])
 
     def name_list(self) -> str:
         """Their names, as an SQL list."""
@@ -94,15 +99,6 @@ class StepSeries:
         return [*others, *self.captures]
 
 
-def sampled_series(warehouse: "Warehouse", series: StepSeries) -> set[str]:
-    """The series whose captures left steps out, so that no total of theirs is known."""
-    found = warehouse.rows(
-        f"SELECT DISTINCT run_id FROM _step_ranges WHERE is_sampled AND list_contains({list_literal(series.runs)}, run_id)"
-    )
-    sampled = {run for (run,) in found}
-    return {name for name, runs in series.runs_of.items() if not sampled.isdisjoint(runs)}
-
-
 def choose_series(
     warehouse: "Warehouse",
     configs: Sequence[str] = (),
@@ -121,8 +117,14 @@ def choose_series(
         NothingToShow: A run that is named has no steps.
     """
     chosen = choose_step_runs(warehouse, configs, runs, all_runs=all_runs or split_by is not None)
+    recorded = warehouse.rows(
+        "SELECT config, run_id, coalesce(time_span, 'model'), bool_or(is_sampled), sum(counters)"
+        f" FROM _step_ranges WHERE list_contains({list_literal(chosen.runs)}, run_id) GROUP BY ALL ORDER BY ALL"
+    )
+    captures = tuple(_captures(warehouse, chosen.runs, recorded))
+    sampled = frozenset(run for _, run, _, is_sampled, _ in recorded if is_sampled)
     if split_by is None and not each_run:
-        return StepSeries(chosen.of_config, chosen, captures=tuple(_captures(warehouse, chosen.runs)))
+        return StepSeries(chosen.of_config, chosen, captures=captures, sampled_runs=sampled)
     listed = list_literal(chosen.runs)
     found = {
         run: {"day": day and str(day), "folder": path and PurePath(path).parent.name}
@@ -136,19 +138,15 @@ def choose_series(
     ]
     names = distinguish(rows, ("config", "folder", "day", "run_id"), always="config")
     runs_of = {name: (row["run_id"],) for name, row in zip(names, rows, strict=True)}
-    return StepSeries(runs_of, chosen, split=True, captures=tuple(_captures(warehouse, chosen.runs)))
+    return StepSeries(runs_of, chosen, split=True, captures=captures, sampled_runs=sampled)
 
 
-def _captures(warehouse: "Warehouse", runs: Sequence[str]) -> Iterator[str]:
+def _captures(warehouse: "Warehouse", runs: Sequence[str], recorded: Sequence[Sequence[Any]]) -> Iterator[str]:
     """What is to be known of the record of these runs: captures that left steps out, lost passes, what the times span."""
     listed = list_literal(runs)
-    found = warehouse.rows(
-        "SELECT config, coalesce(time_span, 'model'), bool_or(is_sampled), sum(counters)"
-        f" FROM _step_ranges WHERE list_contains({listed}, run_id) GROUP BY ALL ORDER BY ALL"
-    )
-    if sampled := sorted({config for config, _, is_sampled, _ in found if is_sampled}):
+    if sampled := sorted({config for config, *_, is_sampled, _ in recorded if is_sampled}):
         yield f"{_some(sampled)}: a sampled capture, so totals are not known. Capture every step with DYN_FPM_MODE=full"
-    if any(counters for *_, counters in found):
+    if any(counters for *_, counters in recorded):
         captures = warehouse.rows(
             "SELECT config, coalesce(sum(lost), 0)::BIGINT, sum(repeated)::BIGINT"
             f" FROM step_captures WHERE list_contains({listed}, run_id) GROUP BY config ORDER BY config"
@@ -162,11 +160,11 @@ def _captures(warehouse: "Warehouse", runs: Sequence[str]) -> Iterator[str]:
                     f"{printable(config)}: {counted(repeated, 'step', 'has', 'have')} the counter of another, as in a second copy"
                     f" or after a restart: {where}"
                 )
-    spans: dict[str, list[str]] = {}
-    for config, span, *_ in found:
-        spans.setdefault(span, []).append(config)
+    spans: dict[str, dict[str, None]] = {}
+    for config, _, span, *_ in recorded:
+        spans.setdefault(span, {})[config] = None
     if len(spans) > 1:
-        named = ", ".join(f"{span} of {_some(configs)}" for span, configs in spans.items())
+        named = ", ".join(f"{span} of {_some([*configs])}" for span, configs in spans.items())
         yield f"times span different things ({named}): compare the shapes, not the heights"
 
 

@@ -24,6 +24,9 @@ Json = NewType("Json", str)
 Instant = NewType("Instant", int)
 
 
+LARGEST = 1e150  # a value of this or more is in no cell: its square is beyond double precision
+
+
 def as_json(value: Any) -> Json:
     """A value as strict JSON: what JSON or UTF-8 has no word for (NaN, a lone surrogate, an object) as text."""
     try:
@@ -341,6 +344,25 @@ class ScheduleChunk(Event):
         str | None,
         Column("What model_run_ms spans: 'model' (NULL too), 'cuda', 'scheduler_interval', 'schedule_to_output' …"),
     ] = None
+    prefill_length_variance: Annotated[
+        float | None, Column("Variance of the prompt lengths of the requests in prefill.", unit="tokens²")
+    ] = None
+    decode_kv_variance: Annotated[
+        float | None, Column("Variance of the KV-cache tokens that the requests in decode hold.", unit="tokens²")
+    ] = None
+    queued_prefill_tokens: Annotated[
+        int | None, Column("Prompt tokens of the requests that wait for prefill.", unit="tokens")
+    ] = None
+    queued_decode_kv_tokens: Annotated[
+        int | None, Column("KV-cache tokens that the requests which wait for decode hold.", unit="tokens")
+    ] = None
+    queued_prefill_length_variance: Annotated[
+        float | None, Column("Variance of the prompt lengths of the requests that wait for prefill.", unit="tokens²")
+    ] = None
+    queued_decode_kv_variance: Annotated[
+        float | None,
+        Column("Variance of the KV-cache tokens that the requests which wait for decode hold.", unit="tokens²"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,7 +375,9 @@ class Metric(Event):
     run_id: RunId
     case_id: OptionalCaseId = None
     metric: Annotated[str, Column("Name, such as compile_latency, graph_breaks, speedup.")]
-    value: Annotated[float | None, Column("Value in `unit`; durations are in ns, sizes in bytes.")]
+    value: Annotated[
+        float | None, Column("Value in `unit`; durations are in ns, sizes in bytes; 1e150 and more is in no cell.")
+    ]
     unit: Annotated[str | None, Column("Unit of the value: ns, bytes, ratio, count, tokens/s …")] = None
     better: Annotated[str | None, Column("'higher', 'lower', or NULL where neither is better.")] = None
     statistic: Annotated[str | None, Column("Aggregate it is: min, mean, median, p99 …; NULL for one observation.")] = (

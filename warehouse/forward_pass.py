@@ -15,7 +15,7 @@ What `wall_time` spans depends on the engine, which the record does not name; wh
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,12 @@ VERSION = 1
 LONGEST_NAME = 200  # characters of a worker's; it is stored with every step
 MOST = (1 << 63) - 1
 MOST_SECONDS = 1e300  # their milliseconds are finite, too
+MOST_VARIANCE = 1e300
 MOST_STREAMS = 10_000  # workers and ranks whose counters are remembered
+
+# engine -> what its `wall_time` spans
+TIME_SPANS = {"vllm": "scheduler_interval", "sglang": "cuda", "trtllm": "iteration"}
+UNKNOWN_SPAN = "wall_time"  # where nobody says the engine
 
 SCHEDULED = {  # field -> column
     "num_prefill_requests": "prefill",
@@ -35,7 +40,11 @@ SCHEDULED = {  # field -> column
     "num_decode_requests": "decode",
     "sum_decode_kv_tokens": "decode_kv_tokens",
 }
-QUEUED = ("num_prefill_requests", "num_decode_requests")
+QUEUED = ("num_prefill_requests", "num_decode_requests")  # waiting
+QUEUED_TOKENS = {"sum_prefill_tokens": "queued_prefill_tokens", "sum_decode_kv_tokens": "queued_decode_kv_tokens"}
+VARIANCES = {"var_prefill_length": "prefill_length_variance", "var_decode_kv_tokens": "decode_kv_variance"}
+QUEUED_VARIANCES = {name: f"queued_{column}" for name, column in VARIANCES.items()}
+SOURCE = ("namespace", "component", "producer_id")  # of an envelope: who captured, in `extra`
 NAMED = {"version", "worker_id", "dp_rank", "counter_id", "wall_time", "scheduled_requests", "queued_requests"}
 
 
@@ -80,11 +89,13 @@ def read_pass(document: object, *, time_span: str | None = None) -> ForwardPass:
     """
     record = _mapping(document, "the record")
     columns: dict[str, Any] = {}
+    source: dict[str, str] = {}
     if "event" in record:
         event = _mapping(record["event"], "event")
         if event.get("schema") != SCHEMA:
             raise BadPass(f"schema {_short(event.get('schema'))} is not {SCHEMA}")
         columns["capture_mode"] = _text(event, "capture_mode")
+        source = _texts(event.get("source"), SOURCE)
         if (observed := _whole(event, "observed_at_unix_ms", None)) is not None:
             columns["recorded_at"] = Instant(min(observed * 1000, MOST))
         record = _mapping(event.get("fpm"), "fpm")
@@ -98,10 +109,12 @@ def read_pass(document: object, *, time_span: str | None = None) -> ForwardPass:
         raise BadPass(
             f"version {_short(record['version'])} of forward pass metrics; this bench reads version {VERSION}"
         )
-    return _pass(record, columns, time_span)
+    return _pass(record, columns, time_span, source)
 
 
-def _pass(record: Mapping[Any, Any], columns: dict[str, Any], time_span: str | None) -> ForwardPass:
+def _pass(
+    record: Mapping[Any, Any], columns: dict[str, Any], time_span: str | None, source: dict[str, str]
+) -> ForwardPass:
     scheduled = _mapping(record["scheduled_requests"], "scheduled_requests")
     queued = _mapping(record.get("queued_requests") or {}, "queued_requests")
     found = {column: _whole(scheduled, name, 0) or 0 for name, column in SCHEDULED.items()}
@@ -112,7 +125,13 @@ def _pass(record: Mapping[Any, Any], columns: dict[str, Any], time_span: str | N
         raise BadPass("its totals are beyond 64 bits")
     columns |= {"worker_id": worker, "dp_rank": rank, "counter_id": counter}
     columns["time_span"] = time_span
-    columns["extra"] = _extra(record, scheduled, queued)
+    left = {
+        "scheduled_requests": _take(scheduled, SCHEDULED, {}, VARIANCES, columns),
+        "queued_requests": _take(queued, QUEUED, QUEUED_TOKENS, QUEUED_VARIANCES, columns),
+    }
+    unknown = {str(name): value for name, value in record.items() if name not in NAMED}
+    extra = {**unknown, **{name: fields for name, fields in left.items() if fields}, **source}
+    columns["extra"] = _as_json(extra) if extra else None
     return ForwardPass(
         worker_id=worker or "",
         dp_rank=rank or 0,
@@ -123,14 +142,32 @@ def _pass(record: Mapping[Any, Any], columns: dict[str, Any], time_span: str | N
     )
 
 
-def _extra(record: Mapping[Any, Any], scheduled: Mapping[Any, Any], queued: Mapping[Any, Any]) -> str | None:
-    """The fields that have no column, but those that are 0."""
-    extra: dict[str, Any] = {str(name): value for name, value in record.items() if name not in NAMED}
-    for name, part, taken in (("scheduled_requests", scheduled, SCHEDULED), ("queued_requests", queued, QUEUED)):
-        if left := {str(key): value for key, value in part.items() if key not in taken and value}:
-            extra[name] = left
-    if not extra:
-        return None
+def _take(
+    part: Mapping[Any, Any],
+    counts: Collection[str],
+    tokens: Mapping[str, str],
+    variances: Mapping[str, str],
+    columns: dict[str, Any],
+) -> dict[str, Any]:
+    """Put tokens and variances into their columns; what has no column and is not 0 is left, and what is no such number."""
+    left = {}
+    for name, value in part.items():
+        is_whole = type(value) is int and 0 <= value <= MOST
+        if name in tokens and is_whole:
+            columns[tokens[name]] = value
+        elif name in variances and (is_whole or (type(value) is float and 0 <= value < MOST_VARIANCE)):
+            columns[variances[name]] = float(value)
+        elif name not in counts and value:
+            left[str(name)] = value
+    return left
+
+
+def _texts(record: object, names: Iterable[str]) -> dict[str, str]:
+    given = record if isinstance(record, Mapping) else {}
+    return {name: value for name in names if isinstance(value := given.get(name), str)}
+
+
+def _as_json(extra: dict[str, Any]) -> str:
     try:
         return as_json(extra)
     except (TypeError, RecursionError):  # msgpack has keys that JSON has no word for
@@ -171,7 +208,7 @@ def _short(value: object) -> str:
 
 @dataclass(slots=True)
 class Heard:
-    """Heartbeats of one worker and rank, and the smallest and largest counter of all its passes."""
+    """Heartbeats of one worker and rank, and the smallest and largest counter heard with them."""
 
     heartbeats: int = 0
     first: int | None = None
@@ -198,7 +235,6 @@ class PassCounters:
 
     missing: int = 0  # records lost on their way
     restarts: int = 0  # times a counter went back, as that of a worker which was started again does
-    heard: dict[tuple[str, int], Heard] = field(default_factory=dict)  # by worker and rank
     _last: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def see(self, record: ForwardPass) -> None:
@@ -211,4 +247,3 @@ class PassCounters:
             self.missing += record.counter_id - last - 1
         if last is not None or len(self._last) < MOST_STREAMS:
             self._last[key] = record.counter_id
-            self.heard.setdefault(key, Heard()).see(record.counter_id, record.counter_id, int(record.heartbeat))

@@ -15,11 +15,11 @@ SIGBUS.
     record  u32 length, u8 kind, payload, u32 trailer
 
 A string definition (kind STRING) has the payload u32 id, UTF-8 bytes. Any other kind is the index of a layout in the header;
-its payload is a u32 mask of the nullable fields present, then the present fields in the layout's order: integers i64 (u16
-where it says so), instants i64 (ns), floats f64, booleans u8, strings u32 ids, lists a u32 count and their items. Integers
-and floats that a layout calls optional always have their place; where there is none it holds ABSENT. The trailer equals the
-length; a record longer than a page has the CRC-32 of the rest there. It tells whether a record in a window is whole; the
-values in a window of a process that was killed have no other check.
+its payload is a mask of the nullable fields present (u32; u64 where a layout has more than 32 of them), then the present fields
+in the layout's order: integers i64 (u16 where it says so), instants i64 (ns), floats f64, booleans u8, strings u32 ids, lists a
+u32 count and their items. Integers and floats that a layout calls optional always have their place; where there is none it
+holds ABSENT. The trailer equals the length; a record longer than a page has the CRC-32 of the rest there. It tells whether a
+record in a window is whole; the values in a window of a process that was killed have no other check.
 
 Windows and frames are numbered in the order in which their records were written, without gaps. A window whose number a frame
 has was written behind already and does not count. So a reader knows what is missing, and reads all the rest.
@@ -52,7 +52,8 @@ from .errors import BenchError
 from .events import EVENTS, Event, Instant, Json, ScheduleChunk
 from .files import cure, exit_code, take_after_folder
 
-MAGIC = b"BENCHJ2\n"
+MAGIC = b"BENCHJ3\n"
+MAGICS = (MAGIC, b"BENCHJ2\n")  # the one before had no layout of more than 32 nullable fields
 FRAME = b"BENCHFR\n"
 STRING = 255
 PAGE = 4096
@@ -77,7 +78,7 @@ KIND_OF_EVENT: dict[type[Event], int] = {event: index for index, event in enumer
 HEADER = struct.Struct("<8sII")  # MAGIC, length, CRC-32
 FRAME_HEADER = struct.Struct("<8sQII")  # FRAME, number, length, CRC-32
 NUMBER = struct.Struct("<QQ")  # of a window, and its complement
-HEAD = struct.Struct("<IBI")  # of a record: length, kind, mask
+HEAD = struct.Struct("<IBI")  # of a record: length, kind, the first 32 bits of its mask
 U32 = struct.Struct("<I")
 U64 = struct.Struct("<Q")
 COMPLEMENT = (1 << 64) - 1
@@ -108,6 +109,11 @@ class Layout:
     version: int
     fields: tuple[tuple[str, str, bool], ...]  # name, code, nullable
 
+    @property
+    def has_wide_mask(self) -> bool:
+        """Whether a mask of 32 bits is too small."""
+        return sum(nullable for _, _, nullable in self.fields) > 32
+
     def present(self, mask: int) -> Iterator[tuple[str, str]]:
         """Name and code of the fields that a row with this mask has."""
         bit = 1
@@ -123,7 +129,7 @@ class Layout:
         parts = (
             f"I{next(counts)}{code[1]}" if code[0] == "*" else STRUCT_CODES[code] for _, code in self.present(mask)
         )
-        return "<IBI" + "".join(parts)
+        return ("<IBQ" if self.has_wide_mask else "<IBI") + "".join(parts)
 
 
 def layouts() -> list[Layout]:

@@ -20,7 +20,7 @@ from .journal import (
     FRAME_HEADER,
     HEAD,
     HEADER,
-    MAGIC,
+    MAGICS,
     NUMBER,
     PAGE,
     SMALLEST,
@@ -188,12 +188,12 @@ def _header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
     """The header, and where the windows begin."""
     magic, length, expected = HEADER.unpack(data[: HEADER.size].ljust(HEADER.size, b"\0"))
     text = data[HEADER.size : HEADER.size + length]
-    if magic == MAGIC and 0 < length == len(text) and zlib.crc32(text) == expected:
+    if magic in MAGICS and 0 < length == len(text) and zlib.crc32(text) == expected:
         return json.loads(text), pages(HEADER.size + length)
     end = data.find(b"\0", HEADER.size)  # of the text, which has no zero
     if not data[: HEADER.size].strip(b"\0") and (end < 0 or not data[pages(end) :].strip(b"\0")):
         raise NeverBegun(f"{path} holds no events: its header is not complete")
-    if magic[:6] == MAGIC[:6] and magic != MAGIC:
+    if magic[:6] == MAGICS[0][:6] and magic not in MAGICS:
         raise Unreadable("was written by another version of bench, which can seal it with: bench recover")
     raise Unreadable("has a damaged header, so that none of its events can be read. Restore it from a copy.")
 
@@ -247,13 +247,15 @@ class _Reader:
         data = self._contents.read(stretches)
         starts = _starts(data) if stretches[0].checked else self._starts_of_whole(data)
         kinds = _gather(data, "u1", starts + U32.size)
-        masks = _gather(data, "<u4", starts + U32.size + 1)
+        masks = _gather(data, "<u4", starts + U32.size + 1).astype(np.int64)
+        wide = np.isin(kinds, [kind for kind, layout in enumerate(self._layouts) if layout.has_wide_mask])
+        masks[wide] |= _gather(data, "<u4", starts[wide] + HEAD.size).astype(np.int64) << 32
         for number in np.flatnonzero(kinds == STRING):
             self._strings[int(masks[number])] = _text(data, int(starts[number]))
         if (unknown := (kinds >= len(self._layouts)) & (kinds != STRING)).any():
             self._damage.append(f"{unknown.sum()} records are of tables that its header lacks")
         found = []
-        shapes = masks.astype(np.int64) << 8 | kinds
+        shapes = masks << 8 | kinds
         for shape in np.unique(shapes).tolist():
             if (kind := shape & 255) < len(self._layouts):
                 places = np.flatnonzero(shapes == shape)
@@ -360,7 +362,7 @@ def _columns(
     """The values of the fields of records that have the same ones."""
     import numpy as np
 
-    at = starts + HEAD.size  # of the field
+    at = starts + HEAD.size + U32.size * layout.has_wide_mask  # of the field
     for name, code in layout.present(mask):
         kind = np.dtype(NUMPY_CODES[code[-1]])
         if code[0] != "*":

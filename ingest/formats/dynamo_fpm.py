@@ -12,7 +12,6 @@ This file is long because the exact read, the bulk read and the proof that both 
 
 import contextlib
 import itertools
-import json
 import mmap
 import re
 import time
@@ -24,8 +23,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...warehouse.console.numbers import counted
-from ...warehouse.events import Instant, Json, Reject, ScheduleChunk
-from ...warehouse.forward_pass import SCHEDULED, SCHEMA, VERSION, Heard, is_step, step_columns
+from ...warehouse.events import Instant, Json, Reject, ScheduleChunk, as_json
+from ...warehouse.forward_pass import (
+    QUEUED,
+    QUEUED_TOKENS,
+    QUEUED_VARIANCES,
+    SCHEDULED,
+    SCHEMA,
+    SOURCE,
+    TIME_SPANS,
+    UNKNOWN_SPAN,
+    VARIANCES,
+    VERSION,
+    Heard,
+    is_step,
+    step_columns,
+)
 from ...warehouse.log import Batch
 from ...warehouse.schema import literal
 from ..format import MAX_LINE_BYTES, Format, Head, Part, Tally, as_text, split_lines
@@ -42,16 +55,15 @@ BULK_BYTES = 1 << 18  # below this a line-by-line read is as fast
 MOST_SHAPES = 256
 PIECE_BYTES = 1 << 18  # whose shapes are taken together
 RUN = 16  # lines that are compared together
-VARIANCES = ("var_prefill_length", "var_decode_kv_tokens")
-QUEUED = ("num_prefill_requests", "sum_prefill_tokens", "num_decode_requests", "sum_decode_kv_tokens")
 LIVE_SECONDS = 600  # a packed file that changed since may still be written
 LONGEST = 2**53  # ns, tokens or passes: what a DOUBLE holds, too
 SEGMENT = re.compile(r"(.*)\.(\d{1,18})\.jsonl(\.gz)?")
 
 Item = TypeVar("Item")
 
-_WORK_TYPES = ", ".join(f"{name} BIGINT" for name in SCHEDULED) + "".join(f", {name} DOUBLE" for name in VARIANCES)
-_QUEUED_TYPES = ", ".join(f"{name} BIGINT" for name in QUEUED) + "".join(f", {name} DOUBLE" for name in VARIANCES)
+_VARIANCE_TYPES = ", ".join(f"{name} DOUBLE" for name in VARIANCES)
+_WORK_TYPES = "".join(f"{name} BIGINT, " for name in SCHEDULED) + _VARIANCE_TYPES
+_QUEUED_TYPES = "".join(f"{name} BIGINT, " for name in (*QUEUED, *QUEUED_TOKENS)) + _VARIANCE_TYPES
 _FPM_TYPE = (
     "STRUCT(version BIGINT, worker_id VARCHAR, dp_rank BIGINT, counter_id BIGINT, wall_time DOUBLE, "
     f"scheduled_requests STRUCT({_WORK_TYPES}), queued_requests STRUCT({_QUEUED_TYPES}))"
@@ -207,6 +219,11 @@ class _Passes:
     sampled: int = 0  # lines of a capture that left passes out
     heard: dict[tuple[str | None, int | None], Heard] = field(default_factory=lambda: defaultdict(Heard))
 
+    @property
+    def span(self) -> str:
+        """What the time of a pass spans."""
+        return TIME_SPANS.get(self.part.options.engine or "", UNKNOWN_SPAN)
+
     def add(self, block: _Block, table: "_Table | None") -> None:
         """Take the lines of a block, or the rows that they are."""
         if table is not None:
@@ -230,7 +247,8 @@ class _Passes:
         heard.see(values["counter_id"], values["counter_id"], int(not step))
         if step:
             part = self.part
-            self.batch.add(ScheduleChunk(run_id=part.run_id, source_id=part.source_id, line=number, **values))
+            about = {"run_id": part.run_id, "source_id": part.source_id, "line": number, "time_span": self.span}
+            self.batch.add(ScheduleChunk(**about, **values))
 
     def reject(self, reason: str, line: bytes) -> None:
         """Account for a line that cannot be read."""
@@ -253,12 +271,13 @@ class _Passes:
     def _steps(self, sources: Set[tuple[str | None, ...]]) -> str:
         first = self.part.first_line + self.tally.lines
         return (
-            "SELECT * EXCLUDE (step, wall_time, schema, version, queued, queued_tokens, queued_kv, var_prefill, var_decode,"
-            " var_queued_prefill, var_queued_decode, namespace, component, producer_id, queued_prefill, queued_decode, observed),"
+            "SELECT * EXCLUDE (step, wall_time, schema, version, namespace, component, producer_id, queued_prefill,"
+            " queued_decode, observed),"
             f" {literal(self.part.run_id)} AS run_id, {literal(self.part.source_id)} AS source_id, {first} + rowid AS line,"
-            " 'wall_time' AS time_span, prefill_tokens + decode AS total_tokens, decode AS decode_tokens, queued AS waiting,"
-            " prefill + decode AS running, CASE WHEN wall_time > 0 THEN wall_time * 1000 END AS model_run_ms,"
-            f" {_extra_sql(sources)} AS extra FROM passes WHERE step"  # in order: by one thread
+            f" {literal(self.span)} AS time_span, prefill_tokens + decode AS total_tokens, decode AS decode_tokens,"
+            " queued_prefill + queued_decode AS waiting, prefill + decode AS running,"
+            f" CASE WHEN wall_time > 0 THEN wall_time * 1000 END AS model_run_ms, {_extra_sql(sources)} AS extra"
+            " FROM passes WHERE step"  # in order: by one thread
         )
 
     def close(self) -> Tally:
@@ -317,42 +336,28 @@ def _pass(fpm: Object, source: Object | None) -> dict[str, Any]:
             f"version of the metrics is {show(fpm.get('version'))}; this bench reads {VERSION}. Update bench"
         )
     scheduled, queued = _object(fpm, "scheduled_requests"), _object(fpm, "queued_requests")
-    work = {column: _whole(scheduled, name) for name, column in SCHEDULED.items()}
-    waiting = {name: _whole(queued, name) for name in QUEUED}
-    seconds = _number(fpm, "wall_time")
     worker_id = fpm.get("worker_id")
     if not isinstance(worker_id, str):
         raise BadRecord(f"worker_id is {show(worker_id)}, not a text")
-    variances = [_number(each, name) for each in (scheduled, queued) for name in VARIANCES]
-    rest = zip(_EXTRA, [*variances, *(waiting[name] for name in QUEUED[1::2])], strict=True)
-    extra: dict[str, Any] = {name: value for name, value in rest if value}
-    if source is not None:
-        extra |= {key: _text(source, key) for key in SOURCE}
+    work = {column: _whole(scheduled, name) for name, column in SCHEDULED.items()}
+    columns = step_columns(work, sum(_whole(queued, name) for name in QUEUED), _number(fpm, "wall_time"))
+    columns |= {column: _whole(queued, name) for name, column in QUEUED_TOKENS.items()}
+    columns |= {column: _number(scheduled, name) for name, column in VARIANCES.items()}
+    columns |= {column: _number(queued, name) for name, column in QUEUED_VARIANCES.items()}
+    named = {key: _text(source, key) for key in SOURCE} if source is not None else None
     return {
-        **step_columns(work, waiting["num_prefill_requests"] + waiting["num_decode_requests"], seconds),
-        "worker_id": worker_id, "dp_rank": _whole(fpm, "dp_rank"), "counter_id": _whole(fpm, "counter_id"),
-        "time_span": "wall_time", "extra": Json(json.dumps(extra, ensure_ascii=False, separators=(",", ":"))),
+        **columns, "worker_id": worker_id, "dp_rank": _whole(fpm, "dp_rank"), "counter_id": _whole(fpm, "counter_id"),
+        "extra": None if named is None else Json(as_json(named)),
     }  # fmt: skip
 
 
-_EXTRA = (
-    "var_prefill_length", "var_decode_kv_tokens", "queued_var_prefill_length", "queued_var_decode_kv_tokens",
-    "queued_prefill_tokens", "queued_decode_kv_tokens",
-)  # fmt: skip
-_EXTRA_COLUMNS = ("var_prefill", "var_decode", "var_queued_prefill", "var_queued_decode", "queued_tokens", "queued_kv")
-SOURCE = ("namespace", "component", "producer_id")
-
-
 def _extra_sql(sources: Set[tuple[str | None, ...]]) -> str:
-    """The JSON of what has no column and is not 0. No text needs an escape, as a block read in bulk has no backslash."""
-    named = zip(_EXTRA, _EXTRA_COLUMNS, strict=True)
-    parts = [f"CASE WHEN {column} <> 0 THEN '\"{name}\":' || {column} END" for name, column in named]
+    """The JSON of who captured. No text needs an escape, as a block read in bulk has no backslash."""
     if len(sources) == 1:  # as of each segment, and far cheaper
-        texts = [f'"{name}":"{text}"' for name, text in zip(SOURCE, *sources, strict=True) if text is not None]
-        parts += [literal(",".join(texts))] if texts else []
-    else:
-        parts += [f"'\"{name}\":\"' || {name} || '\"'" for name in SOURCE]
-    return f"'{{' || concat_ws(',', {', '.join(parts)}) || '}}'"
+        (source,) = sources
+        return "NULL" if None in source else literal(as_json(dict(zip(SOURCE, source, strict=True))))
+    fields = [f"'\"{name}\": \"' || {name} || '\"'" for name in SOURCE]
+    return f"'{{' || concat_ws(', ', {', '.join(fields)}) || '}}'"
 
 
 def _object(record: Object, key: str) -> Object:
@@ -518,9 +523,8 @@ def _paths(value: Any, above: str) -> Iterator[str]:
 def _fpm_keys(above: str) -> set[str]:
     keys = {f"{above}.{key}" for key in ("version", "worker_id", "dp_rank", "counter_id", "wall_time")}
     scheduled, queued = f"{above}.scheduled_requests", f"{above}.queued_requests"
-    keys |= (
-        {scheduled, queued} | {f"{scheduled}.{name}" for name in SCHEDULED} | {f"{queued}.{name}" for name in QUEUED}
-    )
+    keys |= {scheduled, queued} | {f"{scheduled}.{name}" for name in SCHEDULED}
+    keys |= {f"{queued}.{name}" for name in (*QUEUED, *QUEUED_TOKENS)}
     return keys | {f"{each}.{name}" for each in (scheduled, queued) for name in VARIANCES}
 
 
@@ -539,23 +543,22 @@ def _select(path: Path, kind: str) -> str:
     columns = [f"{fpm}.{name}" for name in ("worker_id", "dp_rank", "counter_id", "wall_time", "version")]
     scheduled, queued = f"{fpm}.scheduled_requests", f"{fpm}.queued_requests"
     columns += [f"{scheduled}.{name} AS {column}" for name, column in SCHEDULED.items()]
-    columns += [f"{scheduled}.{VARIANCES[0]} AS var_prefill", f"{scheduled}.{VARIANCES[1]} AS var_decode"]
-    columns += [f"{queued}.{VARIANCES[0]} AS var_queued_prefill", f"{queued}.{VARIANCES[1]} AS var_queued_decode"]
+    columns += [f"{scheduled}.{name} AS {column}" for name, column in VARIANCES.items()]
+    columns += [f"{queued}.{name} AS {column}" for name, column in (QUEUED_TOKENS | QUEUED_VARIANCES).items()]
     columns += [
         f"{queued}.num_prefill_requests AS queued_prefill", f"{queued}.num_decode_requests AS queued_decode",
-        "queued_prefill + queued_decode AS queued", f"{queued}.sum_prefill_tokens AS queued_tokens",
-        f"{queued}.sum_decode_kv_tokens AS queued_kv", "prefill > 0 OR decode > 0 OR prefill_tokens > 0 AS step",
+        "prefill > 0 OR decode > 0 OR prefill_tokens > 0 AS step",
     ]  # fmt: skip
     if trace:
         columns += [
             "event.schema AS schema", "event.capture_mode AS capture_mode", "timestamp / 1000 AS clock_s",
             "event.observed_at_unix_ms AS observed", "make_timestamp(observed * 1000) AS recorded_at",
-            *(f"event.source.{key} AS {key}" for key in ("namespace", "component", "producer_id")),
+            *(f"event.source.{key} AS {key}" for key in SOURCE),
         ]  # fmt: skip
     else:
         columns += ["NULL AS schema", "NULL AS capture_mode", "received_at_ns AS observed",
                     "make_timestamp(observed // 1000) AS recorded_at"]  # fmt: skip
-        columns += [f"NULL AS {key}" for key in ("namespace", "component", "producer_id")]
+        columns += [f"NULL AS {key}" for key in SOURCE]
     named = ", ".join(f"{literal(name)}: {literal(type_)}" for name, type_ in types.items())
     return (
         f"SELECT {', '.join(columns)} FROM read_json({literal(glob_safe(path))}, "
@@ -566,9 +569,8 @@ def _select(path: Path, kind: str) -> str:
 
 def _in_range(kind: str) -> str:
     """What holds for the numbers of a row that the exact reader would take: none is missing, none is too large."""
-    wholes = ["dp_rank", "counter_id", *SCHEDULED.values(), "queued_prefill", "queued_decode",
-              "queued_tokens", "queued_kv"]  # fmt: skip
-    numbers = ["wall_time", "var_prefill", "var_decode", "var_queued_prefill", "var_queued_decode"]
+    wholes = ["dp_rank", "counter_id", *SCHEDULED.values(), "queued_prefill", "queued_decode", *QUEUED_TOKENS.values()]
+    numbers = ["wall_time", *VARIANCES.values(), *QUEUED_VARIANCES.values()]
     rules = [f"{name} BETWEEN 0 AND {LONGEST - 1}" for name in wholes] + [f"{name} < 1e300" for name in numbers]
     if kind == "plain":
         return " AND ".join([*rules, "observed >= 0"])

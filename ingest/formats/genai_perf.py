@@ -18,6 +18,7 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
 from ..format import Head, Part, Tally
+from ..readers.csv_rows import reason_of
 from ..readers.document import BadRecord, Object, decode_companion, instant, lines_of, read_text
 from ..readers.files import read_head
 from ..readers.json_format import Broken, JsonFormat, reject_file
@@ -190,7 +191,7 @@ def _row(results: Results, columns: list[str], line: str) -> None:
     try:
         cells = next(csv.reader([line], strict=True), [])
     except csv.Error as error:
-        raise BadRecord(f"not valid CSV: {error}") from None
+        raise BadRecord(reason_of(error)) from None
     if len(cells) != len(columns) or len(cells) < 2:
         raise BadRecord(f"{counted(len(cells), 'column')} under a header of {len(columns)}")
     match = METRIC.fullmatch(cells[0])

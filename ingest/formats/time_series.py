@@ -10,6 +10,7 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
 from ..format import FILE, Format, Head, Part, Tally
+from ..readers.csv_rows import reason_of
 from ..readers.document import BadRecord, instant, lines_of, read_text
 from ..readers.json_format import reject_file
 from ..readers.results import Results, number
@@ -51,7 +52,7 @@ class _Header:
         try:
             cells = next(csv.reader([line], delimiter=self.separator, strict=True), [])
         except csv.Error as error:
-            raise BadRecord(f"not valid CSV: {error}") from None
+            raise BadRecord(reason_of(error)) from None
         if len(cells) != len(self.names):
             raise BadRecord(f"{counted(len(cells), 'column')} under a header of {len(self.names)}")
         return [cell.strip() for cell in cells]

@@ -11,6 +11,9 @@ from ..format import Part, Tally, as_text
 from .document import BadRecord, read_lines
 
 LONGEST_RECORD = 100  # lines; an unclosed quote must not swallow the rest of a file
+LONE_CR = (
+    "a carriage return (CR) without a line feed, the line end of old Macs. Convert the file: tr '\\r' '\\n' < OLD > NEW"
+)
 
 
 class BadRow(Exception):
@@ -59,8 +62,13 @@ def _row(line: int, data: bytes, separator: str) -> CsvRow:
     except UnicodeDecodeError:
         return CsvRow(line, [], text, "not UTF-8")
     except csv.Error as error:
-        return CsvRow(line, [], text, f"not valid CSV: {error}")
+        return CsvRow(line, [], text, reason_of(error))
     return CsvRow(line, [cell.strip() for cell in cells], text)
+
+
+def reason_of(error: csv.Error) -> str:
+    """Why a record is no CSV."""
+    return LONE_CR if "new-line character" in str(error) else f"not valid CSV: {error}"
 
 
 def find_header(lines: Iterable[tuple[int, str]], headers: Iterable[frozenset[str]]) -> CsvRow | None:

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterable
 
 from ..format import Format, Head, encoding
+from .csv_rows import LONE_CR
 from .document import BadRecord
 from .packing import DAMAGES, PackingError, packing_of, unpacked
 from .tables import describe_tables
@@ -48,6 +49,8 @@ def describe(head: Head, kinds: Iterable[Format]) -> str:
     line = next((line.strip() for line in head.lines() if line.strip()), "")
     if line.startswith(("{", "[")) and head.key_paths:
         return f"{JSON} with the keys {_top_keys(head)}{_nearest(head, kinds)}"
+    if "\r" in line and b"\n" not in head.data:
+        return f"has {LONE_CR}"
     line = _printable(line)
     shown = line if len(line) <= 80 else f"{line[:80]}…"
     if line.startswith(("{", "[")):

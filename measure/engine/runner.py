@@ -155,6 +155,8 @@ class Runner:
     def _turns(self, plan: Iterable[Workload], announced: Sequence[dict[str, Case]]) -> Iterator[int]:
         try:
             for number, workload in enumerate(plan):
+                if all(self.has_failed(workload, name) for name in workload.backends):
+                    continue  # another process would fail alike
                 known = number < len(announced)
                 if not known:
                     self._watch.plan(1)

@@ -1,6 +1,5 @@
 """Which benchmarks modules hold: found in a process of its own, `python -m bench.measure.functions.discovery MODULE…`."""
 
-import importlib
 import json
 import os
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 from ...warehouse.errors import BenchError
 from ..system.own_process import own_command
 from .benchmarks import MARK, Benchmark
+from .targets import imported
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def main() -> None:
     with open(os.dup(1), "w") as out:
         os.dup2(2, 1)
         try:
-            groups = groups_of([importlib.import_module(name) for name in sys.argv[1:]])
+            groups = groups_of([imported(name) for name in sys.argv[1:]])
         except BenchError as error:
             sys.exit(str(error))
         json.dump([asdict(group) for group in groups], out)

@@ -4,7 +4,6 @@ import asyncio
 import copy
 import functools
 import gc
-import importlib
 import itertools
 import keyword
 import math
@@ -15,13 +14,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...warehouse.errors import BenchError, UnknownName
+from ...warehouse.errors import BenchError
 from ..engine.program import Agreement, Enter, Fact
 from ..engine.sampling import Reading
 from ..engine.workload import Settings, Workload
 from ..system.devices import Device
 from ..system.host_memory import Peak
 from .awaiting import ending, finished
+from .targets import resolved
 
 TOLERANCE = 1e-9  # relative, of floats: another order of summation is no other result
 SHOWN = 100  # characters of a value that differs
@@ -239,21 +239,6 @@ class CheckedProgram(FunctionProgram):
         if same(one, other):
             return Agreement(True, "equal", None)
         return Agreement(False, f"{repr(other)[:SHOWN]} instead of {repr(one)[:SHOWN]}", None)
-
-
-def resolved(target: str) -> Any:
-    """The object that `module:name.name` names.
-
-    Raises:
-        UnknownName: The module has no such name.
-    """
-    module, _, name = target.partition(":")
-    found = importlib.import_module(module)
-    try:
-        return operator.attrgetter(name)(found)
-    except AttributeError as error:
-        names = [each for each in dir(error.obj) if not each.startswith("_")]
-        raise UnknownName("function", name, names, where=module) from None
 
 
 def same(one: Any, other: Any) -> bool:

@@ -14,7 +14,6 @@ import contextlib
 import ctypes
 import importlib
 import json
-import operator
 import os
 import resource
 import runpy
@@ -29,6 +28,7 @@ from types import ModuleType
 from typing import Any
 
 from ..functions.awaiting import finished
+from ..functions.targets import resolved
 from ..system.host_memory import release_free_memory
 from .trace import LineTrace, Scope
 
@@ -143,8 +143,7 @@ def _named(job: TraceJob) -> Callable[[], Any]:
 
 def _call(target: str) -> None:
     """Import `module:callable` and call it, to its end."""
-    module, _, name = target.partition(":")
-    finished(operator.attrgetter(name)(importlib.import_module(module))(), keep=False)
+    finished(resolved(target)(), keep=False)
 
 
 def _wait_for_threads() -> None:

@@ -13,15 +13,13 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Command, Values, format_option, store_option
 from ...warehouse.console.tables import escape, obeys
 from ...warehouse.errors import Exit
+from ...warehouse.forward_pass import TIME_SPANS, UNKNOWN_SPAN
 from ...warehouse.store import Store
 from ..options import SECONDS, config_option, progress, recorded, tags_option, talk
 
 if TYPE_CHECKING:
     from .follow import Follower
 
-# engine -> what the time of its passes spans
-TIME_SPANS = {"vllm": "scheduler_interval", "sglang": "cuda", "trtllm": "iteration"}
-UNKNOWN_SPAN = "wall_time"
 RESULTS = ("steps", "mean_model_run_ms", "tokens", "tokens_per_second", "mean_waiting", "max_waiting")
 
 

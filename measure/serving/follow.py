@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...warehouse.events import Instant, Metric, Reject, ScheduleChunk
-from ...warehouse.forward_pass import BadPass, ForwardPass, PassCounters, read_pass
+from ...warehouse.forward_pass import BadPass, ForwardPass, Heard, PassCounters, read_pass
 from ...warehouse.recorder import Run
 from .streams import Arrived, Stream
 
@@ -105,12 +105,19 @@ class Follower:
         self.counters.see(record)
         if record.heartbeat:
             self.heartbeats += 1
+            self.run.emit(self._heartbeat(record))
             return
         self.steps += 1
         self.sampled += record.sampled
         self.live.see(now, record)
         columns = {"recorded_at": Instant(time.time_ns() // 1000), **record.columns}
         self.run.emit(ScheduleChunk(run_id=self.run.run_id, line=self.steps, **columns))
+
+    def _heartbeat(self, record: ForwardPass) -> Metric:
+        """The event of one heartbeat; all of them are summed, so that a follower that is killed loses none."""
+        heard = Heard(1, record.counter_id, record.counter_id)
+        columns, at = record.columns, Instant(time.time_ns() // 1000)
+        return heard.metric(self.run.run_id, columns.get("worker_id"), record.dp_rank, recorded_at=at)
 
     def _reject(self, arrived: Arrived, reason: str) -> None:
         self.rejected += 1
@@ -132,7 +139,5 @@ class Follower:
             "missing_passes": self.counters.missing, "counter_restarts": self.counters.restarts,
         }  # fmt: skip
         at = Instant(time.time_ns() // 1000)
-        for (worker_id, dp_rank), heard in self.counters.heard.items():
-            self.run.emit(heard.metric(self.run.run_id, worker_id, dp_rank, recorded_at=at))
         for name, count in counts.items():
             self.run.emit(Metric(run_id=self.run.run_id, metric=name, value=float(count), unit="count", recorded_at=at))

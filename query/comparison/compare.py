@@ -9,6 +9,7 @@ from ... import sql
 from ...warehouse.errors import Exit, UnknownName
 from ..filters import build_filter
 from . import environments
+from .captures import describe_captures
 from .sides import Side
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Comparison:
     shifts: list[Row]  # what all cases of a metric share, one per metric × phase: rows of `shared_shifts`
     means: list[Row]  # one per metric × phase × suite × backend
     differences: list[environments.EnvironmentField]  # of their environments and code
+    captures: list[str]  # sentences on scheduler steps that one side lacks
 
 
 def compare(
@@ -108,6 +110,7 @@ def compare(
         differences=[
             fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
         ],
+        captures=describe_captures(warehouse, base, candidate) if any(map(_is_step, rows)) else [],
     )
 
 
@@ -121,6 +124,10 @@ def exit_code(comparison: Comparison) -> Exit:
     if not any(verdicts[verdict] for verdict in (*BETTER, "SAME")):
         return Exit.TOO_LITTLE
     return Exit.OK
+
+
+def _is_step(row: Row) -> bool:
+    return bool(row["suite"] == "scheduler")
 
 
 def is_lost(row: Row) -> bool:

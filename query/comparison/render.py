@@ -118,6 +118,7 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {texts or 'nothing with a direction'}{hidden}"
     yield from shifts(comparison)
     yield from _shared(comparison)
+    yield from comparison.captures
     yield from means(comparison)
     if comparison.unusual:
         names = ", ".join(f"{name} ({count})" for name, count in Counter(map(metric, comparison.unusual)).items())
@@ -183,8 +184,8 @@ def document(comparison: Comparison, *, command: str) -> Document:
     code = exit_code(comparison)
     sides = {"base": comparison.base, "candidate": comparison.candidate}
     sections = [
-        _section(comparison, "changed", "What changed", changed, sentences=[*shifts(comparison), *_shared(comparison)], weight=9,
-                 command=command),
+        _section(comparison, "changed", "What changed", changed, weight=9, command=command,
+                 sentences=[*shifts(comparison), *_shared(comparison), *comparison.captures]),
         Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=8) if comparison.means else None,
         _section(comparison, "unsure", f"Unsure: {len(unsure):,}", unsure, folded=True, command=everything),
         _section(comparison, "same", f"The same within {100 * comparison.floor:g} %: {len(same):,}", same, folded=True,

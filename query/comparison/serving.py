@@ -22,6 +22,21 @@ NONE_KEPT = (
 NS = {"ms": ("ns", 1e6)}  # units that are printed as others, which have a scale of their own
 
 
+def read_limit(value: str | float) -> float:
+    """A limit in ms, such as 200, '200' or '200ms'.
+
+    Raises:
+        BenchError: It is no time above 0.
+    """
+    try:
+        limit = float(value.removesuffix("ms") if isinstance(value, str) else value)
+    except ValueError:
+        limit = math.nan
+    if not 0 < limit < math.inf:
+        raise BenchError(f"{value!r} is no limit. Write it in ms, such as 200")
+    return limit
+
+
 def read_limits(texts: Sequence[str]) -> dict[str, float]:
     """Limits in ms, of texts such as ttft=200.
 
@@ -34,17 +49,11 @@ def read_limits(texts: Sequence[str]) -> dict[str, float]:
         name, equals, value = text.partition("=")
         if name and name not in LIMITS:
             raise UnknownName("limit", name, LIMITS, cure="Write it as ttft=200, in ms")
-        try:
-            limit = float(value.removesuffix("ms"))
-        except ValueError:
-            limit = math.nan
-        if not equals or not 0 < limit < math.inf:
-            raise BenchError(
-                f"--slo {text!r} is no limit. Write METRIC=MS, such as ttft=200; metrics: {', '.join(LIMITS)}"
-            )
+        if not equals:
+            raise BenchError(f"--slo {text!r} is no METRIC=MS, such as ttft=200; metrics: {', '.join(LIMITS)}")
         if name in limits:
             raise BenchError(f"--slo limits {name} twice. Give one limit of each metric")
-        limits[name] = limit
+        limits[name] = read_limit(value)
     return limits
 
 

@@ -10,7 +10,7 @@ import click
 
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import escape, write_rows
-from ...warehouse.errors import BenchError
+from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.store import Store
 from ..command import backends_option, configs_option, models_option, output_option, suites_option
 
@@ -144,7 +144,7 @@ def explain(
     """
     from ...warehouse.database import Warehouse
     from ..comparison.sides import find_sides
-    from .explain import GEOMEAN, explain_case, explain_comparison, explain_geomean
+    from .explain import GEOMEAN, check_order, explain_case, explain_comparison, explain_geomean
 
     if len(names) not in (1, 3):
         raise BenchError(
@@ -158,7 +158,11 @@ def explain(
         raise BenchError(f"{names[0]} is a file. If it is a chart: bench viz explain {shlex.quote(names[0])}")
     with Warehouse.open(store) as warehouse:
         if len(names) == 3:
-            sides = find_sides(warehouse, names[0], names[1], notify=notify)
+            try:
+                sides = find_sides(warehouse, names[0], names[1], notify=notify)
+            except UnknownName:
+                check_order(warehouse, names)
+                raise
             found = explain_comparison(warehouse, sides, names[2], backend=backend, metric=metric)
         elif names[0] == GEOMEAN:
             found = explain_geomean(warehouse, run=run, backend=backend)

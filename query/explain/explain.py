@@ -80,6 +80,22 @@ def explain_case(
     return Explanation(f"{escape(label)}\n{of}{_about(warehouse, run_id)}", parts, samples[0])
 
 
+def check_order(warehouse: "Warehouse", names: Sequence[str]) -> None:
+    """Check that the case comes after both sides.
+
+    Raises:
+        BenchError: A name in the place of a side is that of a case and of no run.
+    """
+    cases = {GEOMEAN, RUN, *(name for (name,) in warehouse.rows(f"SELECT DISTINCT name FROM {_ANNOUNCED}"))}
+    for place, name in enumerate(names[:-1]):
+        if name in cases:
+            try:
+                named_runs(warehouse, name)
+            except UnknownName:
+                order = shlex.join([*names[:place], *names[place + 1 :], name])
+                raise BenchError(f"{name!r} is no run. The case comes last: bench explain {order}") from None
+
+
 def explain_comparison(
     warehouse: "Warehouse",
     sides: tuple[Side, Side],

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ...warehouse.events import LARGEST
 from ..ask import ask
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 AXES = ("suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
 WORD = re.compile(r"[\w.]+")
-LARGEST = 1e150  # beyond which a value is in no cell either
 SHOWN = 5  # metrics that are named
 OTHER_METRICS = "values of other metrics"
 Key = tuple[str, str | None, str | None]  # metric, statistic, phase

@@ -3,11 +3,17 @@
 import re
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from bench.ingest.command import ingest
 from bench.warehouse.errors import BenchError
+from bench.warehouse.events import ScheduleChunk
+from bench.warehouse.log import EventLog
+from bench.warehouse.store import Store
+from bench.warehouse.upkeep.verify import verify
 from click.testing import CliRunner, Result
 
+from .passes import fpm, segment, traced
 from .records import lines, step
 
 
@@ -60,3 +66,31 @@ def test_a_tag_is_a_pair(profiles: Path) -> None:
     """The error shows how."""
     with pytest.raises(BenchError, match="KEY=VALUE"):
         run(profiles / "a", "--tag", "gpu", store=profiles / "store")
+
+
+def test_values_that_no_cell_counts_are_noted(tmp_path: Path) -> None:
+    """Infinity is none of them: it is a row without a value."""
+    for number, value in enumerate(("1e149", "inf", "-1e150")):
+        path = tmp_path / f"{number}.csv"
+        path.write_text(f"name,v\na,{value}\nb,1\n")
+        said = run(path, "--map", "name=name,value=v", store=tmp_path / "store").stderr
+        assert ("1e150 or more are in metrics and in no cell" in said) == (value == "-1e150"), value
+
+
+def test_a_loaded_trace_is_verified_with_its_heartbeats(tmp_path: Path) -> None:
+    """They are loaded lines without an event of their own. No rebuild is advised for what a file of a newer bench holds."""
+    run(segment(tmp_path, [traced(fpm(1, decode=1)), traced(fpm(2)), traced(fpm(3))]), store=tmp_path / "store")
+    events = EventLog(Store.find(tmp_path / "store"))
+    assert verify(events.store).problems == {}
+
+    (steps,) = [file for file in events.files() if file.table == ScheduleChunk.TABLE]
+    rows = pq.read_table(steps.path)
+    steps.path.unlink()
+    newer = events.write(ScheduleChunk, rows, steps.stem, **{"bench.version": "9"})
+    events.store.database.unlink()
+    of_file, of_source = verify(events.store).problems.items()
+
+    assert of_file[0] == newer.name and "Update bench" in of_file[1]
+    assert of_source[1].endswith(
+        "events of 2 lines and 0 rejects are here. The rest may be in a file that is named above"
+    )

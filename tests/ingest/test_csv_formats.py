@@ -114,6 +114,15 @@ def test_a_file_that_does_not_say_what_it_measures_is_asked_for(load: Load, rows
     assert rows("SELECT metric FROM metrics") == [("memory",)]
 
 
+def test_line_ends_of_old_macs_are_named_with_the_cure(load: Load, tmp_path: Path) -> None:
+    """A file with them is one line to every reader."""
+    path = tmp_path / "times.csv"
+    path.write_text("model,batch_size,sequence_length,result\ra,1,2,3.0\r", newline="")
+
+    with pytest.raises(BenchError, match="the line end of old Macs"):
+        load(path)
+
+
 def test_the_real_results_have_the_sums_known(load: Load, rows: Rows, shared_data: Path) -> None:
     """Every number of the hf_benchmark files arrives."""
     facts = json.loads((shared_data / "facts.json").read_text())

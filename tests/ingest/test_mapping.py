@@ -257,6 +257,7 @@ def test_statuses_are_outcomes(tmp_path: Path) -> None:
         (",1,1,2026-01-01", "no m"),
         ("a,1,1", "3 columns under a header of 4"),
         ('a,"1,1,2026-01-01', "not valid CSV"),
+        ("a,1\r,1,2026-01-01", "a carriage return"),
         ("", "blank line"),
     ],
 )

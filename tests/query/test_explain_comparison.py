@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 from bench.query.comparison.sides import Side
-from bench.query.explain.explain import explain_comparison
+from bench.query.explain.explain import check_order, explain_comparison
 from bench.warehouse import events
+from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 from bench.warehouse.events import Event
+from bench.warehouse.store import Store
 
 from ..builders import Builder, case, metric, outcome, run, timing
 from .conftest import Bench
@@ -108,3 +110,16 @@ def test_the_mean_of_two_sides_is_that_of_its_cases(sides: Any) -> None:
     ]
     with pytest.raises(NothingToShow, match="fast and slow have nothing in common"):
         explain_comparison(sides, SIDES, "geomean", metric="speedup")
+
+
+@pytest.mark.parametrize("names", [("geomean", "fast", "slow"), ("fast", "m", "slow")])
+def test_a_case_before_the_sides_is_answered_with_the_order(sides: Any, names: tuple[str, ...]) -> None:
+    """It is no run; a name that is neither is left to the error that names the nearest run."""
+    warehouse = Warehouse(Store.find("none"), sides.connection)
+    (case_name,) = {*names} - {"fast", "slow"}
+
+    with pytest.raises(
+        BenchError, match=f"{case_name!r} is no run. The case comes last: bench explain fast slow {case_name}$"
+    ):
+        check_order(warehouse, names)
+    check_order(warehouse, ("fast", "slwo", "m"))

@@ -85,8 +85,10 @@ def test_limits_are_read_in_ms() -> None:
     assert read_limits(["ttft=200", "e2e=1500ms"]) == {"ttft": 200, "e2e": 1500}
     with pytest.raises(UnknownName, match="ttft"):
         read_limits(["tfft=200"])
-    for text in ("ttft", "ttft=", "ttft=-1", "ttft=nan"):
-        with pytest.raises(BenchError, match="METRIC=MS"):
+    with pytest.raises(BenchError, match="METRIC=MS"):
+        read_limits(["ttft"])
+    for text in ("ttft=", "ttft=-1", "ttft=nan"):
+        with pytest.raises(BenchError, match="Write it in ms, such as 200"):
             read_limits([text])
     with pytest.raises(BenchError, match="twice"):
         read_limits(["ttft=200", "ttft=300"])

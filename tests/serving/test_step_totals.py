@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from bench.query.comparison.compare import compare
+from bench.query.comparison.sides import Side
 from bench.viz.charts import throughput, timeline
 from bench.viz.step_series import choose_series
 from bench.warehouse.events import Metric, ScheduleChunk
@@ -91,6 +93,32 @@ def test_charts_say_what_a_capture_left_out(warehouse: Builder) -> None:
         "run: 2 steps were lost: FROM step_captures says of which worker",
         "run: 1 step has the counter of another, as in a second copy or after a restart: FROM step_captures says of which worker",
         "times span different things (model of B, cuda of run): compare the shapes, not the heights",
+    ]
+
+
+def test_a_comparison_says_why_a_side_lacks_steps(warehouse: Builder) -> None:
+    """A sampled capture has no tokens_per_second, and times of another span are other cases."""
+    sides: dict[str, Any] = {
+        "A": {},
+        "S": {"capture_mode": "sampled"},
+        "W": {"time_span": "wall_time"},
+        "M": {"time_span": None},
+    }
+    for name, fields in sides.items():
+        steps(warehouse, *(totals(line, name, **fields) for line in range(1, 40)), run_id=name)
+
+    def said(base: str, candidate: str) -> list[str]:
+        return compare(opened(warehouse), Side(base, (base,)), Side(candidate, (candidate,))).captures
+
+    assert said("A", "S") == [
+        "S is a sampled capture, which left steps out: it has no tokens_per_second. Capture every step with DYN_FPM_MODE=full"
+    ]
+    assert said("A", "W") == [
+        "times of steps span different things (cuda of A, wall_time of W), so they are different cases. Where the engine is the"
+        " same, record or load both with --engine"
+    ]
+    assert said("A", "M") == [
+        "times of steps span different things (cuda of A, model of M), so they are different cases"
     ]
 
 

@@ -1,6 +1,6 @@
 """Throughput: tokens per second of scheduler steps over their tokens, under the roofs of the fitted cost model."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...query.cost.model import CostModel
@@ -14,7 +14,7 @@ from ..marks.overlays import FittedCurve
 from ..options import Runs, Size, Title
 from ..output.figure import Figure, compose
 from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
-from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series, sampled_series
+from ..step_series import AllRuns, SplitBy, StepConfigs, StepSeries, choose_series
 from ..style.labels import common_values, printable
 from ..style.units import DisplayUnit
 
@@ -98,7 +98,7 @@ ORDER BY place, tokens"""
             *series.facts(),
             *step_filter.left_out(steps, counts, slow),
             f"{counted(sum(row['steps'] for row in rows), 'step')} in groups: median, and the middle 90 % as a bar",
-            *_describe_roofs(models, rows, sampled_series(warehouse, series)),
+            *_describe_roofs(models, rows, series),
         ],
         form=form,
         sql=sql,
@@ -130,14 +130,14 @@ def _roofs(config: str, model: CostModel, rows: Sequence[Row]) -> Iterator[Fitte
         yield FittedCurve(series=config, points=((few, peak), (many, peak)), roof=True)
 
 
-def _describe_roofs(models: cost_curves.Models, rows: Sequence[Row], sampled: Set[str]) -> list[str]:
+def _describe_roofs(models: cost_curves.Models, rows: Sequence[Row], series: StepSeries) -> list[str]:
     """Sentences on the share of the compute bound that is achieved, and the tokens from which it can be reached."""
     sentences = []
     for config, model in models.items():
         own = [row for row in rows if row["config"] == config]
         achieved = sum(row["sum_tokens"] for row in own) / sum(row["sum_ms"] for row in own) * 1000
         name = f"{shorten(printable(config), 10)}: " if len(models) > 1 else ""
-        if config in sampled:
+        if series.is_sampled(config):
             sentences.append(f"{name}tokens/s overall unknown: a sampled capture")
             continue
         if model.per_token_us is None:

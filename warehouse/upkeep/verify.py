@@ -105,7 +105,7 @@ def _check_tables(warehouse: Warehouse, checked: Checked) -> None:
 
 
 def _check_sources(warehouse: Warehouse, checked: Checked) -> None:
-    """For every imported part: loaded + rejected = lines, and as many distinct lines have events and rejects."""
+    """For every imported part: loaded + rejected = lines, and as many distinct lines have events, heartbeats and rejects."""
     union = " UNION ALL ".join(
         f"SELECT source_id, line FROM {event.TABLE} WHERE source_id IS NOT NULL AND line IS NOT NULL"
         for event in TABLES.values()
@@ -113,18 +113,21 @@ def _check_sources(warehouse: Warehouse, checked: Checked) -> None:
     )
     query = f"""
         WITH events AS (SELECT source_id, count(DISTINCT line) AS lines FROM ({union}) GROUP BY source_id),
-        rejected AS (SELECT source_id, count(*) AS lines FROM rejects GROUP BY source_id)
+        rejected AS (SELECT source_id, count(*) AS lines FROM rejects GROUP BY source_id),
+        heard AS (SELECT source_id, sum(value)::BIGINT AS lines FROM metrics WHERE metric = 'heartbeats' GROUP BY source_id)
         SELECT any_value(path), sum(s.lines)::BIGINT, sum(loaded)::BIGINT, sum(s.rejected)::BIGINT,
-               coalesce(any_value(events.lines), 0), coalesce(any_value(rejected.lines), 0)
-        FROM sources s LEFT JOIN events USING (source_id) LEFT JOIN rejected USING (source_id)
+               coalesce(any_value(events.lines), 0) + coalesce(any_value(heard.lines), 0), coalesce(any_value(rejected.lines), 0)
+        FROM sources s LEFT JOIN events USING (source_id) LEFT JOIN rejected USING (source_id) LEFT JOIN heard USING (source_id)
         GROUP BY source_id
     """
+    cure = "Derive it anew with: bench rebuild"
+    if checked.problems:  # of files, which no rebuild brings back
+        cure = "The rest may be in a file that is named above"
     for path, lines, loaded, rejected, have, have_rejected in warehouse.rows(query):
         checked.sources += 1
         checked.lines += lines
         if loaded + rejected != lines or have != loaded or have_rejected != rejected:
             checked.problems[path] = (
                 f"{path}: {counted(lines, 'line')}, {loaded} said to be loaded and {rejected} rejected, "
-                f"but events of {counted(have, 'line')} and {counted(have_rejected, 'reject')} are here. "
-                "Derive it anew with: bench rebuild"
+                f"but events of {counted(have, 'line')} and {counted(have_rejected, 'reject')} are here. {cure}"
             )

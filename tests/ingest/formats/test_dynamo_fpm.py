@@ -40,7 +40,7 @@ def read(folder: Path, data: bytes, *, bulk: bool) -> Found:
         }
         batch.parts.clear()
     for row in found[ScheduleChunk]:
-        row["extra"] = json.loads(row["extra"])
+        row["extra"] = row["extra"] and json.loads(row["extra"])
     steps = sorted(found[ScheduleChunk], key=lambda row: row["line"])
     rejects = sorted((row["line"], row["reason"]) for row in found[Reject])
     return steps, rejects, [(row["value"], row["original_value"]) for row in found[Metric]], tally
@@ -66,7 +66,8 @@ def test_a_pass_becomes_a_step_with_totals(tmp_path: Path, bulk: bool) -> None:
         "prefill_kv_tokens": 7, "decode_kv_tokens": 300, "model_run_ms": 20.0, "time_span": "wall_time", "worker_id": "w1",
         "dp_rank": 0, "counter_id": 4, "capture_mode": "full", "clock_s": 0.08, "chunk_sizes": None, "line": 1,
     }  # fmt: skip
-    assert step["extra"]["queued_prefill_tokens"] == 300 and step["extra"]["producer_id"] == "p1"
+    assert step["extra"] == {"namespace": "n", "component": "backend", "producer_id": "p1"}
+    assert (step["queued_prefill_tokens"], step["queued_prefill_length_variance"]) == (300, 1.5)
     assert step["recorded_at"].year == 2025
 
 
@@ -209,7 +210,7 @@ def test_a_whole_record_is_the_same_step_live_and_from_a_file(
     strict = {name: value for name, value in dynamo_fpm._read(line.encode()).items() if value is not None}
     live = read_pass(json.loads(line), time_span="wall_time").columns
 
-    assert {**strict, "extra": None, "clock_s": None} == {**live, "extra": None, "clock_s": None}
+    assert {**strict, "time_span": "wall_time", "clock_s": None} == {**live, "clock_s": None}
 
 
 def test_a_missing_count_is_zero_live_and_a_reject_in_a_file(tmp_path: Path) -> None:

@@ -20,9 +20,10 @@ from bench.measure.engine.estimate import Estimate, ratio_of
 from bench.measure.engine.runner import Runner
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.functions.command import argument_of
-from bench.measure.functions.program import Calls, CheckedProgram, FunctionProgram, Here, resolved, same
+from bench.measure.functions.program import Calls, CheckedProgram, FunctionProgram, Here, same
 from bench.measure.functions.report import FunctionResult as Row
 from bench.measure.functions.report import over_processes
+from bench.measure.functions.targets import resolved
 from bench.warehouse.errors import BenchError, UnknownName
 from click.testing import CliRunner, Result
 
@@ -193,6 +194,30 @@ def test_a_misspelt_function_has_a_nearest_name() -> None:
     """In the reason of its failure, as everywhere."""
     with pytest.raises(UnknownName, match=r"no function 'dump5' in json. Nearest: 'dump', 'dumps'"):
         resolved("json:dump5")
+    with pytest.raises(UnknownName, match=r"no module 'jsn'. Nearest: 'json'"):
+        resolved("jsn:dumps")
+    with pytest.raises(UnknownName, match=r"no module 'json.decode'. Nearest: .*'json.decoder'"):
+        resolved("json.decode:x")
+
+
+def test_a_module_that_lacks_another_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there itself, so that no name is near."""
+    Path("bench_test_needy.py").write_text("import bench_test_absent")
+    monkeypatch.syspath_prepend(".")
+
+    with pytest.raises(ModuleNotFoundError, match="No module named 'bench_test_absent'"):
+        resolved("bench_test_needy:f")
+
+
+@pytest.mark.parametrize("chosen", [[], ["--processes", "4"]])
+def test_what_fails_alike_in_every_process_fails_once(chosen: list[str]) -> None:
+    """The first process says why."""
+    usual = ["measure", "function", "--budget", "0.1", "--format", "json", *chosen]
+    result = CliRunner().invoke(cli, [*usual, "bench_test_wrk:short"], standalone_mode=False)
+
+    assert result.return_value == 1
+    assert "no module 'bench_test_wrk'. Nearest: 'bench_test_work'" in result.stdout
+    assert rows("SELECT count(*) FROM outcomes WHERE case_id IS NOT NULL") == [(1,)]
 
 
 def test_a_setup_makes_the_arguments() -> None:

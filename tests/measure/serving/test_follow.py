@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 
 from ...builders import stored
 from ...exhaustive import first_of
+from ...ingest.passes import fpm, segment, traced
 
 
 def a_pass(counter: int, *, decode: int = 4, prefill: int = 100, rank: int = 0) -> dict[str, Any]:
@@ -367,6 +368,18 @@ def test_a_heartbeat_is_no_lost_pass(tmp_path: Path) -> None:
     ]
 
 
+def test_a_killed_follower_loses_no_heartbeat(tmp_path: Path) -> None:
+    """Each is recorded as it comes, for a worker without a name, too: a pass that nobody counted would be a lost one."""
+    idle = {"decode": 0, "prefill": 0}
+    passes = [a_pass(1), a_pass(2, **idle), a_pass(3, **idle), a_pass(4)]
+    for each in passes:
+        del each["worker_id"]
+    with recorder.run("c", store=tmp_path) as run:
+        Follower(run, [Listed(*passes)], time_span="cuda").follow(lambda: False, idle_s=0.05)  # and no finish
+
+    assert rows(tmp_path, "SELECT worker_id, steps, heartbeats, lost FROM step_captures") == [(None, 2, 2, 0)]
+
+
 def test_rejects_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In number and in size; all of them are counted."""
     monkeypatch.setattr(follow, "MOST_REJECTS", 3)
@@ -412,6 +425,31 @@ def test_the_command_follows_a_file_to_its_end(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1].startswith("2,10.0,208,10400.0,")
     assert "3 records: 2 steps, 0 heartbeats, 1 rejected" in done.stderr
     assert "tokens/s" not in done.stderr  # it is no terminal
+
+
+@pytest.mark.parametrize("engine", [None, "vllm"])
+@pytest.mark.parametrize("count", [3, 2000])  # a long trace is loaded in bulk
+def test_passes_that_are_loaded_and_followed_compare(tmp_path: Path, count: int, engine: str | None) -> None:
+    """The same engine was given to both, or to neither: their times span the same, so their steps are the same cases."""
+    lines = [traced(fpm(counter, prefill=100, decode=2)) for counter in range(1, count)]
+    path = segment(tmp_path, [*lines, traced(fpm(count, decode=1))])
+    given = [*(["--engine", engine] if engine else []), "--store", str(tmp_path / "store")]
+    for command in (["ingest", f"loaded:{path}"], ["measure", "serving", "--from", str(path), "--idle", "0.1"]):
+        assert CliRunner().invoke(cli.cli, [*command, *given]).exit_code == 0
+
+    span, tag = ("scheduler_interval", "vllm") if engine else ("wall_time", None)
+    query = "SELECT time_span, tags->>'engine', count(*) FROM schedule_chunks JOIN runs USING (run_id) GROUP BY ALL"
+    assert rows(tmp_path / "store", query) == [(span, tag, 2 * count)]
+
+
+def test_an_engine_is_said_too_late_for_known_lines(tmp_path: Path) -> None:
+    """They keep the span that they were loaded with, and a note says how to load them anew."""
+    path = segment(tmp_path, [traced(fpm(1, decode=1))])
+    loading = ["ingest", f"a:{path}", "--store", str(tmp_path / "store")]
+    CliRunner().invoke(cli.cli, loading)
+    again = CliRunner().invoke(cli.cli, [*loading, "--engine", "vllm"])
+
+    assert "those that are known keep what their times span" in again.stderr
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,22 @@ def test_a_pass_is_a_step_with_totals() -> None:
     """Tokens are those of the prefill and one for each decoding request; seconds become milliseconds."""
     columns = read_pass(a_pass(**STEP), time_span="cuda").columns
 
-    assert columns.pop("extra") == '{"queued_requests": {"sum_prefill_tokens": 900}}'
     assert columns == {
         "prefill": 2, "prefill_tokens": 500, "prefill_kv_tokens": 64, "decode": 30, "decode_tokens": 30,
         "decode_kv_tokens": 9000, "total_tokens": 530, "running": 32, "waiting": 4, "worker_id": "w", "dp_rank": 1,
-        "counter_id": 7, "model_run_ms": 20.0, "time_span": "cuda",
+        "counter_id": 7, "model_run_ms": 20.0, "time_span": "cuda", "queued_prefill_tokens": 900,
+    }  # fmt: skip
+
+
+def test_what_has_no_column_is_kept_as_it_came() -> None:
+    """Unknown fields, a variance that is no number, and who captured; what is 0 says nothing."""
+    record = a_pass(**STEP, var_prefill_length=float("inf"), var_decode_kv_tokens=2, spare=0) | {"speed": "high"}
+    event = {"schema": "dynamo.fpm.trace.v1", "source": {"namespace": "n", "rank": 3}, "fpm": record}
+    columns = read_pass({"event": event}).columns
+
+    assert columns["decode_kv_variance"] == 2.0 and "prefill_length_variance" not in columns
+    assert json.loads(columns["extra"]) == {
+        "speed": "high", "scheduled_requests": {"var_prefill_length": "Infinity"}, "namespace": "n",
     }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from bench.viz.charts import pareto, slo_curve
+from bench.viz.options import option_values
 from bench.viz.output.figure import Figure
 from bench.warehouse.errors import BenchError
 
@@ -39,8 +40,8 @@ def test_a_point_without_an_interval_has_no_percentage() -> None:
     assert "2 without an interval" in subtitle(pareto.draw(warehouse, x="ttft_p99"))
 
 
-@pytest.mark.parametrize("limit", [float("nan"), float("inf"), -1.0])
-def test_a_limit_is_a_number(limit: float) -> None:
-    """Everything would be within one that is none."""
+def test_a_limit_is_read_as_that_of_compare() -> None:
+    """Everything would be within one that is no number; by the command `200ms` is 200, too."""
     with pytest.raises(BenchError, match="Write it in ms"):
-        slo_curve.draw(benchmarks(loads=(4,)), ttft=limit)
+        slo_curve.draw(benchmarks(loads=(4,)), ttft=float("inf"))
+    assert option_values("slo-curve", slo_curve.draw, {"ttft": "200ms"}) == {"ttft": 200.0}

@@ -1,0 +1,51 @@
+"""What `module:function` names: imported, with the nearest name where there is none."""
+
+import importlib
+import operator
+from types import ModuleType
+from typing import Any
+
+from ...warehouse.errors import UnknownName
+
+
+def imported(name: str) -> ModuleType:
+    """The module of this name.
+
+    Raises:
+        UnknownName: There is none. One that cannot import another raises what Python does.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise UnknownName(
+            "module", error.name, _near(error.name), cure="It is looked for from the present folder"
+        ) from None
+
+
+def _near(name: str) -> list[str]:
+    """The modules beside which this one would lie whose names are like it."""
+    import difflib
+    import pkgutil
+    import sys
+
+    package, dot, _ = name.rpartition(".")
+    paths = getattr(sys.modules.get(package), "__path__", ()) if dot else None
+    names = {f"{package}{dot}{found.name}" for found in pkgutil.iter_modules(paths)}
+    return difflib.get_close_matches(name, sorted(names if dot else names | sys.stdlib_module_names), cutoff=0.7)
+
+
+def resolved(target: str) -> Any:
+    """The object that `module:name.name` names.
+
+    Raises:
+        UnknownName: There is no such module, or it has no such name.
+    """
+    module, _, name = target.partition(":")
+    found = imported(module)
+    try:
+        return operator.attrgetter(name)(found)
+    except AttributeError as error:
+        names = [each for each in dir(error.obj) if not each.startswith("_")]
+        raise UnknownName("function", name, names, where=module) from None
