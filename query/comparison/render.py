@@ -112,7 +112,7 @@ def verdict(comparison: Comparison) -> str:
 
 def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[str]:
     """Sentences below the table: what was compared, the means and their coverage, what was left out, what else differs."""
-    counts = Counter(row["verdict"] for row in comparison.rows)
+    counts = Counter(row["verdict"] for row in shown(comparison, everything=True))
     texts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if verdict and counts[verdict])
     hidden = " (SAME is shown with --all)" if counts["SAME"] and not everything else ""
     yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {texts or 'nothing with a direction'}{hidden}"

@@ -212,10 +212,18 @@ def _since(row: Row) -> str | None:
     return " ".join(filter(None, (date, (row["since_commit"] or row["since_run_id"])[:9])))
 
 
+def _is_excused(row: Row) -> bool:
+    """Whether it is a limit that noise alone takes the case across: the case has its verdict in a row of its own."""
+    return bool(row["finding"] == "limit" and row["verdict"] == "SAME")
+
+
 def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]) -> Iterator[str]:
     """Sentences below the table: how much was judged, why some was not, other possible causes, and what to do next."""
     tested = [row for row in rows if row["p"] is not None]
-    counts = Counter(row["verdict"] for row in rows)
+    added = {row["case_id"]: "ADDED" for row in rows if row["verdict"] == "ADDED"}
+    counts = Counter(
+        [*added.values(), *(row["verdict"] for row in rows if row["verdict"] != "ADDED" and not _is_excused(row))]
+    )
     listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict and counts[verdict])
     runs = f"run{'s' if len(judged) > 1 else ''} {', '.join(run_id[:13] for run_id in judged)}"
     compared = f"{counted(len(tested), 'comparison')} of {runs} with runs before"
