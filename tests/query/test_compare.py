@@ -261,6 +261,30 @@ def test_a_document_is_ready_for_a_pull_request() -> None:
     assert "<details>\n<summary>The same within 3 %: 1</summary>" in text
 
 
+@pytest.mark.parametrize(
+    ("runs", "verdict"),
+    [
+        (3, "❌ **all cases together 0.80x in latency (slower)"),
+        (1, "⚪ **all cases together 0.95x in latency (unsure)"),
+    ],
+)
+def test_a_document_says_what_all_cases_share(runs: int, verdict: str) -> None:
+    """It opens with it, as the exit code does, although each case beyond it is the same; a doubtful shift is no pass."""
+    factor = 1.25 if runs == 3 else 1.05
+    events = [
+        event
+        for number in range(20)
+        for side, by in (("a", 1), ("b", factor))
+        for event in measured(side, by, f"m{number}")
+    ]
+    pair = [Side(name, tuple(f"{name}{number}" for number in range(runs))) for name in "ab"]
+    text = document(compare(built(*RUNS, *events), *pair), command="bench compare a b").markdown()
+
+    assert text.startswith(f"## a → b\n\n{verdict}; beyond that 20 the same, 0 unsure**\n")
+    assert "### What changed\n\nall cases, latency: " in text
+    assert "<summary>The same within 3 %: 20</summary>\n\nall cases: suite s, backend eager\n" in text
+
+
 @pytest.mark.exhaustive
 def test_a_document_does_not_call_ignorance_good() -> None:
     """Nothing but doubt is no pass; all the same is."""
