@@ -27,6 +27,7 @@ from .regressions import (
     axis_text,
     choose,
     doubtful,
+    doubtful_shifts,
     environment_changes,
     exit_code,
     fold,
@@ -34,6 +35,7 @@ from .regressions import (
     judged_runs,
     large_and_unsure,
     most_telling,
+    shift_text,
     worse_cases,
 )
 from .remeasure import commands_for, measure_again, obstacle
@@ -235,6 +237,8 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     )
     for (host, reason), count in unjudged.most_common():
         yield f"{count} not judged{f' on {host}' if host else ''}: {reason}"
+    for row in doubtful_shifts(rows):
+        yield f"{shift_text(row)}; {row['reason']}"
     if large := large_and_unsure(rows):
         yield f"{counted(len(large), 'case')} moved by 20 % or more and stay UNSURE (see them with --all; --strict ends with 4)"
     failing = worse_cases(rows)
