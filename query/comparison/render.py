@@ -122,6 +122,7 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     hidden = " (SAME is shown with --all)" if counts["SAME"] and not everything else ""
     yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {texts or 'nothing with a direction'}{hidden}"
     yield from shifts(comparison)
+    yield from step_tokens(comparison)
     yield from _shared(comparison)
     yield from means(comparison)
     if comparison.unusual:
@@ -159,6 +160,17 @@ def shifts(comparison: Comparison) -> Iterator[str]:
         yield f"all cases, {metric(row)}: {row['verdict']}, {value}; {row['reason']}"
 
 
+def step_tokens(comparison: Comparison) -> Iterator[str]:
+    """A sentence for each bin of scheduler steps whose times differ because the steps do."""
+    base, candidate = comparison.base.name, comparison.candidate.name
+    for row in comparison.step_tokens:
+        sizes = f"{row['base_tokens']:,.0f} tokens in {base}, {row['candidate_tokens']:,.0f} in {candidate}"
+        yield (
+            f"tokens:{row['bin']}: the median step has {sizes}, which alone can change its time; "
+            "compare costs with: bench cost-model"
+        )
+
+
 def means(comparison: Comparison) -> Iterator[str]:
     """A sentence for each geometric mean, with what it covers."""
     for row in comparison.means[:SENTENCES]:
@@ -194,10 +206,11 @@ def document(comparison: Comparison, *, command: str) -> Document:
     code = exit_code(comparison)
     doubtful = any(row["verdict"] == "UNSURE" for row in _moved(comparison)) or (unsure and not changed)
     shared = list(_shared(comparison))
+    together = [*shifts(comparison), *step_tokens(comparison)]
     sides = {"base": comparison.base, "candidate": comparison.candidate}
     sections = [
         _section(comparison, "changed", "What changed", changed,
-                 sentences=[*shifts(comparison), *(shared if changed else [])], weight=9, command=command),
+                 sentences=[*together, *(shared if changed else [])], weight=9, command=command),
         Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=8) if comparison.means else None,
         _section(comparison, "unsure", f"Unsure: {len(unsure):,}", unsure,
                  sentences=shared if unsure and not changed else [], folded=True, command=everything),

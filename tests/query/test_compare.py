@@ -13,7 +13,7 @@ from bench.warehouse.errors import BenchError, Exit, UnknownName
 from bench.warehouse.events import Event
 from bench.warehouse.store import Store
 
-from ..builders import Builder, case, metric, outcome, run, timing
+from ..builders import Builder, case, chunk, metric, outcome, run, timing
 from ..exhaustive import first_of
 
 CLEAN: dict[str, Any] = {"git_commit": "c0ffee00", "git_dirty": False}
@@ -228,6 +228,21 @@ def test_sentences_tell_what_a_table_cannot() -> None:
         "s eager latency: geomean 1.027x (95 % 1.020–1.034) over 4 of 6 matched; added: new; removed: gone",
         "compared only if named with --metrics or --where 'phase=…': seed (1)",
     ]
+
+
+@pytest.mark.parametrize(("tokens", "said"), [(1536, True), (1040, False)])
+def test_steps_of_a_bin_that_have_other_tokens_are_pointed_out(tokens: int, said: bool) -> None:
+    """A token costs the same on both sides: that a step with more of them takes longer is no slower server."""
+    chunks = [
+        chunk(run=f"{side}{number}", line=line, chunk_sizes=[size], model_run_ms=size * (20 + 0.01 * number) / 1000)
+        for side, size in (("a", 1024), ("b", tokens))
+        for number in range(3)
+        for line in range(1, 6)
+    ]
+    warned = [text for text in sentences(compare(built(*RUNS, *chunks), A, B)) if "median step" in text]
+
+    text = "tokens:1024–2047: the median step has 1,024 tokens in a, 1,536 in b, which alone can change its time; "
+    assert warned == ([f"{text}compare costs with: bench cost-model"] if said else [])
 
 
 def test_means_beyond_the_first_are_counted_with_the_command_that_lists_them() -> None:
