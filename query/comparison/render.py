@@ -161,13 +161,14 @@ def shifts(comparison: Comparison) -> Iterator[str]:
 
 
 def step_tokens(comparison: Comparison) -> Iterator[str]:
-    """A sentence for each bin of scheduler steps whose times differ because the steps do."""
-    base, candidate = comparison.base.name, comparison.candidate.name
-    for row in comparison.step_tokens:
-        sizes = f"{row['base_tokens']:,.0f} tokens in {base}, {row['candidate_tokens']:,.0f} in {candidate}"
+    """One sentence: in which bins scheduler steps took longer, and had more tokens, or shorter with fewer."""
+    sizes = [
+        f"{row['bin']} ({row['base_tokens']:,.0f} and {row['candidate_tokens']:,.0f})" for row in comparison.step_tokens
+    ]
+    if sizes:
         yield (
-            f"tokens:{row['bin']}: the median step has {sizes}, which alone can change its time; "
-            "compare costs with: bench cost-model"
+            f"steps of other sizes take other times for that alone, by their median tokens in {comparison.base.name} and "
+            f"{comparison.candidate.name}: {', '.join(sizes)}; compare costs with: bench cost-model"
         )
 
 
