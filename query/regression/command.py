@@ -11,12 +11,13 @@ import click
 from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
-from ...warehouse.console.tables import write_rows
+from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.store import Store
 from ..bisect.suggest import bisect_command
 from ..command import backends_option, models_option, output_option, suites_option
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.render import metric, why
+from ..document import markdown_text
 from ..higher_rooms import higher_rooms
 from .regressions import (
     AXES,
@@ -143,8 +144,12 @@ def regressions(
         shown = [row for row in rows if show_all or row["verdict"] not in HIDDEN]
         if fmt in ("table", "markdown"):
             told = shown if each or show_all else fold(shown)
-            write_fitted(*render(told), fmt, output, shared=(*AXES, *SHORT.values()), spare=SPARE, cut="why")
-            for sentence in sentences(warehouse, rows, judged):
+            said = list(sentences(warehouse, rows, judged))
+            if fmt == "markdown" and not told:  # a comment or a summary that holds an empty table says nothing
+                write_text("".join(f"{markdown_text(sentence)}\n\n" for sentence in said), output)
+            else:
+                write_fitted(*render(told), fmt, output, shared=(*AXES, *SHORT.values()), spare=SPARE, cut="why")
+            for sentence in said:
                 notify(sentence)
             if len(told) < len(shown):
                 notify(f"{counted(len(shown), 'finding')} in {counted(len(told), 'line')}; list each with: --members")

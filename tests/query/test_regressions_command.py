@@ -72,12 +72,16 @@ def bench() -> Bench:
 
 
 def test_nothing_worse_is_fine(store: Store, bench: Bench) -> None:
-    """An empty table, a sentence that says how much was judged, exit code 0; --all shows every comparison."""
+    """An empty table, a sentence that says how much was judged, exit code 0; --all shows every comparison.
+
+    As Markdown, which may be all that a comment holds, it is the sentence.
+    """
     add(store, "run-8", 8, {"mlp": 1.0, "lstm": 1.001, "cnn": 0.999})
 
     done = bench()
     assert (done.return_value, len(done.stdout.splitlines())) == (0, 2)
     assert done.stderr == "3 comparisons of run run-8 with runs before: 3 SAME\n"
+    assert bench("--format", "markdown").stdout == done.stderr + "\n"
     assert bench("--all").stdout.count("within 3 %; 8 against 1 run") == 3
 
 
