@@ -17,6 +17,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .query.relation import Relation
+from .warehouse.console.numbers import counted
 from .warehouse.console.tables import html_table, text_table
 from .warehouse.database import Warehouse
 from .warehouse.errors import BenchError, UnknownName
@@ -134,7 +135,7 @@ class OpenStore:
 
     def __repr__(self) -> str:
         ((runs, configs),) = self.sql("SELECT count(*), count(DISTINCT config) FROM run_summaries").rows()
-        return f"<store {self.store}: {runs} runs of {configs} configs>"
+        return f"<store {self.store}: {counted(runs, 'run')} of {counted(configs, 'config')}>"
 
     def sql(self, query: str, parameters: object = None) -> Relation:
         """Ask anything, read-only, as `bench sql` does.

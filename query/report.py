@@ -153,17 +153,21 @@ def _facts(details: Mapping[str, Any], before: str | None, parts: Sequence[str])
 
 def _verdict(found: Sequence[Mapping[str, Any]]) -> tuple[str, bool | None]:
     """One sentence, and whether it is good news; None if nothing could be judged."""
-    count = Counter(row["verdict"] for row in found)
+    count = Counter(row["verdict"] for row in found if row["finding"] != "shift")
+    doubtful = regressions.doubtful_shifts(found)
+    moved = [row for row in found if row["finding"] == "shift" and row["verdict"] not in ("SAME", "UNSURE")]
+    together = [regressions.shift_text(row) for row in [*moved, *doubtful]]
     statistics = [row for row in found if row["finding"] == "statistics"]
     judged = sum(row["p"] is not None or row["verdict"] == "SAME" for row in statistics)
     words = {
         "SLOWER": "slower", "WORSE": "worse", "BROKEN": "broken", "REMOVED": "no longer measured", "FASTER": "faster",
         "BETTER": "better",
     }  # fmt: skip
-    changed = [f"{count[verdict]} {text}" for verdict, text in words.items() if count[verdict]]
-    if any(count[verdict] for verdict in ("SLOWER", "WORSE", "BROKEN", "REMOVED")):
+    changed = [*together, *(f"{count[verdict]} {text}" for verdict, text in words.items() if count[verdict])]
+    if any(row["verdict"] in ("SLOWER", "WORSE", "BROKEN", "REMOVED") for row in found):
         return f"{', '.join(changed)}; {judged:,} series judged.", False
     if not judged:
         return "Too little data to judge: a case needs earlier runs to be compared with.", None
     rest = f" {len(statistics) - judged:,} could not be judged." if judged < len(statistics) else ""
-    return f"No regression in {judged:,} series{', ' + ', '.join(changed) if changed else ''}.{rest}", True
+    opening = f"No {'other ' if doubtful else ''}regression in {judged:,} series"
+    return f"{'; '.join([opening, ', '.join(changed)]) if changed else opening}.{rest}", None if doubtful else True

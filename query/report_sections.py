@@ -133,7 +133,8 @@ def findings(found: Sequence[Mapping[str, Any]], run_id: str, scope: ReportScope
         return _of(Table(columns, rows), key, title, rule, weight=8, command=command)
     judged = any(row["verdict"] != "UNSURE" for row in found)
     nothing = "Nothing did, and nothing improved." if judged else "None could be judged."
-    return Section(key=key, title=title, sentences=[rule, nothing])
+    shifts = [f"{regressions.shift_text(row)}; {row['reason']}" for row in regressions.doubtful_shifts(found)]
+    return Section(key=key, title=title, sentences=[rule, nothing, *shifts])
 
 
 def changes(warehouse: "Warehouse", before: Sequence[str], runs: Sequence[str], scope: ReportScope) -> Section | None:

@@ -83,7 +83,7 @@ def test_a_question_sees_what_was_recorded_since(tmp_path: Path) -> None:
         pass
     store = bench.open(tmp_path)
     asked = store.sql("SELECT count(*) FROM runs")
-    assert (asked.rows(), repr(store)) == ([(1,)], f"<store {tmp_path}: 1 runs of 1 configs>")
+    assert (asked.rows(), repr(store)) == ([(1,)], f"<store {tmp_path}: 1 run of 1 config>")
     with bench.run("second", store=tmp_path):
         pass
 

@@ -1,5 +1,6 @@
 """Comparisons: the rows of two sides that were asked for, what matters first, with means and what they cover."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,22 @@ ORDER = f"""
     abs(ln(CASE WHEN ratio > 0 THEN ratio END)) DESC NULLS LAST, suite, name, mode, device, dtype, batch_size,
     sequence_length, parameters, backend, metric <> 'latency', metric, phase
 """
+# Of how many tokens the steps of a bin are, where that differs by the floor or more.
+STEP_TOKENS = """
+    WITH steps AS (
+        SELECT list_contains($base::VARCHAR[], run_id) AS is_base, _step_tokens(chunk_sizes, total_tokens) AS tokens
+        FROM schedule_chunks
+        WHERE list_contains($base::VARCHAR[] || $candidate::VARCHAR[], run_id)
+    )
+    SELECT
+        (2 ** floor(log2(tokens)))::BIGINT || '–' || (2 ** floor(log2(tokens)) * 2 - 1)::BIGINT AS bin,
+        median(tokens) FILTER (is_base) AS base_tokens, median(tokens) FILTER (NOT is_base) AS candidate_tokens
+    FROM steps
+    WHERE tokens > 1
+    GROUP BY bin
+    HAVING abs(ln(base_tokens / candidate_tokens)) >= ln(1 + $floor::DOUBLE)
+    ORDER BY min(tokens)
+"""
 MEANS = "metric <> 'latency', abs(ln(ratio)) DESC, metric, phase, suite, backend"  # order of the means
 
 
@@ -43,6 +60,7 @@ class Comparison:
     unusual: list[Row]  # set apart because nobody named it: cold and warm-up phases, and what has no direction
     shifts: list[Row]  # what all cases of a metric share, one per metric × phase: rows of `shared_shifts`
     means: list[Row]  # one per metric × phase × suite × backend
+    step_tokens: list[Row]  # bins of scheduler steps that are slower with more tokens, or faster with fewer
     differences: list[environments.EnvironmentField]  # of their environments and code
     captures: list[str]  # sentences on scheduler steps that one side lacks
 
@@ -87,6 +105,16 @@ def compare(
     usual = " AND ".join(["true", *(rule for column, rule in USUAL.items() if column not in where)])
     rows = warehouse.dicts(f"SELECT *, ({usual}) AS usual FROM all_compared WHERE {condition} ORDER BY {ORDER}", values)
     chosen = [row.pop("usual") for row in rows]
+    moves = {
+        (json.loads(row["parameters"] or "{}").get("tokens"), row["verdict"])
+        for row in rows
+        if row["suite"] == "scheduler" and row["verdict"] in ("SLOWER", "FASTER")
+    }
+    other_sizes = (
+        warehouse.dicts(STEP_TOKENS, {name: arguments[name] for name in ("base", "candidate", "floor")})
+        if moves
+        else []
+    )
     return Comparison(
         base,
         candidate,
@@ -107,6 +135,11 @@ def compare(
             f" ({sql.views()['comparison_means'].last_select}) WHERE n > 1 ORDER BY {MEANS}",
             values,
         ),
+        step_tokens=[
+            row
+            for row in other_sizes
+            if (row["bin"], "SLOWER" if row["candidate_tokens"] > row["base_tokens"] else "FASTER") in moves
+        ],
         differences=[
             fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
         ],

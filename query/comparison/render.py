@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...warehouse.console.numbers import JSON_MARKS, amount, counted, ratio
+from ...warehouse.console.numbers import JSON_MARKS, amount, counted, ratio, times
 from ...warehouse.errors import Exit
 from ..document import Document, Section, Table, TableColumn
 from ..pasteable_sql import list_literal
@@ -102,21 +102,27 @@ def verdict(comparison: Comparison) -> str:
     counts = Counter(row["verdict"] for row in comparison.rows)
     lost = [row for row in shown(comparison) if is_lost(row)]
     failing = sum(row["verdict"] == "BROKEN" for row in lost)
+    moved = [
+        f"all cases together {times(row['ratio'])} in {metric(row)} ({row['verdict'].lower()})"
+        for row in _moved(comparison)
+    ]
     parts = [
         (counts["SLOWER"], "slower"), (counts["WORSE"], "worse"), (failing, "newly failing"),
         (len(lost) - failing, "no longer measured"), (counts["FASTER"], "faster"), (counts["BETTER"], "better"),
     ]  # fmt: skip
-    changed = ", ".join(f"{count:,} {word}" for count, word in parts if count) or "no change found"
-    return f"{changed}; {counts['SAME']:,} the same, {counts['UNSURE']:,} unsure"
+    changed = ", ".join([*moved, *(f"{count:,} {word}" for count, word in parts if count)]) or "no change found"
+    beyond = "beyond that " if moved else ""
+    return f"{changed}; {beyond}{counts['SAME']:,} the same, {counts['UNSURE']:,} unsure"
 
 
 def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[str]:
     """Sentences below the table: what was compared, the means and their coverage, what was left out, what else differs."""
-    counts = Counter(row["verdict"] for row in comparison.rows)
+    counts = Counter(row["verdict"] for row in shown(comparison, everything=True))
     texts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if verdict and counts[verdict])
     hidden = " (SAME is shown with --all)" if counts["SAME"] and not everything else ""
     yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {texts or 'nothing with a direction'}{hidden}"
     yield from shifts(comparison)
+    yield from step_tokens(comparison)
     yield from _shared(comparison)
     yield from comparison.captures
     yield from means(comparison)
@@ -143,12 +149,28 @@ def _runs(side: Side) -> str:
     return f"{side.name} ({f'{count} runs' if count > 1 else f'run {side.runs[0][:13]}'}{others})"
 
 
+def _moved(comparison: Comparison) -> list[Row]:
+    """The metrics of which all cases moved together, by the floor or more."""
+    return [row for row in comparison.shifts if abs(math.log(row["ratio"])) >= math.log1p(comparison.floor)]
+
+
 def shifts(comparison: Comparison) -> Iterator[str]:
     """A sentence for each metric of which all cases moved together, by the floor or more."""
-    for row in comparison.shifts:
-        if abs(math.log(row["ratio"])) >= math.log1p(comparison.floor):
-            value = ratio(row["ratio"], row["low"], row["high"])
-            yield f"all cases, {metric(row)}: {row['verdict']}, {value}; {row['reason']}"
+    for row in _moved(comparison):
+        value = ratio(row["ratio"], row["low"], row["high"])
+        yield f"all cases, {metric(row)}: {row['verdict']}, {value}; {row['reason']}"
+
+
+def step_tokens(comparison: Comparison) -> Iterator[str]:
+    """One sentence: in which bins scheduler steps took longer, and had more tokens, or shorter with fewer."""
+    sizes = [
+        f"{row['bin']} ({row['base_tokens']:,.0f} and {row['candidate_tokens']:,.0f})" for row in comparison.step_tokens
+    ]
+    if sizes:
+        yield (
+            f"steps of other sizes take other times for that alone, by their median tokens in {comparison.base.name} and "
+            f"{comparison.candidate.name}: {', '.join(sizes)}; compare costs with: bench cost-model"
+        )
 
 
 def means(comparison: Comparison) -> Iterator[str]:
@@ -182,30 +204,37 @@ def document(comparison: Comparison, *, command: str) -> Document:
     unsure = [row for row in rows if row["verdict"] in (None, "UNSURE")]
     same = [row for row in rows if row["verdict"] == "SAME"]
     code = exit_code(comparison)
+    doubtful = any(row["verdict"] == "UNSURE" for row in _moved(comparison)) or (unsure and not changed)
+    shared = list(_shared(comparison))
+    together = [*shifts(comparison), *step_tokens(comparison), *comparison.captures]
     sides = {"base": comparison.base, "candidate": comparison.candidate}
     sections = [
-        _section(comparison, "changed", "What changed", changed, weight=9, command=command,
-                 sentences=[*shifts(comparison), *_shared(comparison), *comparison.captures]),
+        _section(comparison, "changed", "What changed", changed,
+                 sentences=[*together, *(shared if changed else [])], weight=9, command=command),
         Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=8) if comparison.means else None,
-        _section(comparison, "unsure", f"Unsure: {len(unsure):,}", unsure, folded=True, command=everything),
-        _section(comparison, "same", f"The same within {100 * comparison.floor:g} %: {len(same):,}", same, folded=True,
-                 command=everything),
+        _section(comparison, "unsure", f"Unsure: {len(unsure):,}", unsure,
+                 sentences=shared if unsure and not changed else [], folded=True, command=everything),
+        _section(comparison, "same", f"The same within {100 * comparison.floor:g} %: {len(same):,}", same,
+                 sentences=shared if same and not (changed or unsure) else [], folded=True, command=everything),
         _environment(comparison, command),
     ]  # fmt: skip
     return Document(
         title=f"{comparison.base.name} → {comparison.candidate.name}",
         verdict=verdict(comparison),
-        good=None if code == Exit.TOO_LITTLE or (unsure and not changed) else code == Exit.OK,
+        good=None if code == Exit.TOO_LITTLE or (code == Exit.OK and doubtful) else code == Exit.OK,
         facts=[(name, ", ".join(run[:13] for run in side.runs)) for name, side in sides.items()],
         sections=[section for section in sections if section is not None],
     )
 
 
-def _section(comparison: Comparison, key: str, title: str, rows: Sequence[Row], **rest: Any) -> Section | None:
-    if not rows:
+def _section(
+    comparison: Comparison, key: str, title: str, rows: Sequence[Row], *, sentences: Sequence[str], **rest: Any
+) -> Section | None:
+    if not (rows or sentences):
         return None
     columns, values = render(comparison, rows)
-    return Section(key=key, title=title, tables=[Table([TableColumn(name) for name in columns], values)], **rest)
+    tables = [Table([TableColumn(name) for name in columns], values)] if rows else []
+    return Section(key=key, title=title, sentences=sentences, tables=tables, **rest)
 
 
 def _environment(comparison: Comparison, command: str) -> Section | None:

@@ -11,12 +11,13 @@ import click
 from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
-from ...warehouse.console.tables import write_rows
+from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.store import Store
 from ..bisect.suggest import bisect_command
 from ..command import backends_option, models_option, output_option, suites_option
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.render import metric, why
+from ..document import markdown_text
 from ..higher_rooms import higher_rooms
 from .regressions import (
     AXES,
@@ -27,6 +28,7 @@ from .regressions import (
     axis_text,
     choose,
     doubtful,
+    doubtful_shifts,
     environment_changes,
     exit_code,
     fold,
@@ -34,6 +36,7 @@ from .regressions import (
     judged_runs,
     large_and_unsure,
     most_telling,
+    shift_text,
     worse_cases,
 )
 from .remeasure import commands_for, measure_again, obstacle
@@ -141,8 +144,12 @@ def regressions(
         shown = [row for row in rows if show_all or row["verdict"] not in HIDDEN]
         if fmt in ("table", "markdown"):
             told = shown if each or show_all else fold(shown)
-            write_fitted(*render(told), fmt, output, shared=(*AXES, *SHORT.values()), spare=SPARE, cut="why")
-            for sentence in sentences(warehouse, rows, judged):
+            said = list(sentences(warehouse, rows, judged))
+            if fmt == "markdown" and not told:  # a comment or a summary that holds an empty table says nothing
+                write_text("".join(f"{markdown_text(sentence)}\n\n" for sentence in said), output)
+            else:
+                write_fitted(*render(told), fmt, output, shared=(*AXES, *SHORT.values()), spare=SPARE, cut="why")
+            for sentence in said:
                 notify(sentence)
             if len(told) < len(shown):
                 notify(f"{counted(len(shown), 'finding')} in {counted(len(told), 'line')}; list each with: --members")
@@ -212,10 +219,18 @@ def _since(row: Row) -> str | None:
     return " ".join(filter(None, (date, (row["since_commit"] or row["since_run_id"])[:9])))
 
 
+def _is_excused(row: Row) -> bool:
+    """Whether it is a limit that noise alone takes the case across: the case has its verdict in a row of its own."""
+    return bool(row["finding"] == "limit" and row["verdict"] == "SAME")
+
+
 def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]) -> Iterator[str]:
     """Sentences below the table: how much was judged, why some was not, other possible causes, and what to do next."""
     tested = [row for row in rows if row["p"] is not None]
-    counts = Counter(row["verdict"] for row in rows)
+    added = {row["case_id"]: "ADDED" for row in rows if row["verdict"] == "ADDED"}
+    counts = Counter(
+        [*added.values(), *(row["verdict"] for row in rows if row["verdict"] != "ADDED" and not _is_excused(row))]
+    )
     listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict and counts[verdict])
     runs = f"run{'s' if len(judged) > 1 else ''} {', '.join(run_id[:13] for run_id in judged)}"
     compared = f"{counted(len(tested), 'comparison')} of {runs} with runs before"
@@ -227,6 +242,8 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     )
     for (host, reason), count in unjudged.most_common():
         yield f"{count} not judged{f' on {host}' if host else ''}: {reason}"
+    for row in doubtful_shifts(rows):
+        yield f"{shift_text(row)}; {row['reason']}"
     if large := large_and_unsure(rows):
         yield f"{counted(len(large), 'case')} moved by 20 % or more and stay UNSURE (see them with --all; --strict ends with 4)"
     failing = worse_cases(rows)

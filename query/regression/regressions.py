@@ -10,7 +10,7 @@ from ...warehouse.errors import Exit, UnknownName
 from ..ask import ask
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.environments import EnvironmentField, differences
-from ..comparison.render import members, value_text
+from ..comparison.render import members, metric, value_text
 from ..resolve import COLUMN_LABELS, resolve_run
 
 if TYPE_CHECKING:
@@ -180,6 +180,20 @@ def large_and_unsure(rows: Iterable[Row]) -> list[Row]:
         # a value of 0 has no logarithm
         and (row["change"] <= -1 or abs(math.log1p(row["change"])) >= math.log1p(LARGE))
     ]
+
+
+def doubtful_shifts(rows: Iterable[Row]) -> list[Row]:
+    """What all cases of a metric share where that is no verdict although its interval leaves out no change."""
+    return [
+        row
+        for row in rows
+        if row["finding"] == "shift" and row["verdict"] == "UNSURE" and (row["low"] > 0 or row["high"] < 0)
+    ]
+
+
+def shift_text(row: Row) -> str:
+    """What all cases of a metric share: `all cases together +5.1 % in latency (unsure)`."""
+    return f"all cases together {100 * row['change']:+.1f} % in {metric(row)} ({row['verdict'].lower()})"
 
 
 def exit_code(rows: Iterable[Row], *, strict: bool = False) -> Exit:

@@ -13,7 +13,7 @@ from bench.warehouse.errors import BenchError, Exit, UnknownName
 from bench.warehouse.events import Event
 from bench.warehouse.store import Store
 
-from ..builders import Builder, case, metric, outcome, run, timing
+from ..builders import Builder, case, chunk, metric, outcome, run, timing
 from ..exhaustive import first_of
 
 CLEAN: dict[str, Any] = {"git_commit": "c0ffee00", "git_dirty": False}
@@ -221,12 +221,27 @@ def test_what_matters_comes_first() -> None:
 def test_sentences_tell_what_a_table_cannot() -> None:
     """Counts, what all have in common, means with their coverage, and what was not compared."""
     assert list(sentences(compare(mixed(), A, B))) == [
-        "a (3 runs) against b (3 runs): 2 BROKEN, 2 SLOWER, 1 FASTER, 1 ADDED, 1 SAME (SAME is shown with --all)",
+        "a (3 runs) against b (3 runs): 1 BROKEN, 2 SLOWER, 1 FASTER, 1 ADDED, 1 SAME (SAME is shown with --all)",
         "all cases: suite s, backend eager",
         "all intervals: noise of a run 0.3 %",
         "s eager latency: geomean 1.027x (95 % 1.020–1.034) over 4 of 6 matched; added: new; removed: gone",
         "compared only if named with --metrics or --where 'phase=…': seed (1)",
     ]
+
+
+@pytest.mark.parametrize(("tokens", "us", "said"), [(1536, 20, True), (1040, 20, False), (1536, 10, False)])
+def test_steps_of_a_bin_that_have_other_tokens_are_pointed_out(tokens: int, us: int, said: bool) -> None:
+    """Where a token costs the same, a step of more tokens is no slower server; a faster one with more tokens is faster."""
+    chunks = [
+        chunk(run=f"{side}{number}", line=line, chunk_sizes=[size], model_run_ms=size * (cost + 0.01 * number) / 1000)
+        for side, size, cost in (("a", 1024, 20), ("b", tokens, us))
+        for number in range(3)
+        for line in range(1, 6)
+    ]
+    warned = [text for text in sentences(compare(built(*RUNS, *chunks), A, B)) if "other sizes" in text]
+
+    text = "steps of other sizes take other times for that alone, by their median tokens in a and b: 1024–2047 (1,024 and 1,536)"
+    assert warned == ([f"{text}; compare costs with: bench cost-model"] if said else [])
 
 
 def test_means_beyond_the_first_are_counted_with_the_command_that_lists_them() -> None:
@@ -258,6 +273,30 @@ def test_a_document_is_ready_for_a_pull_request() -> None:
     assert text.startswith("## a → b\n\n❌ **1 slower; 1 the same, 0 unsure**\n")
     assert "| &lt;b&gt;\\|x | latency | 1.001 ms | 2.003 ms |" in text
     assert "<details>\n<summary>The same within 3 %: 1</summary>" in text
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict"),
+    [
+        (3, "❌ **all cases together 0.80x in latency (slower)"),
+        (1, "⚪ **all cases together 0.95x in latency (unsure)"),
+    ],
+)
+def test_a_document_says_what_all_cases_share(runs: int, verdict: str) -> None:
+    """It opens with it, as the exit code does, although each case beyond it is the same; a doubtful shift is no pass."""
+    factor = 1.25 if runs == 3 else 1.05
+    events = [
+        event
+        for number in range(20)
+        for side, by in (("a", 1), ("b", factor))
+        for event in measured(side, by, f"m{number}")
+    ]
+    pair = [Side(name, tuple(f"{name}{number}" for number in range(runs))) for name in "ab"]
+    text = document(compare(built(*RUNS, *events), *pair), command="bench compare a b").markdown()
+
+    assert text.startswith(f"## a → b\n\n{verdict}; beyond that 20 the same, 0 unsure**\n")
+    assert "### What changed\n\nall cases, latency: " in text
+    assert "<summary>The same within 3 %: 20</summary>\n\nall cases: suite s, backend eager\n" in text
 
 
 @pytest.mark.exhaustive

@@ -24,7 +24,7 @@ from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
-from ..builders import case, outcome, run, timing
+from ..builders import case, metric, outcome, run, timing
 
 AXES: dict[str, Any] = {
     "suite": "builtin", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "eager", "batch_size": 8,
@@ -72,13 +72,31 @@ def bench() -> Bench:
 
 
 def test_nothing_worse_is_fine(store: Store, bench: Bench) -> None:
-    """An empty table, a sentence that says how much was judged, exit code 0; --all shows every comparison."""
+    """An empty table, a sentence that says how much was judged, exit code 0; --all shows every comparison.
+
+    As Markdown, which may be all that a comment holds, it is the sentence.
+    """
     add(store, "run-8", 8, {"mlp": 1.0, "lstm": 1.001, "cnn": 0.999})
 
     done = bench()
     assert (done.return_value, len(done.stdout.splitlines())) == (0, 2)
     assert done.stderr == "3 comparisons of run run-8 with runs before: 3 SAME\n"
+    assert bench("--format", "markdown").stdout == done.stderr + "\n"
     assert bench("--all").stdout.count("within 3 %; 8 against 1 run") == 3
+
+
+def test_each_verdict_is_counted_once(store: Store, bench: Bench) -> None:
+    """A limit that noise alone crosses is no second verdict of its case, and a new case with two metrics is one."""
+    for day, value in enumerate((0.96, 0.97, 0.95, 0.96, 0.98, 0.96, 0.97, 0.94)):
+        events: list[Event] = [run(f"night-{day}", "night", source="torch-compile", started_at=day * DAY)]
+        for name in ("near", *(["new"] if day == 7 else [])):
+            it = case(name, run=f"night-{day}", source_id="file", **AXES)
+            events += [it, outcome(it), metric(it, "speedup", value, unit="ratio", better="higher")]
+            events += [metric(it, "graph_breaks", 1.0, unit="count", better="lower")]
+        for kind in {type(event) for event in events}:
+            EventLog(store).write(kind, [event for event in events if type(event) is kind], f"night-{day}.{kind.TABLE}")
+
+    assert "2 comparisons of run night-7 with runs before: 1 ADDED, 1 UNSURE, 1 SAME\n" in bench("night").stderr
 
 
 def test_what_got_worse_is_told_worst_first(store: Store, bench: Bench) -> None:

@@ -97,6 +97,32 @@ def test_a_slower_run_is_bad_news_with_the_cases_that_are() -> None:
     assert {(model, round(change, 2)) for model, change in slower} == {("bert", 0.3), ("gpt", 0.3), ("vit", 0.3)}  # type: ignore[call-overload]
 
 
+@pytest.mark.parametrize(
+    ("factor", "good", "verdict"),
+    [
+        (1.08, None, "No other regression in 20 series; all cases together +8.0 % in latency (unsure)."),
+        (1.25, False, "all cases together +25.0 % in latency (slower); 20 series judged."),
+    ],
+)
+def test_what_all_cases_share_is_said_and_no_case_of_its_own(factor: float, good: bool | None, verdict: str) -> None:
+    """Three runs of twenty models, the last of which is slower throughout: a doubtful shift is no good news."""
+    events: list[Event] = []
+    for number, by in enumerate((1, 1, factor)):
+        name = f"day-{number}"
+        events.append(run(name, "main", started_at=Instant(number * DAY)))
+        for one in (case(f"m{model}", name, backend="eager", **AXES) for model in range(20)):
+            events += [
+                one,
+                outcome(one),
+                *(timing(one, int(1_000_000 * by) + sample, sample=sample) for sample in range(7)),
+            ]
+    found = asked(*events)
+
+    assert (found.document.good, found.document.verdict) == (good, verdict)
+    text = found.document.markdown()
+    assert "+8.0 % in latency (unsure); +8.0 % shared by 20 cases, taken out of each; p = 0.0" in text or good is False
+
+
 def test_a_case_that_is_gone_is_bad_news() -> None:
     """Coverage counts, though nothing left is slower."""
     found = asked(*WEEK, *day(8, models=("bert", "gpt")))

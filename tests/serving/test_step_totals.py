@@ -108,7 +108,7 @@ def test_a_comparison_says_why_a_side_lacks_steps(warehouse: Builder) -> None:
         steps(warehouse, *(totals(line, name, **fields) for line in range(1, 40)), run_id=name)
 
     def said(base: str, candidate: str) -> list[str]:
-        return compare(opened(warehouse), Side(base, (base,)), Side(candidate, (candidate,))).captures
+        return compare(warehouse, Side(base, (base,)), Side(candidate, (candidate,))).captures
 
     assert said("A", "S") == [
         "S is a sampled capture, which left steps out: it has no tokens_per_second. Capture every step with DYN_FPM_MODE=full"

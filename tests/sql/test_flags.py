@@ -221,6 +221,26 @@ def test_a_model_that_fails_without_its_batch_size_is_the_same_case(warehouse: B
     assert warehouse.rows(query) == [("coverage", "2", good.case_id, 8, "BROKEN")]
 
 
+@pytest.mark.parametrize("size", [4, 8])
+def test_a_model_whose_accuracy_fails_at_some_batch_size_is_the_same_case(warehouse: Builder, size: int) -> None:
+    """It was measured at 8, and in the next run has a row without one: broken, and flagged once again when it is slow."""
+    sizes = {"1": 8, "2": None, "3": 8}
+    cases = {run_id: imported("m", run_id, batch_size=at) for run_id, at in sizes.items()}
+    judged = {run_id: imported("m", run_id, batch_size=size) for run_id in sizes}
+    status = {"1": "pass", "2": "fail_to_run", "3": "pass"}
+    warehouse.add(*nightly(*sizes), *{*cases.values(), *judged.values()})
+    warehouse.add(outcome(cases["2"], "fail_to_run"), *(outcome(cases[run_id]) for run_id in "13"))
+    warehouse.add(*(outcome(judged[run_id], status[run_id], kind="accuracy") for run_id in sizes))
+    warehouse.add(metric(cases["1"], "speedup", 2.0), metric(cases["3"], "speedup", 0.9))
+
+    assert warehouse.rows("FROM _same_cases") == [("2", cases["2"].case_id, cases["1"].case_id)]
+    query = "SELECT batch_size, candidate_status, verdict FROM comparisons(['1'], ['2']) WHERE verdict IS NOT NULL"
+    assert warehouse.rows(query) == [(8, "fail_to_run", "BROKEN")]
+    assert warehouse.rows("SELECT batch_size, verdict FROM regression_findings(['2'])") == [(8, "BROKEN")]
+    query = "SELECT run_id, metric, before FROM newly_flagged() ORDER BY ALL"
+    assert warehouse.rows(query) == [("2", "accuracy", "fine"), ("2", "status", "fine"), ("3", "speedup", "fine")]
+
+
 def test_a_case_that_may_be_several_is_none_of_them(warehouse: Builder) -> None:
     """Two batch sizes are known, or the run has the known one too: nothing is guessed."""
     for name, sizes, failed_in in (("two", (8, 16), "2"), ("both", (8,), "1")):

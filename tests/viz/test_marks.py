@@ -202,6 +202,17 @@ def test_low_panels_have_the_unit_above_them() -> None:
     assert titles == [None, "most [%]"]
 
 
+def test_titles_of_panels_that_are_cut_are_counted() -> None:
+    """Beside each other in a column of a paper, titles that differ at their ends could not be told apart."""
+    titles = ["short", *(f"huggingface {metric}" for metric in ("geometric mean", "compile time", "memory"))]
+    each = [Panel(y_title="y", title=title, unit=DisplayUnit("%")) for title in titles]
+    points = [Point(panel=place, series="a", x=x, y=x) for place in range(4) for x in (1.0, 2.0)]
+    form = Lines(points=points, panels=each, x_title="x", wanted_size=COLUMN)
+
+    assert form.left_out(COLUMN, 0) == ["the whole title of 2 of 4 panels"]
+    assert form.left_out((9.0, 8.0), 0) == []
+
+
 def test_a_legend_leaves_names_out_rather_than_what_tells_them_apart() -> None:
     """Of models, configs and backends none is cut to what another could be, whatever the room."""
     names = [

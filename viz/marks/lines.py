@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import shorten, width
 from ..output.figure import SIZE
 from ..style import terminal, theme
@@ -143,10 +144,7 @@ class Lines:
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """One layered view, or a grid of them."""
-        beside = self.legend.beside
-        area = PlotArea.of(size, head, below=self.legend.inches, beside=beside)
-        if self._in_grid:
-            area = self.grid.plot_area(size, head, self.legend, interactive=interactive)
+        area = self._area(size, head, interactive=interactive)
         views = [self._view(place, interactive, area) for place in range(len(self.panels))]
         marks = [f"marks{place}" for place in range(len(views))]
         if not self._in_grid:
@@ -159,8 +157,20 @@ class Lines:
         return {**spec, "params": params("series", zoom=False, views=marks)} if interactive else spec
 
     def left_out(self, size: tuple[float, float], head: float) -> list[str]:
-        """Names of lines."""
-        return self.legend.left_out
+        """Names of lines, and parts of the titles of panels."""
+        area = self._area(size, head, interactive=False)
+        titles = list(map(self._heading, self.panels))
+        cut = sum(self.grid.heading(area, place, title) != title for place, title in enumerate(titles))
+        return [
+            *self.legend.left_out,
+            *([f"the whole title of {cut} of {counted(len(titles), 'panel')}"] if cut else []),
+        ]
+
+    def _area(self, size: tuple[float, float], head: float, *, interactive: bool) -> PlotArea:
+        """The plot area of a panel."""
+        if self._in_grid:
+            return self.grid.plot_area(size, head, self.legend, interactive=interactive)
+        return PlotArea.of(size, head, below=self.legend.inches, beside=self.legend.beside)
 
     def _view(self, place: int, interactive: bool, area: PlotArea) -> dict[str, Any]:
         """One panel: gaps dotted, stretches solid, intervals, points, levels."""

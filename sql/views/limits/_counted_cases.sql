@@ -16,7 +16,11 @@ judged_cases AS (
     UNION ALL
     SELECT accuracy.run_id, accuracy.case_id, panel, NULL, NULL, NULL
     FROM case_outcomes AS accuracy
-    ANTI JOIN (SELECT run_id, case_id FROM case_summaries WHERE status <> 'skipped') AS summary
+    ANTI JOIN (
+        SELECT run_id, case_id FROM case_summaries WHERE status <> 'skipped'
+        UNION ALL
+        SELECT run_id, same_id FROM _same_cases
+    ) AS summary
         ON accuracy.run_id = summary.run_id AND accuracy.case_id = summary.case_id
     WHERE kind = 'accuracy' AND status <> 'skipped'
 )

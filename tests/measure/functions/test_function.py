@@ -217,7 +217,7 @@ def test_what_fails_alike_in_every_process_fails_once(chosen: list[str]) -> None
 
     assert result.return_value == 1
     assert "no module 'bench_test_wrk'. Nearest: 'bench_test_work'" in result.stdout
-    assert rows("SELECT count(*) FROM outcomes WHERE case_id IS NOT NULL") == [(1,)]
+    assert stored("SELECT count(*) FROM outcomes WHERE case_id IS NOT NULL") == [(1,)]
 
 
 def test_a_setup_makes_the_arguments() -> None:
