@@ -247,8 +247,8 @@ class _Passes:
         heard.see(values["counter_id"], values["counter_id"], int(not step))
         if step:
             part = self.part
-            about = {"run_id": part.run_id, "source_id": part.source_id, "line": number, "time_span": self.span}
-            self.batch.add(ScheduleChunk(**about, **values))
+            values["time_span"] = self.span
+            self.batch.add(ScheduleChunk(run_id=part.run_id, source_id=part.source_id, line=number, **values))
 
     def reject(self, reason: str, line: bytes) -> None:
         """Account for a line that cannot be read."""

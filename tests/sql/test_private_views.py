@@ -141,7 +141,8 @@ def test_a_run_before_stands_in_for_one_that_lacks_the_case(runs: Builder) -> No
     runs.add(*(run(f"a{day}", "a", host="x", started_at=day) for day in range(5, 8)))
     for run_id, names, ns in (("a1", "mko", 10), ("a2", "m", 20), ("a5", "mkl", 50), ("a6", "m", 60), ("a7", "mk", 70)):
         for name in names:
-            runs.add(it := case(name, run=run_id), *[timing(it, ns)] * 2)
+            it = case(name, run=run_id)
+            runs.add(it, timing(it, ns), timing(it, ns))
 
     query = """
         SELECT name, list_sort(places), runs, n, value, exp(list_avg(xs))

@@ -87,7 +87,7 @@ streaks AS (
     SELECT
         *, CASE WHEN candidate_value IS NOT NULL THEN list_filter(places, lambda place: place > coalesce(good_place, 0)) END
             AS streak_places,
-        base_runs > 1 AND list_median(list_transform(raw_deviations, lambda x: abs(x))) = 0 AS is_even
+        base_runs > 1 AND 2 * len(list_filter(raw_deviations, lambda x: x = 0)) > len(raw_deviations) AS is_even
     FROM good_places
 ),
 usual_runs AS (

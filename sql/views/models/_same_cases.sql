@@ -7,26 +7,40 @@
 -- case_id  VARCHAR  Case of unknown batch size.
 -- same_id  VARCHAR  The case that it is.
 WITH
-performances AS (SELECT DISTINCT case_id FROM case_outcomes WHERE kind = 'performance'),
-unknown_cases AS (
+imported_cases AS (
     SELECT *
     FROM case_axes
     WHERE batch_size IS NULL AND case_id IN (SELECT case_id FROM cases WHERE source_id IS NOT NULL)
-        AND case_id NOT IN (SELECT case_id FROM case_outcomes WHERE kind = 'performance' AND status = 'ok')
+),
+good_cases AS (  -- of these alone: most stores have few or none
+    SELECT DISTINCT outcome.case_id
+    FROM case_outcomes AS outcome
+    JOIN imported_cases AS imported ON outcome.case_id = imported.case_id
+    WHERE kind = 'performance' AND status = 'ok'
+),
+candidates AS (
+    SELECT imported.case_id, known.case_id AS same_id
+    FROM imported_cases AS imported
+    JOIN case_axes AS known
+        ON imported.name = known.name AND imported.panel = known.panel
+        AND imported.sequence_length IS NOT DISTINCT FROM known.sequence_length
+        AND imported.parameters IS NOT DISTINCT FROM known.parameters
+    ANTI JOIN good_cases AS good ON imported.case_id = good.case_id
+    WHERE known.batch_size IS NOT NULL
+),
+performances AS (
+    SELECT DISTINCT same_id
+    FROM case_outcomes AS outcome
+    JOIN candidates ON outcome.case_id = candidates.same_id
+    WHERE kind = 'performance'
 ),
 counterparts AS (
     SELECT
-        unknown_cases.case_id,
-        coalesce(min(known.case_id) FILTER (performance.case_id IS NOT NULL), min(known.case_id)) AS same_id
-    FROM unknown_cases
-    JOIN case_axes AS known
-        ON unknown_cases.name = known.name AND unknown_cases.panel = known.panel
-        AND unknown_cases.sequence_length IS NOT DISTINCT FROM known.sequence_length
-        AND unknown_cases.parameters IS NOT DISTINCT FROM known.parameters
-    LEFT JOIN performances AS performance ON known.case_id = performance.case_id
-    WHERE known.batch_size IS NOT NULL
-    GROUP BY unknown_cases.case_id
-    HAVING count(performance.case_id) = 1 OR count(*) = 1
+        case_id, coalesce(min(candidates.same_id) FILTER (performance.same_id IS NOT NULL), min(candidates.same_id)) AS same_id
+    FROM candidates
+    LEFT JOIN performances AS performance ON candidates.same_id = performance.same_id
+    GROUP BY case_id
+    HAVING count(performance.same_id) = 1 OR count(*) = 1
 )
 
 SELECT DISTINCT announced.run_id, announced.case_id, same_id
