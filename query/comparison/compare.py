@@ -30,22 +30,6 @@ ORDER = f"""
     abs(ln(CASE WHEN ratio > 0 THEN ratio END)) DESC NULLS LAST, suite, name, mode, device, dtype, batch_size,
     sequence_length, parameters, backend, metric <> 'latency', metric, phase
 """
-# Of how many tokens the steps of a bin are, where that differs by the floor or more.
-STEP_TOKENS = """
-    WITH steps AS (
-        SELECT list_contains($base::VARCHAR[], run_id) AS is_base, _step_tokens(chunk_sizes, total_tokens) AS tokens
-        FROM schedule_chunks
-        WHERE list_contains($base::VARCHAR[] || $candidate::VARCHAR[], run_id)
-    )
-    SELECT
-        (2 ** floor(log2(tokens)))::BIGINT || '–' || (2 ** floor(log2(tokens)) * 2 - 1)::BIGINT AS bin,
-        median(tokens) FILTER (is_base) AS base_tokens, median(tokens) FILTER (NOT is_base) AS candidate_tokens
-    FROM steps
-    WHERE tokens > 1
-    GROUP BY bin
-    HAVING abs(ln(base_tokens / candidate_tokens)) >= ln(1 + $floor::DOUBLE)
-    ORDER BY min(tokens)
-"""
 MEANS = "metric <> 'latency', abs(ln(ratio)) DESC, metric, phase, suite, backend"  # order of the means
 
 
@@ -110,11 +94,9 @@ def compare(
         for row in rows
         if row["suite"] == "scheduler" and row["verdict"] in ("SLOWER", "FASTER")
     }
-    other_sizes = (
-        warehouse.dicts(STEP_TOKENS, {name: arguments[name] for name in ("base", "candidate", "floor")})
-        if moves
-        else []
-    )
+    sizes = "FROM _step_sizes($base::VARCHAR[], $candidate::VARCHAR[], $floor::DOUBLE) ORDER BY base_tokens"
+    sided = {name: arguments[name] for name in ("base", "candidate", "floor")}
+    other_sizes = warehouse.dicts(sizes, sided) if moves else []
     return Comparison(
         base,
         candidate,
