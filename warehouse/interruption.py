@@ -45,10 +45,15 @@ def watch() -> None:
     threading.Thread(target=_listen, args=(reader,), name="interruption", daemon=True).start()
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def heard(frame: FrameType | None) -> float:
+    """Note that a handler has got to the signal, so that no later query is broken off; the seconds since the one before."""
     global _heard
     before, _heard = _heard, (time.monotonic(), frame, frame and frame.f_lasti)
-    if _heard[0] - before[0] > TWICE_S:
+    return _heard[0] - before[0]
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if heard(frame) > TWICE_S:
         raise KeyboardInterrupt
 
 
