@@ -17,6 +17,7 @@ from ._version import __version__
 from .query.higher_rooms import HigherRooms
 from .warehouse.console.error_lines import choose_format_early, errors_option, forget_format, write_error
 from .warehouse.errors import BenchError, Exit, UnknownName
+from .warehouse.interruption import watch as watch_for_interrupts
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -227,6 +228,7 @@ def main() -> Any:
     gc.set_threshold(GARBAGE)
     forget_format()
     try:
+        watch_for_interrupts()
         code = cli.main(prog_name="bench", standalone_mode=False)
         sys.stdout.flush()
     except BenchError as error:

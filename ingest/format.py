@@ -105,6 +105,7 @@ class Part:
     format: str = ""
     name: str = ""  # of the file, within its result set
     claim: Callable[[str], bool] = lambda run_id: True  # whether a run is new, and now the caller's to fill
+    stopped: Callable[[], bool] = lambda: False  # whether nobody wants the rest, after Ctrl-C
 
     @classmethod
     def alone(cls, path: Path) -> "Part":
@@ -123,6 +124,8 @@ class Part:
         with self.path.open("rb") as file:
             file.seek(self.start_byte)
             while left and (block := file.read(min(BLOCK_BYTES, left))):
+                if self.stopped():
+                    raise KeyboardInterrupt
                 left -= len(block)
                 cut = block.rfind(b"\n") + 1
                 if cut:

@@ -33,10 +33,6 @@ KNOWN_SPAN = (
     "--engine concerns new lines; those that are known keep what their times span. Load a file anew with:"
     " bench forget FILE --yes, then bench ingest FILE --again --engine NAME"
 )
-TOO_LARGE = (
-    'values of 1e150 or more are in metrics and in no cell, so that nothing counts them: bench sql "FROM metrics WHERE abs(value)'
-    ' >= 1e150"'
-)
 OBJECTS = 1_000_000  # new ones between two looks of the garbage collector, which took a quarter of the time
 BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has its own
 
@@ -210,6 +206,7 @@ class _Loader:
         self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
         self._loaded_at: dict[str, int] = {}  # of each part, in the order given, whichever thread is the faster
+        self._stopped = threading.Event()
         self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
         self._database: duckdb.DuckDBPyConnection | None = None
 
@@ -233,17 +230,22 @@ class _Loader:
             return
         from concurrent.futures import ThreadPoolExecutor
 
+        from ..warehouse.interruption import break_off
+
         with ThreadPoolExecutor(THREADS, thread_name_prefix="ingest") as pool:
             try:
                 for _ in pool.map(self._load_batch, batches):
                     pass
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)  # those that run finish; nothing is half in
+                self._stopped.set()  # nothing is half in
+                pool.shutdown(wait=False, cancel_futures=True)
+                break_off()
                 raise
 
     def _load_batch(self, parts: list[NewPart]) -> None:
         from ..warehouse.events import Metric
         from ..warehouse.recorder import uuid7
+        from .large_values import TOO_LARGE, has_too_large
 
         done: dict[str, Tally] = {}
         with contextlib.ExitStack() as stack:
@@ -255,7 +257,7 @@ class _Loader:
                     done[part.source_id] = tally
                 batch.finish()
                 stack.enter_context(self._lock)
-                if _has_too_large(batch.parts.get(Metric, [])) and TOO_LARGE not in self.notes:
+                if has_too_large(batch.parts.get(Metric, [])) and TOO_LARGE not in self.notes:
                     self.notes.append(TOO_LARGE)
                 for run in self._runs(parts, done):
                     batch.add(run)
@@ -267,16 +269,18 @@ class _Loader:
         return Part(
             path=part.path, run_id=part.run_id, source_id=part.source_id, start_byte=part.start_byte,
             end_byte=part.end_byte, first_line=part.first_line, options=self.options, cursor=self._cursor,
-            config=part.config, format=part.format.name, name=part.name, claim=self._claim,
+            config=part.config, format=part.format.name, name=part.name, claim=self._claim, stopped=self._stopped.is_set,
         )  # fmt: skip
 
     def _cursor(self) -> "duckdb.DuckDBPyConnection":
         import duckdb
 
+        from ..warehouse.interruption import breakable
+
         with self._lock:
             if self._database is None:
                 self._database = duckdb.connect(config={"threads": 1, "memory_limit": MEMORY_LIMIT})
-        return self._database.cursor()
+        return breakable(self._database.cursor())
 
     def _runs_there(self) -> dict[str, str | None]:
         """The runs of the store, and the environment of each."""
@@ -320,22 +324,6 @@ class _Loader:
             elif run.environment_id not in (None, self._written[run.run_id]):
                 self.notes.append(f"{name}: {ELSEWHERE}")
         return rows
-
-
-def _has_too_large(metrics: Iterable[Path]) -> bool:
-    """Whether Parquet files of metrics have a value that no cell counts, by the statistics of their columns."""
-    import pyarrow.parquet as pq
-
-    from ..warehouse.events import LARGEST
-
-    for path in metrics:
-        about = pq.read_metadata(path)
-        place = about.schema.names.index("value")
-        for group in range(about.num_row_groups):
-            found = about.row_group(group).column(place).statistics
-            if found is not None and found.has_min_max and max(abs(found.min), abs(found.max)) >= LARGEST:
-                return True
-    return False
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from .. import sql
 from .errors import BenchError, Exit
 from .events import TABLES
 from .files import cache_folder, cure, make_folder, remove, sync, take_after_folder
+from .interruption import breakable
 from .log import SPILL
 from .schema import create_tables, literal
 from .store import Store
@@ -37,7 +38,7 @@ def connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.
     """A connection of its own: DuckDB hands out one instance per path, which would be the version opened first."""
     import duckdb
 
-    connection = duckdb.connect(config=dict(config or {}))
+    connection = breakable(duckdb.connect(config=dict(config or {})))
     try:
         connection.execute(f"ATTACH {literal(str(database))} AS warehouse (READ_ONLY)")
     except duckdb.Error as error:
@@ -83,12 +84,14 @@ def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnec
             building.write_bytes(empty())
         else:
             shutil.copyfile(store.database, building)
-        connection = duckdb.connect(
-            config={
-                "memory_limit": LOADING_MEMORY,
-                "preserve_insertion_order": False,
-                "temp_directory": str(store.root / SPILL),
-            }
+        connection = breakable(
+            duckdb.connect(
+                config={
+                    "memory_limit": LOADING_MEMORY,
+                    "preserve_insertion_order": False,
+                    "temp_directory": str(store.root / SPILL),
+                }
+            )
         )
         try:
             connection.execute(f"ATTACH {literal(str(building))} AS warehouse")

@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from ...warehouse.console.options import Command, Values, format_option, store_o
 from ...warehouse.console.tables import escape, obeys
 from ...warehouse.errors import Exit
 from ...warehouse.forward_pass import TIME_SPANS, UNKNOWN_SPAN
+from ...warehouse.interruption import heard
 from ...warehouse.store import Store
 from ..options import SECONDS, config_option, progress, recorded, tags_option, talk
 
@@ -86,7 +88,8 @@ def _stopping(duration_s: float | None) -> Iterator[Callable[[], bool]]:
     told: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def tell(number: int, frame: object) -> None:
+    def tell(number: int, frame: FrameType | None) -> None:
+        heard(frame)
         told.append(number)
         for each, handler in before.items():
             signal.signal(each, handler)

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -315,3 +316,13 @@ def test_the_known_sample(shared_data: Path, tmp_path: Path) -> None:
     assert len(chunks) == facts["lines"]
     assert sum(row["total_tokens"] for row in chunks) == facts["total_tokens"]
     assert math.isclose(sum(row["model_run_ms"] for row in chunks), facts["model_run"]["sum"])
+
+
+def test_a_part_that_nobody_wants_any_more_ends(tmp_path: Path) -> None:
+    """After Ctrl-C a thread that reads a long file must not go on to its end."""
+    path = tmp_path / "p_1.jsonl"
+    path.write_text(lines(step(1), step(2)))
+    part = replace(Part.alone(path), stopped=lambda: True)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(part.lines())

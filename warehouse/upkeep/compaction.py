@@ -29,6 +29,7 @@ from ..changes import forgets, record_changes
 from ..database import Warehouse
 from ..events import TABLES, Environment, Event, Source
 from ..files import make_folder
+from ..interruption import breakable
 from ..load import load_locked, must_exist
 from ..log import (
     MERGED,
@@ -251,7 +252,10 @@ def write_sorted(
     make_folder(folder)
     try:
         config: dict[str, Any] = {"memory_limit": LOADING_MEMORY, "temp_directory": str(store.root / SPILL)}
-        with contextlib.closing(duckdb.connect(config=config)) as connection, as_bench_error(event.TABLE, folder):
+        with (
+            contextlib.closing(breakable(duckdb.connect(config=config))) as connection,
+            as_bench_error(event.TABLE, folder),
+        ):
             _write(connection, event, files, where, temporary, {SORTED: _order(event), **metadata_given})
             return publish(temporary, folder, stem)
     finally:
