@@ -1,6 +1,5 @@
 """Comparisons: the rows of two sides that were asked for, what matters first, with means and what they cover."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +43,6 @@ class Comparison:
     unusual: list[Row]  # set apart because nobody named it: cold and warm-up phases, and what has no direction
     shifts: list[Row]  # what all cases of a metric share, one per metric × phase: rows of `shared_shifts`
     means: list[Row]  # one per metric × phase × suite × backend
-    step_tokens: list[Row]  # bins of scheduler steps that are slower with more tokens, or faster with fewer
     differences: list[environments.EnvironmentField]  # of their environments and code
     captures: list[str]  # sentences on scheduler steps that one side lacks
 
@@ -89,14 +87,6 @@ def compare(
     usual = " AND ".join(["true", *(rule for column, rule in USUAL.items() if column not in where)])
     rows = warehouse.dicts(f"SELECT *, ({usual}) AS usual FROM all_compared WHERE {condition} ORDER BY {ORDER}", values)
     chosen = [row.pop("usual") for row in rows]
-    moves = {
-        (json.loads(row["parameters"] or "{}").get("tokens"), row["verdict"])
-        for row in rows
-        if row["suite"] == "scheduler" and row["verdict"] in ("SLOWER", "FASTER")
-    }
-    sizes = "FROM _step_sizes($base::VARCHAR[], $candidate::VARCHAR[], $floor::DOUBLE) ORDER BY base_tokens"
-    sided = {name: arguments[name] for name in ("base", "candidate", "floor")}
-    other_sizes = warehouse.dicts(sizes, sided) if moves else []
     return Comparison(
         base,
         candidate,
@@ -117,11 +107,6 @@ def compare(
             f" ({sql.views()['comparison_means'].last_select}) WHERE n > 1 ORDER BY {MEANS}",
             values,
         ),
-        step_tokens=[
-            row
-            for row in other_sizes
-            if (row["bin"], "SLOWER" if row["candidate_tokens"] > row["base_tokens"] else "FASTER") in moves
-        ],
         differences=[
             fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
         ],

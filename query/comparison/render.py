@@ -122,7 +122,6 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     hidden = " (SAME is shown with --all)" if counts["SAME"] and not everything else ""
     yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {texts or 'nothing with a direction'}{hidden}"
     yield from shifts(comparison)
-    yield from step_tokens(comparison)
     yield from _shared(comparison)
     yield from comparison.captures
     yield from means(comparison)
@@ -161,18 +160,6 @@ def shifts(comparison: Comparison) -> Iterator[str]:
         yield f"all cases, {metric(row)}: {row['verdict']}, {value}; {row['reason']}"
 
 
-def step_tokens(comparison: Comparison) -> Iterator[str]:
-    """One sentence: in which bins scheduler steps took longer, and had more tokens, or shorter with fewer."""
-    sizes = [
-        f"{row['bin']} ({row['base_tokens']:,.0f} and {row['candidate_tokens']:,.0f})" for row in comparison.step_tokens
-    ]
-    if sizes:
-        yield (
-            f"steps of other sizes take other times for that alone, by their median tokens in {comparison.base.name} and "
-            f"{comparison.candidate.name}: {', '.join(sizes)}; compare costs with: bench cost-model"
-        )
-
-
 def means(comparison: Comparison) -> Iterator[str]:
     """A sentence for each geometric mean, with what it covers."""
     for row in comparison.means[:SENTENCES]:
@@ -206,7 +193,7 @@ def document(comparison: Comparison, *, command: str) -> Document:
     code = exit_code(comparison)
     doubtful = any(row["verdict"] == "UNSURE" for row in _moved(comparison)) or (unsure and not changed)
     shared = list(_shared(comparison))
-    together = [*shifts(comparison), *step_tokens(comparison), *comparison.captures]
+    together = [*shifts(comparison), *comparison.captures]
     sides = {"base": comparison.base, "candidate": comparison.candidate}
     sections = [
         _section(comparison, "changed", "What changed", changed,

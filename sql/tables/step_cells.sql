@@ -36,6 +36,7 @@
 -- median_low       DOUBLE   Lower end of the distribution-free 95 % interval of the median over stretches, as in `cells`;
 --                           NULL for fewer than 6.
 -- median_high      DOUBLE   Upper end.
+-- tokens           DOUBLE   Median, over the stretches, of the median tokens of the bin's steps; NULL over all steps.
 WITH
 named AS (
     SELECT source_id, min(name) AS name
@@ -72,7 +73,7 @@ stretches AS (
     SELECT
         run_id, stretch, time_span, bool_or(is_sampled) AS is_sampled,
         CASE WHEN tokens = 0 THEN 0 WHEN tokens > 0 THEN (2 ** floor(log2(tokens)))::BIGINT END AS least,
-        median(model_run) AS model_run, median(schedule) AS schedule, median(step) AS step,
+        median(model_run) AS model_run, median(schedule) AS schedule, median(step) AS step, median(tokens) AS size,
         sum(model_run::HUGEINT) AS model_runs, count(model_run) AS n_model_run,
         sum(schedule::HUGEINT) AS schedules, count(schedule) AS n_schedule, sum(step::HUGEINT) AS steps, count(step) AS n_step,
         sum(tokens::HUGEINT) FILTER (step > 0) AS tokens, sum(step::HUGEINT) FILTER (tokens >= 0 AND step > 0) AS busy
@@ -89,7 +90,7 @@ of_all AS (
 ),
 samples AS (
     SELECT
-        run_id, time_span, CASE WHEN least < 2 THEN least::VARCHAR ELSE least || '–' || (2 * least - 1) END AS tokens,
+        run_id, time_span, CASE WHEN least < 2 THEN least::VARCHAR ELSE least || '–' || (2 * least - 1) END AS tokens, size,
         unnest([
             {'metric': 'model_run', 'value': model_run}, {'metric': 'schedule', 'value': schedule},
             {'metric': 'step', 'value': step}
@@ -98,7 +99,7 @@ samples AS (
     WHERE least IS NOT NULL
     UNION ALL
     SELECT
-        run_id, time_span, 'all',
+        run_id, time_span, 'all', NULL,
         unnest([
             {'metric': 'model_run_mean', 'value': model_run}, {'metric': 'schedule_mean', 'value': schedule},
             {'metric': 'step_mean', 'value': step},
@@ -107,7 +108,8 @@ samples AS (
     FROM of_all
 ),
 sorted AS (
-    SELECT run_id, time_span, tokens, sample.metric AS metric, list_sort(list(sample.value)) AS x
+    SELECT run_id, time_span, tokens, sample.metric AS metric, list_sort(list(sample.value)) AS x,
+        median(size) AS size
     FROM samples
     WHERE sample.value IS NOT NULL
     GROUP BY ALL
@@ -136,6 +138,7 @@ SELECT
     list_avg(x) AS mean,
     list_stddev_samp(x) AS stdev,
     x[k] AS median_low,
-    x[n + 1 - k] AS median_high
+    x[n + 1 - k] AS median_high,
+    size AS tokens
 FROM ranked
 JOIN _touched USING (run_id)

@@ -13,7 +13,7 @@ from bench.warehouse.errors import BenchError, Exit, UnknownName
 from bench.warehouse.events import Event
 from bench.warehouse.store import Store
 
-from ..builders import Builder, case, chunk, metric, outcome, run, timing
+from ..builders import Builder, case, metric, outcome, run, timing
 from ..exhaustive import first_of
 
 CLEAN: dict[str, Any] = {"git_commit": "c0ffee00", "git_dirty": False}
@@ -227,21 +227,6 @@ def test_sentences_tell_what_a_table_cannot() -> None:
         "s eager latency: geomean 1.027x (95 % 1.020–1.034) over 4 of 6 matched; added: new; removed: gone",
         "compared only if named with --metrics or --where 'phase=…': seed (1)",
     ]
-
-
-@pytest.mark.parametrize(("tokens", "us", "said"), [(1536, 20, True), (1040, 20, False), (1536, 10, False)])
-def test_steps_of_a_bin_that_have_other_tokens_are_pointed_out(tokens: int, us: int, said: bool) -> None:
-    """Where a token costs the same, a step of more tokens is no slower server; a faster one with more tokens is faster."""
-    chunks = [
-        chunk(run=f"{side}{number}", line=line, chunk_sizes=[size], model_run_ms=size * (cost + 0.01 * number) / 1000)
-        for side, size, cost in (("a", 1024, 20), ("b", tokens, us))
-        for number in range(3)
-        for line in range(1, 6)
-    ]
-    warned = [text for text in sentences(compare(built(*RUNS, *chunks), A, B)) if "other sizes" in text]
-
-    text = "steps of other sizes take other times for that alone, by their median tokens in a and b: 1024–2047 (1,024 and 1,536)"
-    assert warned == ([f"{text}; compare costs with: bench cost-model"] if said else [])
 
 
 def test_means_beyond_the_first_are_counted_with_the_command_that_lists_them() -> None:

@@ -302,14 +302,6 @@ def test_step_margins(warehouse: Builder) -> None:
     ]
 
 
-def test_step_sizes(warehouse: Builder) -> None:
-    """Bins in which the median step has other tokens by the floor or more; one that a side lacks is none."""
-    for run_id, sizes in (("a", (3, 3, 100, 1024, 5000)), ("b", (3, 3, 101, 1536))):
-        warehouse.add(run(run_id), *(chunk(i, [size], run=run_id) for i, size in enumerate(sizes, 1)))
-
-    assert warehouse.rows("FROM _step_sizes(['a'], ['b'], 0.03)") == [("1024–2047", 1024, 1536)]
-
-
 def test_steps(warehouse: Builder) -> None:
     """The first and last lines of a file are trimmed; a step as slow as a limit is filtered."""
     warehouse.add(run(), source("s_1.jsonl", 4))

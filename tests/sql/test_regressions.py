@@ -247,7 +247,7 @@ def test_what_one_test_would_believe_and_many_do_not_is_unsure(warehouse: Builde
     query = "SELECT verdict, reason FROM regressions(?::VARCHAR[]) WHERE name = 'm0'"
     ((verdict, reason),) = warehouse.rows(query, [ids[-1:]])
     assert verdict == "UNSURE"
-    assert reason.startswith("chance alone does this to one of 40, q = 0.")
+    assert reason.startswith("chance alone does this to 1 of 40, q = 0.")
 
 
 def test_only_the_last_runs_before_are_the_baseline(warehouse: Builder) -> None:

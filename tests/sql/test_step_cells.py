@@ -115,3 +115,25 @@ def test_two_profiles_compare_bin_by_bin(warehouse: Builder) -> None:
     ]  # fmt: skip
     assert warehouse.rows("SELECT count(*) FROM series WHERE suite = 'scheduler' AND metric = 'model_run'") == [(6,)]
     assert warehouse.rows("SELECT count(*) FROM run_noise WHERE metric = 'model_run'") == [(6,)]
+
+
+@pytest.mark.parametrize(("tokens", "us", "verdict"), [
+    (1024, 20, "SAME"), (1040, 21, "SLOWER"), (1536, 20, "UNSURE"), (1536, 40, "SLOWER"), (1536, 10, "FASTER"),
+    (1536, 13, "UNSURE"),
+])  # fmt: skip
+def test_steps_with_other_tokens_are_no_slower_for_that_alone(
+    warehouse: Builder, tokens: int, us: int, verdict: str
+) -> None:
+    """Where a token costs 20 µs, 1.5 times the tokens take 1.5 times as long; three times as long is slower in any case."""
+    for side, size, cost in (("a", 1024, 20), ("b", tokens, us)):
+        for number in range(3):
+            run_id = f"{side}{number}"
+            times = [size * (cost + 0.01 * number) / 1000 for _ in range(5)]
+            warehouse.add(run(run_id, side))
+            warehouse.add(*(chunk(line, [size], run=run_id, model_run_ms=ms) for line, ms in enumerate(times, 1)))
+
+    sides = "['a0', 'a1', 'a2'], ['b0', 'b1', 'b2']"
+    query = "SELECT verdict, reason FROM comparisons({}) WHERE parameters ->> 'tokens' = '1024–2047' AND metric = 'model_run'"
+    ((found, reason),) = warehouse.rows(query.format(sides))
+    assert found == verdict
+    assert (f"its steps have {tokens / 1024:.2f} times the tokens" in reason) == (tokens == 1536)

@@ -65,7 +65,8 @@ case_sides AS (
         coalesce(base.phase, candidate.phase) AS phase, coalesce(base.unit, candidate.unit) AS unit,
         least(base.better, candidate.better) AS better, base.value AS base_value, candidate.value AS candidate_value,
         coalesce(base.runs, 0) AS base_runs, coalesce(candidate.runs, 0) AS candidate_runs, base.n AS base_n,
-        candidate.n AS candidate_n, candidate.level - base.level AS effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id,
+        candidate.n AS candidate_n, candidate.level - base.level AS effect,
+        coalesce(ln(candidate.tokens / base.tokens), 0) AS size_effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id,
         candidate.first_place, coalesce(base.places, []) AS places, coalesce(base.raw_deviations, []) AS raw_deviations,
         base.sampling AS base_sampling, candidate.sampling AS candidate_sampling, candidate.least - base.level AS least,
         candidate.most - base.level AS most,
@@ -99,7 +100,7 @@ usual_runs AS (
 
 SELECT
     pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, own.metric_id, first_place,
+    effect, size_effect, own.metric_id, first_place,
     CASE WHEN is_even THEN len(list_filter(usual, lambda i: abs(raw_deviations[i]) >= abs(effect))) / len(usual)::DOUBLE ELSE 0
         END AS tied,
     len(streak_places) AS streak, coalesce(list_min(streak_places), first_place) AS since_place, good_place, base_sampling,

@@ -9,12 +9,16 @@
 -- Of such candidates that differ by more than three standard deviations of a difference the one nearest to the base counts:
 -- another had a bad machine.
 --
+-- Scheduler steps of a bin with 1.5 times the tokens take up to 1.5 times as long for that alone: from not at all, where memory is
+-- the limit, to in proportion. Of the effects of a step of equal size that this leaves open, the one nearest to 0 is tested.
+--
 -- arguments: base, candidate, last, floor
 --
 -- axes: sides
 -- is_repeated   BOOLEAN  Whether several candidates differ from the base in the same direction.
 -- axes: shifts
--- change        DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least.
+-- change        DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least, of steps of
+--                         other sizes the least that it may be.
 -- noise         DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
 -- error         DOUBLE   Standard error of the change, of unknown noise that of the samples alone; NULL where nothing tells it.
 -- degrees       DOUBLE   Degrees of freedom of that error.
@@ -71,20 +75,29 @@ shift_tests AS (
         2 * _t_tail(abs(shift) / shift_error, shift_degrees) AS shift_p
     FROM metric_errors AS own
     JOIN metric_levels AS levels ON own.metric_id = levels.metric_id
+),
+run_changes AS (
+    SELECT
+        *, CASE
+            WHEN NOT is_session OR candidate_runs < 2 OR variance IS NULL OR most - least <= 3 * sqrt(2 * variance) THEN effect - shift
+            WHEN least > shift THEN least - shift
+            WHEN most < shift THEN most - shift
+            ELSE 0 * effect
+        END AS run_change
+    FROM errors
 )
 
 SELECT
     pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, own.metric_id, first_place, tied, streak, since_place, good_place,
+    effect, size_effect, own.metric_id, first_place, tied, streak, since_place, good_place,
     candidate_runs > 1 AND (least > shift OR most < shift) AS is_repeated,
     cases, shift, shift_reach, shift_p, shift_runs,
     CASE
-        WHEN NOT is_session OR candidate_runs < 2 OR variance IS NULL OR most - least <= 3 * sqrt(2 * variance) THEN effect - shift
-        WHEN least > shift THEN least - shift
-        WHEN most < shift THEN most - shift
-        ELSE 0 * effect
+        WHEN run_change * (run_change - size_effect) < 0 THEN 0 * run_change
+        WHEN abs(run_change - size_effect) < abs(run_change) THEN run_change - size_effect
+        ELSE run_change
     END AS change,
     sqrt(variance) AS noise, own_error * inflation AS error,
     greatest(coalesce(noise_degrees, base_n + candidate_n - base_runs - candidate_runs), 1) AS degrees
-FROM errors AS own
+FROM run_changes AS own
 JOIN shift_tests AS of_metric ON own.metric_id = of_metric.metric_id

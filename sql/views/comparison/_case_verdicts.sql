@@ -48,11 +48,11 @@ q_values AS (
 
 SELECT
     own.pair, own.series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, metric_id, first_place, tied, streak, since_place, good_place, is_repeated, cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, p, q, tests,
+    effect, size_effect, metric_id, first_place, tied, streak, since_place, good_place, is_repeated, cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, p, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR better IS NULL THEN NULL
         WHEN is_exact AND base_value = candidate_value OR noise IS NOT NULL
-            AND greatest(abs(change), abs(effect - shift)) + reach <= ln(1 + floor) THEN 'SAME'
+            AND greatest(abs(change), abs(effect - shift), abs(effect - shift - size_effect)) + reach <= ln(1 + floor) THEN 'SAME'
         WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + floor)
             THEN _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
         ELSE 'UNSURE'

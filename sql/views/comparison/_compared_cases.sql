@@ -72,8 +72,10 @@ SELECT
             WHEN effect IS NULL THEN 'a value of 0 or less has no ratio'
             WHEN noise IS NULL THEN 'noise from run to run unknown: measure each side again'
                 || CASE WHEN error IS NULL THEN '' ELSE ' (the interval is that of the samples)' END
+            WHEN abs(size_effect) >= ln(1 + floor)
+                THEN printf('its steps have %.2f times the tokens: compare costs with bench cost-model', exp(size_effect))
             WHEN abs(change) >= ln(1 + floor) AND p <= fdr
-                THEN format('chance alone does this to one of {}, q = {:.2g}', tests, q)
+                THEN format('chance alone does this to {} of {}, q = {:.2g}', coalesce(nullif(round(p * tests), 0), 1)::BIGINT, tests, q)
             WHEN tied > fdr AND abs(change) > reach THEN 'other runs of the base differ as much'
             WHEN abs(change) > reach THEN printf('a difference, but it may be less than %g %%', 100 * floor)
             WHEN detectable > 9 OR detectable IS NULL AND error > 0 THEN 'no difference found (smallest detectable: over 10x)'
@@ -81,10 +83,12 @@ SELECT
         END,
         CASE WHEN noise IS NOT NULL AND has_base AND has_candidate AND effect IS NOT NULL
             THEN printf('noise of a run %.1f %%', 100 * noise) END,
-        CASE WHEN candidate_runs > 1 AND abs(change) < 0.7::DOUBLE * abs(effect - shift)
+        CASE WHEN candidate_runs > 1 AND size_effect = 0 AND abs(change) < 0.7::DOUBLE * abs(effect - shift)
             THEN 'its runs disagree' END,
         CASE WHEN abs(shift) >= ln(1 + floor) AND has_base AND has_candidate AND NOT is_exact
             THEN printf('beyond the %+.1f %% that all cases share', 100 * (exp(shift) - 1)) END,
+        CASE WHEN abs(size_effect) >= ln(1 + floor) AND verdict <> 'UNSURE'
+            THEN printf('its steps have %.2f times the tokens', exp(size_effect)) END,
         CASE WHEN is_anywhere THEN 'baseline of other hosts' END,
         _ending_reason('base', base_status, base_failed, base_runs, base_reason),
         _ending_reason('candidate', candidate_status, candidate_failed, candidate_runs, candidate_reason)

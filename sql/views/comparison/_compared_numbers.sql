@@ -15,6 +15,7 @@
 -- base_n            BIGINT   Samples in all of them.
 -- candidate_n       BIGINT   The same of the candidate.
 -- effect            DOUBLE   ln(candidate / base), of a count of 1 + value; NULL where a side has no logarithm.
+-- size_effect       DOUBLE   ln of how many times the tokens the candidate's scheduler steps of the bin have; 0 of all else.
 -- log_ratio         DOUBLE   ln of how many times better the candidate is; NULL where a side is missing, or has no value above 0.
 -- axes: shifts
 -- change            DOUBLE   Effect that is tested.
@@ -62,7 +63,7 @@ side_values AS (
         coalesce(judged.pair, ended.pair) AS pair, coalesce(judged.case_id, ended.case_id) AS case_id, metric, phase, unit, better,
         CASE WHEN NOT coalesce(base_void, false) THEN base_value END AS base_value,
         CASE WHEN NOT coalesce(candidate_void, false) THEN candidate_value END AS candidate_value,
-        base_runs, candidate_runs, base_n, candidate_n, effect, first_place, streak, since_place, good_place, is_repeated,
+        base_runs, candidate_runs, base_n, candidate_n, effect, size_effect, first_place, streak, since_place, good_place, is_repeated,
         cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, tied, p, q,
         tests, verdict, base_status, candidate_status, base_reason, candidate_reason, base_failed, candidate_failed, base_void,
         candidate_void
@@ -100,7 +101,7 @@ SELECT
     pair, config, host, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
     metric, phase, unit, better, base_value, candidate_value, CASE WHEN has_base THEN base_runs END AS base_runs,
     CASE WHEN has_candidate THEN candidate_runs END AS candidate_runs, CASE WHEN has_base THEN base_n END AS base_n,
-    CASE WHEN has_candidate THEN candidate_n END AS candidate_n, effect, log_ratio, cases, shift, shift_reach, shift_p,
+    CASE WHEN has_candidate THEN candidate_n END AS candidate_n, effect, size_effect, log_ratio, cases, shift, shift_reach, shift_p,
     shift_runs, change, noise, error, reach, detectable, tied, p, q, tests, verdict, is_exact, is_repeated, hosts, base_total, is_anywhere,
     base_status, candidate_status, base_reason, candidate_reason, base_failed, candidate_failed, base_void, candidate_void,
     first_place, streak, since_place, good_place

@@ -17,9 +17,10 @@
 -- median_low   DOUBLE   Lower end of its 95 % interval; NULL for fewer than 6 samples.
 -- median_high  DOUBLE   Upper end.
 -- stdev        DOUBLE   Standard deviation of the samples; NULL for one.
+-- tokens       DOUBLE   Median tokens of the bin's scheduler steps; NULL of all else.
 SELECT
     pair, side, run.run_id, place, is_recent, _series_key(cell.case_id, metric, phase, unit) AS series_id, cell.case_id, metric,
-    phase, unit, better, is_session, cell.n, median AS value, median_low, median_high, stdev
+    phase, unit, better, is_session, cell.n, median AS value, median_low, median_high, stdev, tokens
 FROM _all_cells AS cell
 JOIN (
     SELECT

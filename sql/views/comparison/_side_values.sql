@@ -14,6 +14,7 @@
 -- n            BIGINT    Samples in all of them.
 -- value        DOUBLE    Median of the runs' medians.
 -- sampling     DOUBLE    Mean variance of a run's logarithm as its samples tell it; NULL where no run has two samples.
+-- tokens       DOUBLE    Mean over runs of the median tokens of the bin's scheduler steps; NULL of all else.
 -- first_place  BIGINT    Place in time of the first run.
 -- xs           DOUBLE[]  Natural logarithm of each run's median, of a count that of 1 + median, where there is one.
 -- places       BIGINT[]  Places in time of these.
@@ -21,7 +22,7 @@ WITH
 recent_values AS MATERIALIZED (
     SELECT
         pair, side, _series_key(case_id, metric, phase, unit) AS series_id, case_id, metric, phase, unit, min(better) AS better,
-        bool_or(is_session) AS is_session, sum(n)::BIGINT AS n, list(value) AS medians, list(place) AS places,
+        bool_or(is_session) AS is_session, sum(n)::BIGINT AS n, avg(tokens) AS tokens, list(value) AS medians, list(place) AS places,
         list(_sampling_variance(value, median_low, median_high, stdev, n)) AS samplings,
         greatest(last - count(*), 0) * (pair > 0 AND side = 'base')::BIGINT AS missing
     FROM _run_medians(base, candidate, last)
@@ -31,7 +32,7 @@ recent_values AS MATERIALIZED (
 earlier_values AS (
     SELECT
         run.pair, run.side, run.series_id, run.case_id, run.metric, run.phase, run.unit, min(run.better) AS better,
-        bool_or(run.is_session) AS is_session,
+        bool_or(run.is_session) AS is_session, avg(run.tokens) AS tokens,
         list_sort(list({
             'place': place, 'value': value, 'n': run.n,
             'sampling': _sampling_variance(value, median_low, median_high, stdev, run.n)
@@ -47,7 +48,8 @@ filled_values AS (
         pair, side, series_id, coalesce(recent.case_id, earlier.case_id) AS case_id,
         coalesce(recent.metric, earlier.metric) AS metric, coalesce(recent.phase, earlier.phase) AS phase,
         coalesce(recent.unit, earlier.unit) AS unit, least(recent.better, earlier.better) AS better,
-        coalesce(recent.is_session, earlier.is_session) AS is_session, coalesce(n, 0) AS n, coalesce(medians, []) AS medians,
+        coalesce(recent.is_session, earlier.is_session) AS is_session, coalesce(n, 0) AS n,
+        coalesce(recent.tokens, earlier.tokens) AS tokens, coalesce(medians, []) AS medians,
         coalesce(places, []) AS places, coalesce(samplings, []) AS samplings,
         coalesce(runs[greatest(1, len(runs) - coalesce(missing, last) + 1):len(runs)], []) AS runs
     FROM (SELECT * FROM recent_values WHERE missing > 0) AS recent
@@ -58,7 +60,7 @@ last_values AS (
     UNION ALL
     SELECT
         pair, side, series_id, case_id, metric, phase, unit, better, is_session,
-        n + coalesce(list_sum(list_transform(runs, lambda run: run.n)), 0)::BIGINT,
+        n + coalesce(list_sum(list_transform(runs, lambda run: run.n)), 0)::BIGINT, tokens,
         list_concat(medians, list_transform(runs, lambda run: run.value)),
         list_concat(places, list_transform(runs, lambda run: run.place)),
         list_concat(samplings, list_transform(runs, lambda run: run.sampling))
@@ -67,7 +69,7 @@ last_values AS (
 
 SELECT
     pair, side, series_id, case_id, metric, phase, unit, better, is_session, len(medians) AS runs, n, list_median(medians) AS value,
-    list_avg(samplings) AS sampling, list_min(places) AS first_place,
+    list_avg(samplings) AS sampling, tokens, list_min(places) AS first_place,
     list_filter(list_transform(medians, lambda value: _log_value(value, unit)), lambda x: x IS NOT NULL) AS xs,
     CASE WHEN list_min(medians) > 0 THEN places ELSE list_transform(
         list_filter(range(1, len(medians) + 1), lambda i: _log_value(medians[i], unit) IS NOT NULL), lambda i: places[i]

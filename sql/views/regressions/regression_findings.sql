@@ -55,7 +55,7 @@ metrics_that_moved AS (  -- an import reports the metric of a limit itself; a me
         END AS metric,
         bool_or(verdict IN ('SLOWER', 'WORSE')) AS has_moved
     FROM verdicts
-    WHERE p IS NOT NULL AND n >= 5  -- fewer tell too little of noise to excuse a limit
+    WHERE p IS NOT NULL AND n >= 2  -- one tells too little of noise to excuse a limit
     GROUP BY ALL
 ),
 passing_runs AS (

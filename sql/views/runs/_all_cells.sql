@@ -11,6 +11,7 @@
 -- stdev        DOUBLE  Standard deviation of the sample (n - 1); NULL for one sample.
 -- median_low   DOUBLE  Lower end of the distribution-free 95 % interval of the median; NULL for fewer than 6 samples.
 -- median_high  DOUBLE  Upper end: the k-th largest sample.
+-- tokens       DOUBLE  Median tokens of the bin's scheduler steps; NULL of all else.
 SELECT * FROM cells
 UNION ALL BY NAME
 SELECT * FROM step_cells
