@@ -66,7 +66,13 @@ case_sides AS (
         least(base.better, candidate.better) AS better, base.value AS base_value, candidate.value AS candidate_value,
         coalesce(base.runs, 0) AS base_runs, coalesce(candidate.runs, 0) AS candidate_runs, base.n AS base_n,
         candidate.n AS candidate_n, candidate.level - base.level AS effect,
-        coalesce(ln(candidate.tokens / base.tokens), 0) AS size_effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id,
+        CASE
+            WHEN candidate.fewest_tokens > base.most_tokens AND candidate.most_tokens / base.fewest_tokens >= 1 + floor
+                THEN ln(candidate.most_tokens / base.fewest_tokens)
+            WHEN candidate.most_tokens < base.fewest_tokens AND base.most_tokens / candidate.fewest_tokens >= 1 + floor
+                THEN ln(candidate.fewest_tokens / base.most_tokens)
+            ELSE 0
+        END AS size_effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id,
         candidate.first_place, coalesce(base.places, []) AS places, coalesce(base.raw_deviations, []) AS raw_deviations,
         base.sampling AS base_sampling, candidate.sampling AS candidate_sampling, candidate.least - base.level AS least,
         candidate.most - base.level AS most,

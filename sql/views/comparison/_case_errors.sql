@@ -10,7 +10,8 @@
 -- another had a bad machine.
 --
 -- Scheduler steps of a bin with 1.5 times the tokens take up to 1.5 times as long for that alone: from not at all, where memory is
--- the limit, to in proportion. Of the effects of a step of equal size that this leaves open, the one nearest to 0 is tested.
+-- the limit, to in proportion. Of the effects of a step of equal size that this leaves open, the one nearest to 0 is tested. Where
+-- the runs of both sides have the same tokens here and there, their noise has that already.
 --
 -- arguments: base, candidate, last, floor
 --

@@ -72,7 +72,7 @@ SELECT
             WHEN effect IS NULL THEN 'a value of 0 or less has no ratio'
             WHEN noise IS NULL THEN 'noise from run to run unknown: measure each side again'
                 || CASE WHEN error IS NULL THEN '' ELSE ' (the interval is that of the samples)' END
-            WHEN abs(size_effect) >= ln(1 + floor)
+            WHEN size_effect <> 0
                 THEN printf('its steps have %.2f times the tokens: compare costs with bench cost-model', exp(size_effect))
             WHEN abs(change) >= ln(1 + floor) AND p <= fdr
                 THEN format('chance alone does this to {} of {}, q = {:.2g}', coalesce(nullif(round(p * tests), 0), 1)::BIGINT, tests, q)
@@ -87,7 +87,7 @@ SELECT
             THEN 'its runs disagree' END,
         CASE WHEN abs(shift) >= ln(1 + floor) AND has_base AND has_candidate AND NOT is_exact
             THEN printf('beyond the %+.1f %% that all cases share', 100 * (exp(shift) - 1)) END,
-        CASE WHEN abs(size_effect) >= ln(1 + floor) AND verdict <> 'UNSURE'
+        CASE WHEN size_effect <> 0 AND verdict <> 'UNSURE'
             THEN printf('its steps have %.2f times the tokens', exp(size_effect)) END,
         CASE WHEN is_anywhere THEN 'baseline of other hosts' END,
         _ending_reason('base', base_status, base_failed, base_runs, base_reason),

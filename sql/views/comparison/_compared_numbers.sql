@@ -15,7 +15,8 @@
 -- base_n            BIGINT   Samples in all of them.
 -- candidate_n       BIGINT   The same of the candidate.
 -- effect            DOUBLE   ln(candidate / base), of a count of 1 + value; NULL where a side has no logarithm.
--- size_effect       DOUBLE   ln of how many times the tokens the candidate's scheduler steps of the bin have; 0 of all else.
+-- size_effect       DOUBLE   ln of how many times the tokens the candidate's scheduler steps of the bin have at most, where all
+--                            its runs have more than the base's, or all have fewer, by `floor` or more; else 0.
 -- log_ratio         DOUBLE   ln of how many times better the candidate is; NULL where a side is missing, or has no value above 0.
 -- axes: shifts
 -- change            DOUBLE   Effect that is tested.

@@ -4,26 +4,27 @@
 --
 -- arguments: base, candidate, last
 --
--- pair         BIGINT    Number of the config and host that are judged apart; 0 where the base is given.
--- side         VARCHAR   'base' or 'candidate'.
--- series_id    BIGINT    Case, metric, phase and unit in one (see _series_key).
--- case_id      VARCHAR   Case measured; NULL for a value of the run as a whole.
+-- pair           BIGINT    Number of the config and host that are judged apart; 0 where the base is given.
+-- side           VARCHAR   'base' or 'candidate'.
+-- series_id      BIGINT    Case, metric, phase and unit in one (see _series_key).
+-- case_id        VARCHAR   Case measured; NULL for a value of the run as a whole.
 -- axes: value
--- is_session   BOOLEAN   Whether all candidates began within a day, and the base half a day or more before or after.
--- runs         BIGINT    Runs that measured it.
--- n            BIGINT    Samples in all of them.
--- value        DOUBLE    Median of the runs' medians.
--- sampling     DOUBLE    Mean variance of a run's logarithm as its samples tell it; NULL where no run has two samples.
--- tokens       DOUBLE    Mean over runs of the median tokens of the bin's scheduler steps; NULL of all else.
--- first_place  BIGINT    Place in time of the first run.
--- xs           DOUBLE[]  Natural logarithm of each run's median, of a count that of 1 + median, where there is one.
--- places       BIGINT[]  Places in time of these.
+-- is_session     BOOLEAN   Whether all candidates began within a day, and the base half a day or more before or after.
+-- runs           BIGINT    Runs that measured it.
+-- n              BIGINT    Samples in all of them.
+-- value          DOUBLE    Median of the runs' medians.
+-- sampling       DOUBLE    Mean variance of a run's logarithm as its samples tell it; NULL where no run has two samples.
+-- fewest_tokens  DOUBLE    Smallest median of a run of the tokens of the bin's scheduler steps; NULL of all else.
+-- most_tokens    DOUBLE    Largest.
+-- first_place    BIGINT    Place in time of the first run.
+-- xs             DOUBLE[]  Natural logarithm of each run's median, of a count that of 1 + median, where there is one.
+-- places         BIGINT[]  Places in time of these.
 WITH
 recent_values AS MATERIALIZED (
     SELECT
         pair, side, _series_key(case_id, metric, phase, unit) AS series_id, case_id, metric, phase, unit, min(better) AS better,
-        bool_or(is_session) AS is_session, sum(n)::BIGINT AS n, avg(tokens) AS tokens, list(value) AS medians, list(place) AS places,
-        list(_sampling_variance(value, median_low, median_high, stdev, n)) AS samplings,
+        bool_or(is_session) AS is_session, sum(n)::BIGINT AS n, min(tokens) AS fewest_tokens, max(tokens) AS most_tokens,
+        list(value) AS medians, list(place) AS places, list(_sampling_variance(value, median_low, median_high, stdev, n)) AS samplings,
         greatest(last - count(*), 0) * (pair > 0 AND side = 'base')::BIGINT AS missing
     FROM _run_medians(base, candidate, last)
     WHERE is_recent
@@ -32,7 +33,7 @@ recent_values AS MATERIALIZED (
 earlier_values AS (
     SELECT
         run.pair, run.side, run.series_id, run.case_id, run.metric, run.phase, run.unit, min(run.better) AS better,
-        bool_or(run.is_session) AS is_session, avg(run.tokens) AS tokens,
+        bool_or(run.is_session) AS is_session, min(tokens) AS fewest_tokens, max(tokens) AS most_tokens,
         list_sort(list({
             'place': place, 'value': value, 'n': run.n,
             'sampling': _sampling_variance(value, median_low, median_high, stdev, run.n)
@@ -49,8 +50,9 @@ filled_values AS (
         coalesce(recent.metric, earlier.metric) AS metric, coalesce(recent.phase, earlier.phase) AS phase,
         coalesce(recent.unit, earlier.unit) AS unit, least(recent.better, earlier.better) AS better,
         coalesce(recent.is_session, earlier.is_session) AS is_session, coalesce(n, 0) AS n,
-        coalesce(recent.tokens, earlier.tokens) AS tokens, coalesce(medians, []) AS medians,
-        coalesce(places, []) AS places, coalesce(samplings, []) AS samplings,
+        least(recent.fewest_tokens, earlier.fewest_tokens) AS fewest_tokens,
+        greatest(recent.most_tokens, earlier.most_tokens) AS most_tokens,
+        coalesce(medians, []) AS medians, coalesce(places, []) AS places, coalesce(samplings, []) AS samplings,
         coalesce(runs[greatest(1, len(runs) - coalesce(missing, last) + 1):len(runs)], []) AS runs
     FROM (SELECT * FROM recent_values WHERE missing > 0) AS recent
     FULL JOIN earlier_values AS earlier USING (pair, side, series_id)
@@ -60,7 +62,7 @@ last_values AS (
     UNION ALL
     SELECT
         pair, side, series_id, case_id, metric, phase, unit, better, is_session,
-        n + coalesce(list_sum(list_transform(runs, lambda run: run.n)), 0)::BIGINT, tokens,
+        n + coalesce(list_sum(list_transform(runs, lambda run: run.n)), 0)::BIGINT, fewest_tokens, most_tokens,
         list_concat(medians, list_transform(runs, lambda run: run.value)),
         list_concat(places, list_transform(runs, lambda run: run.place)),
         list_concat(samplings, list_transform(runs, lambda run: run.sampling))
@@ -69,7 +71,7 @@ last_values AS (
 
 SELECT
     pair, side, series_id, case_id, metric, phase, unit, better, is_session, len(medians) AS runs, n, list_median(medians) AS value,
-    list_avg(samplings) AS sampling, tokens, list_min(places) AS first_place,
+    list_avg(samplings) AS sampling, fewest_tokens, most_tokens, list_min(places) AS first_place,
     list_filter(list_transform(medians, lambda value: _log_value(value, unit)), lambda x: x IS NOT NULL) AS xs,
     CASE WHEN list_min(medians) > 0 THEN places ELSE list_transform(
         list_filter(range(1, len(medians) + 1), lambda i: _log_value(medians[i], unit) IS NOT NULL), lambda i: places[i]
