@@ -1,4 +1,4 @@
-"""Shaded cells of a grid as one picture, which is rendered sooner than a mark for each, and is a hundredth as large."""
+"""Shaded cells of a grid as one picture, which is rendered sooner than a mark for each and makes smaller files."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -58,7 +58,7 @@ class Figure:
         return {
             "$schema": theme.SCHEMA,
             **(frame if not _SEVERAL & spec.keys() else {}),
-            **({} if "data" in spec else {"data": {"values": self._values(self.drawn_fields)}}),
+            **({} if "data" in spec else {"data": {"values": self._values(self.drawn_fields)}}),  # a form may draw fewer rows
             **spec,
             "config": {**theme.image_config(font, look, theme.scale_of(self.size[0])), **spec.get("config", {})},
         }
