@@ -1,5 +1,6 @@
 """Forms alone: lines on each other, what has no room, panels in a grid, and what a subtitle says of names."""
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from bench.viz.marks.bars import Bar, Bars
 from bench.viz.marks.frontier import Frontier
 from bench.viz.marks.legend import Legend
 from bench.viz.marks.lines import Lines, Panel, Point
+from bench.viz.marks.shaded_cells import ShadedCell, picture
 from bench.viz.output.figure import Figure, compose
 from bench.viz.style import theme
 from bench.viz.style.labels import ems
@@ -268,3 +270,22 @@ def test_a_phone_has_labels_that_tell_rows_apart() -> None:
     assert [full for full, _ in brief] == [bar.row for bar in found]
     assert len({short for _, short in brief}) == 12 and max(len(short) for _, short in brief) <= 25
     assert "usermeta" not in form.spec(False, form.size, 60.0)
+
+
+def test_a_picture_of_cells_has_a_pixel_for_each() -> None:
+    """Rows count from the bottom; a later cell lies over an earlier one by Porter and Duff, and what is empty is transparent."""
+    pillow = pytest.importorskip("PIL.Image")
+    cells = [(ShadedCell(0, 0, 0.5), "#ff0000"), (ShadedCell(2, 1, 0.5), "#0080ff"), (ShadedCell(2, 1, 1.0), "#ff0000")]
+
+    drawn = pillow.open(io.BytesIO(picture(cells, (3, 2)))).convert("RGBA")
+
+    alpha = 0.7 + 0.3 * 0.35
+    over = (
+        round(255 * 0.7 / alpha),
+        round(128 * 0.3 * 0.35 / alpha),
+        round(255 * 0.3 * 0.35 / alpha),
+        round(255 * alpha),
+    )
+    assert drawn.size == (3, 2)
+    pixels = {(x, y): drawn.getpixel((x, y)) for x in range(3) for y in range(2)}
+    assert {at: ink for at, ink in pixels.items() if ink[3]} == {(0, 1): (255, 0, 0, round(255 * 0.35)), (2, 0): over}

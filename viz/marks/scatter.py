@@ -9,6 +9,7 @@ from typing import Any
 
 from ..bands import Band
 from ..data import Row
+from ..output import png
 from ..output.figure import SIZE
 from ..style import terminal, theme
 from ..style.interaction import Tip, fade_others, params, tooltip
@@ -18,9 +19,9 @@ from ..style.value_axis import ValueAxis
 from . import cost_curves
 from .legend import Legend
 from .overlays import band_layers
+from .shaded_cells import ShadedCell, picture
 
 _FAINT, _DARK = 0.35, 0.9  # shades of the cells with one step and with the most
-_STILL = 0.7  # of these in an image, where nothing fades; as a mark's opacity it would cost a layer for each cell
 _SHORTEST = 0.01  # of the x axis: half a line of medians
 X_TITLE, Y_TITLE = "scheduled tokens per step", "model run [ms]"
 
@@ -68,13 +69,7 @@ class Steps:
     @property
     def drawn_fields(self) -> tuple[str, ...]:
         """The columns that a still image needs."""
-        batch = ("c4",) if self.color_by == "batch" else ()
-        return ("c0", *self._drawn_at, *batch, *(("shade",) if self.grid else ()))
-
-    @property
-    def _drawn_at(self) -> tuple[str, str]:
-        """The columns of where rows are drawn; of an outlier among shaded cells x and y are its own."""
-        return ("x", "y") if self.grid else ("c1", "c2")
+        return ("c0", "c1", "c2", *(("c4",) if self.color_by == "batch" else ()))
 
     @cached_property
     def fields(self) -> dict[str, list[Any]]:
@@ -91,29 +86,38 @@ class Steps:
             "c8": [row["line"] for row in self.rows],
             "c9": [_origin(row) for row in self.rows],
             **({"c10": [row["fitted_ms"] for row in self.rows]} if self.models else {}),
-            **(self._cells(*self.grid) if self.grid else {}),
+            **(self._drawn_at(*self.grid) if self.grid else {}),
         }
 
-    def _cells(self, across: int, down: int) -> dict[str, list[Any]]:
-        """Where cells are drawn, and how dark: by the logarithm of their steps; outliers have no shade and stay in place."""
+    def _drawn_at(self, across: int, down: int) -> dict[str, list[Any]]:
+        """Where a page draws rows, and how dark: cells at their middles; outliers have no shade and stay in place."""
+        drawn: dict[str, list[Any]] = {"x": [], "y": [], "shade": []}
+        for row, cell in zip(self.rows, self._cells, strict=True):
+            values: tuple[float, float, float | None] = row["x"], row["y"], None
+            if cell:
+                x = (cell.column + 0.5) / across * self._x_end
+                values = x, self.axis.value((cell.row + 0.5) / down), cell.shade
+            for column, value in zip(drawn.values(), values, strict=True):
+                column.append(value)
+        return drawn
+
+    @cached_property
+    def _cells(self) -> list[ShadedCell | None]:
+        """The shaded cell of each row, the darker the larger the logarithm of its steps; None for outliers."""
+        assert self.grid is not None
+        across, down = self.grid
         most: dict[str, int] = {}
         for row in self.rows:
             most[row["config"]] = max(row["n"], most.get(row["config"], 1))
-        cells: dict[str, list[Any]] = {"x": [], "y": [], "shade": []}
+        cells: list[ShadedCell | None] = []
         for row in self.rows:
-            values: tuple[float, float, float | None]
-            if row["outlier"]:
-                values = row["x"], row["y"], None
-            else:
-                place = self.axis.place(row["y"])
-                dark = math.log(row["n"]) / (math.log(most[row["config"]]) or 1)
-                values = (
-                    _middle(row["x"] / self._x_end, across) * self._x_end,
-                    self.axis.value(_middle(place, down)),
-                    round(_FAINT + (_DARK - _FAINT) * dark, 2),
-                )
-            for column, value in zip(cells.values(), values, strict=True):
-                column.append(value)
+            dark = math.log(row["n"]) / (math.log(most[row["config"]]) or 1)
+            cell = ShadedCell(
+                _cell_of(row["x"] / self._x_end, across),
+                _cell_of(self.axis.place(row["y"]), down),
+                round(_FAINT + (_DARK - _FAINT) * dark, 2),
+            )
+            cells.append(None if row["outlier"] else cell)
         return cells
 
     @cached_property
@@ -127,7 +131,7 @@ class Steps:
         )
         area = PlotArea.of(size, head, below=self.legend.inches, beside=self.legend.beside)
         apart = {"labelOverlap": "greedy", "labelSeparation": 3}
-        x, y = self._drawn_at
+        x, y = ("x", "y") if self.grid and interactive else ("c1", "c2")
         axes: dict[str, Any] = {
             "x": {
                 "field": x, "type": "quantitative", "title": area.title(X_TITLE, across=True),
@@ -139,7 +143,7 @@ class Steps:
             },
         }  # fmt: skip
         steps = {"name": "steps", **self._points(axes, area, interactive)}
-        cells = [self._shades(axes, area, interactive)] if self.grid else []
+        cells = [self._shades(axes, area) if interactive else self._picture(axes)] if self.grid else []
         larger = 1.6 if interactive else max(1.0, area.scale)
         colour = {**self.legend.encodings("of")["color"], "legend": None}
         over = [
@@ -155,6 +159,7 @@ class Steps:
             return steps | ({"params": params("c0")} if interactive else {})
         zoom = self.axis.bulk is None  # a break stays where it is
         return {
+            **({"data": {"values": self._outliers()}} if cells and not interactive else {}),
             "layer": [*cells, steps, *over],
             "resolve": {"legend": {"stroke": "independent", "fill": "independent"}},
             **({"params": params("c0", zoom=zoom, views=["steps"])} if interactive else {}),
@@ -188,16 +193,37 @@ class Steps:
             },
         }  # fmt: skip
         points = self._told(points) if interactive else points
-        if self.grid:
+        if self.grid and interactive:
             points["transform"] = [{"filter": "datum.shade === null"}, *points.get("transform", [])]
         return points
 
-    def _shades(self, axes: dict[str, Any], area: PlotArea, interactive: bool) -> dict[str, Any]:
-        """A square for each cell, the darker the more steps are there."""
+    def _outliers(self) -> list[dict[str, Any]]:
+        """The rows of a still image whose cells are a picture."""
+        columns = zip(*(self.fields[name] for name in self.drawn_fields), self._cells, strict=True)
+        return [dict(zip(self.drawn_fields, row, strict=True)) for *row, cell in columns if cell is None]
+
+    def _picture(self, axes: dict[str, Any]) -> dict[str, Any]:
+        """All cells as one picture, a pixel each, which lies over the plot as far as the grid does."""
+        assert self.grid is not None
+        scale = self.legend.encodings("c0")["color"]["scale"]
+        colours = dict(zip(scale["domain"], scale["range"], strict=True))
+        shaded = ((cell, colours[label]) for cell, label in zip(self._cells, self.fields["c0"], strict=True) if cell)
+        x, y = (axes[side]["field"] for side in "xy")
+        return {
+            "name": "cells",
+            "data": {"values": [{x: 0, "x2": self._x_end, y: self.axis.low, "y2": self.axis.high}]},
+            "mark": {
+                "type": "image", "url": png.data_url(picture(shaded, self.grid)), "aspect": False, "smooth": False, "aria": False,
+            },
+            "encoding": {**axes, "x2": {"field": "x2"}, "y2": {"field": "y2"}},
+        }  # fmt: skip
+
+    def _shades(self, axes: dict[str, Any], area: PlotArea) -> dict[str, Any]:
+        """A square with a tooltip for each cell."""
         assert self.grid is not None
         across, down = self.grid
-        side = max(area.width / across, area.height / down) * (1.6 if interactive else 1.0)
-        cells = {
+        side = max(area.width / across, area.height / down) * 1.6
+        return self._told({
             "name": "cells",
             "transform": [{"filter": "datum.shade !== null"}],
             "mark": {
@@ -206,14 +232,10 @@ class Steps:
             "encoding": {
                 **axes,
                 "fill": {**self.legend.encodings("c0")["color"], "legend": None},
-                "fillOpacity": {
-                    "field": "shade", "type": "quantitative", "legend": None,
-                    "scale": None if interactive else {"domain": [0, 1], "range": [0, _STILL]},
-                },
-                **self._alone(interactive, "c0"),
+                "fillOpacity": {"field": "shade", "type": "quantitative", "legend": None, "scale": None},
+                **self._alone(True, "c0"),
             },
-        }  # fmt: skip
-        return self._told(cells) if interactive else cells
+        })  # fmt: skip
 
     def _told(self, marks: dict[str, Any]) -> dict[str, Any]:
         """Marks with tooltips: file and line of each step, and the command that looks it up."""
@@ -356,6 +378,6 @@ def _origin(row: Row) -> str:
     return f"{column} = '{row[column]}' AND line = "
 
 
-def _middle(place: float, cells: int) -> float:
-    """The middle of the cell that a place from 0 to 1 is in."""
-    return (min(math.floor(place * cells), cells - 1) + 0.5) / cells
+def _cell_of(place: float, cells: int) -> int:
+    """The cell that a place from 0 to 1 is in."""
+    return min(math.floor(place * cells), cells - 1)

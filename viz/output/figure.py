@@ -58,7 +58,7 @@ class Figure:
         return {
             "$schema": theme.SCHEMA,
             **(frame if not _SEVERAL & spec.keys() else {}),
-            "data": {"values": self._values(self.drawn_fields)},
+            **({} if "data" in spec else {"data": {"values": self._values(self.drawn_fields)}}),
             **spec,
             "config": {**theme.image_config(font, look, theme.scale_of(self.size[0])), **spec.get("config", {})},
         }
@@ -152,7 +152,10 @@ class Form(Protocol):
         """The series that can be shown alone: full name, value in the data."""
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
-        """Vega-Lite without title, data and config, for a figure of that size; the title takes `head` points."""
+        """Vega-Lite without title, data and config, for a figure of that size; the title takes `head` points.
+
+        Of a still image it has data where these are not all rows.
+        """
 
     def left_out(self, size: tuple[float, float], head: float) -> list[str]:
         """What does not fit into an image of that size."""

@@ -17,9 +17,9 @@ from typing import Any
 
 from ..._version import __version__
 from ...warehouse.errors import BenchError
+from .png import SIGNATURE, chunk
 
 KEYWORD = "bench-provenance"
-_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +89,8 @@ def embed_png(image: bytes, provenance: Provenance) -> bytes:
     pixels = zlib.compress(zlib.decompress(b"".join(body for kind, body in chunks if kind == b"IDAT")), 6)
     text = KEYWORD.encode() + b"\0\x01\0\0\0" + zlib.compress(provenance.json().encode(), 9)
     head = [(kind, body) for kind, body in chunks if kind not in (b"IDAT", b"IEND")]
-    return _PNG + b"".join(
-        _chunk(kind, body) for kind, body in [*head, (b"iTXt", text), (b"IDAT", pixels), (b"IEND", b"")]
+    return SIGNATURE + b"".join(
+        chunk(kind, body) for kind, body in [*head, (b"iTXt", text), (b"IDAT", pixels), (b"IEND", b"")]
     )
 
 
@@ -150,7 +150,7 @@ def read(path: Path) -> Provenance:
 
 
 def _extract(content: bytes) -> str | bytes | None:
-    if content.startswith(_PNG):
+    if content.startswith(SIGNATURE):
         prefix = KEYWORD.encode() + b"\0\x01\0\0\0"
         return next(
             (
@@ -178,15 +178,11 @@ def _extract(content: bytes) -> str | bytes | None:
 
 
 def _chunks(image: bytes) -> Any:
-    at = len(_PNG)
+    at = len(SIGNATURE)
     while at + 12 <= len(image):
         (size,) = struct.unpack_from(">I", image, at)
         yield image[at + 4 : at + 8], image[at + 8 : at + 8 + size]
         at += 12 + size
-
-
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
 def _inflate(body: bytes) -> bytes | None:

@@ -94,14 +94,15 @@ def test_many_steps_are_shaded_by_how_many_are_where() -> None:
     )
 
 
-def test_an_image_of_shades_has_each_place_once() -> None:
-    """Middles of cells, and where outliers are themselves; pages have the step of each cell as well."""
+def test_an_image_of_shades_is_one_picture_and_the_outliers() -> None:
+    """A still has no data of shaded cells, and draws them by one mark; a page has the step of each cell."""
     figure = draw(slow_and_fast())
     values = figure.still("sans-serif")["data"]["values"]
 
-    assert values[0].keys() == {"c0", "x", "y", "shade"}
-    assert {value["y"] for value in values if value["shade"] is None} == {150}
-    assert {"c1", "c2"} <= figure.interactive()["data"]["values"][0].keys()
+    assert {tuple(value) for value in values} == {("c0", "c1", "c2")} and {value["c2"] for value in values} == {150}
+    assert layers(figure)["cells"]["mark"]["type"] == "image" and len(layers(figure)["cells"]["data"]["values"]) == 1
+    assert {"c1", "c2", "shade"} <= figure.interactive()["data"]["values"][0].keys()
+    assert len(figure.interactive()["data"]["values"]) == len(figure.rows) > len(values)
 
 
 def test_an_image_is_clipped_only_where_a_curve_leaves_the_plot() -> None:
