@@ -113,8 +113,8 @@ class DynamoFpm(Format):
         """Block by block: in bulk what is proven to be regular, the rest line by line."""
         passes = _Passes(part, batch)
         try:
-            for block, table in _ahead(_tables(_ahead(_blocks(part, batch.staging)), part)):
-                passes.add(block, table)
+            for block, connection in _ahead(_tables(_ahead(_blocks(part, batch.staging)), part)):
+                passes.add(block, connection)
         except PackingError as error:
             passes.reject(str(error), b"")
         return passes.close()
@@ -145,6 +145,7 @@ class _Block:
 
     path: Path
     content: mmap.mmap
+    regular: "_Regular | None"  # what it is, if it is read in bulk
 
 
 def _blocks(part: Part, staging: Path) -> Iterator[_Block]:
@@ -178,7 +179,8 @@ def _blocks(part: Part, staging: Path) -> Iterator[_Block]:
                     break
             file.truncate(size)
             if size:
-                yield _Block(path, mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
+                content = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+                yield _Block(path, content, _regular(content) if size >= BULK_BYTES else None)
     if damage is not None:
         raise damage
 
@@ -224,11 +226,13 @@ class _Passes:
         """What the time of a pass spans."""
         return TIME_SPANS.get(self.part.options.engine or "", UNKNOWN_SPAN)
 
-    def add(self, block: _Block, table: "_Table | None") -> None:
-        """Take the lines of a block, or the rows that they are."""
-        if table is not None:
-            self._add_table(table)
-            return
+    def add(self, block: _Block, connection: "duckdb.DuckDBPyConnection | None") -> None:
+        """Take the rows that a connection has of a block if it is proven that they are its lines; else the lines."""
+        if connection is not None and block.regular is not None:
+            with contextlib.closing(connection):
+                if groups := _proven_groups(connection, block.regular):
+                    self._add_table(connection, block.regular.lines, groups)
+                    return
         for line in split_lines(block.content[:]):
             self._add_line(line)
 
@@ -259,14 +263,13 @@ class _Passes:
         rejected = Reject(source_id=part.source_id, run_id=part.run_id, line=number, reason=reason, text=as_text(line))
         self.batch.add(rejected)
 
-    def _add_table(self, table: "_Table") -> None:
-        with contextlib.closing(table.connection) as connection:
-            self.batch.copy(connection, ScheduleChunk, self._steps({group.source for group in table.groups}))
-        for group in table.groups:
+    def _add_table(self, connection: "duckdb.DuckDBPyConnection", lines: int, groups: "list[_Group]") -> None:
+        self.batch.copy(connection, ScheduleChunk, self._steps({group.source for group in groups}))
+        for group in groups:
             self.heard[group.worker_id, group.dp_rank].see(group.first, group.last, group.heartbeats)
             self.sampled += group.rows if group.capture_mode == "sampled" else 0
-        self.tally.lines += table.lines
-        self.tally.loaded += table.lines
+        self.tally.lines += lines
+        self.tally.loaded += lines
 
     def _steps(self, sources: Set[tuple[str | None, ...]]) -> str:
         first = self.part.first_line + self.tally.lines
@@ -430,41 +433,35 @@ class _Group:
         return proven and (kind == "plain" or (known and None not in self.source))
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """A block as the table `passes` of a connection of its own."""
-
-    connection: "duckdb.DuckDBPyConnection"
-    lines: int
-    groups: list[_Group]
-
-
 _GROUPS = (
     "SELECT worker_id, dp_rank, version, schema, capture_mode, namespace, component, producer_id, count(*),"
     " count(*) FILTER ({good}), count(*) FILTER (NOT step), min(counter_id), max(counter_id) FROM passes GROUP BY ALL"
 )
 
 
-def _tables(blocks: Iterator[_Block], part: Part) -> Iterator[tuple[_Block, _Table | None]]:
-    """Each block, and its rows if it is read in bulk and proven that nothing is lost."""
+def _tables(blocks: Iterator[_Block], part: Part) -> "Iterator[tuple[_Block, duckdb.DuckDBPyConnection | None]]":
+    """Each block and, if it is read in bulk, a connection that has its rows as the table `passes`."""
     for block in blocks:
-        regular = _regular(block.content) if len(block.content) >= BULK_BYTES else None
-        yield block, _table(block.path, regular, part) if regular is not None else None
+        yield block, _table(block.path, block.regular, part) if block.regular is not None else None
 
 
-def _table(path: Path, regular: _Regular, part: Part) -> _Table | None:
+def _table(path: Path, regular: _Regular, part: Part) -> "duckdb.DuckDBPyConnection | None":
     import duckdb
 
     connection = part.cursor()
     try:
         connection.execute(f"CREATE TEMP TABLE passes AS {_select(path, regular.kind)}")
-        groups = [_Group(*row) for row in connection.execute(_GROUPS.format(good=_in_range(regular.kind))).fetchall()]
     except duckdb.Error:
-        groups = []
-    if sum(group.rows for group in groups) == regular.lines and all(group.is_proven(regular.kind) for group in groups):
-        return _Table(connection, regular.lines, groups)
-    connection.close()
-    return None
+        connection.close()
+        return None
+    return connection
+
+
+def _proven_groups(connection: "duckdb.DuckDBPyConnection", regular: _Regular) -> list[_Group]:
+    """The groups of all rows, if the exact reader would take each of them as it stands; else none."""
+    groups = [_Group(*row) for row in connection.execute(_GROUPS.format(good=_in_range(regular.kind))).fetchall()]
+    proven = sum(group.rows for group in groups) == regular.lines
+    return groups if proven and all(group.is_proven(regular.kind) for group in groups) else []
 
 
 def _regular(block: mmap.mmap) -> _Regular | None:
