@@ -62,7 +62,7 @@ def measure(figures: Figures) -> None:
     Of 100M steps it is four readings of the steps, 0.4 s of processor time for 10M each, and what each sums up.
     """
     for steps, seconds in ((1_000_000, 2.0), (10_000_000, 4.0)):
-        with tempfile.TemporaryDirectory() as name:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:  # the browser's helpers end after it
             store = Store.find(Path(name) / "store")
             _fill(store, steps)
             load(store)
@@ -82,7 +82,7 @@ def measure(figures: Figures) -> None:
         ours = weigh(_command(store, Path(name) / "chart.png"))
         figures.add("PNG of 100M steps", ours.seconds, "s", most=20)
         figures.add("PNG of 100M steps, peak memory", ours.peak_bytes / 1e6, "MB", most=1500)
-    figures.add("24 charts of a report as PNG, in one process", float(python(REPORT).stdout), "s", most=4)
+    figures.add("24 charts of a report as PNG, in one process", float(python(REPORT).stdout), "s", most=5)
 
 
 def _command(store: Store, chart: Path) -> list[str]:
