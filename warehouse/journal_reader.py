@@ -296,9 +296,8 @@ class _Reader:
         if good.all():
             return rows
         self._damage.append(f"{(~good).sum()} rows of {rows.layout.table} lost the definition of a text")
-        return DecodedRows(
-            rows.layout, rows.places[good], {name: column.of(good) for name, column in rows.columns.items()}
-        )
+        columns = {name: column.of(good) for name, column in rows.columns.items()}
+        return DecodedRows(rows.layout, rows.places[good], columns)
 
     def _defined(self, numbers: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
         """Which of these strings are known."""
