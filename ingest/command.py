@@ -41,7 +41,7 @@ SHOWN_NOTES = 20
 @click.option(
     "--engine",
     type=click.Choice(list(TIME_SPANS)),
-    help="What served, where it is a forward pass trace: what the time of its steps spans, which it does not say.",
+    help="Engine that wrote a forward pass trace. It tells what the times of the steps span; the trace does not.",
 )
 @click.option("--again", is_flag=True, help="Load files of forgotten runs, too, as new runs.")
 @click.option("--dry-run", is_flag=True, help="Say what would be loaded, and write nothing.")

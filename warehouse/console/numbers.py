@@ -120,7 +120,10 @@ def ratio(
     n: int | None = None,
     p: float | None = None,
 ) -> str | None:
-    """A ratio with its doubt, `1.18x (95 % 1.12–1.24, n=30, p<0.001)`: as many decimals as the interval deserves."""
+    """A ratio with its doubt, `1.18x (95 % 1.12–1.24, n=30, p<0.001)`: as many decimals as the interval deserves.
+
+    None without a value; samples and p are said where they are given.
+    """
     if value is None:
         return None
     known = "" if n is None else f", n={n}"

@@ -11,7 +11,7 @@
 --
 -- Scheduler steps of a bin with 1.5 times the tokens take up to 1.5 times as long for that alone: from not at all, where memory is
 -- the limit, to in proportion. Of the effects of a step of equal size that this leaves open, the one nearest to 0 is tested. Where
--- the runs of both sides have the same tokens here and there, their noise has that already.
+-- the tokens of both sides' runs overlap, their difference is part of the noise from run to run, and nothing is taken off.
 --
 -- arguments: base, candidate, last, floor
 --

@@ -25,7 +25,7 @@ recent_values AS MATERIALIZED (
         pair, side, _series_key(case_id, metric, phase, unit) AS series_id, case_id, metric, phase, unit, min(better) AS better,
         bool_or(is_session) AS is_session, sum(n)::BIGINT AS n, min(tokens) AS fewest_tokens, max(tokens) AS most_tokens,
         list(value) AS medians, list(place) AS places, list(_sampling_variance(value, median_low, median_high, stdev, n)) AS samplings,
-        greatest(last - count(*), 0) * (pair > 0 AND side = 'base')::BIGINT AS missing
+        CASE WHEN pair > 0 AND side = 'base' THEN greatest(last - count(*), 0) ELSE 0 END AS missing
     FROM _run_medians(base, candidate, last)
     WHERE is_recent
     GROUP BY pair, side, case_id, metric, phase, unit

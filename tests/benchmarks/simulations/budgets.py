@@ -1,8 +1,8 @@
 """Two scheduler settings of which one has another token budget: what is called slower or faster, and what is missed.
 
 A step takes a base of 4 ms and so many µs a token, varied by 5 % from step to step and by 2 % from run to run; a tenth of the runs has
-a bad night, 10 % slower. Tokens are exponential, and no step has more than the budget: so many have exactly that. A change is in
-both parts of the cost, as that of another kernel or machine is.
+a bad night, 10 % slower. Tokens are exponential, and cut at the budget: many steps have exactly as many. A change multiplies both
+parts of the cost, as another kernel or machine does.
 """
 
 import numpy as np
@@ -14,11 +14,11 @@ WORLDS, RUNS, STEPS = 20, 3, 800
 BASE_MS, TOKEN_MS, MEAN_TOKENS = 4.0, 0.02, 700
 FALSE = 2.0  # %, of bins that are equal, or missed though they are twice as slow
 MISSED = {2048: 20.0, 1024: 60.0, 1400: 20.0, 1800: 30.0}  # %, of bins that are 25 % slower
-LEAST = 512  # tokens of a bin that has steps of one budget in every world
+LEAST = 512  # tokens of the smallest bin that counts
 
 
 def measure(figures: Figures) -> None:
-    """Bins that are called changed: of equal settings none should be, and of changed ones those that both settings have."""
+    """Of equal costs the share of bins that are called changed, of other costs the share that is missed."""
     for budget in (2048, 1024, 1400, 1800):
         for change in (0.0, 0.25, 1.0):
             bins = [verdict for seed in range(WORLDS) for verdict in _verdicts(seed, budget, 1 + change)]
