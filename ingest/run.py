@@ -113,11 +113,12 @@ def ingest(
         if behind or parts or plan.stores:
             with _publishing(store, report, progress):
                 report.copied = sum(_copy_store(path, store, report) for path in plan.stores)
-                from ..warehouse.snapshot import empty_ahead
+                from ..warehouse.snapshot import ready_ahead
 
                 loader = _Loader(store, options or Options(), tags or {}, progress, tallies, known.forgotten)
-                with empty_ahead(store):
-                    loader.load(parts)
+                if parts:
+                    with ready_ahead(store):
+                        loader.load(parts)
                 report.notes += loader.notes
                 if loader.left_forgotten:
                     report.notes.append(_still_forgotten(len(loader.left_forgotten)))

@@ -485,7 +485,8 @@ def copy(connection: "duckdb.DuckDBPyConnection", select: str, path: Path, metad
     try:
         connection.execute(
             f"COPY ({select}) TO {literal(str(path))} "
-            f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 30720, KV_METADATA {{{file_metadata}}})"
+            "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 30720,"
+            f" KV_METADATA {{{file_metadata}}})"
         )
     except duckdb.IOException as error:
         raise _unwritable(path.parent, str(error).splitlines()[0]) from error
