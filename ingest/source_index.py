@@ -95,13 +95,16 @@ def read_log(store: Store) -> KnownSources:
     Raises:
         BenchError: One of its files is damaged.
     """
-    import duckdb
-
-    from ..warehouse.changes import RunChanges, changes_of
     from ..warehouse.events import ArchivedRun, Source
     from ..warehouse.log import EventLog
 
     files, unreadable = EventLog(store).listing()
+    if not files and not unreadable:  # of a new store, whose first load need not wait for DuckDB
+        return KnownSources()
+    import duckdb
+
+    from ..warehouse.changes import RunChanges, changes_of
+
     for name, why in unreadable.items():
         if name == f"events/{Source.TABLE}" or os.path.lexists(store.events / Source.TABLE / name):
             raise BenchError(f"cannot tell what {store.root} has imported: {name} {why}")

@@ -138,11 +138,13 @@ def empty() -> bytes:
 
 @contextlib.contextmanager
 def ready_ahead(store: Store) -> Iterator[None]:
-    """For a `with` block after which a store is loaded: meanwhile import Arrow and make the empty warehouse, if it is needed."""
+    """For a `with` block after which a store is loaded: meanwhile import what it is loaded by, and make the
+    empty warehouse if it has none."""
 
     def make_ready() -> None:
         with contextlib.suppress(Exception):  # who needs it meets the error again
-            importlib.import_module("pyarrow.parquet")
+            for library in ("duckdb", "pyarrow.parquet"):
+                importlib.import_module(library)
             if not store.database.exists():
                 empty()
 
