@@ -276,7 +276,7 @@ def test_few_samples_beside_many_decide_nothing(warehouse: Builder, samples: int
     row = one(warehouse, [f"a{number}" for number in range(5)], ["b"])
 
     assert row["verdict"] == verdict
-    assert row["reason"].startswith(FEW) == (verdict == "UNSURE") == (row["low"] is None)
+    assert row["reason"].startswith(FEW) == (verdict == "UNSURE") == (row["p"] is None)
 
 
 def test_one_sample_a_run_on_both_sides_is_judged(warehouse: Builder) -> None:

@@ -14,13 +14,15 @@ WITH
 side_values AS MATERIALIZED (SELECT * FROM _side_values(base, candidate, last)),
 metrics AS (
     SELECT
-        pair, metric, phase, unit, row_number() OVER (ORDER BY pair, metric, phase, unit) AS metric_id, median(n / runs) AS usual_n
+        pair, metric, phase, unit, row_number() OVER (ORDER BY pair, metric, phase, unit) AS metric_id, median(n / runs) AS usual_n,
+        median(sampling * n / runs) FILTER (n >= 6 * runs) AS usual_sample
     FROM side_values
     GROUP BY pair, metric, phase, unit
 ),
 side_levels AS MATERIALIZED (
     SELECT
-        own.*, metric_id, usual_n, _log_value(value, own.unit) AS level, CASE WHEN runs > 1 THEN len(xs) ELSE 0 END AS n_apart
+        own.*, metric_id, usual_n, usual_sample, CASE WHEN n >= 6 * runs THEN sampling * n / runs END AS sample,
+        _log_value(value, own.unit) AS level, CASE WHEN runs > 1 THEN len(xs) ELSE 0 END AS n_apart
     FROM side_values AS own
     JOIN metrics
         ON own.pair = metrics.pair AND own.metric = metrics.metric AND own.phase IS NOT DISTINCT FROM metrics.phase
@@ -75,8 +77,9 @@ case_sides AS (
             ELSE 0
         END AS size_effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id,
         candidate.first_place, coalesce(base.places, []) AS places, coalesce(base.raw_deviations, []) AS raw_deviations,
-        coalesce(base.sampling, candidate.sampling * candidate.n / candidate.runs * base.runs / base.n) AS base_sampling,
-        coalesce(candidate.sampling, base.sampling * base.n / base.runs * candidate.runs / candidate.n) AS candidate_sampling,
+        greatest(base.sampling, coalesce(base.sample, candidate.sample, base.usual_sample) * base.runs / base.n) AS base_sampling,
+        greatest(candidate.sampling, coalesce(candidate.sample, base.sample, base.usual_sample) * candidate.runs / candidate.n)
+            AS candidate_sampling,
         candidate.least - base.level AS least,
         candidate.most - base.level AS most,
         list_avg(list_transform(candidate.deviations, lambda x: x * x)) * candidate.n_apart / nullif(candidate.n_apart - 1, 0) AS repeats,

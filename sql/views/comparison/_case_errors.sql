@@ -3,9 +3,8 @@
 -- day, apart from the base, share what that day was like: how much, the distances between them tell if 20 cases or more
 -- have several; else they count as one run.
 --
--- A run's noise says nothing of how far one sample may be off. Where the runs of a side have one sample each, it varies as those of
--- the other side do; where a side has fewer than 6 in all and the noise of such few is not known, nothing tells the error: six
--- are the fewest that a 95 % interval of the median exists for (Conover, Practical Nonparametric Statistics, 3.2).
+-- Of fewer than 6 samples a run the standard deviation says little, of one nothing: they vary as those of the other side do, else as
+-- those of the metric's other cases usually do.
 --
 -- Of 20 cases or more the median effect is what the two sides differ by as a whole: it is taken out of every case, and a finding
 -- of its own (shared_shifts). If the effects of all cases are still further apart than their errors, the errors are too small,
@@ -20,13 +19,13 @@
 -- arguments: base, candidate, last, floor
 --
 -- axes: sides
+-- is_thin       BOOLEAN  Whether a side has too few samples for a verdict.
 -- is_repeated   BOOLEAN  Whether several candidates differ from the base in the same direction.
 -- axes: shifts
 -- change        DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least, of steps of
 --                         other sizes the least that it may be.
 -- noise         DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
--- error         DOUBLE   Standard error of the change, of unknown noise that of the samples alone; NULL where nothing tells it, or
---                         too few samples do.
+-- error         DOUBLE   Standard error of the change, of unknown noise that of the samples alone; NULL where nothing tells it.
 -- degrees       DOUBLE   Degrees of freedom of that error.
 WITH
 case_noises AS (
@@ -52,12 +51,12 @@ correlations AS (
 ),
 errors AS (
     SELECT
-        *, CASE WHEN NOT is_thin THEN sqrt(
+        *, sqrt(
             greatest(variance, base_sampling) * _median_variance(base_runs)
             + greatest(variance, candidate_sampling)
                 * (correlation + (1 - correlation) * _median_variance(candidate_runs))
             + CASE WHEN cases >= 20 THEN variance * _median_variance(cases) ELSE 0 END
-        ) END AS own_error
+        ) AS own_error
     FROM correlations
 ),
 metric_errors AS (
@@ -95,7 +94,7 @@ run_changes AS (
 
 SELECT
     pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, size_effect, own.metric_id, first_place, tied, streak, since_place, good_place,
+    effect, size_effect, own.metric_id, first_place, tied, streak, since_place, good_place, is_thin,
     candidate_runs > 1 AND (least > shift OR most < shift) AS is_repeated,
     cases, shift, shift_reach, shift_p, shift_runs,
     CASE

@@ -1,7 +1,9 @@
 -- One row per pair × case × metric × phase × unit of a comparison: whether it changed.
 -- This is the one rule of `comparisons` and `regressions`. p is two-sided, by Student's t. q is p after Benjamini and Hochberg
 -- over all cases that are judged together: what a comparison shows unless asked for more, and the rest apart. A change counts
--- if q is within `fdr` and it is at least as large as `floor`; where nothing tells the noise from run to run, none does. A count whose noise is unknown is taken to be exact, and what is
+-- if q is within `fdr` and it is at least as large as `floor`; where nothing tells the noise from run to run, none does, and none of
+-- a side with fewer than 6 samples beside more: six are the fewest that a 95 % interval of the median exists for (Conover, Practical
+-- Nonparametric Statistics, 3.2), and of fewer one slow sample decides. A count whose noise is unknown is taken to be exact, and what is
 -- no time and equal to the last digit is the same.
 --
 -- arguments: base, candidate, last, floor, fdr
@@ -25,7 +27,7 @@ p_values AS (
         (effect IS NULL OR noise IS NULL) AND base_value IS NOT NULL AND candidate_value IS NOT NULL
             AND (unit = 'count' OR base_value = candidate_value AND NOT _is_time_or_rate(unit)) AS is_exact,
         CASE
-            WHEN change IS NULL OR noise IS NULL THEN NULL
+            WHEN change IS NULL OR noise IS NULL OR is_thin THEN NULL
             WHEN error > 0 THEN greatest(tied, 2 * _t_tail(abs(change) / error, degrees))
             WHEN change = 0 THEN 1 + 0 * error
             ELSE 0 * error
@@ -51,7 +53,7 @@ SELECT
     effect, size_effect, metric_id, first_place, tied, streak, since_place, good_place, is_repeated, cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, p, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR better IS NULL THEN NULL
-        WHEN is_exact AND base_value = candidate_value OR noise IS NOT NULL
+        WHEN is_exact AND base_value = candidate_value OR p IS NOT NULL
             AND greatest(abs(change), abs(effect - shift), abs(effect - shift - size_effect)) + reach <= ln(1 + floor) THEN 'SAME'
         WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + floor)
             THEN _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
