@@ -55,6 +55,15 @@ def test_colours_stay_apart_without_red_or_green_cones(deficiency: str) -> None:
     assert min(ciede2000(one, other) for one, other in itertools.combinations(seen, 2)) >= 12
 
 
+def test_colours_differ_in_grey_too() -> None:
+    """Printed without colour, neighbours differ by 10 or more in lightness, any two of the first six by 5."""
+    grey = [float(lab(linear(colour))[0]) for colour in palette.COLOURS]
+    first = grey[: palette.FIRST_COLOURS]
+
+    assert min(abs(one - other) for one, other in [*itertools.pairwise(grey), (first[-1], first[0])]) >= 10
+    assert min(abs(one - other) for one, other in itertools.combinations(first, 2)) >= 5
+
+
 @pytest.mark.parametrize("paper", ["#ffffff", "#0d1117"])
 def test_every_colour_is_seen_on_white_and_on_dark_paper(paper: str) -> None:
     """At a contrast of 2 or more."""
