@@ -7,12 +7,12 @@ from collections.abc import Container, Mapping, Sequence
 # and from each other: any two differ by 12 or more (CIEDE2000), with and without red or green cones (Machado 2009). In grey,
 # neighbours differ by 10 or more in lightness, any two of the first six by 5.
 COLOURS = (
-    "#0B70AE",  # blue
-    "#CA81B2",  # reddish purple
+    "#F0AA2E",  # orange
     "#D1510C",  # vermillion
     "#45B0F5",  # sky blue
     "#2D9B68",  # bluish green
-    "#F0AA2E",  # orange
+    "#0B70AE",  # blue
+    "#CA81B2",  # reddish purple
     "#7B3000",  # brown
     "#D5A7A8",  # pale pink
     "#25496E",  # navy
