@@ -311,6 +311,8 @@ def test_characters_no_font_has_are_named_with_the_cure(monkeypatch: pytest.Monk
     assert warning is not None
     assert "基" in warning
     assert "fonts-noto-cjk" in warning
+    _, of_another_script = fonts.choose("🚀")
+    assert of_another_script is not None and "fonts-noto-cjk" not in of_another_script
 
 
 def test_chinese_is_drawn_in_a_sans_font_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
