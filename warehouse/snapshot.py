@@ -30,6 +30,7 @@ from .views import create_derived
 if TYPE_CHECKING:
     import duckdb
 
+STORAGE = "v1.5.0"  # format of the file: what the oldest DuckDB that bench works with reads, too
 LOADING_MEMORY = "400MB"  # rows stream through; more would only be buffered
 CACHED = 8  # empty warehouses in the cache: of other versions of bench and of DuckDB, which may be in use, too
 DIGEST_BYTES = 32
@@ -65,12 +66,12 @@ def open_current(
 
 @functools.cache
 def _made_by() -> str:
-    """What the warehouse's own shape depends on: the declared tables and the SQL files."""
+    """What the warehouse's own shape depends on: the declared tables, the SQL files and the format of the file."""
     shape = [
         (event.TABLE, event.VERSION, [(f.name, str(f.type), f.nullable, f.doc) for f in event.fields()])
         for event in TABLES.values()
     ]
-    return hashlib.sha256(repr((shape, sql.digest())).encode()).hexdigest()
+    return hashlib.sha256(repr((shape, sql.digest(), STORAGE)).encode()).hexdigest()
 
 
 @contextlib.contextmanager
@@ -195,8 +196,7 @@ def _make_empty() -> bytes:
         file = Path(folder, "empty.duckdb")
         # a third of the time of a thousand statements that nothing is asked by
         connection.execute("PRAGMA disable_optimizer")
-        # what the oldest DuckDB that bench works with can read, too
-        connection.execute(f"ATTACH {literal(str(file))} AS warehouse (STORAGE_VERSION 'v1.5.0')")
+        connection.execute(f"ATTACH {literal(str(file))} AS warehouse (STORAGE_VERSION {literal(STORAGE)})")
         connection.execute("USE warehouse")
         connection.execute("BEGIN")  # as changes of their own, a thousand statements would take twice the time
         create_tables(connection)

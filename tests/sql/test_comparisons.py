@@ -263,6 +263,61 @@ def test_another_backend_is_no_match(warehouse: Builder) -> None:
     ]  # fmt: skip
 
 
+FEW = "fewer than 6 samples on a side: one slow sample decides"
+
+
+@pytest.mark.parametrize(("samples", "verdict"), [(5, "UNSURE"), (6, "SLOWER")])
+def test_few_samples_beside_many_decide_nothing(warehouse: Builder, samples: int, verdict: str) -> None:
+    """The runs of the base tell how runs differ, not how much one sample of the candidate may be off."""
+    for number in range(5):
+        warehouse.add(run(f"a{number}"), *measured(f"a{number}", [d + number for d in LOOSE]))
+    warehouse.add(run("b"), *measured("b", [3 * d for d in LOOSE[:samples]]))
+
+    row = one(warehouse, [f"a{number}" for number in range(5)], ["b"])
+
+    assert row["verdict"] == verdict
+    assert row["reason"].startswith(FEW) == (verdict == "UNSURE") == (row["low"] is None)
+
+
+def test_one_sample_a_run_on_both_sides_is_judged(warehouse: Builder) -> None:
+    """Where no run has more, the runs tell what a sample may be off."""
+    for side, level in (("a", 100), ("b", 200)):
+        for number in range(3):
+            warehouse.add(run(f"{side}{number}"), *measured(f"{side}{number}", [level + number]))
+
+    assert one(warehouse, ["a0", "a1", "a2"], ["b0", "b1", "b2"])["verdict"] == "SLOWER"
+
+
+def test_runs_of_one_sample_vary_as_the_samples_of_the_other_side(warehouse: Builder) -> None:
+    """Six runs of one sample each may happen to lie close together: the error is that of samples which vary by a third."""
+    wide = [70, 80, 90, 100, 110, 120, 130, 140]
+    for number in range(6):
+        warehouse.add(run(f"a{number}"), *measured(f"a{number}", [d + number for d in wide]))
+        warehouse.add(run(f"b{number}"), *measured(f"b{number}", [130 + number]))
+
+    row = one(warehouse, [f"a{number}" for number in range(6)], [f"b{number}" for number in range(6)])
+
+    assert row["verdict"] == "UNSURE"
+    assert row["low"] < 1 / 1.2
+
+
+def test_a_bin_of_few_steps_decides_nothing(warehouse: Builder) -> None:
+    """A preempted step takes several times as long, and in a bin of one step it is all there is."""
+    for run_id, slow in (("a0", 10.0), ("a1", 11.0), ("a2", 10.5), ("b0", 40.0), ("b1", 10.0), ("b2", 42.0)):
+        steps = [chunk(line, [64], run=run_id, model_run_ms=10.0 + line % 3 / 10) for line in range(60)]
+        warehouse.add(run(run_id), *steps, chunk(60, [5000], run=run_id, model_run_ms=slow))
+
+    rows = {
+        row["parameters"]: row
+        for row in compare(warehouse, ["a0", "a1", "a2"], ["b0", "b1", "b2"])
+        if row["metric"] == "model_run"
+    }
+
+    assert rows['{"tokens":"64–127"}']["verdict"] == "SAME"
+    assert rows['{"tokens":"4096–8191"}']["verdict"] == "UNSURE"
+    assert rows['{"tokens":"4096–8191"}']["reason"].startswith(FEW)
+
+
 def test_steps_of_a_scheduler_are_told_apart_by_their_tokens(warehouse: Builder) -> None:
     """They are cases of no plan, and have axes all the same."""
     for run_id in ("a", "b"):

@@ -13,13 +13,14 @@
 WITH
 side_values AS MATERIALIZED (SELECT * FROM _side_values(base, candidate, last)),
 metrics AS (
-    SELECT pair, metric, phase, unit, row_number() OVER (ORDER BY pair, metric, phase, unit) AS metric_id
+    SELECT
+        pair, metric, phase, unit, row_number() OVER (ORDER BY pair, metric, phase, unit) AS metric_id, median(n / runs) AS usual_n
     FROM side_values
     GROUP BY pair, metric, phase, unit
 ),
 side_levels AS MATERIALIZED (
     SELECT
-        own.*, metric_id, _log_value(value, own.unit) AS level, CASE WHEN runs > 1 THEN len(xs) ELSE 0 END AS n_apart
+        own.*, metric_id, usual_n, _log_value(value, own.unit) AS level, CASE WHEN runs > 1 THEN len(xs) ELSE 0 END AS n_apart
     FROM side_values AS own
     JOIN metrics
         ON own.pair = metrics.pair AND own.metric = metrics.metric AND own.phase IS NOT DISTINCT FROM metrics.phase
@@ -74,9 +75,12 @@ case_sides AS (
             ELSE 0
         END AS size_effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id,
         candidate.first_place, coalesce(base.places, []) AS places, coalesce(base.raw_deviations, []) AS raw_deviations,
-        base.sampling AS base_sampling, candidate.sampling AS candidate_sampling, candidate.least - base.level AS least,
+        coalesce(base.sampling, candidate.sampling * candidate.n / candidate.runs * base.runs / base.n) AS base_sampling,
+        coalesce(candidate.sampling, base.sampling * base.n / base.runs * candidate.runs / candidate.n) AS candidate_sampling,
+        candidate.least - base.level AS least,
         candidate.most - base.level AS most,
         list_avg(list_transform(candidate.deviations, lambda x: x * x)) * candidate.n_apart / nullif(candidate.n_apart - 1, 0) AS repeats,
+        least(base.n, candidate.n) < 6 AND (base.usual_n >= 6 OR base.most_tokens IS NOT NULL) AS is_thin,
         coalesce(base.is_session, candidate.is_session) AS is_session,
         coalesce(base.deviations, []) AS base_deviations, coalesce(candidate.deviations, []) AS candidate_deviations,
         (coalesce(greatest(base.n_apart - 1, 0), 0) + coalesce(greatest(candidate.n_apart - 1, 0), 0))::DOUBLE AS own_degrees
@@ -110,7 +114,7 @@ SELECT
     CASE WHEN is_even THEN len(list_filter(usual, lambda i: abs(raw_deviations[i]) >= abs(effect))) / len(usual)::DOUBLE ELSE 0
         END AS tied,
     len(streak_places) AS streak, coalesce(list_min(streak_places), first_place) AS since_place, good_place, base_sampling,
-    candidate_sampling, least, most, repeats, run_variance, coalesce(run_degrees, 0) AS run_degrees, is_session,
+    candidate_sampling, least, most, repeats, is_thin, run_variance, coalesce(run_degrees, 0) AS run_degrees, is_session,
     list_concat(
         CASE WHEN len(usual) < len(places) THEN list_transform(usual, lambda i: base_deviations[i]) ELSE base_deviations END,
         candidate_deviations

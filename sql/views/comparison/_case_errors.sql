@@ -3,6 +3,10 @@
 -- day, apart from the base, share what that day was like: how much, the distances between them tell if 20 cases or more
 -- have several; else they count as one run.
 --
+-- A run's noise says nothing of how far one sample may be off. Where the runs of a side have one sample each, it varies as those of
+-- the other side do; where a side has fewer than 6 in all and the noise of such few is not known, nothing tells the error: six
+-- are the fewest that a 95 % interval of the median exists for (Conover, Practical Nonparametric Statistics, 3.2).
+--
 -- Of 20 cases or more the median effect is what the two sides differ by as a whole: it is taken out of every case, and a finding
 -- of its own (shared_shifts). If the effects of all cases are still further apart than their errors, the errors are too small,
 -- and become as large (an empirical null distribution: Efron, Journal of the American Statistical Association 99, 2004).
@@ -21,7 +25,8 @@
 -- change        DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least, of steps of
 --                         other sizes the least that it may be.
 -- noise         DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
--- error         DOUBLE   Standard error of the change, of unknown noise that of the samples alone; NULL where nothing tells it.
+-- error         DOUBLE   Standard error of the change, of unknown noise that of the samples alone; NULL where nothing tells it, or
+--                         too few samples do.
 -- degrees       DOUBLE   Degrees of freedom of that error.
 WITH
 case_noises AS (
@@ -47,12 +52,12 @@ correlations AS (
 ),
 errors AS (
     SELECT
-        *, sqrt(
+        *, CASE WHEN NOT is_thin THEN sqrt(
             greatest(variance, base_sampling) * _median_variance(base_runs)
             + greatest(variance, candidate_sampling)
                 * (correlation + (1 - correlation) * _median_variance(candidate_runs))
             + CASE WHEN cases >= 20 THEN variance * _median_variance(cases) ELSE 0 END
-        ) AS own_error
+        ) END AS own_error
     FROM correlations
 ),
 metric_errors AS (

@@ -115,7 +115,7 @@ prior_variances AS (
 
 SELECT
     pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, size_effect, metric_id, first_place, tied, streak, since_place, good_place, base_sampling, candidate_sampling, least, most, repeats,
+    effect, size_effect, metric_id, first_place, tied, streak, since_place, good_place, base_sampling, candidate_sampling, least, most, repeats, is_thin,
     run_variance, run_degrees, is_session,
     (coalesce(prior_degrees * prior_variance, 0) + coalesce(all_degrees * own_variance, 0))
         / nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS variance,

@@ -72,6 +72,7 @@ SELECT
             WHEN effect IS NULL THEN 'a value of 0 or less has no ratio'
             WHEN noise IS NULL THEN 'noise from run to run unknown: measure each side again'
                 || CASE WHEN error IS NULL THEN '' ELSE ' (the interval is that of the samples)' END
+            WHEN error IS NULL THEN 'fewer than 6 samples on a side: one slow sample decides'
             WHEN size_effect <> 0
                 THEN printf('its steps have %.2f times the tokens: compare costs with bench cost-model', exp(size_effect))
             WHEN abs(change) >= ln(1 + floor) AND p <= fdr
