@@ -1,6 +1,7 @@
 """Explanations of a difference between two sides: the comparison, every run, the noise, and what the environments differ in."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from bench.warehouse.events import Event
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, metric, outcome, run, timing
-from .conftest import Bench
+from .conftest import Bench, record
 
 AXES: dict[str, Any] = {"source_id": "file"}  # imported, so that no event files are looked for
 
@@ -99,10 +100,15 @@ def test_the_command_takes_two_sides_and_a_case(bench: Bench) -> None:
     assert isinstance(bench("explain", "main", "fuse").exception, BenchError)
 
 
-def test_all_runs_of_both_sides_are_explained_if_asked(bench: Bench) -> None:
+def test_all_runs_of_both_sides_are_explained_if_asked(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As `bench compare --all-runs` compares them; of a case alone there is nothing to choose so."""
-    newest = bench("explain", "main", "fuse", "mlp", "--backend", "inductor").stdout
-    every = bench("explain", "main", "fuse", "mlp", "--backend", "inductor", "--all-runs").stdout
+    monkeypatch.chdir(tmp_path)  # without a commit no run repeats another
+    for config, run_id in (("main", "aaaa-1"), ("main", "aaaa-2"), ("fuse", "bbbb-1")):
+        record(tmp_path / ".bench", config, run_id)
+    words = ("explain", "main", "fuse", "mlp", "--backend", "inductor", "--store", str(tmp_path / ".bench"))
+    newest, every = bench(*words).stdout, bench(*words, "--all-runs").stdout
 
     assert ", and 1 more" not in newest and ", and 1 more" in every
     assert "goes with two sides" in str(bench("explain", "mlp", "--all-runs").exception)
