@@ -272,7 +272,12 @@ class OpenStore:
         return Verdicts(found, list(found.rows), columns, cells, list(sentences(found, unusual, incidents)))
 
     def explain(
-        self, *names: str, run: str | None = None, backend: str | None = None, metric: str | None = None
+        self,
+        *names: str,
+        run: str | None = None,
+        backend: str | None = None,
+        metric: str | None = None,
+        all_runs: bool = False,
     ) -> ExplainedFigure:
         """Trace a figure to its SQL, samples and files, as `bench explain` does.
 
@@ -281,6 +286,7 @@ class OpenStore:
             run: Run to look at, of a case alone; the newest that has it, if left out.
             backend: Backend, where the case was measured on several.
             metric: Metric; latency, else speedup, else the first if left out.
+            all_runs: Of two sides take every run that a name means, not only the newest and its repeats.
 
         Raises:
             UnknownName: There is no such case, backend, metric or run.
@@ -293,7 +299,7 @@ class OpenStore:
             raise BenchError(f"want a case, or two sides and a case, and got {len(names)} names")
         with Warehouse.open(self.store) as warehouse:
             if len(names) == 3:
-                sides = find_sides(warehouse, names[0], names[1])
+                sides = find_sides(warehouse, names[0], names[1], all_runs=all_runs)
                 found = explain_comparison(warehouse, sides, names[2], backend=backend, metric=metric)
             elif names[0] == GEOMEAN:
                 found = explain_geomean(warehouse, run=run, backend=backend)

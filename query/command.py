@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..warehouse.console.fitting import wide_option, write_fitted
+from ..warehouse.console.numbers import counted
 from ..warehouse.console.options import Command, Values, format_option, notify, store_option
 from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import BenchError, NothingToShow
@@ -295,6 +296,8 @@ def show(run: str, fmt: str, store: Store) -> None:
         bench show main~1 --format json
     """
     from ..warehouse.database import Warehouse
+    from ..warehouse.events import LARGEST
+    from .pasteable_sql import paste, text_literal
     from .tables import select
 
     with Warehouse.open(store) as warehouse:
@@ -308,6 +311,12 @@ def show(run: str, fmt: str, store: Store) -> None:
         if rows := list(found.rows):
             click.echo()
             write_rows(*_without_empty(found.columns, rows), fmt)
+        own = text_literal(dict(facts)["run_id"])
+        large = f"FROM metrics WHERE run_id = {own} AND abs(value) >= {LARGEST} AND isfinite(value)"
+        if count := len(warehouse.rows(large)):
+            notify(
+                f"{counted(count, 'value')} of 1e150 or more in no cell, so that nothing counts them: {paste(large)}"
+            )
 
 
 # What a table for people shows of a view that has more columns than a screen.

@@ -93,9 +93,11 @@ def summary(
         return None
     sentence = (
         "Speedup over eager as the geometric mean over cases that pass on the backend, and where there are several over those"
-        " that pass on all; with slowdowns as 1, as PyTorch's dashboard counts, where that differs. Memory is the eager peak"
-        " over the backend's."
+        " that pass on all; with slowdowns as 1, as PyTorch's dashboard counts, where that differs."
     )
+    memory = [column.name for column in columns].index("memory")
+    if any(row[memory] is not None for row in table.rows):
+        sentence += " Memory is the eager peak over the backend's."
     command = scope.listing("FROM executive_summary()", equals("run_id", parts[-1]))
     return _of(table, "summary", "Summary", sentence, weight=10, command=command)
 

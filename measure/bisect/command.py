@@ -80,10 +80,11 @@ def command(
     words = words_after_dashes()
     words = words[1:] if words[:1] == ["bench"] else words
     chosen: dict[str, Any] = {"metric": metric, "phase": phase, "models": models, "backends": backends}
+    wider = None
     if from_regression is not None:
         if commits or words:
             raise BenchError("--from-regression takes the commits and the command from the runs: leave them out.")
-        commits, words, chosen = _from_regression(store, from_regression, chosen)
+        commits, words, chosen, wider = _from_regression(store, from_regression, chosen)
     if commits is None:
         raise BenchError("which commits? Write: bench bisect GOOD..BAD -- measure function MODULE:FUNCTION")
     _check(words)
@@ -96,7 +97,10 @@ def command(
         search=search, good=between.commits[0], bad=between.commits[-1], commits=between.commits, unchanged=between.unchanged,
         measure=shell_words(words), finds=finds, confidence=confidence, floor=floor, **chosen,
     )  # fmt: skip
-    return _search(question, words, between, benchmark, prepare, store, most, fleet, lock, seed, fmt, keep_builds)
+    code = _search(question, words, between, benchmark, prepare, store, most, fleet, lock, seed, fmt, keep_builds)
+    if code == Exit.NOTHING and wider is not None:
+        talk(f"the run that it began with may have been disturbed; search up to the newest run with: {wider}")
+    return code
 
 
 def _check(words: Sequence[str]) -> None:
@@ -219,8 +223,12 @@ def _show_known(store: Store, name: str | None, fmt: str) -> int:
     return EXITS[findings.status]
 
 
-def _from_regression(store: Store, name: str, chosen: dict[str, Any]) -> tuple[str, list[str], dict[str, Any]]:
+def _from_regression(
+    store: Store, name: str, chosen: dict[str, Any]
+) -> tuple[str, list[str], dict[str, Any], str | None]:
     """Commits, measuring command and metric of the worst finding that names two commits.
+
+    The last value is the command that searches up to the commit of the judged run, where the change seems to be older.
 
     Raises:
         NothingToShow: No finding does, or none was measured by a command that can be repeated.
@@ -229,6 +237,7 @@ def _from_regression(store: Store, name: str, chosen: dict[str, Any]) -> tuple[s
     from ...query.comparison.render import metric
     from ...query.regression.regressions import Limits, RegressionRule, judge, judged_runs, most_telling, worse_cases
     from ...warehouse.database import Warehouse
+    from .driver import shell_words
 
     with Warehouse.open(store) as warehouse:
         rows = judge(warehouse, judged_runs(warehouse, name), RegressionRule(), Limits())
@@ -243,7 +252,10 @@ def _from_regression(store: Store, name: str, chosen: dict[str, Any]) -> tuple[s
                     "backends": [row["backend"]] if row["backend"] else [],
                 }  # fmt: skip
                 talk(f"{row['verdict']}: {escape(str(row['name']))} {metric(row)}, since {row['since_commit'][:9]}")
-                return words[2], measuring, found
+                ((newest,),) = warehouse.rows("SELECT git_commit FROM runs WHERE run_id = ?", [row["run_id"]])
+                everything = [words[1], f"{row['good_commit'][:9]}..{newest[:9]}", *words[3:]]
+                wider = shell_words(everything) if newest != row["since_commit"] else None
+                return words[2], measuring, found, wider
     raise NothingToShow(
         "nothing got worse between two commits that bench measure measured. Look with: bench regressions"
     )

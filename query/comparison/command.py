@@ -64,7 +64,7 @@ def compare(
     and FIXED worked on one side only. Above 1 is better.
 
     With --fail-on slower the exit code is 1 if anything is slower or worse, 3 if the candidate lacks what the base has,
-    4 if there is too little data to judge anything.
+    4 if every case is UNSURE.
 
     With --slo it compares what two serving benchmarks served: goodput within the limits, throughput, and p50, p90 and
     p99 of their requests, with intervals by blocks of time, or by runs where a side has several.

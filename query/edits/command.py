@@ -136,7 +136,9 @@ def _show(runs: Sequence[SelectedRun]) -> None:
         )
         for run in runs
     ]  # fmt: skip
-    write_rows(["run", "config", "source", "began_at", "samples", "files"], rows, "table")
+    columns = ["run", "config", "source", "began_at", "samples", "files"]
+    kept = [at for at, name in enumerate(columns) if name != "samples" or any(run.samples is not None for run in runs)]
+    write_rows([columns[at] for at in kept], [[row[at] for at in kept] for row in rows], "table")
 
 
 def _files(paths: Sequence[str]) -> str | None:

@@ -123,24 +123,29 @@ def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: St
 )
 @click.option("--metric", help="Metric to explain; latency, else speedup, else the first if left out.")
 @click.option("--backend", help="Backend, where the case was measured on several.")
+@click.option(
+    "--all-runs", is_flag=True, help="Of two sides, every run a name means, rather than its newest with its repeats."
+)
 @click.option("--sql", "with_sql", is_flag=True, help="Print the statement behind every table, too.")
 @format_option
 @store_option
 def explain(
-    names: tuple[str, ...], run: str | None, metric: str | None, backend: str | None, with_sql: bool, fmt: str, store: Store
+    names: tuple[str, ...], run: str | None, metric: str | None, backend: str | None, all_runs: bool, with_sql: bool,
+    fmt: str, store: Store,
 ) -> None:  # fmt: skip
     """Trace a figure to its SQL, its samples and the files they lie in, and say how to measure it again.
 
-    CASE is the name of a case, or the beginning of its id; `step` stands for the scheduler's steps by bins of tokens,
-    `run` for what was measured of a run as a whole, `geomean` for the geometric means. With two sides, the
-    difference between them is explained. The formats for programs carry every sample, or every case of a mean. A chart
-    is explained by: bench viz explain FILE
+    CASE is the name of a case, or the beginning of its id; `step` stands for all steps of a scheduler together,
+    `tokens:64–127` for a bin of them as `bench compare` names it, `run` for what was measured of a run as a whole,
+    `geomean` for the geometric means. With two sides, the difference between them is explained. The formats for
+    programs carry every sample, or every case of a mean. A chart is explained by: bench viz explain FILE
 
     \b
         bench explain attention --backend inductor
         bench explain attention --run main~1 --metric compile_latency --format csv
         bench explain geomean --run main
         bench explain main my-branch attention --backend inductor
+        bench explain A B tokens:64–127 --all-runs
     """
     from ...warehouse.database import Warehouse
     from ..comparison.sides import find_sides
@@ -152,6 +157,8 @@ def explain(
         )
     if run is not None and len(names) == 3:
         raise BenchError("--run goes with a case alone: of two sides, these are the runs")
+    if all_runs and len(names) == 1:
+        raise BenchError("--all-runs goes with two sides; of a case alone, --run chooses the run")
     if metric is not None and names == (GEOMEAN,):
         raise BenchError("the geometric means of a run are of speedups: --metric goes with two sides, or with a case")
     if Path(names[0]).suffix in CHARTS and Path(names[0]).is_file():
@@ -159,7 +166,7 @@ def explain(
     with Warehouse.open(store) as warehouse:
         if len(names) == 3:
             try:
-                sides = find_sides(warehouse, names[0], names[1], notify=notify)
+                sides = find_sides(warehouse, names[0], names[1], all_runs=all_runs, notify=notify)
             except UnknownName:
                 check_order(warehouse, names)
                 raise

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ... import sql
 from ...warehouse.console.numbers import ratio
 from ..comparison.environments import facts, sentence
+from ..comparison.render import why
 from ..document import TableColumn
 from ..pasteable_sql import among, equals, list_literal, one_line
 from .evidence import EvidenceStep, ExplainedCell, answer
@@ -20,20 +21,20 @@ def comparison(
 ) -> list[EvidenceStep]:
     """How two sides compare in a cell, the value of every run, and the noise that was assumed."""
     sql = (
-        "SELECT verdict, ratio, low, high, base_value, candidate_value, difference, reason FROM"
+        "SELECT verdict, ratio, low, high, base_value, candidate_value, difference, evidence, reason FROM"
         f" comparisons({list_literal(base)}, {list_literal(candidate)})"
         f" WHERE {equals('case_id', cell.case_id)} AND {cell.figures}"
     )
     rows = warehouse.rows(sql)
     if not rows:
         return []
-    ((verdict, value, low, high, before, after, difference, reason),) = rows
+    ((verdict, value, low, high, before, after, difference, runs, reason),) = rows
     shown = TableColumn("value", cell.kind).shown
     better = ", above 1 is better" if verdict else ""
     compared = "" if value is None else f": {ratio(value, low, high)}{better}"
-    sentences = [f"{verdict or 'no verdict'}{compared}; {reason}"]
+    sentences = [f"{verdict or 'no verdict'}{compared}; {'; '.join(why({'reason': reason, 'evidence': runs}))}"]
     if difference is not None:
-        sign = "+" if difference > 0 else "-" if difference < 0 else ""
+        sign = "+" if difference > 0 else "−" if difference < 0 else ""
         sentences.append(f"base {shown(before)}, candidate {shown(after)}, difference {sign}{shown(abs(difference))}")
     side = f"CASE WHEN {among('run_id', base)} THEN 'base' ELSE 'candidate' END AS side"
     kinds = dict.fromkeys(("value", "low", "high"), cell.kind)

@@ -53,7 +53,8 @@ def explain_case(
 
     Args:
         warehouse: Where to look.
-        name: Name of the case, or the beginning of its id; `step` for a scheduler's steps, `run` for the run as a whole.
+        name: Name of the case, or the beginning of its id; `step` for all steps of a scheduler together, `tokens:64–127` for a
+            bin of them, `run` for the run as a whole.
         run: Run, by any of its names. If left out, the newest that has the case; one of a bisect only if no other has it.
         backend: Backend, where the name has several.
         metric: Metric; if left out latency, else speedup, else the first.
@@ -182,7 +183,8 @@ def _named(
             backend
         ) AS label
         FROM {_ANNOUNCED} JOIN _run_times USING (run_id)
-        WHERE (name = $name OR len($name) >= {SHORTEST_PREFIX} AND starts_with(case_id, $name))
+        WHERE (name = $name OR len($name) >= {SHORTEST_PREFIX} AND starts_with(case_id, $name)
+                OR name = 'step' AND concat('tokens:', parameters ->> 'tokens') = replace($name, '-', '–'))
             AND ($backend IS NULL OR backend = $backend) AND {chosen}
         GROUP BY ALL
         ORDER BY any_value(began_at) DESC NULLS LAST, run_id DESC, label
@@ -232,7 +234,8 @@ def _cell(warehouse: "Warehouse", run_ids: Sequence[str], case_id: str | None, m
     )
     metrics = [row[0] for row in found]
     if metric not in (None, "speedup", *metrics):  # a speedup that was measured is no metric of its own
-        raise UnknownName("metric", str(metric), sorted(set(metrics)), where=f"case {case_id}")
+        bins = "Bins of tokens are cases of their own, such as tokens:64–127" if nothing.table == "step_cells" else ""
+        raise UnknownName("metric", str(metric), sorted(set(metrics)), where=f"case {case_id}", cure=bins)
     wanted = [metric] if metric in metrics else [*USUAL, *metrics]
     for name in wanted:
         for known, phase, unit, _ in found:

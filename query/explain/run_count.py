@@ -49,8 +49,8 @@ def effects(warehouse: "Warehouse", plan: DetectionGoal, where: Mapping[str, Seq
     Args:
         warehouse: Where to look.
         plan: Which effect is to be detected, and with what power.
-        where: column -> values to keep; an empty list keeps all. Without `metric`: latency; without any latency, all
-            metrics with a direction; without those, all.
+        where: column -> values to keep; an empty list keeps all. Without `metric`, of each config: latency; without any
+            latency, all metrics with a direction; without those, all.
 
     Returns:
         Rows of `detectable_effects`, of steady samples and of values without a phase.
@@ -61,7 +61,12 @@ def effects(warehouse: "Warehouse", plan: DetectionGoal, where: Mapping[str, Seq
     """
     where = {column: values for column, values in (where or {}).items() if values}
     hosts = build_filter(warehouse, "runs", {"host": where.get("host", ())})
-    cases = build_filter(warehouse, "cells", {column: values for column, values in where.items() if column != "host"})
+    cases = build_filter(
+        warehouse,
+        "_all_cells",
+        {column: values for column, values in where.items() if column != "host"},
+        place="the store",
+    )
     order = ", ".join((*GROUP, *AXES, "case_id"))
     found: list[Row] = list(
         warehouse.dicts(
@@ -71,8 +76,9 @@ def effects(warehouse: "Warehouse", plan: DetectionGoal, where: Mapping[str, Seq
         )
     )
     if "metric" not in where:
-        usual = [row for row in found if row["metric"] == USUAL]
-        found = usual or [row for row in found if row["better"] is not None] or found
+        found = [
+            row for _, rows in itertools.groupby(found, key=lambda row: row["config"]) for row in _usual(list(rows))
+        ]
     if all(row["noise"] is None for row in found):
         raise _unknown(warehouse, found)
     return found
@@ -104,10 +110,9 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: DetectionGoal) 
         first = rows[0]
         where = f"{first['config']}{' on ' + first['host'] if first['host'] else ''}, {first['metric']}"
         half, most = _quantiles(rows, "runs_needed")
-        yield (
-            f"{where}: to see {percent(plan.effect)} ({doubt}) takes {_runs(half)} on each side for half of"
-            f" {counted(len(rows), 'case')}, {_runs(most)} for nine of ten"
-        )
+        several = len(rows) > 1
+        share = f" for half of {counted(len(rows), 'case')}, {_runs(most)} for nine of ten" if several else ""
+        yield f"{where}: to see {percent(plan.effect)} ({doubt}) takes {_runs(half)} on each side{share}"
         each = _seconds(rows)
         if each is not None and each >= 0.5 and half < math.inf:
             longest = f", or {span(2 * most * each)}" if half < most < math.inf else ""
@@ -115,13 +120,17 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: DetectionGoal) 
         low, high = _quantiles(rows, "detectable")
         if low < math.inf:
             many = f", {percent(high)} in nine of ten" if high < math.inf else ""
-            yield f"  {_runs(plan.runs)} on each side show {percent(low)} in half of them{many}"
+            share = f" in half of them{many}" if several else ""
+            yield f"  {_runs(plan.runs)} on each side show {percent(low)}{share}"
         else:
-            yield f"  {_runs(plan.runs)} on each side are too few as long as so little is known of the noise"
-        if plan.correction == "none" and first["judged"] > 1:
+            verb = "are" if plan.runs > 1 else "is"
+            yield f"  {_runs(plan.runs)} on each side {verb} too few as long as so little is known of the noise"
+        noisy = sum(1 for row in rows if row["noise"] or row["sampling_noise"])  # exact numbers give no false alarm
+        if plan.correction == "none" and noisy > 1:
             half, most = _quantiles(stricter, "runs_needed")
             yield (
-                f"  of {counted(first['judged'], 'case')} that did not change, {plan.alpha * first['judged']:.2g} will look"
+                f"  of {counted(noisy, 'case')}{' with noise' if noisy < len(rows) else ''} that did not change,"
+                f" {plan.alpha * noisy:.2g} will look"
                 f" changed; --correct bonferroni rules that out with {_runs(half)}{f', or {_runs(most)}' if half < most else ''}"
             )
     unknown: dict[str, int] = {}
@@ -137,6 +146,11 @@ def percent(share: float | None) -> str | None:
     if share is None:
         return None
     return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
+
+
+def _usual(rows: list[Row]) -> list[Row]:
+    """What is planned for in one config unless metrics are named."""
+    return [row for row in rows if row["metric"] == USUAL] or [row for row in rows if row["better"] is not None] or rows
 
 
 def _runs(count: float) -> str:

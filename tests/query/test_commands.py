@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from bench.query.comparison.speedups import render
 from bench.query.resolve import resolve_run
+from bench.warehouse import recorder
 from bench.warehouse.console.options import notify
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
@@ -128,6 +129,17 @@ def test_show_tells_all_of_one_run(bench: Bench) -> None:
 
     assert "aaaa-1" in text and "out of memory" in text
     assert (row["run_id"], row["config"], row["python"] is not None) == ("aaaa-1", "main", True)
+
+
+def test_show_names_values_that_nothing_counts(bench: Bench, tmp_path: Path) -> None:
+    """Recorded, and too large for any cell."""
+    other = Store(tmp_path / "large" / ".bench")
+    with recorder.run("main", store=other) as own:
+        own.case("a").metric("size", 1e300, unit="bytes")
+        own.case("a").metric("size", float("inf"), unit="bytes")
+
+    assert "1 value of 1e150 or more in no cell" in bench("show", "latest", "--store", str(other.root)).stderr
+    assert "in no cell" not in bench("show", "latest").stderr
 
 
 def test_views_are_listed_with_their_meaning(bench: Bench) -> None:

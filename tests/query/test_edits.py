@@ -458,6 +458,12 @@ def test_forget_and_rename_list_what_they_would_do_until_told_yes(store: Store, 
     assert "untagged" in bench("untag", "base", "k").stderr
 
 
+def test_samples_are_listed_where_they_are_known(store: Store, bench: Callable[..., Result]) -> None:
+    """Those of runs that are forgotten are not: the column would be empty."""
+    assert "samples" in bench("forget", "main", "--yes").stdout.splitlines()[0].split()
+    assert "samples" not in bench("remember", "main").stdout.splitlines()[0].split()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

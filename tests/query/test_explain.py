@@ -311,7 +311,7 @@ def test_a_pasted_command_gives_bench_the_statement(sql: str) -> None:
 
 
 def test_a_scheduler_step_leads_to_its_lines() -> None:
-    """The bin of tokens is a case: its steps, their lines, and what loads them again; the name alone is all bins."""
+    """A bin of tokens is a case, named as `bench compare` prints it: its steps, their lines, and what loads them again."""
     warehouse = Builder().add(
         run("run", "A", source="scheduler"), source("p.jsonl", lines=3, config="A"),
         *(chunk(n, [size], model_run_ms=size / 10, source_id="p.jsonl") for n, size in ((1, 600), (2, 70), (3, 700))),
@@ -320,6 +320,11 @@ def test_a_scheduler_step_leads_to_its_lines() -> None:
     assert len(explain_case(warehouse, "step").data.rows) == 3
     ((bin_,),) = warehouse.rows("SELECT DISTINCT case_id FROM step_cells WHERE parameters->>'tokens' = '512–1023'")
     found = explain_case(warehouse, bin_)
+    assert (
+        found.title
+        == explain_case(warehouse, "tokens:512-1023").title
+        == explain_case(warehouse, "tokens:512–1023").title
+    )
     parts = {part.title: part for part in found.parts}
     assert parts["model_run, steady"].sentences[0].startswith("median 65 ms (n=2)")
     assert [(row[1], row[4], row[-1]) for row in found.data.rows] == [(600, 60.0, 1), (700, 70.0, 3)]

@@ -1,6 +1,7 @@
 """Explanations of a difference between two sides: the comparison, every run, the noise, and what the environments differ in."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from bench.warehouse.events import Event
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, metric, outcome, run, timing
-from .conftest import Bench
+from .conftest import Bench, record
 
 AXES: dict[str, Any] = {"source_id": "file"}  # imported, so that no event files are looked for
 
@@ -54,6 +55,7 @@ def test_the_comparison_is_taken_apart(sides: Any) -> None:
         "candidate run slow-1, config slow, 1970-01-01 00:00, commit slowslows, vm, and 1 more",
     ]  # fmt: skip
     assert re.match(r"SLOWER: 0\.50x \(95 % 0\.4\d+–0\.5\d*\), above 1 is better; ", verdict.sentences[0])
+    assert "; 3 against 2 runs, confirmed; " in verdict.sentences[0]
     assert verdict.sentences[1] == "base 1 µs, candidate 2.01 µs, difference +1.01 µs"
     assert [(row[0], row[1], row[5]) for row in runs.rows] == [
         ("base", "fast-0", 1000.0), ("base", "fast-1", 1010.0), ("base", "fast-2", 990.0),
@@ -96,6 +98,20 @@ def test_the_command_takes_two_sides_and_a_case(bench: Bench) -> None:
     assert "\ncandidate run bbbb-1, config fuse, " in text
     assert "\nlatency, steady\n  " in text and "FROM comparisons(['aaaa-1'" in text
     assert isinstance(bench("explain", "main", "fuse").exception, BenchError)
+
+
+def test_all_runs_of_both_sides_are_explained_if_asked(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `bench compare --all-runs` compares them; of a case alone there is nothing to choose so."""
+    monkeypatch.chdir(tmp_path)  # without a commit no run repeats another
+    for config, run_id in (("main", "aaaa-1"), ("main", "aaaa-2"), ("fuse", "bbbb-1")):
+        record(tmp_path / ".bench", config, run_id)
+    words = ("explain", "main", "fuse", "mlp", "--backend", "inductor", "--store", str(tmp_path / ".bench"))
+    newest, every = bench(*words).stdout, bench(*words, "--all-runs").stdout
+
+    assert ", and 1 more" not in newest and ", and 1 more" in every
+    assert "goes with two sides" in str(bench("explain", "mlp", "--all-runs").exception)
 
 
 def test_the_mean_of_two_sides_is_that_of_its_cases(sides: Any) -> None:

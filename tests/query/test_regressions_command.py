@@ -328,9 +328,19 @@ def test_the_worst_is_searched_by_its_steady_calls(store: Store, bench: Bench) -
     assert len(slower) == 2 and "latency (cold)" in slower[0]
     (find,) = [line for line in done.stderr.splitlines() if line.startswith("find the commit with: ")]
     assert find.endswith("bench bisect c7c7c7c7c..c8c8c8c8c --models mlp --backends eager -- measure models --repeat 5")
-    commits, words, chosen = _from_regression(store, "latest", {"phase": "steady"})
-    assert (commits, words[0]) == (f"{'c7' * 20}..{'c8' * 20}", "measure")
+    commits, words, chosen, wider = _from_regression(store, "latest", {"phase": "steady"})
+    assert (commits, words[0], wider) == (f"{'c7' * 20}..{'c8' * 20}", "measure", None)
     assert chosen == {"metric": "latency", "phase": "steady", "models": ["mlp"], "backends": ["eager"]}
+
+
+def test_a_search_can_go_on_to_the_newest_run(store: Store) -> None:
+    """A run that had a bad machine just before a regression ends the commits too early: the whole range is a command, too."""
+    add(store, "run-8", 8, {"mlp": 1.3})
+    add(store, "run-9", 9, {"mlp": 1.3}, commit="d9")
+
+    commits, _, _, wider = _from_regression(store, "latest", {"phase": "steady"})
+    assert commits == f"{'c7' * 20}..{'c8' * 20}"
+    assert wider is not None and wider.startswith("bench bisect c7c7c7c7c..d9d9d9d9d --models mlp ")
 
 
 @pytest.mark.exhaustive

@@ -14,7 +14,7 @@ from bench.query.report import Report, report
 from bench.warehouse.errors import NothingToShow, UnknownName
 from bench.warehouse.events import Event, Instant, Json, RunRecord
 
-from ..builders import Builder, case, chunk, metric, outcome, run, timing
+from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 from ..exhaustive import sampled
 
 AXES = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32"}
@@ -49,6 +49,17 @@ def column(found: Report, key: str, name: str) -> list[object]:
     table = section(found, key).tables[0]
     at = [each.name for each in table.columns].index(name)
     return [row[at] for row in table.rows]
+
+
+def test_memory_is_explained_where_it_was_measured() -> None:
+    """The sentence on the summary names no column that it lacks."""
+    peaks = [
+        memory(case("bert", "day-02", backend=backend, **AXES), size, source="cuda_allocated")
+        for backend, size in (("eager", 4000), ("inductor", 2000))
+    ]
+
+    assert "Memory is" not in " ".join(section(asked(*day(1)), "summary").sentences)
+    assert "Memory is the eager peak" in " ".join(section(asked(*day(2), *peaks), "summary").sentences)
 
 
 WEEK = [event for number in range(8) for event in day(number)]

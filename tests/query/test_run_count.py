@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from ..builders import Builder, case, metric, outcome, run, timing
+from ..builders import Builder, case, chunk, metric, outcome, run, timing
 from ..exhaustive import exhaustive, first_of
 from .conftest import Bench
 
@@ -241,6 +241,32 @@ def test_the_plan_in_words() -> None:
     assert table[0] == ["main", "vm", "m0", "latency", 6, "0.67 %", None, 3, "1.9 %"]
 
 
+def test_exact_numbers_are_no_false_alarms() -> None:
+    """Only cases with noise look changed without being so; where none has noise, no alarm is promised."""
+    sizes: dict[str, Sequence[int]] = {f"size{i}": [100] * 6 for i in range(30)}
+
+    def alarms(values: dict[str, Sequence[int]]) -> list[str]:
+        found = effects(Builder().add(*history(values)), DetectionGoal())
+        return [line for line in sentences(found, found, DetectionGoal()) if "look changed" in line]
+
+    (mixed,) = alarms(sizes | noisy(cases=4))
+    assert mixed.startswith("  of 4 cases with noise that did not change, 0.2 will look changed;")
+    assert alarms(sizes) == []
+
+
+def test_scheduler_steps_are_planned_for() -> None:
+    """Their noise is known, whatever else the store holds, and their config and metrics can be named."""
+    steps = [chunk(i, [64], run=f"a{day}", model_run_ms=10.0 + (i * day) % 3) for day in range(3) for i in range(40)]
+    runs = [run(f"a{day}", "A", started_at=day + 1) for day in range(3)]
+    warehouse = Builder().add(*history(noisy(runs=1)), *runs, *steps)
+
+    for where in ({}, {"config": ["A"], "metric": ["model_run"]}):
+        found = effects(warehouse, DetectionGoal(), where)
+        assert ("A", "model_run", True) in {(row["config"], row["metric"], row["noise"] is not None) for row in found}
+    with pytest.raises(UnknownName, match=r"no metric 'model_rum' in the store\. Nearest: 'model_run'"):
+        effects(warehouse, DetectionGoal(), {"metric": ["model_rum"]})
+
+
 def test_a_plan_that_nothing_fulfils_says_so() -> None:
     """Too little history for so few runs, and an effect that no number of runs shows, are no numbers."""
     warehouse = Builder().add(*history(noisy(cases=1, runs=2), host=None))
@@ -249,8 +275,8 @@ def test_a_plan_that_nothing_fulfils_says_so() -> None:
 
     assert [(row["runs_needed"], row["detectable"]) for row in found] == [(None, None)]
     first, second, *others = sentences(found, found, plan)
-    assert first.startswith("main, latency: to see 0.0001 % ") and first.count("over 100,000 runs") == 2
-    assert second == "  1 run on each side are too few as long as so little is known of the noise"
+    assert first == "main, latency: to see 0.0001 % (power 80 %, alpha 5 %) takes over 100,000 runs on each side"
+    assert second == "  1 run on each side is too few as long as so little is known of the noise"
     assert others == []
 
 

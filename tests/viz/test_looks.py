@@ -55,6 +55,15 @@ def test_colours_stay_apart_without_red_or_green_cones(deficiency: str) -> None:
     assert min(ciede2000(one, other) for one, other in itertools.combinations(seen, 2)) >= 12
 
 
+def test_colours_differ_in_grey_too() -> None:
+    """Printed without colour, neighbours differ by 10 or more in lightness, any two of the first six by 5."""
+    grey = [float(lab(linear(colour))[0]) for colour in palette.COLOURS]
+    first = grey[: palette.FIRST_COLOURS]
+
+    assert min(abs(one - other) for one, other in [*itertools.pairwise(grey), (first[-1], first[0])]) >= 10
+    assert min(abs(one - other) for one, other in itertools.combinations(first, 2)) >= 5
+
+
 @pytest.mark.parametrize("paper", ["#ffffff", "#0d1117"])
 def test_every_colour_is_seen_on_white_and_on_dark_paper(paper: str) -> None:
     """At a contrast of 2 or more."""
@@ -302,6 +311,8 @@ def test_characters_no_font_has_are_named_with_the_cure(monkeypatch: pytest.Monk
     assert warning is not None
     assert "基" in warning
     assert "fonts-noto-cjk" in warning
+    _, of_another_script = fonts.choose("🚀")
+    assert of_another_script is not None and "fonts-noto-cjk" not in of_another_script
 
 
 def test_chinese_is_drawn_in_a_sans_font_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

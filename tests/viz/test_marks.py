@@ -15,6 +15,7 @@ from bench.viz.style import theme
 from bench.viz.style.labels import ems
 from bench.viz.style.plot_area import row_labels
 from bench.viz.style.units import DisplayUnit
+from bench.warehouse.errors import NothingToShow
 
 COLUMN = (3.3, 2.2)  # of a paper
 PANEL = Panel(y_title="y", unit=DisplayUnit(None))
@@ -121,7 +122,15 @@ def test_an_axis_without_room_for_its_labels_keeps_every_second() -> None:
 def figure(names: Sequence[str]) -> Figure:
     """The chart of such lines, in a narrow image."""
     form = lines(names, wanted_size=(4.4, 3.0))
-    return compose("x", title=None, default_title="T", facts=["a fact"], form=form, sql="", rows=[], parameters={})
+    return compose(
+        "x", title=None, default_title="T", facts=["a fact"], form=form, sql="", rows=[{"x": 1}], parameters={}
+    )
+
+
+def test_no_rows_are_nothing_to_show() -> None:
+    """A chart that does not ask whether there are any ends like all others, in an empty store."""
+    with pytest.raises(NothingToShow, match="nothing to draw"):
+        compose("x", title=None, default_title="T", facts=[], form=lines([]), sql="", rows=[], parameters={})
 
 
 def test_a_subtitle_says_what_the_labels_leave_out() -> None:
@@ -179,7 +188,7 @@ def panels(count: int, size: tuple[float, float], **options: Any) -> dict[str, A
     form = Lines(points=points, panels=each, x_title="x", wanted_size=size)
     facts = ["a fact of some length"] * 9
     made = compose(
-        "x", title=None, default_title="T", facts=facts, form=form, sql="", rows=[], parameters={}, **options
+        "x", title=None, default_title="T", facts=facts, form=form, sql="", rows=[{"x": 1}], parameters={}, **options
     )
     return made.still("f")
 

@@ -81,8 +81,8 @@ def draw(
         if not kept:
             raise step_filter.nothing_left(steps, counts)
         raise NothingToShow(
-            f"of {counted(kept, 'step')} no {LEAST} of one batch size lie within {tolerance:.0%} of"
-            f" {', '.join(map(str, wanted))} tokens. Try: bench viz latency-vs-batch --targets 64 --tolerance 0.5"
+            f"a group takes {LEAST} steps of one batch size within {tolerance:.0%} of {', '.join(map(str, wanted))} tokens;"
+            f" {counted(kept, 'step')} kept form none. Try: bench viz latency-vs-batch --targets 64 --tolerance 0.5"
         )
     several = len({row["config"] for row in rows}) > 1
     groups = sorted({row["target_tokens"] for row in rows})

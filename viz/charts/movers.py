@@ -39,6 +39,7 @@ def draw(
     suites: Suites = (),
     backends: Backends = (),
     models: Models = (),
+    all_runs: Annotated[bool, Option("Every run a name means, rather than its newest with its repeats.")] = False,
     floor: Annotated[float, Option("Smallest change that counts.", type=click.FloatRange(0))] = 0.03,
     all_cases: Annotated[bool, Option("Cases that did not move beyond doubt, too.", "--all")] = False,
     title: Title = None,
@@ -59,7 +60,7 @@ def draw(
         NothingToShow: No case was measured by either side.
     """
     notes: list[str] = []
-    sides = find_sides(warehouse, base, candidate, notify=notes.append)
+    sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notes.append)
     macro = f"comparisons({list_literal(sides[0].runs)}, {list_literal(sides[1].runs)}, floor := {floor!r}::DOUBLE)"
     known = [
         name

@@ -128,7 +128,7 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
         facts=[
             *common_values(everything, ("config", "suite", "mode", "dtype", "device", "backend")),
             _describe(drawn, rest, total),
-            f"{passing / results:.0%} of {'all ' if drawn < total else ''}results pass ({passing:,} of {results:,})",
+            f"{_percent(passing, results)} of {'all ' if drawn < total else ''}results pass ({passing:,} of {results:,})",
             days_of(len(axis.places), ran),
         ],
         form=form,
@@ -141,6 +141,13 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
         counts=counts,
         total=results,
     )  # fmt: skip
+
+
+def _percent(passing: int, results: int) -> str:
+    """A share in whole percent; only all are 100 %, and only none is 0 %."""
+    if 0 < passing < results:
+        return f"{min(max(passing / results, 0.01), 0.99):.0%}"
+    return f"{passing / results:.0%}"
 
 
 def _describe(drawn: int, rest: int, total: int) -> str:

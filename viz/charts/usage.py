@@ -99,6 +99,7 @@ def draw(
     sql = asked[kind]
     cases = {(row["config"], row["case_id"]) for row in rows}
     others = {(row["config"], row["case_id"]) for own in found.values() for row in own} - cases
+    elsewhere = [printable(name) for name in models if name not in {row["name"] for row in rows}]
     failed = _failed(warehouse, METRICS[metric][kind], f"{where} AND {column} IS NOT NULL")
     names = dict(zip(models, short_names, strict=False))
     labelled = [{**row, "name": names.get(row["name"], row["name"])} for row in rows]
@@ -135,6 +136,7 @@ def draw(
             *common_values(rows, ("config", "backend", "dtype", "device")),
             f"{len(shown)} of {counted(len(rows), 'result')}" if hidden else counted(len(rows), "result"),
             *([f"{counted(len(others), 'case')} with another kind of memory left out"] if others else []),
+            *([f"no {kind} at any {x.replace('-', ' ')}: {', '.join(elsewhere)}"] if elsewhere else []),
             *([f"failed: {', '.join(f'{status} {count}' for status, count in failed.items())}"] if failed else []),
         ],
         form=form,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ...warehouse.console.tables import width
-from ...warehouse.errors import MissingExtra
+from ...warehouse.errors import MissingExtra, NothingToShow
 from ..data import Row
 from ..style import theme
 from ..style.heading import Heading
@@ -192,7 +192,12 @@ def compose(
         counts: Counts of rows that were read, left out and drawn: each a name, then numbers.
         total: How many rows the drawn ones stand for, if they were downsampled.
         notes: Warnings.
+
+    Raises:
+        NothingToShow: There are no rows.
     """
+    if not rows:
+        raise NothingToShow("there is nothing to draw. See what the store holds with: bench runs")
     provenance = Provenance(
         chart=chart,
         title=printable(title or default_title),

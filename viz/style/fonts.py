@@ -4,6 +4,7 @@ import functools
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 # Drawn by the fonts that vl-convert brings along (Liberation Sans): Latin, Greek, Cyrillic, punctuation, arrows.
@@ -13,7 +14,7 @@ _HAN_FAMILIES = (
     "WenQuanYi Micro Hei", "Droid Sans Fallback", "PingFang SC", "Microsoft YaHei",
 )  # fmt: skip
 _DIRECTORIES = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
-_CURE = "Install a font that has them (Debian, Ubuntu: apt install fonts-noto-cjk), or name one with --font"
+_CJK = ((0x1100, 0x11FF), (0x2E80, 0xA4CF), (0xAC00, 0xD7FF), (0xF900, 0xFAFF), (0xFF00, 0xFFEF), (0x20000, 0x3FFFF))
 
 
 def choose(text: str, wanted: str | None = None) -> tuple[str, str | None]:
@@ -37,9 +38,13 @@ def choose(text: str, wanted: str | None = None) -> tuple[str, str | None]:
     if not missing:
         return _stack(families), None
     sample = "".join(missing[:8]) + ("…" if len(missing) > 8 else "")
-    return _stack(
-        families
-    ), f"no installed font has {len(missing)} of the characters: {sample}. They will be drawn as boxes. {_CURE}."
+    package = (
+        " (Debian, Ubuntu: apt install fonts-noto-cjk)" if any(_covers(_CJK, ord(char)) for char in missing) else ""
+    )
+    return _stack(families), (
+        f"no installed font has {len(missing)} of the characters: {sample}. They will be drawn as boxes."
+        f" Install a font that has them{package}, or name one with --font."
+    )
 
 
 def is_installed(family: str) -> bool:
@@ -82,7 +87,7 @@ def _ranges(charset: str) -> tuple[tuple[int, int], ...]:
     return tuple((int(low, 16), int(high or low, 16)) for low, _, high in ends)
 
 
-def _covers(ranges: list[tuple[int, int]], point: int) -> bool:
+def _covers(ranges: Sequence[tuple[int, int]], point: int) -> bool:
     return any(low <= point <= high for low, high in ranges)
 
 

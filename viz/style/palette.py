@@ -3,21 +3,22 @@
 import hashlib
 from collections.abc import Container, Mapping, Sequence
 
-# Okabe-Ito without its black and yellow (lost on dark and on white paper), then six that a search found farthest from these
-# and from each other: any two differ by 12 or more (CIEDE2000), with and without red or green cones (Machado 2009).
+# Near Okabe-Ito without its black and yellow (lost on dark and on white paper), then six that a search found farthest from these
+# and from each other: any two differ by 12 or more (CIEDE2000), with and without red or green cones (Machado 2009). In grey,
+# neighbours differ by 10 or more in lightness, any two of the first six by 5.
 COLOURS = (
-    "#0072B2",  # blue
-    "#D55E00",  # vermillion
-    "#009E73",  # bluish green
-    "#CC79A7",  # reddish purple
-    "#E69F00",  # orange
-    "#56B4E9",  # sky blue
-    "#783000",  # brown
-    "#184878",  # navy
-    "#D8A8A8",  # pale pink
-    "#906078",  # mauve
-    "#786048",  # taupe
-    "#484848",  # charcoal
+    "#F0AA2E",  # orange
+    "#D1510C",  # vermillion
+    "#45B0F5",  # sky blue
+    "#2D9B68",  # bluish green
+    "#0B70AE",  # blue
+    "#CA81B2",  # reddish purple
+    "#7B3000",  # brown
+    "#D5A7A8",  # pale pink
+    "#25496E",  # navy
+    "#8F6078",  # mauve
+    "#494B4A",  # charcoal
+    "#796049",  # taupe
 )
 # Vega's own shapes, then an eight-pointed star and a hexagon as paths in the unit square -1..1.
 MARKERS = (

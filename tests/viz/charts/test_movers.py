@@ -49,6 +49,20 @@ def test_what_did_not_move_is_counted_and_not_drawn() -> None:
     assert "nothing moved beyond doubt" in " ".join(still.spec(False)["title"]["subtitle"])
 
 
+def test_all_runs_of_both_sides_are_drawn_if_asked() -> None:
+    """As `bench compare --all-runs` compares them; else the newest that has no repeat is one run."""
+    builder = Builder()
+    for config, milliseconds in (("A", 10), ("B", 15)):
+        for number in range(3):
+            builder.add(run(f"{config}-{number}", config, started_at=number, host="h"))
+            one = case("a", f"{config}-{number}")
+            builder.add(one, *(timing(one, 10**6 * milliseconds + sample) for sample in range(10)))
+
+    newest, all_of_them = draw(builder, "A", "B"), draw(builder, "A", "B", all_runs=True)
+    assert "1 run against 1 run" in " ".join(newest.spec(False)["title"]["subtitle"])
+    assert "3 runs against 3 runs" in " ".join(all_of_them.spec(False)["title"]["subtitle"])
+
+
 @pytest.mark.exhaustive
 def test_by_difference_the_largest_in_the_unit_comes_first() -> None:
     """3 ms more of 6 weigh heavier than 1 ms more of 1; the interval is that of the ratio, the base held."""

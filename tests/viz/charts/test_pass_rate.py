@@ -66,6 +66,15 @@ def test_the_rate_counts_all_cases_though_few_are_drawn() -> None:
     assert "50% of all results pass (3 of 6)" in " ".join(figure.spec(False)["title"]["subtitle"])
 
 
+def test_hundred_percent_are_all() -> None:
+    """One failure in hundreds is 99 %, and one that passes among hundreds is 1 %."""
+    failing = dict.fromkeys((f"m{number}" for number in range(300)), "OOM")
+    passing = dict.fromkeys(failing, "pass")
+
+    for endings, share in ((passing | {"m0": "OOM"}, "99%"), (failing | {"m0": "pass"}, "1%"), (passing, "100%")):
+        assert f"{share} of all results pass" in " ".join(draw(days(endings)).spec(False)["title"]["subtitle"])
+
+
 def test_cases_that_always_pass_share_a_row() -> None:
     """They say one thing; a run in which nothing else ran has its column all the same."""
     builder = days({"a": "pass", "b": "OOM", "c": "pass"}, {"a": "pass", "c": "pass"})

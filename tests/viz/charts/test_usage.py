@@ -45,6 +45,15 @@ def test_a_model_has_one_colour_and_stands_where_it_was_asked_for() -> None:
     assert colours[0] == colours[1] != colours[2] and markers[0] != markers[1]
 
 
+def test_a_model_that_was_asked_for_and_has_no_such_size_is_named() -> None:
+    """It is not left out in silence."""
+    store = imported()
+    store.add(one := case("mlp", "main", batch_size=8, mode="inference"), metric(one, "latency", 1e9, unit="ns"))
+
+    subtitle = draw(store, models=["mlp", "bert"]).spec(False)["title"]["subtitle"]
+    assert "no time at any sequence length: mlp" in " ".join(subtitle)
+
+
 def test_title_axes_and_dashes_are_those_of_the_scripts() -> None:
     """`Time usage for inference A vs. B`, log-log unless told otherwise, dashed lines."""
     figure = draw(imported())
