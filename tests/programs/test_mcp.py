@@ -167,7 +167,7 @@ def test_there_are_thirty_tasks_and_each_tool_has_one() -> None:
 def test_what_is_unsure_is_never_called_faster(server: Any) -> None:
     """Every row says its verdict in words; an UNSURE one has no number to quote but its interval, and is named in the doubt."""
     compared, judged, past = asked(
-        server, ("compare", SIDES), ("regressions", {"runs": ["candidate", "night-10"], "everything": True}), ("history", {}),
+        server, ("compare", LATENCY), ("regressions", {"runs": ["candidate", "night-10"], "everything": True}), ("history", {}),
     )  # fmt: skip
     found = 0
     for reply, points in ((compared, "compare"), (judged, "regressions"), (past, "history")):
