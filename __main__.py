@@ -6,8 +6,6 @@ import sys
 from types import FrameType
 from typing import Any
 
-INTERRUPTED = "interrupted; everything recorded so far is kept"
-
 
 def main() -> Any:
     """Import and run the command line: Ctrl-C during the imports ends it, too, in one sentence.
@@ -35,7 +33,7 @@ def _open_closed_streams() -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    os.write(2, f"Error: {INTERRUPTED}\n".encode())
+    os.write(2, b"Error: interrupted; everything recorded so far is kept\n")
     os._exit(130)
 
 

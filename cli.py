@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .__main__ import INTERRUPTED
 from ._version import __version__
 from .query.higher_rooms import HigherRooms
 from .warehouse.console.error_lines import choose_format_early, errors_option, forget_format, write_error
@@ -77,6 +76,7 @@ OTHER_NAMES = {
 }  # fmt: skip
 
 
+INTERRUPTED = "interrupted; everything recorded so far is kept"  # __main__ says the same
 GRACE_S = 30  # that an interrupted measurement gets to record what it has
 _running: "set[subprocess.Popen[str]]" = set()  # measurements in processes of their own
 GARBAGE = 50_000  # objects between collections, not 700: imports make many objects and hardly any garbage
