@@ -8,8 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -76,8 +76,9 @@ OTHER_NAMES = {
 }  # fmt: skip
 
 
-INTERRUPTED = "interrupted; everything recorded so far is kept"
+INTERRUPTED = "interrupted; everything recorded so far is kept"  # __main__ says the same
 GRACE_S = 30  # that an interrupted measurement gets to record what it has
+_running: "set[subprocess.Popen[str]]" = set()  # measurements in processes of their own
 GARBAGE = 50_000  # objects between collections, not 700: imports make many objects and hardly any garbage
 
 
@@ -158,7 +159,7 @@ def cli(context: click.Context, store: str | None) -> None:
         bench viz runtime-vs-tokens --configs A B -o chart.png
         bench sql "SELECT config, count(*) FROM schedule_chunks JOIN runs USING (run_id) GROUP BY 1"
     """
-    context.obj = HigherRooms(_ingest_path, _measure_again, _run_bench)
+    context.obj = HigherRooms(_ingest_path, _measure_again, _run_bench, _leave)
     if store is not None:
         _use(context, store)
 
@@ -212,23 +213,38 @@ def _run_bench(words: Sequence[str], limit_s: float | None = None) -> "subproces
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
+        _running.add(process)
         try:
             out, err = process.communicate(timeout=limit_s)
         except BaseException:
-            for sign in (signal.SIGINT, signal.SIGKILL):
-                with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
-                    os.killpg(process.pid, sign)
-                    process.communicate(timeout=GRACE_S)
+            _interrupt(process, process.communicate)
             raise
+        finally:
+            _running.discard(process)
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _interrupt(process: "subprocess.Popen[str]", wait: Callable[..., object]) -> None:
+    for sign in (signal.SIGINT, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, sign)
+            wait(timeout=GRACE_S)
+
+
+def _leave() -> NoReturn:
+    """End `bench mcp` at Ctrl-C, with what it measures, though a thread of it still waits for its client."""
+    for process in [*_running]:
+        _interrupt(process, process.wait)
+    write_error(INTERRUPTED, 130, "Interrupted")
+    os._exit(130)
 
 
 def main() -> Any:
     """Run the command line; errors become sentences and exit codes, never tracebacks."""
-    gc.set_threshold(GARBAGE)
-    forget_format()
     try:
         watch_for_interrupts()
+        gc.set_threshold(GARBAGE)
+        forget_format()
         code = cli.main(prog_name="bench", standalone_mode=False)
         sys.stdout.flush()
     except BenchError as error:

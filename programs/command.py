@@ -1,5 +1,6 @@
 """Commands for programs: `bench schemas`, and `bench mcp`."""
 
+import signal
 from pathlib import Path
 
 import click
@@ -71,6 +72,9 @@ def mcp(commands: tuple[str, ...], timeout: float, query_timeout: float, store: 
         bench mcp --store .bench
         bench mcp --allow-measure 'bench measure models --models mlp --quick'
     """
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        leave = higher_rooms().leave
+        signal.signal(signal.SIGINT, lambda number, frame: leave())
     from ..asking import open as open_store
     from .server import build_server
     from .tools import AllowedMeasurements, Questions, measure_words

@@ -3,7 +3,7 @@
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -20,6 +20,7 @@ class HigherRooms:
     run_bench: (
         "Callable[[Sequence[str], float | None], subprocess.CompletedProcess[str]]"  # words after `bench`, most seconds
     )
+    leave: Callable[[], NoReturn]  # end after Ctrl-C, whatever the threads wait for
 
 
 def higher_rooms() -> HigherRooms:

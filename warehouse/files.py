@@ -11,7 +11,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from .errors import Exit
+from .errors import BenchError, Exit
 
 SMALL_BYTES = 1 << 26  # most of a file that is read as a whole into memory
 _FULL = errno.ENOSPC, errno.EDQUOT
@@ -33,6 +33,16 @@ def cure(reason: str) -> str:
 def exit_code(reason: str) -> Exit:
     """The exit code of an error of writing: a place that is read-only is the user's choice, a full disk is not."""
     return Exit.USAGE if _says(reason, _NOT_ALLOWED) else Exit.INTERNAL
+
+
+def cannot_write(path: str | os.PathLike[str], error: OSError) -> BenchError:
+    """The error of a file that a user wanted with -o."""
+    reason = error.strerror or str(error)
+    full = _says(reason, _FULL)
+    choice = "Free some space, or choose" if full else "Choose"
+    found = BenchError(f"cannot write {os.fspath(path)}: {reason}. {choice} another place with -o.")
+    found.exit_code = Exit.INTERNAL if full else Exit.USAGE
+    return found
 
 
 def _says(reason: str, codes: Iterable[int]) -> bool:

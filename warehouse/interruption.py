@@ -1,4 +1,7 @@
-"""Ctrl-C while DuckDB is at work: it looks for signals in some queries only, so a thread of ours breaks off all of them."""
+"""Ctrl-C while DuckDB is at work: it looks for signals in some queries only, so a thread of ours breaks off all of them.
+
+During an import Ctrl-C waits for its end: an extension that is interrupted while it begins aborts, or hides the interruption.
+"""
 
 import contextlib
 import os
@@ -16,8 +19,10 @@ if TYPE_CHECKING:
 
 AGAIN_S = 0.05  # between two attempts: a query that begins meanwhile forgets the first
 ATTEMPTS = 200
+IMPORT_S = 1.0  # that an import may still take
 TWICE_S = 0.2  # `timeout` sends a signal to the process and to its group: the second is the same wish
 _connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
+_put_off: float | None = None  # when, for an import
 _heard: tuple[float, FrameType | None, int | None] = (0.0, None, None)  # when and where Python got to the last signal
 
 
@@ -53,8 +58,20 @@ def heard(frame: FrameType | None) -> float:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    global _put_off
+    if _imports(frame):
+        _put_off = _put_off or time.monotonic()
+        if time.monotonic() - _put_off < IMPORT_S:
+            return
+    _put_off = None
     if heard(frame) > TWICE_S:
         raise KeyboardInterrupt
+
+
+def _imports(frame: FrameType | None) -> bool:
+    while frame and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _listen(reader: int) -> None:
@@ -69,6 +86,8 @@ def _listen(reader: int) -> None:
                 break
             break_off()
             time.sleep(AGAIN_S)
+            if _put_off:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         while select.select([reader], [], [], TWICE_S)[0]:
             os.read(reader, 64)
         before = _heard

@@ -234,14 +234,14 @@ class Runner:
             settings=self._settings, program=self._program, trial=trial,
         )  # fmt: skip
         self._workers += not trial
-        cache = tempfile.mkdtemp(prefix="bench-inductor-")  # empty, so that the cold compile is cold
+        cache = tempfile.mkdtemp(prefix="bench-worker-")  # empty, so that the cold compile is cold
         reports, reporting = os.pipe()
         address = launcher.pipe_address(reports, reporting)
         try:
             process = subprocess.Popen(
                 [*launcher.words(self._settings.launcher), *own_command(f"{__package__}.worker", address)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(reporting,),
-                start_new_session=True, env={**os.environ, **caches(cache)},
+                start_new_session=True, env={**os.environ, **caches(cache), "TMPDIR": cache},
             )  # fmt: skip
             os.close(reporting)
             with sampled(self._run, process.pid, self._settings.sample_hz):

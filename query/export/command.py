@@ -8,6 +8,7 @@ import click
 from ...warehouse.console.options import Command, notify, store_option
 from ...warehouse.console.tables import write_rows
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
+from ...warehouse.files import cannot_write
 from ...warehouse.old_names import today
 from ...warehouse.store import Store
 from ..resolve import resolve_runs
@@ -100,7 +101,7 @@ def _write_document(
     try:
         output.write_text(text(kind, document), encoding="utf-8")
     except OSError as error:
-        raise BenchError(f"cannot write {output}: {error.strerror}.") from error
+        raise cannot_write(output, error) from error
 
 
 def _write_folder(warehouse: "Warehouse", runs: list[str], target: str, folder: Path | None, left: Left) -> None:
@@ -119,7 +120,7 @@ def _write_folder(warehouse: "Warehouse", runs: list[str], target: str, folder: 
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise BenchError(f"cannot write into {folder}: {error.strerror}.") from error
+        raise cannot_write(folder, error) from error
     notify(f"wrote {', '.join(files)} into {folder}")
 
 

@@ -2,7 +2,10 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -383,6 +386,34 @@ def test_a_measurement_past_its_time_is_interrupted(tmp_path: Path, monkeypatch:
         AllowedMeasurements((slow,), _run_bench, opened, limit_s=2).measure(slow)
 
     assert opened.sql("SELECT status FROM run_summaries").rows() == [("interrupted",)]
+
+
+def test_ctrl_c_ends_it_and_what_it_measures(tmp_path: Path) -> None:
+    """Though its client still holds the pipe to its standard input."""
+    allowed = "measure command --shell 'touch begun; exec sleep 60'"
+    hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "measure", "arguments": {"command": allowed}}},
+    ]
+    words = [sys.executable, "-m", "bench", "mcp", "--store", ".bench", "--allow-measure", allowed]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / ".types")}
+    pipe = subprocess.PIPE
+    store = Store(tmp_path / ".bench").create()
+    with subprocess.Popen(
+        words, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path, env=environment
+    ) as server:
+        assert server.stdin is not None and server.stderr is not None
+        server.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+        server.stdin.flush()
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.05)
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=30) == 130
+        assert server.stderr.read().endswith("Error: interrupted; everything recorded so far is kept\n")
+
+    assert OpenStore(store).sql("SELECT status FROM run_summaries").rows() == [("interrupted",)]
 
 
 @pytest.mark.parametrize(

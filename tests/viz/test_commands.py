@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench.viz.command import CHARTS, viz
-from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+from bench.warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
 from click.testing import CliRunner, Result
 
@@ -155,7 +155,7 @@ def test_a_device_stays_a_device_and_a_link_a_link(store: Path, tmp_path: Path) 
 
 
 def test_a_full_disk_leaves_the_old_file(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that cannot be written is an error that names it; what was there stays, and no half is left."""
+    """The error names the file and the cure, with the exit code of a full disk; what was there stays, and no half is left."""
     old = tmp_path / "chart.json"
     old.write_text("old")
 
@@ -167,8 +167,9 @@ def test_a_full_disk_leaves_the_old_file(store: Path, tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Path, "write_bytes", full)
 
-    with pytest.raises(BenchError, match=r"cannot write .*chart.json: No space left"):
+    with pytest.raises(BenchError, match=r"cannot write .*chart.json: No space left.* Free some space") as error:
         invoke(store, "-o", old)
+    assert error.value.exit_code == Exit.INTERNAL
     assert [file.name for file in tmp_path.iterdir()] == ["chart.json"]
     assert old.read_text() == "old"
 

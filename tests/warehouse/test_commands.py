@@ -204,6 +204,17 @@ def test_ctrl_c_says_so_without_a_traceback(store: Store) -> None:
     assert err.lstrip() == "Error: interrupted; everything recorded so far is kept\n"
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_the_null_device(closed: str, store: Store) -> None:
+    """A command that measures, and what it starts, write to it, and not into a file that took its number."""
+    command = f"exec {sys.executable} -m bench measure command --repeat 2 'echo out' {closed}"
+    measured = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    verified = subprocess.run([sys.executable, "-m", "bench", "verify"], capture_output=True)
+
+    assert (measured.returncode, verified.returncode) == (0, 0)
+    assert "internal error" not in measured.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

@@ -13,6 +13,7 @@ import click
 
 from ...warehouse.console.tables import obeys, write_rows
 from ...warehouse.errors import BenchError
+from ...warehouse.files import cannot_write
 from ..style import fonts
 from ..style.labels import printable
 from . import html
@@ -175,7 +176,7 @@ def replacing(path: Path) -> Iterator[Path]:
         else:
             half.replace(place)
     except OSError as error:
-        raise BenchError(f"cannot write {path}: {error.strerror}. Choose another place with -o.") from error
+        raise cannot_write(path, error) from error
     finally:
         half.unlink(missing_ok=True)
 

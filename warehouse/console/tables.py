@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import BenchError
+from ..files import cannot_write
 from .numbers import number
 
 SAMPLE = 1000  # rows a table's widths are taken from; later ones may stick out
@@ -108,7 +109,7 @@ def _opened(file: str | os.PathLike[str]) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise BenchError(f"cannot write {os.fspath(file)}: {error.strerror}.") from error
+        raise cannot_write(file, error) from error
 
 
 def _write_table(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:

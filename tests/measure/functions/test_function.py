@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -445,3 +446,23 @@ def test_every_time_says_how_well_it_is_known() -> None:
     assert row(level({(p, b): 100 + b % 2 + p for p in range(5) for b in range(9)})).cells()[2] == "102 ns ±1.9% (n=45)"
     assert row(level({(0, 0): 100.0})).cells()[2] == "100 ns (n=1)"
     assert row(level({})).cells()[2] == "–"
+
+
+def test_temporary_files_of_what_is_measured_are_removed(tmp_path: Path) -> None:
+    """Also those of a compiler that is killed with its worker."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    words = [
+        "measure",
+        "function",
+        "tempfile:mkdtemp",
+        "--repeat",
+        "2",
+        "--processes",
+        "1",
+        "--store",
+        str(tmp_path / "s"),
+    ]
+    subprocess.run([sys.executable, "-m", "bench", *words], env={**os.environ, "TMPDIR": str(folder)}, check=True)
+
+    assert list(folder.iterdir()) == []

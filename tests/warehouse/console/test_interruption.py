@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -48,3 +49,25 @@ def test_a_query_after_the_signal_is_left_alone(monkeypatch: pytest.MonkeyPatch)
         signal.signal(signal.SIGINT, before)
         signal.set_wakeup_fd(-1)
         connection.close()
+
+
+def test_an_import_comes_to_its_end(tmp_path: Path) -> None:
+    """An extension that is interrupted while it begins aborts the process, or hides the interruption."""
+    (tmp_path / "slow.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.1)\n")
+    script = (
+        f"import sys; sys.path.append({str(tmp_path)!r}); from bench.warehouse import interruption as i; i.watch()\n"
+    )
+    script += "try:\n    import slow; print('whole'); i.time.sleep(20)\nexcept KeyboardInterrupt: print('interrupted')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+
+    assert (done.stdout.split(), done.stderr) == (["whole", "interrupted"], "")
+
+
+def test_ctrl_c_before_the_command_line_is_there_is_a_sentence_too(tmp_path: Path) -> None:
+    """While `bench` is imported."""
+    (tmp_path / "click.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(20)\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "bench", "runs"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": path})
+
+    assert (done.returncode, done.stderr) == (130, "Error: interrupted; everything recorded so far is kept\n")
