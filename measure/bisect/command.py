@@ -253,8 +253,9 @@ def _from_regression(
                 }  # fmt: skip
                 talk(f"{row['verdict']}: {escape(str(row['name']))} {metric(row)}, since {row['since_commit'][:9]}")
                 ((newest,),) = warehouse.rows("SELECT git_commit FROM runs WHERE run_id = ?", [row["run_id"]])
-                everything = [words[1], f"{row['good_commit'][:9]}..{newest[:9]}", *words[3:]]
-                wider = shell_words(everything) if newest != row["since_commit"] else None
+                if newest in (None, row["since_commit"]):
+                    return words[2], measuring, found, None
+                wider = shell_words([words[1], f"{row['good_commit'][:9]}..{newest[:9]}", *words[3:]])
                 return words[2], measuring, found, wider
     raise NothingToShow(
         "nothing got worse between two commits that bench measure measured. Look with: bench regressions"
