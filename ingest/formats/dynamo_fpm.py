@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import duckdb
 
 MODES = ("full", "sampled")
-BLOCK_BYTES = 24 << 20  # read in bulk together: what is unpacked needs so much room at a time, however large it is
+BLOCK_BYTES = 44 << 20  # read in bulk together, some two row groups: what is unpacked needs so much room at a time
 BLOCKS = 3  # one is unpacked, one read and one copied
 BULK_BYTES = 1 << 18  # below this a line-by-line read is as fast
 MOST_SHAPES = 256

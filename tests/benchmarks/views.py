@@ -18,7 +18,7 @@ RUNS, WORKS, BACKENDS = 50, 4_000, 5
 STEPS, LINES, OPERATORS = 20_000, 2_000, 40  # of a run: scheduler steps, source lines, operators of each of 100 models
 SLOWEST, LARGEST = 1.0, 1000  # s, MB
 BARS = {  # verdicts may take longer: docs/decisions/2026-11-26-times-above-their-goals.md
-    "newly_flagged": (0.5, 500), "regressions": (1.1, LARGEST), "regression_findings": (1.4, LARGEST),
+    "newly_flagged": (0.5, 500), "regressions": (1.2, LARGEST), "regression_findings": (1.6, LARGEST),
 }  # fmt: skip
 LAST, BEFORE = f"run-{RUNS - 1:03}", f"run-{RUNS - 2:03}"
 SIDES = f"['{BEFORE}'], ['{LAST}']"
