@@ -10,7 +10,7 @@ from typing import Any
 def main() -> Any:
     """Import and run the command line: Ctrl-C during the imports ends it, too, in one sentence.
 
-    Before this Python starts, for some hundredths of a second, and its traceback cannot be prevented: no code of ours has run.
+    Its traceback cannot be prevented while Python itself starts, some hundredths of a second: no code of ours has run.
     """
     watched = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if watched:

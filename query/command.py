@@ -313,7 +313,8 @@ def show(run: str, fmt: str, store: Store) -> None:
             write_rows(*_without_empty(found.columns, rows), fmt)
         own = text_literal(dict(facts)["run_id"])
         large = f"FROM metrics WHERE run_id = {own} AND abs(value) >= {LARGEST} AND isfinite(value)"
-        if count := len(warehouse.rows(large)):
+        ((count,),) = warehouse.rows(f"SELECT count(*) {large}")
+        if count:
             notify(
                 f"{counted(count, 'value')} of 1e150 or more in no cell, so that nothing counts them: {paste(large)}"
             )

@@ -139,8 +139,7 @@ def empty() -> bytes:
 
 @contextlib.contextmanager
 def ready_ahead(store: Store) -> Iterator[None]:
-    """For a `with` block after which a store is loaded: meanwhile import what it is loaded by, and make the
-    empty warehouse if it has none."""
+    """For a `with` block before a load: import its libraries meanwhile, and make the empty warehouse if there is none."""
 
     def make_ready() -> None:
         with contextlib.suppress(Exception):  # who needs it meets the error again

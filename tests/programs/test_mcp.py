@@ -408,6 +408,7 @@ def test_ctrl_c_ends_it_and_what_it_measures(tmp_path: Path) -> None:
         server.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
         server.stdin.flush()
         while not (tmp_path / "begun").exists():
+            assert server.poll() is None
             time.sleep(0.05)
         server.send_signal(signal.SIGINT)
         assert server.wait(timeout=30) == 130

@@ -14,14 +14,14 @@ WITH
 side_values AS MATERIALIZED (SELECT * FROM _side_values(base, candidate, last)),
 metrics AS (
     SELECT
-        pair, metric, phase, unit, row_number() OVER (ORDER BY pair, metric, phase, unit) AS metric_id, median(n / runs) AS usual_n,
-        median(sampling * n / runs) FILTER (n >= 6 * runs) AS usual_sample
+        pair, metric, phase, unit, row_number() OVER (ORDER BY pair, metric, phase, unit) AS metric_id, median(n / runs) AS usual_samples,
+        median(sampling * n / runs) FILTER (n >= 6 * runs) AS usual_variance
     FROM side_values
     GROUP BY pair, metric, phase, unit
 ),
 side_levels AS MATERIALIZED (
     SELECT
-        own.*, metric_id, usual_n, usual_sample, CASE WHEN n >= 6 * runs THEN sampling * n / runs END AS sample,
+        own.*, metric_id, usual_samples, usual_variance, CASE WHEN n >= 6 * runs THEN sampling * n / runs END AS sample_variance,
         _log_value(value, own.unit) AS level, CASE WHEN runs > 1 THEN len(xs) ELSE 0 END AS n_apart
     FROM side_values AS own
     JOIN metrics
@@ -77,13 +77,17 @@ case_sides AS (
             ELSE 0
         END AS size_effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id,
         candidate.first_place, coalesce(base.places, []) AS places, coalesce(base.raw_deviations, []) AS raw_deviations,
-        greatest(base.sampling, coalesce(base.sample, candidate.sample, base.usual_sample) * base.runs / base.n) AS base_sampling,
-        greatest(candidate.sampling, coalesce(candidate.sample, base.sample, base.usual_sample) * candidate.runs / candidate.n)
-            AS candidate_sampling,
+        greatest(
+            base.sampling, coalesce(base.sample_variance, candidate.sample_variance, base.usual_variance) * base.runs / base.n
+        ) AS base_sampling,
+        greatest(
+            candidate.sampling,
+            coalesce(candidate.sample_variance, base.sample_variance, base.usual_variance) * candidate.runs / candidate.n
+        ) AS candidate_sampling,
         candidate.least - base.level AS least,
         candidate.most - base.level AS most,
         list_avg(list_transform(candidate.deviations, lambda x: x * x)) * candidate.n_apart / nullif(candidate.n_apart - 1, 0) AS repeats,
-        least(base.n, candidate.n) < 6 AND (base.usual_n >= 6 OR base.most_tokens IS NOT NULL) AS is_thin,
+        least(base.n, candidate.n) < 6 AND (base.usual_samples >= 6 OR base.most_tokens IS NOT NULL) AS is_thin,
         coalesce(base.is_session, candidate.is_session) AS is_session,
         coalesce(base.deviations, []) AS base_deviations, coalesce(candidate.deviations, []) AS candidate_deviations,
         (coalesce(greatest(base.n_apart - 1, 0), 0) + coalesce(greatest(candidate.n_apart - 1, 0), 0))::DOUBLE AS own_degrees

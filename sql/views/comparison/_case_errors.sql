@@ -3,8 +3,8 @@
 -- day, apart from the base, share what that day was like: how much, the distances between them tell if 20 cases or more
 -- have several; else they count as one run.
 --
--- Of fewer than 6 samples a run the standard deviation says little, of one nothing: they vary as those of the other side do, else as
--- those of the metric's other cases usually do.
+-- The standard deviation of fewer than 6 samples says little, and one sample has none. They are taken to vary at least as much as
+-- samples of the other side do, else as samples of the metric's other cases usually do.
 --
 -- Of 20 cases or more the median effect is what the two sides differ by as a whole: it is taken out of every case, and a finding
 -- of its own (shared_shifts). If the effects of all cases are still further apart than their errors, the errors are too small,

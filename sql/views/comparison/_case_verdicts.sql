@@ -1,9 +1,9 @@
 -- One row per pair × case × metric × phase × unit of a comparison: whether it changed.
 -- This is the one rule of `comparisons` and `regressions`. p is two-sided, by Student's t. q is p after Benjamini and Hochberg
 -- over all cases that are judged together: what a comparison shows unless asked for more, and the rest apart. A change counts
--- if q is within `fdr` and it is at least as large as `floor`; where nothing tells the noise from run to run, none does, and none of
--- a side with fewer than 6 samples beside more: six are the fewest that a 95 % interval of the median exists for (Conover, Practical
--- Nonparametric Statistics, 3.2), and of fewer one slow sample decides. A count whose noise is unknown is taken to be exact, and what is
+-- if q is within `fdr` and it is at least as large as `floor`; where nothing tells the noise from run to run, none does. Nor does a
+-- change count where a side has too few samples (is_thin): a 95 % interval of the median needs at least 6 (Conover, Practical
+-- Nonparametric Statistics, 3.2), and of fewer one slow sample would decide. A count whose noise is unknown is taken to be exact, and what is
 -- no time and equal to the last digit is the same.
 --
 -- arguments: base, candidate, last, floor, fdr

@@ -8,6 +8,7 @@ tokens are of any size, so that bins at the end have few.
 from collections.abc import Iterator
 
 import numpy as np
+from bench.warehouse.console.numbers import counted
 
 from ...builders import Builder, case, chunk, run, timing
 from ..figures import Figures
@@ -21,12 +22,17 @@ def measure(figures: Figures) -> None:
     """Of equal costs the share that is called changed, of 25 % more the share that is missed."""
     for samples, runs in ((1, 1), (3, 1), (1, 6), (6, 1)):
         found = _called(verdict for seed in range(WORLDS) for verdict in _cases(seed, samples, runs, 1.0))
-        figures.add(f"equal costs, {runs} run(s) of {samples} sample(s): cases called changed", found, "%", most=FALSE)
+        figures.add(
+            f"equal costs, {counted(runs, 'run')} of {counted(samples, 'sample')}: cases called changed",
+            found,
+            "%",
+            most=FALSE,
+        )
     slower = _called(verdict for seed in range(WORLDS) for verdict in _cases(seed, 6, 1, 1.25))
     figures.add("25 % slower, 1 run of 6 samples: cases missed", 100 - slower, "%", most=MISSED)
     for runs in (1, 3):
         found = _called(verdict for seed in range(2 * WORLDS) for verdict in _bins(seed, runs))
-        figures.add(f"equal costs, {runs} run(s) a side: bins of steps called changed", found, "%", most=FALSE)
+        figures.add(f"equal costs, {counted(runs, 'run')} a side: bins of steps called changed", found, "%", most=FALSE)
 
 
 def _called(verdicts: Iterator[str]) -> float:

@@ -453,14 +453,7 @@ def test_temporary_files_of_what_is_measured_are_removed(tmp_path: Path) -> None
     folder = tmp_path / "temporary"
     folder.mkdir()
     words = [
-        "measure",
-        "function",
-        "tempfile:mkdtemp",
-        "--repeat",
-        "2",
-        "--processes",
-        "1",
-        "--store",
+        *["measure", "function", "tempfile:mkdtemp", "--repeat", "2", "--processes", "1", "--store"],
         str(tmp_path / "s"),
     ]
     subprocess.run([sys.executable, "-m", "bench", *words], env={**os.environ, "TMPDIR": str(folder)}, check=True)
