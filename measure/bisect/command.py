@@ -228,7 +228,7 @@ def _from_regression(
 ) -> tuple[str, list[str], dict[str, Any], str | None]:
     """Commits, measuring command and metric of the worst finding that names two commits.
 
-    The last value is the command that searches up to the commit of the judged run; None if the others do.
+    The last value is the command that searches up to the commit of the judged run; None where the range ends there already.
 
     Raises:
         NothingToShow: No finding does, or none was measured by a command that can be repeated.

@@ -452,10 +452,8 @@ def test_temporary_files_of_what_is_measured_are_removed(tmp_path: Path) -> None
     """Also those of a compiler that is killed with its worker."""
     folder = tmp_path / "temporary"
     folder.mkdir()
-    words = [
-        *["measure", "function", "tempfile:mkdtemp", "--repeat", "2", "--processes", "1", "--store"],
-        str(tmp_path / "s"),
-    ]
+    options = ["--repeat", "2", "--processes", "1", "--store", str(tmp_path / "s")]
+    words = ["measure", "function", "tempfile:mkdtemp", *options]
     subprocess.run([sys.executable, "-m", "bench", *words], env={**os.environ, "TMPDIR": str(folder)}, check=True)
 
     assert list(folder.iterdir()) == []
