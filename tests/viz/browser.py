@@ -57,7 +57,7 @@ class Page:
         with contextlib.suppress(OSError):
             os.close(self._write)
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(60)
         os.close(self._read)
 
     def open(self, path: Path, *, dark: bool = False) -> "Page":
@@ -67,9 +67,9 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
         self._call("Page.navigate", url=path.as_uri())
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while self.ask("document.documentElement.dataset.drawn") is None:
-            assert time.monotonic() < deadline, f"not drawn after 30 s; errors: {self.errors}"
+            assert time.monotonic() < deadline, f"not drawn after 120 s; errors: {self.errors}"
             time.sleep(0.05)
         return self
 

@@ -100,7 +100,7 @@ def test_a_large_parent_lends_the_program_nothing(here: Path) -> None:
         ("import sys; sys.exit(3)", ("fail_to_run", "the program ended with exit code 3", 3, None, None)),
         ("import os; os.kill(os.getpid(), 9)", ("killed", None, None, signal.SIGKILL, None)),
         ("import ctypes; ctypes.string_at(0)", ("crashed", "the program ended by SIGSEGV", None, signal.SIGSEGV, None)),
-        ("import time; time.sleep(60)", ("timeout", "longer than the 2 s allowed", None, None, None)),
+        ("import time; time.sleep(60)", ("timeout", "longer than the 4 s allowed", None, None, None)),
         ("def (", ("fail_to_run", None, 1, None, "SyntaxError")),
     ],
 )
@@ -108,7 +108,7 @@ def test_what_was_measured_before_a_failure_is_kept(here: Path, last: str, expec
     """With the outcome's reason; the command ends with 1."""
     (here / "program.py").write_text(f"kept = bytearray(8 << 20)\n{last}\n")
 
-    result = measure("--timeout", "2" if expected[0] == "timeout" else "60", "program.py")
+    result = measure("--timeout", "4" if expected[0] == "timeout" else "60", "program.py")
 
     assert result.return_value == 1
     ((status, reason, *rest),) = stored("SELECT status, reason, exit_code, signal, exception FROM case_outcomes")

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -324,18 +324,18 @@ def test_an_error_of_the_stat_logger_stays_ours(caplog: pytest.LogCaptureFixture
 
 def test_what_comes_faster_than_it_is_written_is_counted_as_lost() -> None:
     """The queue does not grow for ever."""
-    held = [True]
+    taken, held = threading.Event(), threading.Event()
 
     def write(item: int) -> None:
-        while held:
-            time.sleep(0.001)
+        taken.set()
+        held.wait(60)
 
     outbox = Outbox[int]("test", write, lambda error: None)
     outbox.put(0)
-    time.sleep(0.1)  # the thread has taken it
+    assert taken.wait(60)
     for number in range(MOST_QUEUED + 5):
         outbox.put(number)
-    held.clear()
+    held.set()
     outbox.close()
 
     assert outbox.lost == 5
