@@ -1,5 +1,6 @@
 """`bench compare`: two sides, case by case."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -91,6 +92,7 @@ def compare(
         column, equals, value = pair.partition("=")
         if not equals:
             raise BenchError(f"--where {pair!r} is no COLUMN=VALUE, such as 'mode=training'")
+        value = re.sub(r'("tokens":"\d+)-', r"\1–", value)  # a bin of scheduler steps, typed without its dash
         where.setdefault(column.strip(), []).append(value)
     ingest_folders(store, (base, candidate), notify, higher_rooms().ingest_path)
     with Warehouse.open(store) as warehouse:
