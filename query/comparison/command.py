@@ -39,7 +39,7 @@ from .compare import FDR, FLOOR
     metavar="METRIC=MS…",
     help="Compare what was served: goodput within these limits (ttft, tpot, e2e), and quantiles of requests.",
 )
-@click.option("--all", "everything", is_flag=True, help="Show what is the same, too.")
+@click.option("--all", "everything", is_flag=True, help="Show every row: what is the same, and all that is UNSURE.")
 @click.option("--all-runs", is_flag=True, help="Every run a name means, rather than its newest with its repeats.")
 @click.option(
     "--fail-on", type=click.Choice(["slower"]), help="End with 1 if anything is slower or worse, 3 if anything is gone."
