@@ -182,7 +182,8 @@ def test_a_report_of_two_sides_takes_all_their_runs_if_asked() -> None:
     events = [*day(1), *day(2)]
     for number in (8, 9):
         record, *rest = day(number, factor=1.3)
-        events += [replace(record, config="slow"), *rest]  # type: ignore[call-arg]
+        assert isinstance(record, RunRecord)
+        events += [replace(record, config="slow"), *rest]
 
     found = asked(*events, name="slow", against="main", all_runs=True)
 
