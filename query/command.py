@@ -113,6 +113,7 @@ def _read(file: Path | None) -> str:
 @click.option(
     "--dialect", type=click.Choice(DIALECTS), help="Print what creates them (all, or these and what they read) there."
 )
+@wide_option
 @format_option
 @store_option
 def views(names: tuple[str, ...], dialect: str | None, fmt: str, store: Store) -> None:
@@ -135,12 +136,17 @@ def views(names: tuple[str, ...], dialect: str | None, fmt: str, store: Store) -
         raise BenchError("one view is described at a time. Give one name, or --dialect.")
     with Warehouse.open(store) as warehouse:
         if not names:
-            write(catalog(warehouse), fmt)
+            found = catalog(warehouse)
+            if fmt != "table":
+                write(found, fmt)
+                return
+            rows = [(kind, name, grain.removeprefix("One row per ")) for kind, name, grain in found.rows]
+            write_fitted(["kind", "name", "one row per"], rows, fmt, spare=("kind",), cut="one row per")
             return
-        found = describe(warehouse, names[0])
+        described = describe(warehouse, names[0])
         if fmt == "table":
-            click.echo(f"{found.name}\n\n{found.doc}\n")
-        write_rows(["column", "type", "meaning"], found.columns, fmt)
+            click.echo(f"{described.name}\n\n{described.doc}\n")
+        write_rows(["column", "type", "meaning"], described.columns, fmt)
 
 
 @click.command(cls=Command)
