@@ -87,7 +87,9 @@ def search(generator: random.Random, config: str, name: str, outlier: float = 1.
                 / (outlier if number == 4 else 1)
             )
             # of no case
-            made.append(Metric(run_id=f"search-{number}", metric="startup_time", value=value, unit="ns", better="lower"))
+            made.append(
+                Metric(run_id=f"search-{number}", metric="startup_time", value=value, unit="ns", better="lower")
+            )
             made.append(Outcome(run_id=f"search-{number}", status="ok"))
     return made
 
