@@ -221,6 +221,14 @@ def test_a_day_or_a_tag_names_its_newest_run(name: str, expected: str) -> None:
         resolve_run(warehouse, "tag:weekly")
 
 
+def test_a_whole_id_names_its_run() -> None:
+    """Though it is short, or other ids begin with it."""
+    warehouse = Builder().add(run("r1"), run("night-1"), run("night-10"))
+    warehouse.store = Store.find("nowhere")
+
+    assert [resolve_run(warehouse, name) for name in ("r1", "night-1", "night-10")] == ["r1", "night-1", "night-10"]
+
+
 def test_a_commit_names_its_newest_run() -> None:
     """The beginning of a commit is enough."""
     warehouse = Builder().add(run("r-1", git_commit="deadbeef00"), run("r-2", git_commit="cafe000000"))
