@@ -338,8 +338,10 @@ class OpenStore:
         columns, cells = render(found, wanted)
         return Verdicts(found, [*map(dict, found)], columns, cells, list(sentences(found, strict, wanted)))
 
-    def report(self, run: str = "latest", base: str | None = None) -> ReportOfRun:
+    def report(self, run: str = "latest", base: str | None = None, *, all_runs: bool = False) -> ReportOfRun:
         """Report a run, beside another or the one before it of the same config, as `bench report` does.
+
+        With `all_runs` every run that either name means is compared, not only the newest and its repeats.
 
         Raises:
             UnknownName: No run answers to a name.
@@ -347,7 +349,7 @@ class OpenStore:
         from .query.report import report
 
         with Warehouse.open(self.store) as warehouse:
-            return ReportOfRun(self.store, report(warehouse, run, base))
+            return ReportOfRun(self.store, report(warehouse, run, base, all_runs=all_runs))
 
     def chart(self, name: str, **options: Any) -> "altair.Chart":
         """Draw a chart, as `bench viz NAME` does.

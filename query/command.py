@@ -113,6 +113,7 @@ def _read(file: Path | None) -> str:
 @click.option(
     "--dialect", type=click.Choice(DIALECTS), help="Print what creates them (all, or these and what they read) there."
 )
+@wide_option
 @format_option
 @store_option
 def views(names: tuple[str, ...], dialect: str | None, fmt: str, store: Store) -> None:
@@ -135,12 +136,17 @@ def views(names: tuple[str, ...], dialect: str | None, fmt: str, store: Store) -
         raise BenchError("one view is described at a time. Give one name, or --dialect.")
     with Warehouse.open(store) as warehouse:
         if not names:
-            write(catalog(warehouse), fmt)
+            found = catalog(warehouse)
+            if fmt != "table":
+                write(found, fmt)
+                return
+            rows = [(kind, name, grain.removeprefix("One row per ")) for kind, name, grain in found.rows]
+            write_fitted(["kind", "name", "one row per"], rows, fmt, spare=("kind",), cut="one row per")
             return
-        found = describe(warehouse, names[0])
+        described = describe(warehouse, names[0])
         if fmt == "table":
-            click.echo(f"{found.name}\n\n{found.doc}\n")
-        write_rows(["column", "type", "meaning"], found.columns, fmt)
+            click.echo(f"{described.name}\n\n{described.doc}\n")
+        write_rows(["column", "type", "meaning"], described.columns, fmt)
 
 
 @click.command(cls=Command)
@@ -310,7 +316,7 @@ def show(run: str, fmt: str, store: Store) -> None:
         found = select(warehouse, "case_outcomes", {"run_id": [run]}, columns=_FOR_PEOPLE["case_outcomes"][1:])
         if rows := list(found.rows):
             click.echo()
-            write_rows(*_without_empty(found.columns, rows), fmt)
+            write_rows(*without_empty(found.columns, rows), fmt)
         own = text_literal(dict(facts)["run_id"])
         large = f"FROM metrics WHERE run_id = {own} AND abs(value) >= {LARGEST} AND isfinite(value)"
         ((count,),) = warehouse.rows(f"SELECT count(*) {large}")
@@ -365,7 +371,7 @@ def _list(
     with Warehouse.open(store) as warehouse:
         if fmt in ("table", "markdown"):
             answer = select(warehouse, view, where, columns=_FOR_PEOPLE[view], order=order, limit=limit)
-            table = _without_empty(answer.columns, list(answer.rows))
+            table = without_empty(answer.columns, list(answer.rows))
             write_fitted(*table, fmt, shared=_SHARED, spare=_SPARE, cut=_CUT.get(view))
         else:
             write(select(warehouse, view, where, order=order, limit=limit), fmt)
@@ -373,7 +379,7 @@ def _list(
             notify(sentence)
 
 
-def _without_empty(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+def without_empty(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
     """The columns that hold anything; all of them where there are no rows."""
     keep = [i for i in range(len(columns)) if not rows or any(row[i] is not None for row in rows)]
     return [columns[i] for i in keep], [[row[i] for i in keep] for row in rows]

@@ -32,6 +32,7 @@ class Report:
     sides: tuple[Side, Side] | None = None  # where two were asked for
     suites: Sequence[str] = ()  # that were asked for; () is all, as for backends
     backends: Sequence[str] = ()
+    all_runs: bool = False
 
 
 def report(
@@ -43,6 +44,7 @@ def report(
     limits: Limits | None = None,
     suites: Sequence[str] = (),
     backends: Sequence[str] = (),
+    all_runs: bool = False,
 ) -> Report:
     """Report a run, and what changed since another.
 
@@ -56,6 +58,7 @@ def report(
         limits: What no case may fall below or exceed.
         suites: Suites to report; all unless given.
         backends: Backends to report; all unless given, though warnings leave out those for debugging.
+        all_runs: Of two sides, compare every run that a name means, not only the newest and its repeats.
 
     Returns:
         The report without empty sections, except the one on regressions.
@@ -70,7 +73,7 @@ def report(
     configs, scope = [str(details["config"])], ReportScope(suites, backends)
     for column, values in (("suite", suites), ("backend", backends)):
         check_values(warehouse, "case_summaries", column, values)
-    sides = find_sides(warehouse, against, name) if against is not None else None
+    sides = find_sides(warehouse, against, name, all_runs=all_runs) if against is not None else None
     before = sides[0].runs[0] if sides is not None else _run_before(warehouse, run_id)
     parts = _parts(warehouse, run_id)
     parts_before = _parts(warehouse, before) if before is not None else []
@@ -78,7 +81,8 @@ def report(
     if sides is not None:
         runs = list(sides[1].runs)
         configs[:0] = warehouse.rows("SELECT config FROM run_details WHERE run_id = ?", [before])[0]
-        command = f"bench compare {quote(sides[0].name)} {quote(sides[1].name)}{scope.options}"
+        every = " --all-runs" if all_runs else ""
+        command = f"bench compare {quote(sides[0].name)} {quote(sides[1].name)}{scope.options}{every}"
         compared = render.document(
             compare(warehouse, *sides, where={"suite": suites, "backend": backends}), command=command
         )
@@ -118,6 +122,7 @@ def report(
         sides,
         suites,
         backends,
+        all_runs,
     )
 
 

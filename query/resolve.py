@@ -109,8 +109,9 @@ def meant_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
         own = [run.run_id for run in runs if run.source not in ("doctor", "bisect") and "bisect" not in _tags(run)]
         return own or [run.run_id for run in runs]
     of_config = [run.run_id for run in runs if run.config == name]
-    if of_config or len(name) < SHORTEST_PREFIX:
-        return of_config
+    whole = of_config or [run.run_id for run in runs if run.run_id == name]
+    if whole or len(name) < SHORTEST_PREFIX:
+        return whole
     by_id = [run.run_id for run in runs if run.run_id.startswith(name)]
     if len(by_id) > 1:
         raise BenchError(f"{name!r} begins {len(by_id)} run ids: {', '.join(by_id[:3])} … Give more of it.")

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,9 @@ def chunk(
     defaults: dict[str, Any] = {"schedule_ms": 0.1, "model_run_ms": 10.0, "batch_id": batch_id}
     sizes = [1] if chunk_sizes is None else chunk_sizes
     return events.ScheduleChunk(run_id=run, line=line, chunk_sizes=sizes, **{**defaults, **fields})
+
+
+def steps(run: str, sizes: Iterable[float], times_ms: Iterable[float]) -> Iterator[events.ScheduleChunk]:
+    """Scheduler steps of one chunk each, from the first line on."""
+    for line, (size, ms) in enumerate(zip(sizes, times_ms, strict=True), 1):
+        yield chunk(line, [int(size)], run, model_run_ms=float(ms))

@@ -93,7 +93,7 @@ def test_a_chart_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> 
     (tmp_path / "a.json").write_text(json.dumps(HYPERFINE))
     tell("ingest", "a.json")
 
-    assert "bench viz cases" in tell("viz", "list")
+    assert "The median latency of every case." in tell("viz", "list")
     assert "latency [s]" in tell("viz", "cases")
 
 

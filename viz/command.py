@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ..warehouse.console.error_lines import choose_format_early
+from ..warehouse.console.fitting import wide_option, write_fitted
 from ..warehouse.console.options import Command, format_option
-from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def viz() -> None:
 
 
 @viz.command(name="list", cls=Command)
+@wide_option
 @format_option
 def listed(fmt: str) -> None:
     """List the charts: what each is for, and a command that draws it.
@@ -89,7 +90,8 @@ def listed(fmt: str) -> None:
         bench viz list
         bench viz list --format markdown
     """
-    write_rows(["chart", "use", "command"], [(name, use, example(name)) for name, use in CHARTS.items()], fmt)
+    rows = [(name, example(name), use) for name, use in CHARTS.items()]
+    write_fitted(["chart", "command", "use"], rows, fmt, spare=("command",), cut="use")
 
 
 def draw_of(name: str) -> "Callable[..., Figure]":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ..warehouse.console.options import Command, Values, notify, store_option
+from ..warehouse.console.options import Choice, Command, Values, notify, store_option
 from ..warehouse.errors import BenchError, UnknownName
 from ..warehouse.store import Store
 from .output.files import FORMATS
@@ -92,7 +92,7 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
     @click.option(
         "--theme",
         "look",
-        type=click.Choice(THEMES),
+        type=Choice(THEMES),
         help="paper: on white. dark: on dark. screen: images without a ground, read on either; pages as the reader's"
         " system is.  [default: paper for images, screen for pages]",
     )
@@ -100,7 +100,7 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
     @click.option(
         "--format",
         "fmt",
-        type=click.Choice(FORMATS),
+        type=Choice(FORMATS),
         help="Format of the files, else from their names; without -o of what goes to standard output.",
     )
     @store_option

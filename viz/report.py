@@ -39,10 +39,13 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
 @click.option("--min-compression", type=click.FloatRange(0), default=0.9, show_default=True, help="Warn below.")
 @suites_option
 @backends_option
+@click.option(
+    "--all-runs", is_flag=True, help="Of two sides, every run a name means, rather than its newest with its repeats."
+)
 @store_option
 def report(
     runs: tuple[str, ...], output: tuple[Path, ...], post: str | None, limit: int, suites: Sequence[str],
-    backends: Sequence[str], store: Store, **limits: float,
+    backends: Sequence[str], all_runs: bool, store: Store, **limits: float,
 ) -> None:  # fmt: skip
     """Report a run: verdict, summary, every case, regressions, changes, warnings, history, environment.
 
@@ -58,6 +61,7 @@ def report(
         bench report
         bench report -o report.html
         bench report main my-branch --post 'gh pr comment 123 -F -'
+        bench report A B --all-runs
     """
     from ..query.regression.regressions import Limits
     from ..query.report import report as made
@@ -65,6 +69,8 @@ def report(
 
     if len(runs) > 2:
         raise BenchError(f"want a run, or two to set side by side, and got {len(runs)}: bench report [[BASE] RUN]")
+    if all_runs and len(runs) < 2:
+        raise BenchError("--all-runs goes with two sides: bench report BASE RUN --all-runs")
     for path in output:
         if path.suffix.lower() not in FORMATS:
             raise BenchError(f"cannot tell the format of {str(path)!r}. Name it .md or .html.")
@@ -72,8 +78,9 @@ def report(
     with _renderer() if texts else contextlib.nullcontext() as renderer, Warehouse.open(store) as warehouse:
         base = runs[0] if len(runs) == 2 else None
         found = made(
-            warehouse, runs[-1] if runs else "latest", base, limits=Limits(**limits), suites=suites, backends=backends
-        )
+            warehouse, runs[-1] if runs else "latest", base, limits=Limits(**limits), suites=suites, backends=backends,
+            all_runs=all_runs,
+        )  # fmt: skip
         for path in output:
             if FORMATS[path.suffix.lower()] == "html":
                 _write(path, page(warehouse, found))
@@ -192,8 +199,9 @@ def _figures(
     }
     if sides:
         charts["changed"] = lambda: movers.draw(
-            warehouse, sides[0].name, sides[1].name, suites=report.suites, backends=report.backends
-        )
+            warehouse, sides[0].name, sides[1].name, suites=report.suites, backends=report.backends,
+            all_runs=report.all_runs,
+        )  # fmt: skip
     for section in document.sections:
         if section.key in charts:
             try:

@@ -25,8 +25,7 @@ SCHEMA = "dynamo.fpm.trace.v1"
 VERSION = 1
 LONGEST_NAME = 200  # characters of a worker's; it is stored with every step
 MOST = (1 << 63) - 1
-MOST_SECONDS = 1e300  # their milliseconds are finite, too
-MOST_VARIANCE = 1e300
+MOST_NUMBER = 1e300  # of seconds, or of a variance; milliseconds of it are finite, too
 MOST_STREAMS = 10_000  # workers and ranks whose counters are remembered
 
 # engine -> what its `wall_time` spans
@@ -155,7 +154,7 @@ def _take(
         is_whole = type(value) is int and 0 <= value <= MOST
         if name in tokens and is_whole:
             columns[tokens[name]] = value
-        elif name in variances and (is_whole or (type(value) is float and 0 <= value < MOST_VARIANCE)):
+        elif name in variances and (is_whole or (type(value) is float and 0 <= value < MOST_NUMBER)):
             columns[variances[name]] = float(value)
         elif name not in counts and value:
             left[str(name)] = value
@@ -189,7 +188,7 @@ def _whole(record: Mapping[Any, Any], name: str, default: int | None) -> int | N
 
 def _seconds(record: Mapping[Any, Any], name: str) -> float:
     value = record.get(name, 0.0)
-    if type(value) not in (int, float) or not 0 <= value < MOST_SECONDS:
+    if type(value) not in (int, float) or not 0 <= value < MOST_NUMBER:
         raise BadPass(f"{name} is {_short(value)}, no number of seconds")
     return float(value)
 

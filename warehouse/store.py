@@ -119,23 +119,30 @@ class Store:
             BenchError: The store cannot be written.
         """
         self.create()
-        try:
+        with self._lock_errors():
             descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            check_regular(descriptor, self.root / "lock")
+        try:
+            with self._lock_errors():
+                check_regular(descriptor, self.root / "lock")
+                take_after_folder(self.root / "lock")
+                _acquire(descriptor, wait, notify, self.root)
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _lock_errors(self) -> Iterator[None]:
+        """Say that the store cannot be written, and what to do."""
+        try:
+            yield
         except OSError as error:
             reason = error.strerror or str(error)
             raise BenchError(
                 f"cannot write to the store {self.root}: lock: {reason}. {cure(reason).capitalize()}, "
                 "or choose another store with BENCH_STORE."
             ) from error
-        try:
-            take_after_folder(self.root / "lock")
-            _acquire(descriptor, wait, notify, self.root)
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-            yield
-        finally:
-            os.close(descriptor)
 
 
 def _nearest(start: Path) -> Path:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...warehouse.console.numbers import counted
 from ...warehouse.events import Instant, Json, Reject, ScheduleChunk, as_json
 from ...warehouse.forward_pass import (
+    MOST_NUMBER,
     QUEUED,
     QUEUED_TOKENS,
     QUEUED_VARIANCES,
@@ -380,7 +381,7 @@ def _whole(record: Object, key: str) -> int:
 
 def _number(record: Object, key: str) -> float:
     value = record.get(key)
-    if type(value) not in (int, float) or not 0 <= value < 1e300:  # type: ignore[operator]
+    if type(value) not in (int, float) or not 0 <= value < MOST_NUMBER:  # type: ignore[operator]
         raise BadRecord(f"{key} is {show(value)}, not a number of 0 or more")
     return float(value)  # type: ignore[arg-type]
 
@@ -568,7 +569,7 @@ def _in_range(kind: str) -> str:
     """What holds for the numbers of a row that the exact reader would take: none is missing, none is too large."""
     wholes = ["dp_rank", "counter_id", *SCHEDULED.values(), "queued_prefill", "queued_decode", *QUEUED_TOKENS.values()]
     numbers = ["wall_time", *VARIANCES.values(), *QUEUED_VARIANCES.values()]
-    rules = [f"{name} BETWEEN 0 AND {LONGEST - 1}" for name in wholes] + [f"{name} < 1e300" for name in numbers]
+    rules = [f"{name} BETWEEN 0 AND {LONGEST - 1}" for name in wholes] + [f"{name} < {MOST_NUMBER}" for name in numbers]
     if kind == "plain":
         return " AND ".join([*rules, "observed >= 0"])
     return " AND ".join([*rules, "clock_s < 1e297", f"observed BETWEEN 0 AND {2**63 // 1000 - 1}"])

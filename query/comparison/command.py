@@ -1,5 +1,6 @@
 """`bench compare`: two sides, case by case."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,7 +39,7 @@ from .compare import FDR, FLOOR
     metavar="METRIC=MS…",
     help="Compare what was served: goodput within these limits (ttft, tpot, e2e), and quantiles of requests.",
 )
-@click.option("--all", "everything", is_flag=True, help="Show what is the same, too.")
+@click.option("--all", "everything", is_flag=True, help="Show every row: what is the same, and all that is UNSURE.")
 @click.option("--all-runs", is_flag=True, help="Every run a name means, rather than its newest with its repeats.")
 @click.option(
     "--fail-on", type=click.Choice(["slower"]), help="End with 1 if anything is slower or worse, 3 if anything is gone."
@@ -91,6 +92,7 @@ def compare(
         column, equals, value = pair.partition("=")
         if not equals:
             raise BenchError(f"--where {pair!r} is no COLUMN=VALUE, such as 'mode=training'")
+        value = re.sub(r'("tokens":"\d+)-', r"\1–", value)  # a bin of scheduler steps, typed without its dash
         where.setdefault(column.strip(), []).append(value)
     ingest_folders(store, (base, candidate), notify, higher_rooms().ingest_path)
     with Warehouse.open(store) as warehouse:

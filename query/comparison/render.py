@@ -1,6 +1,7 @@
 """Comparisons for people: every number with its doubt, as a table with sentences or as a document."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -18,17 +19,20 @@ AXES = {
     "batch_size": "batch", "sequence_length": "length", "parameters": "parameters",
 }  # fmt: skip
 SPARE = ("difference",)  # columns of a table that may go where there is no room
+MOST_ROWS = {"SAME": 0, "UNSURE": 10}  # of a verdict that a table shows: those of the largest ratios
 NAMED = 3  # cases that a sentence names
 SENTENCES = 12  # geometric means that are said
 
 
 def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
-    """The rows to show: SAME rows only if `same` is set, and one row for all metrics of a case that one side lacks."""
+    """The rows to show, one for all metrics of a case that one side lacks; unless `everything`, no SAME and few UNSURE rows."""
     rows: list[Row] = []
     single: dict[tuple[Any, str], Row] = {}
+    counts: Counter[str | None] = Counter()
     for row in comparison.rows:
         key = row["case_id"], row["verdict"]
-        if row["verdict"] == "SAME" and not everything:
+        counts[row["verdict"]] += 1
+        if not everything and counts[row["verdict"]] > MOST_ROWS.get(row["verdict"], math.inf):
             continue
         if row["verdict"] not in ("REMOVED", "ADDED", "BROKEN", "FIXED"):
             rows.append(row)
@@ -121,6 +125,8 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     texts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if verdict and counts[verdict])
     hidden = " (SAME is shown with --all)" if counts["SAME"] and not everything else ""
     yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {texts or 'nothing with a direction'}{hidden}"
+    if not everything:
+        yield from _hidden_unsure(comparison)
     yield from shifts(comparison)
     yield from _shared(comparison)
     yield from comparison.captures
@@ -130,6 +136,15 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
         yield f"compared only if named with --metrics or --where 'phase=…': {names}"
     if comparison.differences:
         yield f"environments differ: {'; '.join(map(str, comparison.differences))}"
+
+
+def _hidden_unsure(comparison: Comparison) -> Iterator[str]:
+    """The UNSURE rows that the table leaves out, counted by reason."""
+    hidden = [row for row in comparison.rows if row["verdict"] == "UNSURE"][MOST_ROWS["UNSURE"] :]
+    kinds = Counter(re.sub(r"\d[\d.]*", "…", why(row)[0].partition(" (")[0]) for row in hidden)
+    if hidden:
+        reasons = "; ".join(f"{count:,} {reason}" for reason, count in kinds.most_common())
+        yield f"not shown: {len(hidden):,} UNSURE ({reasons}); --all shows them"
 
 
 def _shared(comparison: Comparison) -> Iterator[str]:

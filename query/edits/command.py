@@ -11,6 +11,7 @@ from ...warehouse.console.options import Command, notify, store_option
 from ...warehouse.console.tables import write_rows
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
+from ..command import without_empty
 from .edits import check_config, preview
 from .edits import forget as forget_runs
 from .edits import remember as remember_runs
@@ -136,9 +137,7 @@ def _show(runs: Sequence[SelectedRun]) -> None:
         )
         for run in runs
     ]  # fmt: skip
-    columns = ["run", "config", "source", "began_at", "samples", "files"]
-    kept = [at for at, name in enumerate(columns) if name != "samples" or any(run.samples is not None for run in runs)]
-    write_rows([columns[at] for at in kept], [[row[at] for at in kept] for row in rows], "table")
+    write_rows(*without_empty(["run", "config", "source", "began_at", "samples", "files"], rows), "table")
 
 
 def _files(paths: Sequence[str]) -> str | None:

@@ -199,8 +199,12 @@ def _named(
     where = "" if run_ids is None else f"run {run_ids[0]}" if len(run_ids) == 1 else "either side"
     if backend is not None and backends:
         raise UnknownName("backend", backend, [known for (known,) in backends if known], where=f"case {name!r}")
-    names = warehouse.rows(f"SELECT DISTINCT name FROM {_ANNOUNCED} WHERE {chosen} ORDER BY 1")
-    raise UnknownName("case", name, [known for (known,) in names], where=where, cure="List them with: bench cases")
+    names = warehouse.rows(
+        "SELECT DISTINCT unnest([name, CASE name WHEN 'step' THEN 'tokens:' || (parameters ->> 'tokens') END])"
+        f" FROM {_ANNOUNCED} WHERE {chosen} ORDER BY 1"
+    )
+    known = [case for (case,) in names if case]
+    raise UnknownName("case", name, known, where=where, cure="List them with: bench cases")
 
 
 def _only(name: str, found: Sequence[tuple[str, str | None, str]]) -> tuple[str | None, str]:

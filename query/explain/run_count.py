@@ -117,14 +117,21 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: DetectionGoal) 
         if each is not None and each >= 0.5 and half < math.inf:
             longest = f", or {span(2 * most * each)}" if half < most < math.inf else ""
             yield f"  a run takes {span(each)}, so both sides take {span(2 * half * each)}{longest}"
+        thin = sum(1 for row in rows if row["fewest_runs"] > plan.runs)
         low, high = _quantiles(rows, "detectable")
         if low < math.inf:
             many = f", {percent(high)} in nine of ten" if high < math.inf else ""
             share = f" in half of them{many}" if several else ""
             yield f"  {_runs(plan.runs)} on each side show {percent(low)}{share}"
-        else:
+        elif thin < len(rows):
             verb = "are" if plan.runs > 1 else "is"
             yield f"  {_runs(plan.runs)} on each side {verb} too few as long as so little is known of the noise"
+        if thin:
+            verb = "have" if thin > 1 else "has"
+            yield (
+                f"  {counted(thin, 'case')} {verb} fewer than 6 samples in {_runs(plan.runs)}: bench compare leaves"
+                f" {'them' if thin > 1 else 'it'} UNSURE"
+            )
         noisy = sum(1 for row in rows if row["noise"] or row["sampling_noise"])  # exact numbers give no false alarm
         if plan.correction == "none" and noisy > 1:
             half, most = _quantiles(stricter, "runs_needed")

@@ -142,6 +142,18 @@ def test_show_names_values_that_nothing_counts(bench: Bench, tmp_path: Path) -> 
     assert "in no cell" not in bench("show", "latest").stderr
 
 
+@pytest.mark.parametrize("words", ["views", "viz list"])
+def test_lists_keep_to_the_terminal(bench: Bench, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    """Each entry is on one line; --wide has its end, too."""
+    for columns in (80, 100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        found = bench(*words.split())
+
+        assert max(map(len, found.stdout.splitlines())) <= columns
+        assert "--wide shows all" in found.stderr
+    assert max(map(len, bench(*words.split(), "--wide").stdout.splitlines())) > 150
+
+
 def test_views_are_listed_with_their_meaning(bench: Bench) -> None:
     """Every public view, macro and table; steps are left out."""
     found = rows(bench("views", "--format", "csv").output)
@@ -207,6 +219,14 @@ def test_a_day_or_a_tag_names_its_newest_run(name: str, expected: str) -> None:
     assert resolve_run(warehouse, name) == expected
     with pytest.raises(BenchError, match="no run 'tag:weekly'"):
         resolve_run(warehouse, "tag:weekly")
+
+
+def test_a_whole_id_names_its_run() -> None:
+    """Though it is short, or other ids begin with it."""
+    warehouse = Builder().add(run("r1"), run("night-1"), run("night-10"))
+    warehouse.store = Store.find("nowhere")
+
+    assert [resolve_run(warehouse, name) for name in ("r1", "night-1", "night-10")] == ["r1", "night-1", "night-10"]
 
 
 def test_a_commit_names_its_newest_run() -> None:

@@ -218,6 +218,19 @@ def test_what_matters_comes_first() -> None:
     assert (rows[0][7], rows[1][7]) == ("candidate OOM: out of memory", "q below 0.001; 3 against 3 runs, confirmed")
 
 
+def test_of_many_unsure_rows_the_largest_are_shown() -> None:
+    """What changed would scroll away; the rest is counted by reason, and --all shows it."""
+    warehouse = built(*RUNS, *measured("a", 1), *measured("b", 2))
+    for number in range(12):
+        warehouse.add(*measured("a", 1, f"n{number}"), *once("b", f"n{number}"))
+    found = compare(warehouse, A, B)
+
+    assert [row["verdict"] for row in shown(found)] == ["SLOWER", *["UNSURE"] * 10]
+    assert len(shown(found, everything=True)) == 13
+    told = "not shown: 2 UNSURE (2 fewer than … samples on a side: one slow sample decides); --all shows them"
+    assert told in sentences(found) and told not in sentences(found, everything=True)
+
+
 def test_sentences_tell_what_a_table_cannot() -> None:
     """Counts, what all have in common, means with their coverage, and what was not compared."""
     assert list(sentences(compare(mixed(), A, B))) == [

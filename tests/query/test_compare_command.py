@@ -167,6 +167,19 @@ def test_data_carry_every_row(bench: Bench, tmp_path: Path) -> None:
     assert result.stderr == ""
 
 
+def test_a_bin_of_steps_is_named_with_a_hyphen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dash of its name is on few keyboards."""
+    monkeypatch.setenv("BENCH_STORE", str(tmp_path / ".bench"))
+    for config in ("main", "branch"):
+        with run(config) as recorder:
+            recorder.schedule_chunk([5], model_run_ms=1.0)
+    typed = ["compare", "main", "branch", "--format", "json", "--where"]
+    hyphen, dash = (CliRunner().invoke(cli, [*typed, f'parameters={{"tokens":"4{it}7"}}']).stdout for it in "-–")
+
+    assert hyphen == dash
+    assert {row["parameters"] for row in json.loads(hyphen)} == {'{"tokens":"4–7"}'}
+
+
 @pytest.mark.exhaustive
 def test_what_is_the_same_is_shown_if_asked_for(bench: Bench) -> None:
     """And rows are chosen by metric, backend, model or any other column."""

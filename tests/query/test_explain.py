@@ -325,6 +325,8 @@ def test_a_scheduler_step_leads_to_its_lines() -> None:
         == explain_case(warehouse, "tokens:512-1023").title
         == explain_case(warehouse, "tokens:512–1023").title
     )
+    with pytest.raises(UnknownName, match="Nearest: 'tokens:512–1023'"):
+        explain_case(warehouse, "tokens:512-1024")
     parts = {part.title: part for part in found.parts}
     assert parts["model_run, steady"].sentences[0].startswith("median 65 ms (n=2)")
     assert [(row[1], row[4], row[-1]) for row in found.data.rows] == [(600, 60.0, 1), (700, 70.0, 3)]

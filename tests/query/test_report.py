@@ -177,6 +177,20 @@ def test_a_report_of_two_sides_opens_with_their_comparison() -> None:
     assert section(found, "changed").command == "bench compare day-02 day-08"
 
 
+def test_a_report_of_two_sides_takes_all_their_runs_if_asked() -> None:
+    """The chart of changes, too; the command below a table says so."""
+    events = [*day(1), *day(2)]
+    for number in (8, 9):
+        record, *rest = day(number, factor=1.3)
+        assert isinstance(record, RunRecord)
+        events += [replace(record, config="slow"), *rest]
+
+    found = asked(*events, name="slow", against="main", all_runs=True)
+
+    assert found.sides is not None and [len(side.runs) for side in found.sides] == [2, 2]
+    assert found.all_runs and section(found, "changed").command == "bench compare main slow --all-runs"
+
+
 def of(name: str, at: int, *, backends: tuple[str, ...] = ("eager", "inductor"), **axes: str) -> list[Event]:
     """A run that measured one model, whose accuracy is wrong by every backend but eager."""
     found: list[Event] = [run(name, "main", started_at=Instant(at * DAY))]

@@ -267,6 +267,25 @@ def test_scheduler_steps_are_planned_for() -> None:
         effects(warehouse, DetectionGoal(), {"metric": ["model_rum"]})
 
 
+def test_a_bin_of_few_steps_takes_the_runs_that_have_six() -> None:
+    """`bench compare` gives it no verdict with fewer samples on a side, however little it varies."""
+    runs = [run(f"a{day}", "A", started_at=day + 1) for day in range(4)]
+    steps = [chunk(i, [5000] if i == 20 else [64], run=it.run_id, model_run_ms=10.0) for it in runs for i in range(40)]
+    warehouse = Builder().add(*runs, *steps)
+
+    def planned(number: int) -> list[Any]:
+        found = effects(warehouse, DetectionGoal(runs=number), {"metric": ["model_run"]})
+        told = [line for line in sentences(found, found, DetectionGoal(runs=number)) if "UNSURE" in line]
+        return [*((row["parameters"], row["runs_needed"], row["detectable"]) for row in found), *told]
+
+    few, many = '{"tokens":"4096–8191"}', '{"tokens":"64–127"}'
+    assert planned(5) == [
+        (few, 6, None), (many, 2, 0),
+        "  1 case has fewer than 6 samples in 5 runs: bench compare leaves it UNSURE",
+    ]  # fmt: skip
+    assert planned(6) == [(few, 6, 0), (many, 2, 0)]
+
+
 def test_a_plan_that_nothing_fulfils_says_so() -> None:
     """Too little history for so few runs, and an effect that no number of runs shows, are no numbers."""
     warehouse = Builder().add(*history(noisy(cases=1, runs=2), host=None))

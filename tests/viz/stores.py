@@ -71,7 +71,7 @@ def search(generator: random.Random, config: str, name: str, outlier: float = 1.
     commits = [f"{place:x}" * 40 for place in range(10)]
     settings = {
         "search": "5ea4c4", "good": commits[0], "bad": commits[-1], "commits": commits, "unchanged": [], "candidates": 9,
-        "measure": f"bench measure function {name}", "finds": "change", "metric": "searched", "phase": "steady", "models": [],
+        "measure": f"bench measure function {name}", "finds": "change", "metric": "startup_time", "phase": "steady", "models": [],
         "backends": [], "floor": 0.01, "confidence": 0.95,
     }  # fmt: skip
     made: list[Event] = [run("search", config, "bisect", started_at=1, settings=json.dumps(settings))]
@@ -87,7 +87,9 @@ def search(generator: random.Random, config: str, name: str, outlier: float = 1.
                 / (outlier if number == 4 else 1)
             )
             # of no case
-            made.append(Metric(run_id=f"search-{number}", metric="searched", value=value, unit="ns", better="lower"))
+            made.append(
+                Metric(run_id=f"search-{number}", metric="startup_time", value=value, unit="ns", better="lower")
+            )
             made.append(Outcome(run_id=f"search-{number}", status="ok"))
     return made
 

@@ -245,6 +245,15 @@ def test_a_legend_of_many_names_makes_the_figure_taller() -> None:
     assert legend.inches > 1
 
 
+def test_a_legend_of_many_short_names_takes_the_width_of_the_figure() -> None:
+    """Four columns would leave half of it empty, and be twenty rows high."""
+    names = [f"config{number:02}" for number in range(80)]
+    legend = Legend.fitting(names)
+
+    assert legend.columns == 6
+    assert list(legend.labels.values()) == names
+
+
 @pytest.mark.parametrize("length", [10, 26, 60])
 def test_a_legend_below_ends_where_the_figure_does(length: int) -> None:
     """It begins where the plot does, so the labels of the axis beside it are no room for columns."""

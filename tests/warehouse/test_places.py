@@ -219,7 +219,7 @@ def test_a_full_disk_is_named_where_it_is_full(tmp_path: Path, monkeypatch: pyte
 
     (tmp_path / "file").write_text("x")
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(PlaceError, match=f"cannot use {tmp_path}/there/file: No space left"):
+    with pytest.raises(PlaceError, match=f"cannot use {tmp_path}/there/file: No space left on device. Free some space"):
         Folder(tmp_path).get("file", tmp_path / "there" / "file")
 
 

@@ -1,5 +1,6 @@
 """The store: found where one expects it, locked by one loader at a time, begun with an empty warehouse that is made once."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -137,3 +138,16 @@ def test_old_empty_warehouses_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -
         remade()
 
     assert len(list(cache.iterdir())) == 2
+
+
+def test_a_full_disk_is_named_by_its_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that a command uses, such as one that is archived and its archive, either may be full."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+
+    message = f"the store {tmp_path}: lock: No space left on device. Free some space"
+    with pytest.raises(BenchError, match=message), Store(tmp_path).lock():
+        pass

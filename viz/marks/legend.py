@@ -77,7 +77,7 @@ class Legend:
         across -= _AXIS if plot is None else 0
         columns = int(max(1, min(8 if below else 4, len(configs), across // (longest + 5))))
         if len(configs) > _MOST_ROWS * columns:
-            columns = max(columns, int(across // _SHORT))
+            columns = max(columns, int(across // min(_SHORT, longest + 5)))
         rows = max(1, int(high * _BELOW / row))
         if len(configs) > rows * columns:
             columns = max(columns, min(int(across // _LEAST), -(-len(configs) // rows)))

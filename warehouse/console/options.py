@@ -68,6 +68,24 @@ def command_line(context: click.Context, *, without: Collection[str]) -> str:
     return shlex.join(words)
 
 
+class Choice(click.Choice[str]):
+    """One of many values: of a mistyped one the error names the nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The value, if it is one of them."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            import difflib
+
+            near = difflib.get_close_matches(str(value), self.choices, n=3, cutoff=0.5)
+            if not near:
+                raise
+            nearer = click.BadParameter(f"{error.message} Nearest: {', '.join(map(repr, near))}.", ctx, param)
+            nearer.possibilities = near  # type: ignore[attr-defined]  # as NoSuchOption has
+            raise nearer from None
+
+
 class Moment(click.DateTime):
     """A day, or a time of it, in UTC: 2026-11-01 or 2026-11-01T12:30."""
 
@@ -169,5 +187,5 @@ store_option: Callable[[Any], Any] = click.option(
     help="Store to use, a folder or s3://bucket/prefix; else $BENCH_STORE, the nearest .bench upward, or .bench here.",
 )
 format_option: Callable[[Any], Any] = click.option(
-    "--format", "fmt", type=click.Choice(FORMATS), default="table", show_default=True, help="How to write rows."
+    "--format", "fmt", type=Choice(FORMATS), default="table", show_default=True, help="How to write rows."
 )

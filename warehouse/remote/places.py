@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import Missing, PlaceError
-from ..files import make_folder, open_file, take_after_folder
+from ..files import cure, make_folder, open_file, take_after_folder
 from .object_store import AGAIN, clean_url, connect, explained, repeat, wait
 
 if TYPE_CHECKING:
@@ -171,7 +171,8 @@ class Folder:
             raise Missing(f"{self.url} holds no {name}") from error
         except OSError as error:
             where = error.filename or to or self.root / name
-            raise PlaceError(f"cannot use {where}: {error.strerror or error}.") from error
+            reason = error.strerror or str(error)
+            raise PlaceError(f"cannot use {where}: {reason}. {cure(reason).capitalize()}.") from error
 
 
 class Bucket:

@@ -1,7 +1,8 @@
 -- One row per config × host × case × metric × phase: how many runs it takes to see a change, and what so many runs see.
 -- The test is that of `comparisons`, with equally many runs on both sides: the value of a run is the median of its samples,
 -- that of a side the median of its runs, and the difference of their logarithms divided by its error is Student's t,
--- noncentral where there is a change. `alpha` is two-sided. With fewer than 3 degrees of freedom nothing is promised.
+-- noncentral where there is a change. `alpha` is two-sided. With fewer than 3 degrees of freedom nothing is promised, nor where a
+-- side would have too few samples for a verdict (`is_thin` in `_case_effects`).
 -- Judging many cases at once costs runs. The correction 'bonferroni' divides alpha by the cases of the config, host, metric
 -- and phase: a comparison of all of them has any false alarm with probability alpha. 'bh' takes alpha as the share of
 -- false alarms among all alarms (Benjamini and Hochberg), where `changed` is the share of cases that change: the level
@@ -22,16 +23,19 @@
 --                            _case_noises.
 -- judged            BIGINT   Cases of the config, host, metric and phase whose noise is known.
 -- test_alpha        DOUBLE   Level of the test of one case, after the correction.
+-- fewest_runs       BIGINT   Runs on each side that have 6 samples together, which `comparisons` asks for; 1 where it does not.
 -- runs_needed       BIGINT   Runs on each side to see a change by the factor 1 + effect, either way, beyond 64 rounded up
---                            by 5 % at most; NULL where the noise is unknown, or where even 100,000 would not do.
+--                            by 5 % at most, and no fewer than fewest_runs; NULL where the noise is unknown, or where even
+--                            100,000 would not do.
 -- detectable        DOUBLE   Smallest change that `runs` runs on each side see, as a share: 0.03 is a factor of 1.03 either
---                            way. NULL where the noise is unknown, or with fewer than 3 degrees of freedom.
+--                            way. NULL where the noise is unknown, with fewer than 3 degrees of freedom, or fewer than fewest_runs.
 -- workload_seconds  DOUBLE   Time a run takes for the case's work, all backends together; NULL where nobody noted it.
 WITH
 sampling_noises AS (
     SELECT
         cell.config, host, _series_key(case_id, metric, phase, unit) AS series_id, min(better) AS better,
-        _finite(sqrt(avg(_sampling_variance(median, median_low, median_high, stdev, n)))) AS sampling_noise
+        _finite(sqrt(avg(_sampling_variance(median, median_low, median_high, stdev, n)))) AS sampling_noise,
+        sum(n) / count(*) AS samples, bool_or(tokens IS NOT NULL) AS is_bin
     FROM _all_cells AS cell
     JOIN _run_records AS run ON cell.run_id = run.run_id
     GROUP BY cell.config, host, series_id
@@ -41,7 +45,12 @@ noises AS (
         own.config, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise, better, sampling_noise,
         0.37::DOUBLE * own.n + least(8, 0.37::DOUBLE * other_steps) AS weight,
         count(own.noise) OVER (PARTITION BY own.config, own.host, own.metric, own.phase, own.unit) AS judged,
-        greatest(own.noise, CASE WHEN own.noise IS NOT NULL THEN sampling_noise END) AS spread
+        greatest(own.noise, CASE WHEN own.noise IS NOT NULL THEN sampling_noise END) AS spread,
+        CASE
+            WHEN is_bin OR median(samples) OVER (PARTITION BY own.config, own.host, own.metric, own.phase, own.unit) >= 6
+                THEN ceil(6 / samples)
+            ELSE 1
+        END::BIGINT AS fewest_runs
     FROM run_noise AS own
     LEFT JOIN sampling_noises
         ON own.config = sampling_noises.config AND own.host IS NOT DISTINCT FROM sampling_noises.host
@@ -79,12 +88,14 @@ ladders AS (
 SELECT
     case_.config, case_.host, case_.case_id, axes.work_hash, suite, name, mode, device, dtype, backend, batch_size,
     sequence_length, parameters, metric, phase, unit, better, runs_seen, noise, sampling_noise, case_.weight, judged,
-    case_.test_alpha,
+    case_.test_alpha, fewest_runs,
     list_min(list_transform(
-        list_filter(rungs, lambda rung: rung.multiple <= ln(1 + effect::DOUBLE) / greatest(spread, 1e-9)),
+        list_filter(rungs, lambda rung: rung.multiple <= ln(1 + effect::DOUBLE) / greatest(spread, 1e-9) AND rung.runs >= fewest_runs),
         lambda rung: rung.runs
     ))::BIGINT AS runs_needed,
-    _finite(exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE, case_.hiding)) - 1) AS detectable,
+    CASE WHEN runs >= fewest_runs
+        THEN _finite(exp(spread * _detectable_multiple(runs, case_.weight, case_.test_alpha, power::DOUBLE, case_.hiding)) - 1)
+    END AS detectable,
     seconds AS workload_seconds
 FROM test_levels AS case_
 LEFT JOIN ladders

@@ -7,7 +7,7 @@ parts of the cost, as another kernel or machine does.
 
 import numpy as np
 
-from ...builders import Builder, chunk, run
+from ...builders import Builder, run, steps
 from ..figures import Figures
 
 WORLDS, RUNS, STEPS = 20, 3, 800
@@ -38,10 +38,7 @@ def _verdicts(seed: int, budget: int, factor: float) -> list[str]:
             tokens = np.minimum(rng.exponential(MEAN_TOKENS, STEPS).astype(int) + 1, most)
             night = cost * np.exp(0.02 * rng.normal()) * (1.1 if rng.random() < 0.1 else 1)
             times = (BASE_MS + TOKEN_MS * tokens) * night * np.exp(0.05 * rng.normal(size=STEPS))
-            builder.add(*(
-                chunk(line, [int(size)], run=run_id, model_run_ms=float(ms))
-                for line, (size, ms) in enumerate(zip(tokens, times, strict=True), 1)
-            ))  # fmt: skip
+            builder.add(*steps(run_id, tokens, times))
     sides = ", ".join(str([f"{config}{number}" for number in range(RUNS)]) for config in "AB")
     query = f"""
         SELECT verdict FROM comparisons({sides})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from bench.warehouse.console.numbers import counted
 
-from ...builders import Builder, case, chunk, run, timing
+from ...builders import Builder, case, run, steps, timing
 from ..figures import Figures
 
 WORLDS, CASES, STEPS = 20, 10, 300
@@ -67,10 +67,7 @@ def _bins(seed: int, runs: int) -> list[str]:
                 drift[step] = 0.9 * drift[step - 1] + 0.44 * rng.normal()
             noise = np.exp(0.07 * (rng.normal(size=STEPS) + drift)) * np.where(rng.random(STEPS) < 0.05, 3, 1)
             times = (4 + 0.02 * tokens) * night * noise
-            builder.add(*(
-                chunk(line, [int(size)], run=run_id, model_run_ms=float(ms))
-                for line, (size, ms) in enumerate(zip(tokens, times, strict=True), 1)
-            ))  # fmt: skip
+            builder.add(*steps(run_id, tokens, times))
     return _verdicts(builder, runs, runs, "model_run")
 
 
