@@ -163,7 +163,7 @@ def examined(tmp_path_factory: pytest.TempPathFactory) -> Any:
     store = Store(tmp_path_factory.mktemp("store"))
     with recorder.run("main", store=store, source="measure") as run:
         pass
-    arguments = ["doctor", "--budget", "0.2", "--lock", "off", "--format", "json", "--store", str(store.root)]
+    arguments = ["doctor", "--budget", "1", "--lock", "off", "--format", "json", "--store", str(store.root)]
     done = CliRunner().invoke(cli, arguments, standalone_mode=False)
     assert done.exception is None, done.output
     with Warehouse.open(store) as warehouse:
