@@ -117,16 +117,16 @@ def parse(text: str, options: SourceOptions) -> RequestedPath:
     if not text:  # which Path would take for the folder here
         raise BenchError("the path is empty. Give PATH or NAME:PATH, such as . for the files here")
     path = Path(text)
-    if not path.exists() and "://" in text:  # not repeated: it may hold a credential
+    if path.exists():
+        return RequestedPath(path, options.config)
+    if "://" in text:  # not repeated: it may hold a credential
         raise BenchError("an address is no file or folder. A store in a bucket is copied with: bench sync SRC DST")
-    if path.is_symlink() and not path.exists():
+    if path.is_symlink():
         raise BenchError(f"{path} is a link that leads {'round in a circle' if is_circle(path) else 'nowhere'}.")
-    if not path.exists():
-        folder = path.parent if path.parent.is_dir() else Path()
-        near = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
-        hint = f" Nearest: {folder / near[0]}." if near else ""
-        raise BenchError(f"no file or folder {text!r}.{hint} Give PATH or NAME:PATH.")
-    return RequestedPath(path, options.config)
+    folder = path.parent if path.parent.is_dir() else Path()
+    near = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
+    hint = f" Nearest: {folder / near[0]}." if near else ""
+    raise BenchError(f"no file or folder {text!r}.{hint} Give PATH or NAME:PATH.")
 
 
 def make_plan(
@@ -420,9 +420,7 @@ def _grown(file: _File, row: IndexedSource, plan: IngestPlan) -> Item:
     return item
 
 
-def _fresh(
-    file: _File, config: str, run_id: str, known: KnownSources, plan: IngestPlan, *, whole: bool = False
-) -> Item:  # fmt: skip
+def _fresh(file: _File, config: str, run_id: str, known: KnownSources, plan: IngestPlan, *, whole: bool) -> Item:
     item = Item(file.path, config, file.format.name)
     end = _last_line_end(file, 0, plan) if file.format.grows else file.print.size_bytes
     if end == 0:
