@@ -226,8 +226,7 @@ class OpenStore:
         from .query.regression.regressions import Limits, RegressionRule, choose, fold, judge, judged_runs
 
         with Warehouse.open(self.store) as warehouse:
-            names = runs or ("latest",)
-            judged = list(dict.fromkeys(run_id for name in names for run_id in judged_runs(warehouse, name)))
+            judged = judged_runs(warehouse, *(runs or ("latest",)))
             rule = RegressionRule(last=last, floor=floor, fdr=fdr)
             rows = choose(judge(warehouse, judged, rule, Limits()), where or {})
             shown = [row for row in rows if row["verdict"] not in HIDDEN]

@@ -15,7 +15,7 @@ from ...warehouse.console.options import (
     share_option,
     store_option,
 )
-from ...warehouse.console.tables import write_rows, write_text
+from ...warehouse.console.tables import write_dicts, write_rows, write_text
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
 from ..command import backends_option, models_option, output_option, suites_option
@@ -100,7 +100,7 @@ def compare(
             if fmt in ("table", "markdown"):
                 write_rows(*render_served(served), fmt, output)
             else:
-                write_rows(list(served[0]), [list(row.values()) for row in served], fmt, output)
+                write_dicts(served, fmt, output)
             for sentence in sentences_of_served(served, limits):
                 notify(sentence)
             return exit_code_of_served(served) if fail_on else Exit.OK
@@ -121,5 +121,5 @@ def compare(
         for sentence in sentences(found, everything=everything):
             notify(sentence)
     else:
-        write_rows(list(rows[0]), [list(row.values()) for row in rows], fmt, output)
+        write_dicts(rows, fmt, output)
     return exit_code(found) if fail_on else Exit.OK

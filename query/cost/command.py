@@ -11,7 +11,7 @@ import click
 from ...warehouse import recorder
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Command, format_option, notify, store_option
-from ...warehouse.console.tables import write_rows, write_text
+from ...warehouse.console.tables import write_dicts, write_rows, write_text
 from ...warehouse.errors import Exit
 from ...warehouse.store import Store
 from ..command import configs_option, output_option, runs_option
@@ -104,8 +104,7 @@ def cost_model(
     elif fmt in ("table", "markdown"):
         write_rows(*_render(models), fmt, output)
     else:
-        flat = [model.row() for model in models]
-        write_rows(list(flat[0]), [list(row.values()) for row in flat], fmt, output)
+        write_dicts([model.row() for model in models], fmt, output)
     for account in accounts:
         notify(account)
     if record:
@@ -126,15 +125,13 @@ def _show_phases(
             [
                 model.config, model.steps,
                 *(format_estimate(getattr(model, name), "ms" if name.endswith("_ms") else "µs") for name in PARAMETERS),
-                None if model.r2 is None else f"{model.r2:.4f}",
-                None if model.spread is None else f"±{100 * model.spread:.2g} %", model.status,
+                *_quality(model),
             ]
             for model in models
         ]  # fmt: skip
         write_rows(columns, rows, fmt, output)
     else:
-        flat = [model.row() for model in models]
-        write_rows(list(flat[0]), [list(row.values()) for row in flat], fmt, output)
+        write_dicts([model.row() for model in models], fmt, output)
     for model in models:
         notify(
             f"{model.config}: {counted(model.steps, 'step')}, {model.outliers} of them outliers"
@@ -209,13 +206,20 @@ def _render(models: Sequence[CostModel]) -> tuple[list[str], list[list[Any]]]:
     rows = [
         [
             model.config, model.steps, format_estimate(model.floor_ms, "ms"), format_estimate(model.per_token_us, "µs"),
-            format_estimate(model.knee_tokens, "tokens"), format_estimate(model.per_request_us, "µs"),
-            None if model.r2 is None else f"{model.r2:.4f}",
-            None if model.spread is None else f"±{100 * model.spread:.2g} %", model.status,
+            format_estimate(model.knee_tokens, "tokens"), format_estimate(model.per_request_us, "µs"), *_quality(model),
         ]
         for model in models
     ]  # fmt: skip
     return columns, rows
+
+
+def _quality(model: CostModel | PhaseModel) -> tuple[str | None, str | None, str]:
+    """How well a fit describes its steps: R², the spread of the residuals and the status."""
+    return (
+        None if model.r2 is None else f"{model.r2:.4f}",
+        None if model.spread is None else f"±{100 * model.spread:.2g} %",
+        model.status,
+    )
 
 
 def format_estimate(estimate: FittedParameter | None, unit: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
-from ...warehouse.console.tables import escape, write_rows
+from ...warehouse.console.tables import escape, write_dicts, write_rows
 from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.store import Store
 from ..command import backends_option, configs_option, models_option, output_option, suites_option
@@ -76,7 +76,7 @@ def plan(
     with Warehouse.open(store) as warehouse:
         found = effects(warehouse, wanted, where)
         if fmt not in ("table", "markdown"):
-            write_rows(list(found[0]), [list(row.values()) for row in found], fmt, output)
+            write_dicts(found, fmt, output)
             return
         write_rows(*render(found, wanted), fmt, output)
         strict = effects(warehouse, replace(wanted, correction="bonferroni"), where)

@@ -127,7 +127,7 @@ def regressions(
     where = {"metric": metrics, "phase": phases, "suite": suites, "backend": backends, "name": models}
 
     def look(warehouse: "Warehouse", names: Sequence[str]) -> tuple[list[str], list[Row]]:
-        judged = list(dict.fromkeys(run_id for name in names for run_id in judged_runs(warehouse, name)))
+        judged = judged_runs(warehouse, *names)
         return judged, choose(judge(warehouse, judged, rule, limits), where)
 
     names = runs or ["latest"]
