@@ -10,7 +10,7 @@ import click
 
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import escape, write_dicts, write_rows
-from ...warehouse.errors import BenchError, UnknownName
+from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
 from ..command import backends_option, configs_option, models_option, output_option, suites_option
 
@@ -148,8 +148,7 @@ def explain(
         bench explain A B tokens:64–127 --all-runs
     """
     from ...warehouse.database import Warehouse
-    from ..comparison.sides import find_sides
-    from .explain import GEOMEAN, check_order, explain_case, explain_comparison, explain_geomean
+    from . import explain as explanation
 
     if len(names) not in (1, 3):
         raise BenchError(
@@ -159,22 +158,14 @@ def explain(
         raise BenchError("--run goes with a case alone: of two sides, these are the runs")
     if all_runs and len(names) == 1:
         raise BenchError("--all-runs goes with two sides; of a case alone, --run chooses the run")
-    if metric is not None and names == (GEOMEAN,):
+    if metric is not None and names == (explanation.GEOMEAN,):
         raise BenchError("the geometric means of a run are of speedups: --metric goes with two sides, or with a case")
     if Path(names[0]).suffix in CHARTS and Path(names[0]).is_file():
         raise BenchError(f"{names[0]} is a file. If it is a chart: bench viz explain {shlex.quote(names[0])}")
     with Warehouse.open(store) as warehouse:
-        if len(names) == 3:
-            try:
-                sides = find_sides(warehouse, names[0], names[1], all_runs=all_runs, notify=notify)
-            except UnknownName:
-                check_order(warehouse, names)
-                raise
-            found = explain_comparison(warehouse, sides, names[2], backend=backend, metric=metric)
-        elif names[0] == GEOMEAN:
-            found = explain_geomean(warehouse, run=run, backend=backend)
-        else:
-            found = explain_case(warehouse, names[0], run=run, backend=backend, metric=metric)
+        found = explanation.explain(
+            warehouse, names, run=run, backend=backend, metric=metric, all_runs=all_runs, notify=notify
+        )
     if fmt != "table":
         write_rows([column.name for column in found.data.columns], found.data.rows, fmt)
         return
