@@ -312,7 +312,7 @@ class OpenStore:
 
         Args:
             effect: Change to see, as a fraction.
-            runs: Runs on each side, whose smallest visible change is shown.
+            runs: Runs on each side; the smallest change that they can show is given.
             power: How often to see the change where there is one.
             alpha: How often to see a change in a case that has none.
             where: column -> values to keep, such as {"config": ["main"]}.

@@ -49,9 +49,11 @@ def _limit(flag: str, what: str) -> Callable[[Any], Any]:
     help="Fit prefill tokens, decoding requests and KV tokens apart, in a straight line.",
 )
 @click.option(
-    "--against", metavar="CONFIG|RUN", help="Fit this by phase, and say how the other steps differ from it, by region."
+    "--against",
+    metavar="CONFIG|RUN",
+    help="Fit this config or run by phase, and say how the other steps differ from it, by phase and range of tokens.",
 )
-@click.option("--line", is_flag=True, help="The fitted curve as rows to draw, rather than its parameters.")
+@click.option("--line", is_flag=True, help="Write the fitted curve as rows to draw, rather than its parameters.")
 @click.option("--record", is_flag=True, help="Keep the models in the store, as a run of its own, for step_cost_models.")
 @format_option
 @output_option
@@ -62,12 +64,14 @@ def cost_model(
 ) -> int:  # fmt: skip
     """Fit what a step of an LLM scheduler costs, by the tokens it schedules and the requests in it.
 
-    A step of few tokens takes a floor, the time to read the weights; from some number of tokens on it is compute-bound,
-    and each further token costs; so does each request. The fit is robust: hiccups have no say, so nothing needs filtering.
-    What the steps cannot tell is left blank, with the reason. Ends with 4 if nothing could be told of any config.
+    A step of few tokens takes a floor, the time to read the weights; from some number of tokens on it is
+    compute-bound, and each further token costs; so does each request. The fit is robust: hiccups do not count, so
+    nothing needs filtering. What the steps cannot tell is left blank, with the reason. Ends with 4 if nothing could
+    be told of any config.
 
-    `--by phase` tells prefill tokens, decoding requests and KV tokens apart, where the steps do. `--against` fits other steps so,
-    say those of yesterday's run, and says by phase and range of tokens how much longer the steps now take.
+    `--by phase` fits prefill tokens, decoding requests and KV tokens separately, as far as the steps allow it.
+    `--against` fits other steps by phase, such as those of yesterday's run, and says by phase and range of tokens how
+    much longer the steps now take.
 
     json (or -o FILE.json) is one object with the formula, for simulators; the other formats are rows.
 

@@ -30,7 +30,7 @@ ENDS = 3  # rows of a long table that are shown at either end
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="Runs on each side, whose smallest visible change is shown.",
+    help="Runs on each side; the smallest change that they can show is printed.",
 )
 @share_option("--power", default="80%", help="How often to see the change where there is one.")
 @share_option("--alpha", default="5%", help="How often to see a change in a case that has none.")
@@ -57,7 +57,7 @@ def plan(
     hosts: Sequence[str], suites: Sequence[str], backends: Sequence[str], models: Sequence[str], metrics: Sequence[str],
     fmt: str, output: Path | None, store: Store,
 ) -> None:  # fmt: skip
-    """How many runs it takes to see a change on this machine, and what change so many runs show.
+    """How many runs it takes to see a change on this machine, and how small a change some runs can show.
 
     The noise is what the store has seen from run to run: each config, case and metric has its own. The summary comes
     last, on stderr. Ends with 4 where no case was measured twice.
