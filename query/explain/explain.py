@@ -81,7 +81,7 @@ def explain(
     try:
         sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notify)
     except UnknownName:
-        check_order(warehouse, names)
+        _check_order(warehouse, names)
         raise
     return explain_comparison(warehouse, sides, name, backend=backend, metric=metric)
 
@@ -121,7 +121,7 @@ def explain_case(
     return Explanation(f"{escape(label)}\n{of}{_about(warehouse, run_id)}", parts, samples[0])
 
 
-def check_order(warehouse: "Warehouse", names: Sequence[str]) -> None:
+def _check_order(warehouse: "Warehouse", names: Sequence[str]) -> None:
     """Check that the case comes after both sides.
 
     Raises:
