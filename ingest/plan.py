@@ -299,7 +299,6 @@ def _look(
 
 def _same_file(row: IndexedSource, place: FileLocation, print_: Fingerprint, forced: Format | None) -> bool:
     """Whether a known part whose bytes begin this file is this file, shorter or as it is."""
-    path = place.path
     if forced is not None and row.format != forced.name:
         return False
     if (
@@ -313,9 +312,7 @@ def _same_file(row: IndexedSource, place: FileLocation, print_: Fingerprint, for
     kind = forced or formats().get(row.format)
     if kind is None or not kind.grows:
         return False
-    with path.open("rb") as file:  # a part ends at a line's end: else what follows is no growth but another file
-        file.seek(row.end_byte - 1)
-        around = file.read(3)
+    around = _around(place.path, row.end_byte)  # a part ends at a line's end: else it is no growth but another file
     return around[:1] == b"\n" or around[1:2] == b"\n" or around[1:] == b"\r\n"
 
 
@@ -465,11 +462,16 @@ def _last_line_end(file: _File, start: int, plan: IngestPlan) -> int:
     return size - len(line)
 
 
-def _after_line_end(path: Path, at: int) -> int:
-    """Past the line end at a place, if the part before did not include it."""
+def _around(path: Path, at: int) -> bytes:
+    """The byte before a place in a file, and two behind it."""
     with path.open("rb") as file:
         file.seek(at - 1)
-        around = file.read(3)
+        return file.read(3)
+
+
+def _after_line_end(path: Path, at: int) -> int:
+    """Past the line end at a place, if the part before did not include it."""
+    around = _around(path, at)
     if around[:1] == b"\n":
         return at
     return at + (2 if around[1:] == b"\r\n" else 1)
