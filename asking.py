@@ -226,8 +226,7 @@ class OpenStore:
         from .query.regression.regressions import Limits, RegressionRule, choose, fold, judge, judged_runs
 
         with Warehouse.open(self.store) as warehouse:
-            names = runs or ("latest",)
-            judged = list(dict.fromkeys(run_id for name in names for run_id in judged_runs(warehouse, name)))
+            judged = judged_runs(warehouse, *(runs or ("latest",)))
             rule = RegressionRule(last=last, floor=floor, fdr=fdr)
             rows = choose(judge(warehouse, judged, rule, Limits()), where or {})
             shown = [row for row in rows if row["verdict"] not in HIDDEN]
@@ -292,19 +291,12 @@ class OpenStore:
             UnknownName: There is no such case, backend, metric or run.
             BenchError: Several cases answer to the name, or there are not one or three names.
         """
-        from .query.comparison.sides import find_sides
-        from .query.explain.explain import GEOMEAN, explain_case, explain_comparison, explain_geomean
+        from .query.explain.explain import explain
 
         if len(names) not in (1, 3):
             raise BenchError(f"want a case, or two sides and a case, and got {len(names)} names")
         with Warehouse.open(self.store) as warehouse:
-            if len(names) == 3:
-                sides = find_sides(warehouse, names[0], names[1], all_runs=all_runs)
-                found = explain_comparison(warehouse, sides, names[2], backend=backend, metric=metric)
-            elif names[0] == GEOMEAN:
-                found = explain_geomean(warehouse, run=run, backend=backend)
-            else:
-                found = explain_case(warehouse, names[0], run=run, backend=backend, metric=metric)
+            found = explain(warehouse, names, run=run, backend=backend, metric=metric, all_runs=all_runs)
         return ExplainedFigure(self.store, found)
 
     def plan(
@@ -320,7 +312,7 @@ class OpenStore:
 
         Args:
             effect: Change to see, as a fraction.
-            runs: Runs on each side, whose smallest visible change is shown.
+            runs: Runs on each side; the smallest change that they can show is given.
             power: How often to see the change where there is one.
             alpha: How often to see a change in a case that has none.
             where: column -> values to keep, such as {"config": ["main"]}.

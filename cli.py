@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # name -> (module, attribute, short help). Static, so that `bench --help` imports none of them.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "measure": (".measure.command", "measure", "Measure models, programs and running processes."),
-    "ingest": (".ingest.command", "ingest", "Load results, ours and other tools', into the store."),
+    "ingest": (".ingest.command", "ingest", "Load results of bench and of other tools into the store."),
     "sql": (".query.command", "sql", "Ask the warehouse anything, read-only."),
     "views": (".query.command", "views", "List the views and tables with their columns and meanings."),
     "speedups": (".query.command", "speedups", "Every backend against its baseline, with intervals."),
@@ -62,7 +62,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "archive": (".warehouse.upkeep.command", "archive", "Move old runs into another store."),
     "schemas": (".programs.command", "schemas", "The JSON Schemas of what commands answer."),
     "mcp": (".programs.command", "mcp", "Answer agents by the Model Context Protocol."),
-    "completion": (".shell_completion", "completion", "Print what makes a shell complete bench's commands."),
+    "completion": (".shell_completion", "completion", "Print a script for a shell that completes bench's commands."),
 }
 
 # Names that other tools have for a command -> what it is called here.

@@ -10,7 +10,7 @@ FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/complet
 @click.command(cls=Command)
 @click.argument("shell", type=click.Choice(tuple(FILES)))
 def completion(shell: str) -> None:
-    """Print what makes a shell complete bench's commands, options and choices when you press Tab.
+    """Print a script with which a shell completes bench's commands, options and choices when you press Tab.
 
     \b
         bench completion bash >> ~/.bashrc

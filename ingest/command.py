@@ -55,15 +55,16 @@ def ingest(
 ) -> None:  # fmt: skip
     """Load results into the store: files, or folders of files, whose format is recognised from their content.
 
-    What is there already is known by content and not loaded again; of a JSONL file that grew only the new lines are.
-    Without PATH, journals of processes that died are sealed and loaded.
+    What the store already has is recognised by content and not loaded again; of a JSONL file that grew, only the new
+    lines are loaded. Without PATH, journals of processes that died are sealed and loaded.
 
     \b
         bench ingest A:profiles/a B:profiles/b
 
-    Any table (CSV, JSON, JSON lines, Parquet, SQLite, xlsx) is read by a mapping of its columns. FIELD=COLUMN is what a
-    column says, FIELD:=TEXT a text for all rows; words that can be nothing else (ms, lower, mean) need no colon. What
-    describes a value follows it, or comes before the first and is said of all. @FILE holds the same in TOML.
+    Any table (CSV, JSON, JSON lines, Parquet, SQLite, xlsx) is read by a mapping of its columns. FIELD=COLUMN names
+    the column of a field, FIELD:=TEXT gives one text for all rows; words that can be nothing else (ms, lower, mean)
+    need no colon. What describes a value follows it; what comes before the first value describes all of them. @FILE
+    holds the same in TOML.
 
     \b
         bench ingest results.csv --map name=model,value=result,unit=ms
@@ -72,8 +73,9 @@ def ingest(
         bench ingest any.parquet --map @mapping.toml --map suite:=nightly
         bench ingest sweep.csv --map name=kernel --metrics time_us gflops --axes threads tile --ignore host_id
 
-    So is any text, by a regular expression (RE2's syntax): the named groups of a line that matches are its columns; one
-    that has the name of a field is that field. Other lines are counted. Of a log that grew only the new lines are read.
+    Any text is read by a regular expression (RE2's syntax): the named groups of a line that matches are its columns;
+    a group with the name of a field is that field. Other lines are counted. Of a log that grew, only the new lines
+    are read.
 
     \b
         bench ingest train.log --pattern '(?P<name>\\w+) took (?P<value>[\\d.]+) ?(?P<unit>ms|s)'

@@ -117,16 +117,16 @@ def parse(text: str, options: SourceOptions) -> RequestedPath:
     if not text:  # which Path would take for the folder here
         raise BenchError("the path is empty. Give PATH or NAME:PATH, such as . for the files here")
     path = Path(text)
-    if not path.exists() and "://" in text:  # not repeated: it may hold a credential
+    if path.exists():
+        return RequestedPath(path, options.config)
+    if "://" in text:  # not repeated: it may hold a credential
         raise BenchError("an address is no file or folder. A store in a bucket is copied with: bench sync SRC DST")
-    if path.is_symlink() and not path.exists():
+    if path.is_symlink():
         raise BenchError(f"{path} is a link that leads {'round in a circle' if is_circle(path) else 'nowhere'}.")
-    if not path.exists():
-        folder = path.parent if path.parent.is_dir() else Path()
-        near = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
-        hint = f" Nearest: {folder / near[0]}." if near else ""
-        raise BenchError(f"no file or folder {text!r}.{hint} Give PATH or NAME:PATH.")
-    return RequestedPath(path, options.config)
+    folder = path.parent if path.parent.is_dir() else Path()
+    near = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
+    hint = f" Nearest: {folder / near[0]}." if near else ""
+    raise BenchError(f"no file or folder {text!r}.{hint} Give PATH or NAME:PATH.")
 
 
 def make_plan(
@@ -299,7 +299,6 @@ def _look(
 
 def _same_file(row: IndexedSource, place: FileLocation, print_: Fingerprint, forced: Format | None) -> bool:
     """Whether a known part whose bytes begin this file is this file, shorter or as it is."""
-    path = place.path
     if forced is not None and row.format != forced.name:
         return False
     if (
@@ -313,9 +312,7 @@ def _same_file(row: IndexedSource, place: FileLocation, print_: Fingerprint, for
     kind = forced or formats().get(row.format)
     if kind is None or not kind.grows:
         return False
-    with path.open("rb") as file:  # a part ends at a line's end: else what follows is no growth but another file
-        file.seek(row.end_byte - 1)
-        around = file.read(3)
+    around = _around(place.path, row.end_byte)  # a part ends at a line's end: else it is no growth but another file
     return around[:1] == b"\n" or around[1:2] == b"\n" or around[1:] == b"\r\n"
 
 
@@ -420,9 +417,7 @@ def _grown(file: _File, row: IndexedSource, plan: IngestPlan) -> Item:
     return item
 
 
-def _fresh(
-    file: _File, config: str, run_id: str, known: KnownSources, plan: IngestPlan, *, whole: bool = False
-) -> Item:  # fmt: skip
+def _fresh(file: _File, config: str, run_id: str, known: KnownSources, plan: IngestPlan, *, whole: bool) -> Item:
     item = Item(file.path, config, file.format.name)
     end = _last_line_end(file, 0, plan) if file.format.grows else file.print.size_bytes
     if end == 0:
@@ -467,11 +462,16 @@ def _last_line_end(file: _File, start: int, plan: IngestPlan) -> int:
     return size - len(line)
 
 
-def _after_line_end(path: Path, at: int) -> int:
-    """Past the line end at a place, if the part before did not include it."""
+def _around(path: Path, at: int) -> bytes:
+    """The byte before a place in a file, and two behind it."""
     with path.open("rb") as file:
         file.seek(at - 1)
-        around = file.read(3)
+        return file.read(3)
+
+
+def _after_line_end(path: Path, at: int) -> int:
+    """Past the line end at a place, if the part before did not include it."""
+    around = _around(path, at)
     if around[:1] == b"\n":
         return at
     return at + (2 if around[1:] == b"\r\n" else 1)

@@ -19,13 +19,13 @@ from ..warehouse.store import Store
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Write all of them there.",
+    help="Write all schemas into this folder.",
 )
 @format_option
 def schemas(words: tuple[str, ...], output: Path | None, fmt: str) -> None:
     """List the answers that have a JSON Schema; with a COMMAND, print the schema of what it writes with --format json.
 
-    An option that makes another answer goes with the command. Within a version an answer only gains columns.
+    Name an option with the command if it makes another answer. Within a version an answer only gains columns.
 
     \b
         bench schemas
@@ -53,7 +53,7 @@ def schemas(words: tuple[str, ...], output: Path | None, fmt: str) -> None:
     "commands",
     multiple=True,
     metavar="COMMAND",
-    help="A command of bench measure that the tool `measure` may run, as it stands; may be repeated. Without, nothing is"
+    help="A command of bench measure that the tool `measure` may run, unchanged; may be repeated. Without it, nothing is"
     " measured.",
 )
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), default=3600, show_default=True, metavar="SECONDS",
@@ -64,9 +64,9 @@ def schemas(words: tuple[str, ...], output: Path | None, fmt: str) -> None:
 def mcp(commands: tuple[str, ...], timeout: float, query_timeout: float, store: Store) -> None:
     """Answer agents by the Model Context Protocol, over standard input and output.
 
-    Tools: views, sql (in the sandbox), compare, regressions, history, explain, plan, report, chart. Each answer has its
-    doubt in words beside its rows; an UNSURE row has no ratio. Nothing is written and nothing measured, unless commands
-    are allowed.
+    Tools: views, sql (in the sandbox), compare, regressions, history, explain, plan, report, chart. Each answer says
+    its doubt in words, before its rows; an UNSURE row has no ratio. Nothing is written and nothing measured, unless
+    commands are allowed.
 
     \b
         bench mcp --store .bench

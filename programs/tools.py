@@ -223,7 +223,7 @@ class AllowedMeasurements:
     limit_s: float = 3600
 
     def measure(self, command: str, config: str | None = None) -> ToolAnswer:
-        """Measure: run one of the listed commands as it stands, and record it. `config` labels the run, to compare it later."""
+        """Measure: run one of the listed commands, unchanged, and record it. `config` labels the run, to compare it later."""
         if command not in self.commands:
             raise BenchError(f"{command!r} is not allowed. Allowed is: {'; '.join(self.commands)}")
         _, what, *rest = measure_words(command)

@@ -32,7 +32,9 @@ configs_option: Callable[[Any], Any] = click.option("--configs", cls=Values, hel
 suites_option: Callable[[Any], Any] = click.option("--suites", cls=Values, help="Only these suites.")
 backends_option: Callable[[Any], Any] = click.option("--backends", cls=Values, help="Only these backends.")
 models_option: Callable[[Any], Any] = click.option("--models", cls=Values, help="Only these models.")
-limit_option: Callable[[Any], Any] = click.option("--limit", type=click.IntRange(0), help="At most so many rows.")
+limit_option: Callable[[Any], Any] = click.option(
+    "--limit", type=click.IntRange(0), help="Show at most this many rows."
+)
 
 
 def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:
@@ -111,7 +113,9 @@ def _read(file: Path | None) -> str:
 @click.command(cls=Command)
 @click.argument("names", metavar="[NAME]…", nargs=-1)
 @click.option(
-    "--dialect", type=click.Choice(DIALECTS), help="Print what creates them (all, or these and what they read) there."
+    "--dialect",
+    type=click.Choice(DIALECTS),
+    help="Print the SQL that creates them in this dialect: all, or the named ones and what they read.",
 )
 @wide_option
 @format_option

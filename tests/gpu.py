@@ -70,7 +70,7 @@ from bench.measure.suites.registry import models_of
 
 suite, name, batch = sys.argv[5], sys.argv[6], int(sys.argv[3])
 (workload,) = product(
-    suite, models_of(suite, (name,)), backends=["eager"], modes=[mode], devices=["cuda"], dtypes=["float32"],
+    suite, {name: models_of(suite)[name]}, backends=["eager"], modes=[mode], devices=["cuda"], dtypes=["float32"],
     batch_sizes=[batch], sequence_lengths=[int(sys.argv[4])],
 )
 program = TorchProgram(workload, Settings())

@@ -87,6 +87,18 @@ def test_a_backend_is_added_as_written(copy: Path, tell: Tell, how: str) -> None
 
 
 @pytest.mark.exhaustive
+def test_a_measurement_is_added_as_written(copy: Path, tell: Tell) -> None:
+    """Every backend has the new metric."""
+    carry_out("Add a measurement", copy)
+    tell("measure", "models", "--models", "mlp", "--backends", "eager", "--repeat", "5")
+
+    query = (
+        "SELECT backend, value > 0 AS some FROM metrics JOIN cases USING (run_id, case_id) WHERE metric = 'parameters'"
+    )
+    assert json.loads(tell("sql", query, "--format", "json")) == [{"backend": "eager", "some": True}]
+
+
+@pytest.mark.exhaustive
 def test_a_chart_is_added_as_written(copy: Path, tell: Tell, tmp_path: Path) -> None:
     """The new chart is listed, and draws every case."""
     carry_out("Add a chart", copy)

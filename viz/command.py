@@ -21,7 +21,7 @@ CHARTS = {
     "bisect": "What each commit changed, and the probability that it is the one that made it slower.",
     "distribution": "The samples of a case on several sides, with their medians.",
     "history": "Geometric mean, pass rate, compile time and memory over the last runs.",
-    "latency-vs-batch": "Model run time of steps of about so many tokens, over their requests.",
+    "latency-vs-batch": "Model run time of steps of about the same number of tokens, over their requests.",
     "compile-time": "How long each backend took to compile each case.",
     "memory-lines": "Memory of each source line of a traced program: before it, kept, and transient.",
     "memory-timeline": "Memory in use over time, by source and case.",
@@ -29,7 +29,7 @@ CHARTS = {
     "pareto": "Two metrics of serving benchmarks, and how surely each is on the Pareto frontier.",
     "pass-rate": "How every case ended in each of the last runs.",
     "query": "The rows of any query as points, lines, bars, or in a Vega-Lite spec of your own.",
-    "slo-curve": "Share of requests within limits chosen now, over the load.",
+    "slo-curve": "Share of requests within the given limits, over the load.",
     "speedups": "Every case against its baseline, with 95 % intervals.",
     "step-breakdown": "Where the time of a scheduler step goes.",
     "throughput": "Tokens per second of scheduler steps over their tokens, under the roofs of the cost model.",
@@ -113,7 +113,7 @@ def example(name: str) -> str:
 def explain(file: Path, sql: bool) -> None:
     """Say which query and parameters a chart file was drawn from.
 
-    And how many rows were read and drawn, and the hash of the data.
+    It also says how many rows were read and drawn, and the hash of the data.
 
     \b
         bench viz explain chart.png

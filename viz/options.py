@@ -93,15 +93,15 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
         "--theme",
         "look",
         type=Choice(THEMES),
-        help="paper: on white. dark: on dark. screen: images without a ground, read on either; pages as the reader's"
-        " system is.  [default: paper for images, screen for pages]",
+        help="paper: on white. dark: on dark. screen: images without a background, readable on both;"
+        " pages follow the reader's system.  [default: paper for images, screen for pages]",
     )
     @click.option("-o", "--output", multiple=True, metavar="FILE", help="File to write; several may be given.")
     @click.option(
         "--format",
         "fmt",
         type=Choice(FORMATS),
-        help="Format of the files, else from their names; without -o of what goes to standard output.",
+        help="Format of the files, by default as their names say; without -o, format of what goes to standard output.",
     )
     @store_option
     def command(

@@ -34,9 +34,23 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
 )
 @click.option("--limit", type=click.IntRange(0), default=COMMENT_LIMIT, show_default=True, metavar="CHARACTERS",
               help="Longest Markdown; the least important tables are cut, and the report says so. 0 for any length.")  # fmt: skip
-@click.option("--min-speedup", type=click.FloatRange(0), default=0.95, show_default=True, help="Warn below.")
-@click.option("--max-compile-seconds", type=click.FloatRange(0), default=120, show_default=True, help="Warn beyond.")
-@click.option("--min-compression", type=click.FloatRange(0), default=0.9, show_default=True, help="Warn below.")
+@click.option(
+    "--min-speedup", type=click.FloatRange(0), default=0.95, show_default=True, help="Warn of speedups below this."
+)
+@click.option(
+    "--max-compile-seconds",
+    type=click.FloatRange(0),
+    default=120,
+    show_default=True,
+    help="Warn of compile times above this.",
+)
+@click.option(
+    "--min-compression",
+    type=click.FloatRange(0),
+    default=0.9,
+    show_default=True,
+    help="Warn of memory compression ratios below this.",
+)
 @suites_option
 @backends_option
 @click.option(
@@ -53,7 +67,7 @@ def report(
     them.
 
     RUN is the beginning of an id, a config, the beginning of a commit, a day, tag:NAME, a path that was ingested, or
-    latest, as it is if left out; latest~1 is the one before. With BASE the report opens with what bench compare says of
+    latest (the default), or latest~1, the one before. With BASE the report opens with what bench compare says of
     both; else RUN is judged by the runs before it of the same config. The exit code is 0 whatever the verdict: `bench
     regressions` is the one to fail a CI job.
 

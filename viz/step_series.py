@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 StepConfigs = Annotated[Sequence[str], Option("Configs to draw.  [default: all that have steps]")]
 AllRuns = Annotated[bool, Option("Draw all runs of a config together, not only the newest.")]
 SplitBy = Annotated[
-    str | None, Option("Draw each run by itself: all of them, unless --runs names some.", type=click.Choice(["run"]))
+    str | None, Option("Draw each run by itself: all runs, unless --runs names some.", type=click.Choice(["run"]))
 ]
 
 

@@ -164,22 +164,26 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
             del stands_for[file.name]
             files.remove(file)
     superseded = set().union(*stands_for.values())
-    new = [f for f in files if f.name not in superseded and (known is None or f.name not in known)]
-    covered = set() if known is None else known.union(*(stands_for.get(name, set()) for name in known))
-    if any(names & covered and unmerged(names - covered) for names in stands_for.values()):
-        # a merged file holds some events that are loaded and some that are not: only building anew tells them apart
-        known, new = None, [file for file in files if file.name not in superseded]
-    gone = set() if known is None else known - here - superseded
-    if any(name.startswith(SPLIT) for name in gone) or (gone and gone & archived(files)[1]):
-        # archived, or here as a whole again: anew, since only that takes rows away, and makes the warehouse smaller
-        known, new = None, [file for file in files if file.name not in superseded]
-    noted = {} if known is None else {f: stands_for[f.name] for f in new if stands_for.get(f.name, set()) & covered}
-    if known is not None and any(file not in noted and needs_rebuild(file) for file in new):
-        # what is forgotten goes from all tables, what is remembered comes back: anew, so that every way gives the same
-        known, new, noted = None, [file for file in files if file.name not in superseded], {}
+    current = [file for file in files if file.name not in superseded]
+    new, noted = current, dict[LogFile, set[str]]()
+    if known is not None:
+        covered = known.union(*(stands_for.get(name, set()) for name in known))
+        new = [file for file in current if file.name not in known]
+        noted = {file: stands_for[file.name] for file in new if stands_for.get(file.name, set()) & covered}
+        gone = known - here - superseded
+        if (
+            # a merged file holds some events that are loaded and some that are not: only building anew tells them apart
+            any(names & covered and unmerged(names - covered) for names in stands_for.values())
+            # archived, or here as a whole again: only building anew takes rows away, and makes the warehouse smaller
+            or any(name.startswith(SPLIT) for name in gone)
+            or (gone and gone & archived(files)[1])
+            # what is forgotten goes from all tables, what is remembered comes back: anew, so that every way gives the same
+            or any(file not in noted and needs_rebuild(file) for file in new)
+        ):
+            known, new, noted = None, current, {}
     loaded.rebuilt = known is None
     new = _readable(new, loaded)
-    if new or known is None:
+    if new or loaded.rebuilt:
         try:
             _publish(store, new, noted, loaded)
         except (duckdb.IOException, duckdb.TransactionException) as error:  # at COMMIT

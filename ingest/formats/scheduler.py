@@ -23,6 +23,7 @@ from ...warehouse.events import Instant, Json, Reject, ScheduleChunk
 from ...warehouse.log import Batch
 from ...warehouse.schema import literal, quote
 from ..format import MAX_LINE_BYTES, Format, Head, Part, Tally, as_text, count_lines, split_lines
+from ..readers.document import BadRecord, Object, show
 
 if TYPE_CHECKING:
     import duckdb
@@ -81,7 +82,7 @@ class SchedulerSteps(Format):
         """Whether a line is a JSON object."""
         try:
             return isinstance(_decode(line), dict)
-        except BadStep:
+        except BadRecord:
             return False
 
     def order(self, names: Iterable[str]) -> list[str]:
@@ -102,7 +103,7 @@ class SchedulerSteps(Format):
             try:
                 batch.add(_chunk(_decode(line), part, number))
                 tally.loaded += 1
-            except BadStep as error:
+            except BadRecord as error:
                 reason, text = str(error), as_text(line)
                 batch.add(Reject(source_id=part.source_id, run_id=part.run_id, line=number, reason=reason, text=text))
                 tally.rejected += 1
@@ -112,7 +113,7 @@ class SchedulerSteps(Format):
 def _is_step(line: str) -> bool:
     try:
         record = _decode(line.encode())
-    except (BadStep, UnicodeEncodeError):
+    except (BadRecord, UnicodeEncodeError):
         return False
     return "batch_id" in record and not CHUNKS.isdisjoint(record) and not DURATIONS.isdisjoint(record)
 
@@ -120,27 +121,11 @@ def _is_step(line: str) -> bool:
 # One line, exactly
 
 
-class BadStep(Exception):
-    """A line that is not a record; the message is the reason."""
-
-
-class _Object(dict[str, Any]):
-    repeated: str | None = None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> _Object:
-    result = _Object(pairs)
-    if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        result.repeated = next(key for key in keys if keys.count(key) > 1)
-    return result
-
-
 def _no_constant(text: str) -> Any:
-    raise BadStep(f"{text} is no JSON value")
+    raise BadRecord(f"{text} is no JSON value")
 
 
-_json = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant)
+_json = json.JSONDecoder(object_pairs_hook=Object, parse_constant=_no_constant)
 
 
 def _decode(line: bytes) -> dict[str, Any]:
@@ -150,24 +135,24 @@ def _decode(line: bytes) -> dict[str, Any]:
         BadRecord: It holds none.
     """
     if len(line) > MAX_LINE_BYTES:
-        raise BadStep(f"longer than {MAX_LINE_BYTES >> 20} MiB")
+        raise BadRecord(f"longer than {MAX_LINE_BYTES >> 20} MiB")
     try:
         text = line.decode().strip(" \t\r\v\f")
         if not text:
-            raise BadStep("blank line")
+            raise BadRecord("blank line")
         record = _json.decode(text)
     except UnicodeDecodeError as error:
-        raise BadStep(f"not UTF-8 at byte {error.start + 1}") from None
+        raise BadRecord(f"not UTF-8 at byte {error.start + 1}") from None
     except json.JSONDecodeError as error:
-        raise BadStep(f"not valid JSON: {error.msg} at character {error.pos + 1}") from None
+        raise BadRecord(f"not valid JSON: {error.msg} at character {error.pos + 1}") from None
     except RecursionError:
-        raise BadStep("not valid JSON: nested too deeply") from None
+        raise BadRecord("not valid JSON: nested too deeply") from None
     except ValueError as error:  # a number of thousands of digits
-        raise BadStep(f"not valid JSON: {error}") from None
-    if not isinstance(record, _Object):
-        raise BadStep(f"not an object but {_show(record)}")
+        raise BadRecord(f"not valid JSON: {error}") from None
+    if not isinstance(record, Object):
+        raise BadRecord(f"not an object but {show(record)}")
     if record.repeated is not None:
-        raise BadStep(f"repeats the key {record.repeated!r}")
+        raise BadRecord(f"repeats the key {record.repeated!r}")
     return record
 
 
@@ -178,7 +163,7 @@ def _chunk(record: dict[str, Any], part: Part, line: int) -> ScheduleChunk:
         BadRecord: A field holds what its column cannot.
     """
     if record.get("batch_id") is None:
-        raise BadStep("no batch_id")
+        raise BadRecord("no batch_id")
     columns: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for key, value in record.items():
@@ -206,9 +191,9 @@ def _whole(key: str, value: Any) -> int:
     if type(value) is float and value.is_integer():
         value = int(value)
     if type(value) is not int:
-        raise BadStep(f"{key} is {_show(value)}, not a whole number")
+        raise BadRecord(f"{key} is {show(value)}, not a whole number")
     if not -(2**63) <= value < 2**63:
-        raise BadStep(f"{key} is {_show(value)}, beyond 64 bits")
+        raise BadRecord(f"{key} is {show(value)}, beyond 64 bits")
     return value
 
 
@@ -218,7 +203,7 @@ def _number(key: str, value: Any) -> float:
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise BadStep(f"{key} is {_show(value)}, not a finite number")
+        raise BadRecord(f"{key} is {show(value)}, not a finite number")
     return number
 
 
@@ -249,15 +234,10 @@ def _as_json(extra: dict[str, Any]) -> Json:
         text = json.dumps(extra, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()
     except UnicodeEncodeError:
-        raise BadStep("a lone surrogate in a text") from None
+        raise BadRecord("a lone surrogate in a text") from None
     except ValueError:
-        raise BadStep("a number beyond double precision") from None
+        raise BadRecord("a number beyond double precision") from None
     return Json(text)
-
-
-def _show(value: Any) -> str:
-    text = json.dumps(value, default=str)
-    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 # A whole file, in bulk and proven
@@ -413,7 +393,7 @@ def _first_layout(part: Part) -> _Layout | None:
     for _, line in part.lines():
         try:
             return _Layout.of(_decode(line))
-        except BadStep:
+        except BadRecord:
             continue
     return None
 
@@ -559,7 +539,7 @@ def _judge(line: bytes, layout: _Layout) -> bool | None:
     """Whether lines of this shape fit the layout; None if this one is broken and says nothing of others."""
     try:
         return b"\\" not in line and layout.fits(_decode(line))
-    except BadStep:
+    except BadRecord:
         return None
 
 

@@ -26,7 +26,7 @@ OF_RUN = ("run", "commit", "branch", "host")
 FIELDS = {
     "name": "what is measured: model, function, command",
     **dict.fromkeys(AXES[1:], "are the axes of a case"),
-    "parameters": "further axis; may be repeated; an object's keys are axes each",
+    "parameters": "further axis; may be repeated; each key of an object is an axis",
     "value": "a number, or a list of numbers, which are samples; may be repeated",
     "metric": "what the value is; else latency, throughput or the column's name",
     "unit": "of the value: ms, s, MB, GB/s, tokens/s …",
@@ -37,13 +37,13 @@ FIELDS = {
     "time": "when the row was measured: ISO 8601 or a unix time; a pause of over 30 minutes ends a run",
     "status": "ok, failed, OOM, timeout, skipped …",
     "reason": "why it failed",
-    "run": "rows that differ in it, or in one of the next three, are runs of their own",
+    "run": "rows that differ in it, or in one of the next three, belong to different runs",
     "commit": "commit that was measured",
     "branch": "its branch",
     "host": "machine that measured",
     "records": "where the rows are: a path in JSON such as results.items, a table of SQLite, a sheet of xlsx",
     "ignore": "a column to leave out; may be repeated",
-    "rest": "what becomes of other columns: parameters (if nothing is said) or out",
+    "rest": "what becomes of other columns: parameters (the default) or out",
 }
 REPEATED = ("value", "parameters", "ignore")
 RESTS = ("parameters", "out")

@@ -30,7 +30,7 @@ EXITS = {"found": Exit.OK, "nothing": Exit.NOTHING, "open": Exit.TOO_LITTLE}
 @click.option("--models", cls=Values, help="Only these models, functions or commands of what is measured.")
 @click.option("--backends", cls=Values, help="Only these backends.")
 @click.option("--find", "finds", type=click.Choice(("change", "failure")), default="change", show_default=True,
-              help="Find what changed the metric, or from where on the measurement fails.")  # fmt: skip
+              help="Find what changed the metric, or since when the measurement fails.")  # fmt: skip
 @share_option("--confidence", default="95%", help="Probability at which to stop.")
 @share_option("--floor", default="1%", most=100, help="Smallest change that counts.")
 @click.option("--most", type=click.IntRange(1), default=MOST, show_default=True, help="Runs to stop at, sure or not.")
@@ -46,11 +46,11 @@ EXITS = {"found": Exit.OK, "nothing": Exit.NOTHING, "open": Exit.TOO_LITTLE}
     metavar="[SEARCH]",
     is_flag=False,
     flag_value="",
-    help="Show what is known of a search, the newest or this.",
+    help="Show what is known of SEARCH, or of the newest search.",
 )
 @click.option("--keep-builds", is_flag=True, help="Keep the revisions that were built.")
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Of the order of revisions that are measured together."
+    "--seed", type=int, default=0, show_default=True, help="Seed for the order of revisions that are measured together."
 )
 @lock_option
 @format_option

@@ -45,7 +45,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="Half-width of the 95 % interval of the ratio (or of a lone command's time) at which to stop.")  # fmt: skip
 @click.option("--budget", "budget_s", type=SECONDS, metavar="SECONDS",
               help="Most time for one comparison. [default: 10, or what five runs of each take]")  # fmt: skip
-@click.option("--repeat", type=click.IntRange(min=1), help="Take exactly so many runs of each instead.")
+@click.option("--repeat", type=click.IntRange(min=1), help="Take exactly this many runs of each command instead.")
 @click.option("--timeout", "timeout_s", type=SECONDS, metavar="SECONDS",
               help="Most time for one run; then it is killed, and counts as failed.")  # fmt: skip
 @click.option("--setup", "setups", multiple=True, metavar="CMD",
@@ -64,7 +64,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="Exit codes other than 0 that are no failure: 1,2 or all.")  # fmt: skip
 @click.option("--instructions", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
               help="Count instructions in three more runs of each: by the kernel, or slowly by callgrind.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the order of runs.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the order of runs.")
 @lock_option
 @run_options()
 def command(

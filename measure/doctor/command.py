@@ -13,15 +13,16 @@ COLUMNS = ("check", "status", "found", "cure")
 
 @click.command("doctor", cls=Command)
 @click.option("--budget", "seconds", type=SECONDS, default=2.0, show_default=True,
-              metavar="SECONDS", help="How long to compare a thing with itself, for the noise floor.")  # fmt: skip
+              metavar="SECONDS", help="How long to compare a function with itself, for the noise floor.")  # fmt: skip
 @lock_option
 @format_option
 @store_option
 def command(seconds: float, lock: str, fmt: str, store: Store) -> int:
     """Find what would disturb a measurement here, and the cures.
 
-    Compares a thing with itself for two seconds as well, which gives the noise floor of the machine. All of it is
-    recorded, so that later verdicts can cite it; see the view noise_floors. Ends with 1 if there is something to cure.
+    It also compares a function with itself for two seconds, which gives the noise floor of the machine. All of it is
+    recorded, so that later verdicts can cite it; see the view noise_floors. Ends with 1 if there is something to
+    cure.
 
     \b
         bench doctor

@@ -85,7 +85,9 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="Function that makes the arguments, outside the timing, once for each function and process.")  # fmt: skip
 @click.option("--check", is_flag=True, help="Check that all return what the first returns.")
 @click.option("--name", help="What to call what they compute. [default: the first function]")
-@click.option("--filter", "text", default="", metavar="TEXT", help="Of a module, only benchmarks with this in a name.")
+@click.option(
+    "--filter", "text", default="", metavar="TEXT", help="Of a module, only benchmarks whose name contains this."
+)
 @click.option(
     "--processes",
     type=click.IntRange(min=1),
@@ -97,13 +99,15 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--budget", "budget_s", type=SECONDS, default=10.0, show_default=True,
               metavar="SECONDS", help="Most time to sample a comparison, all processes together.")  # fmt: skip
 @click.option(
-    "--repeat", type=click.IntRange(min=1), help="Take exactly so many samples of each in each process instead."
+    "--repeat",
+    type=click.IntRange(min=1),
+    help="Take exactly this many samples of each function in each process instead.",
 )
 @click.option("--timeout", "timeout_s", type=SECONDS, default=600.0, show_default=True,
               metavar="SECONDS", help="Most time for one process.")  # fmt: skip
 @click.option("--instructions", "counting", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
               help="Count the instructions of a call, too, in one more process: by the kernel, or by callgrind.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the order of samples.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the order of samples.")
 @lock_option
 @run_options()
 def command(
@@ -114,9 +118,9 @@ def command(
 ) -> int:  # fmt: skip
     """Measure functions: time and memory of a call; several against the first.
 
-    Modules are found from the present folder; of a module, all that it marks with @bench.benchmark is measured. Several
-    functions of the same arguments take turns in random order, in several fresh processes, until their ratio is known as
-    precisely as asked; async ones are awaited, generators run to their end. Ends with 1 if one failed.
+    Modules are found from the current folder; of a module, all that it marks with @bench.benchmark is measured.
+    Several functions of the same arguments take turns in random order, in several fresh processes, until their ratio
+    is known as precisely as asked; async ones are awaited, generators run to their end. Ends with 1 if one failed.
 
     \b
         bench measure function json:dumps --arg obj='{"a": [1, 2, 3]}'

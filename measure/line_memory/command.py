@@ -43,9 +43,9 @@ def command(
 ) -> int:  # fmt: skip
     """Trace memory line by line, on exact numbers.
 
-    TARGET is a script with its ARGUMENTS, a module (-m), or a callable as module:callable. Options for bench go before
-    it. A line is shown with what it and all it called took at most, even if that was freed before it returned. Ends
-    with 1 if the program failed; what was measured is kept in any case.
+    TARGET is a script with its ARGUMENTS, a module (-m), or a callable as module:callable. Options for bench go
+    before it. Each line is shown with the peak of memory during it and all it called, even if that was freed before
+    it returned. Ends with 1 if the program failed; what was measured is kept in any case.
 
     \b
         bench measure memory train.py --epochs 1

@@ -87,12 +87,12 @@ axis_options = _stack(
     click.option("--model-config", "model_configs", cls=Values, metavar="FILE.json…",
                  help="Configurations of transformers: a model of random weights each; as --suites path:FILE.json."),
     click.option("--backends", cls=Values, default=[BASELINE, "inductor"],
-                 help="Backends, beside eager, the baseline. [default: eager inductor]"),
+                 help="Backends; eager, the baseline, is always included. [default: eager inductor]"),
     click.option("--modes", cls=Values, value_type=click.Choice(MODES), default=["inference"],
                  help="inference, training. [default: inference]"),
     click.option("--batch-sizes", cls=Values, value_type=click.types.FuncParamType(batch_size),
-                 help="Batch sizes; auto is the largest of 1024, 512 … that fits, accuracy that at which PyTorch's benchmarks"
-                      " check it. Each model's own if left out."),
+                 help="Batch sizes; auto is the largest of 1024, 512 … that fits; accuracy is the size at which PyTorch's"
+                      " benchmarks check accuracy. Each model's own if left out."),
     click.option("--batch-size-file", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
                  help="Batch sizes by model: lines of NAME,SIZE; other models keep theirs."),
     click.option("--sequence-lengths", cls=Values, value_type=_COUNT,
@@ -108,7 +108,7 @@ setting_options = _stack(
                  help="Half-width of a speedup's 95 % interval at which to stop. [default: 1%]"),
     click.option("--budget", "budget_s", type=SECONDS, metavar="SECONDS",
                  help="Most time to sample a workload. [default: 20]"),
-    click.option("--repeat", type=_COUNT, help="Take exactly so many samples of each case instead."),
+    click.option("--repeat", type=_COUNT, help="Take exactly this many samples of each case instead."),
     click.option("--quick", is_flag=True,
                  help=f"Precision {QUICK_PRECISION:.0%} and a budget of {QUICK_BUDGET_S:g} s, unless given."),
     click.option("--fast", is_flag=True, help="Leave out models that are known to take long."),
@@ -117,9 +117,9 @@ setting_options = _stack(
                  help="Most time for one workload's worker."),
     click.option("--threads", type=_COUNT, help="Threads torch computes with; an axis of the case."),
     click.option("--launcher", metavar="COMMAND",
-                 help="Start every worker by this, as 'numactl -C 0-3 -m 0'; 'xeon …' is PyTorch's own, torch.backends.xeon"
+                 help="Start every worker with this, such as 'numactl -C 0-3 -m 0'; 'xeon …' is PyTorch's torch.backends.xeon"
                       ".run_cpu. An axis of the case."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of weights, inputs and the order of samples."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Seed for weights, inputs and the order of samples."),
     lock_option,
     click.option("--warm-start", is_flag=True,
                  help="Make the first calls again in a second process, with the compile caches the first one left."),
@@ -133,7 +133,7 @@ setting_options = _stack(
                  help="Trace the memory of eager line by line, over two steps in a process of their own."),
     scope_options("trace-"),
     click.option("--minify", is_flag=True,
-                 help="Of a wrong output, keep the smallest script that shows it, by torch's minifier, within 5 minutes."),
+                 help="Keep the smallest script that shows a wrong output, found by torch's minifier within 5 minutes."),
     run_options(),
     knob_options,
 )  # fmt: skip
@@ -162,7 +162,7 @@ selection_options = _stack(
     click.option("--log-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
                  help="Append what is printed to this file, too."),
     click.option("--statistic", type=click.Choice(STATISTICS), default=STATISTICS[0], show_default=True,
-                 help="What the table shows of a case's samples; speedups are of blocks in any case."),
+                 help="What the table shows of a case's samples; speedups are estimated over blocks in any case."),
     click.option("--print", "print_only", is_flag=True, help="Print the cases and run nothing."),
     click.option("--print-commands", is_flag=True, help="Print a command for each workload and run nothing."),
 )  # fmt: skip

@@ -44,7 +44,7 @@ class Knobs:
     eval_mode: bool = _knob(False, "Train in eval mode: dropout off, batch norm fixed.")
     checkpointing: bool = _knob(False, "Activation checkpointing: recompute in the backward pass what it needs.")
     channels_last: bool = _knob(False, "Images and convolutions in channels-last memory format.")
-    randomize_inputs: bool = _knob(False, "Other random inputs at every call, from eight that were made before.")
+    randomize_inputs: bool = _knob(False, "Other random inputs at every call, out of eight that are made beforehand.")
     deterministic: bool = _knob(False, "Deterministic algorithms, TF32 off, random numbers as in eager.")
     tolerance: float | None = _knob(None, "Tolerance of the accuracy check.", type=Finite(min=0))
     cosine: bool = _knob(False, "Check accuracy by the cosine instead of by float64.")

@@ -30,10 +30,10 @@ RESULTS = ("steps", "mean_model_run_ms", "tokens", "tokens_per_second", "mean_wa
               help="Where the engine publishes, zmq://HOST:PORT or ipc:///PATH, or the files that it writes: a path, a folder, "
                    "or a pattern in quotes.")  # fmt: skip
 @click.option("--engine", type=click.Choice(list(TIME_SPANS)),
-              help="What serves. It decides what the time of a step spans, which its records do not say.")  # fmt: skip
+              help="The engine that serves. It decides what the time of a step spans, which its records do not say.")  # fmt: skip
 @click.option("--duration", type=SECONDS, metavar="SECONDS", help="How long to follow; else until Ctrl-C.")
 @click.option("--idle", "idle_s", type=SECONDS, metavar="SECONDS",
-              help="Stop when nothing has come for so long.")  # fmt: skip
+              help="Stop when nothing has come for this long.")  # fmt: skip
 @config_option
 @tags_option
 @format_option
@@ -44,8 +44,9 @@ def command(
 ) -> int:  # fmt: skip
     """Follow a server of SGLang or Dynamo and record its scheduler steps.
 
-    From the forward pass metrics that it publishes (SGLang's --enable-forward-pass-metrics) or writes (Dynamo's --fpm-trace),
-    until Ctrl-C, or until --duration or --idle is over. What cannot be read is kept as a reject.
+    It reads the forward pass metrics that the server publishes (SGLang's --enable-forward-pass-metrics) or writes
+    (Dynamo's --fpm-trace), until Ctrl-C, or until --duration or --idle is over. What cannot be read is kept as a
+    reject.
 
     \b
         bench measure serving --engine sglang --from ipc:///tmp/fpm.0

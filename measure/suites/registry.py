@@ -48,28 +48,21 @@ def _call(load: Callable[[], Suite]) -> Suite:
     return lambda: load()()
 
 
-def models_of(suite: str, names: tuple[str, ...] = ()) -> dict[str, Model]:
-    """The models of a suite, all or those named.
+def models_of(suite: str) -> Mapping[str, Model]:
+    """The models of a suite, by name.
 
     Raises:
-        UnknownName: There is no such suite, or no such model in it.
+        UnknownName: There is no such suite.
         BenchError: It is a file that cannot be read, or without models.
     """
     if suite.startswith("path:"):
         from .file import models_in
 
-        models: Mapping[str, Model] = models_in(suite)
-    else:
-        suites = known()
-        if suite not in suites:
-            raise UnknownName(
-                "suite", suite, suites, cure="A file of your own is one, too: path:/models.py,class:Name."
-            )
-        models = suites[suite]()
-    for name in names:
-        if name not in models:
-            raise UnknownName("model", name, models, where=f"suite {suite!r}", cure=f"It has: {', '.join(models)}.")
-    return {name: models[name] for name in names or models}
+        return models_in(suite)
+    suites = known()
+    if suite not in suites:
+        raise UnknownName("suite", suite, suites, cure="A file of your own is one, too: path:/models.py,class:Name.")
+    return suites[suite]()
 
 
 def label(suite: str) -> str:

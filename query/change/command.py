@@ -29,14 +29,16 @@ PEOPLE = ("table", "markdown")
 @click.command(cls=Command)
 @click.argument("pattern", required=False)
 @click.option(
-    "--metrics", cls=Values, help="Only these, and of all phases; else all but those of cold and warm-up phases."
+    "--metrics",
+    cls=Values,
+    help="Only these metrics, in all phases; by default all metrics, without cold and warm-up phases.",
 )
 @configs_option
 @suites_option
 @backends_option
 @models_option
 @click.option(
-    "--since", type=Moment(), metavar="DATE", help="Only changes, or with --all values, from this time on, UTC."
+    "--since", type=Moment(), metavar="DATE", help="Only changes (with --all: values) from this time on, UTC."
 )
 @share_option("--min-magnitude", default="1%", most=100, help="Smallest change that counts.")
 @share_option("--fdr", default="5%", help="False alarms to accept, of the series said to have changed.")
@@ -55,9 +57,10 @@ def history(
 ) -> int:  # fmt: skip
     """What changed over many runs: steps, drifts and excursions of every number of every case, newest first.
 
-    PATTERN is part of a model's name, or with * and ? the whole of it. A series is a number of a case in all runs of
-    a config; it needs 9 runs or more. One series is drawn, too. An excursion is left again after at most 10 runs.
-    Speedup, pass rate and compile time of suites come first. Three cases or more that moved together are one incident.
+    PATTERN is part of a model's name, or a pattern of the whole name with * and ?. A series is a number of a case in
+    all runs of a config; it needs 9 runs or more. A single series is drawn, too. An excursion ends after at most 10
+    runs. Speedup, pass rate and compile time of suites come first. Three cases or more that moved together are one
+    incident.
 
     Ends with 4 if there are too few runs to judge anything.
 

@@ -16,7 +16,7 @@ from ...warehouse.console.options import (
     share_option,
     store_option,
 )
-from ...warehouse.console.tables import write_rows, write_text
+from ...warehouse.console.tables import write_dicts, write_rows, write_text
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
 from ..command import backends_option, models_option, output_option, suites_option
@@ -56,13 +56,13 @@ def compare(
 ) -> int:  # fmt: skip
     """Compare two sides case by case: ratio with its interval, difference, verdict, and why.
 
-    A side is a config, the beginning of a run id or of a commit, a day, tag:NAME, latest or latest~1: its newest run with
-    its repeats, which are the other runs of the same config and clean commit. Names joined by + are pooled. A folder of
-    results that is no name, PATH or NAME:PATH, is ingested first.
+    A side is a config, the beginning of a run id or of a commit, a day, tag:NAME, latest or latest~1: its newest run
+    with its repeats, which are the other runs of the same config and clean commit. Names joined by + are pooled. A
+    side may also be a folder of results, PATH or NAME:PATH, which is ingested first.
 
-    FASTER, SLOWER (BETTER, WORSE for what is no time) changed by the floor or more, beyond noise; of all such verdicts
-    a share of --fdr is false. SAME did not, UNSURE may have. ADDED and REMOVED were measured on one side only, BROKEN
-    and FIXED worked on one side only. Above 1 is better.
+    FASTER, SLOWER (BETTER, WORSE for what is no time and no rate) changed by the floor or more, beyond noise; of all
+    such verdicts a share of --fdr is false. SAME did not, UNSURE may have. ADDED and REMOVED were measured on one
+    side only, BROKEN and FIXED worked on one side only. Above 1 is better.
 
     With --fail-on slower the exit code is 1 if anything is slower or worse, 3 if the candidate lacks what the base has,
     4 if every case is UNSURE.
@@ -102,7 +102,7 @@ def compare(
             if fmt in ("table", "markdown"):
                 write_rows(*render_served(served), fmt, output)
             else:
-                write_rows(list(served[0]), [list(row.values()) for row in served], fmt, output)
+                write_dicts(served, fmt, output)
             for sentence in sentences_of_served(served, limits):
                 notify(sentence)
             return exit_code_of_served(served) if fail_on else Exit.OK
@@ -123,5 +123,5 @@ def compare(
         for sentence in sentences(found, everything=everything):
             notify(sentence)
     else:
-        write_rows(list(rows[0]), [list(row.values()) for row in rows], fmt, output)
+        write_dicts(rows, fmt, output)
     return exit_code(found) if fail_on else Exit.OK

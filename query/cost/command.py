@@ -11,7 +11,7 @@ import click
 from ...warehouse import recorder
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Command, format_option, notify, store_option
-from ...warehouse.console.tables import write_rows, write_text
+from ...warehouse.console.tables import write_dicts, write_rows, write_text
 from ...warehouse.errors import Exit
 from ...warehouse.store import Store
 from ..command import configs_option, output_option, runs_option
@@ -49,9 +49,11 @@ def _limit(flag: str, what: str) -> Callable[[Any], Any]:
     help="Fit prefill tokens, decoding requests and KV tokens apart, in a straight line.",
 )
 @click.option(
-    "--against", metavar="CONFIG|RUN", help="Fit this by phase, and say how the other steps differ from it, by region."
+    "--against",
+    metavar="CONFIG|RUN",
+    help="Fit this config or run by phase, and say how the other steps differ from it, by phase and range of tokens.",
 )
-@click.option("--line", is_flag=True, help="The fitted curve as rows to draw, rather than its parameters.")
+@click.option("--line", is_flag=True, help="Write the fitted curve as rows to draw, rather than its parameters.")
 @click.option("--record", is_flag=True, help="Keep the models in the store, as a run of its own, for step_cost_models.")
 @format_option
 @output_option
@@ -62,12 +64,14 @@ def cost_model(
 ) -> int:  # fmt: skip
     """Fit what a step of an LLM scheduler costs, by the tokens it schedules and the requests in it.
 
-    A step of few tokens takes a floor, the time to read the weights; from some number of tokens on it is compute-bound,
-    and each further token costs; so does each request. The fit is robust: hiccups have no say, so nothing needs filtering.
-    What the steps cannot tell is left blank, with the reason. Ends with 4 if nothing could be told of any config.
+    A step of few tokens takes a floor, the time to read the weights; from some number of tokens on it is
+    compute-bound, and each further token costs; so does each request. The fit is robust: hiccups do not count, so
+    nothing needs filtering. What the steps cannot tell is left blank, with the reason. Ends with 4 if nothing could
+    be told of any config.
 
-    `--by phase` tells prefill tokens, decoding requests and KV tokens apart, where the steps do. `--against` fits other steps so,
-    say those of yesterday's run, and says by phase and range of tokens how much longer the steps now take.
+    `--by phase` fits prefill tokens, decoding requests and KV tokens separately, as far as the steps allow it.
+    `--against` fits other steps by phase, such as those of yesterday's run, and says by phase and range of tokens how
+    much longer the steps now take.
 
     json (or -o FILE.json) is one object with the formula, for simulators; the other formats are rows.
 
@@ -104,8 +108,7 @@ def cost_model(
     elif fmt in ("table", "markdown"):
         write_rows(*_render(models), fmt, output)
     else:
-        flat = [model.row() for model in models]
-        write_rows(list(flat[0]), [list(row.values()) for row in flat], fmt, output)
+        write_dicts([model.row() for model in models], fmt, output)
     for account in accounts:
         notify(account)
     if record:
@@ -126,15 +129,13 @@ def _show_phases(
             [
                 model.config, model.steps,
                 *(format_estimate(getattr(model, name), "ms" if name.endswith("_ms") else "µs") for name in PARAMETERS),
-                None if model.r2 is None else f"{model.r2:.4f}",
-                None if model.spread is None else f"±{100 * model.spread:.2g} %", model.status,
+                *_quality(model),
             ]
             for model in models
         ]  # fmt: skip
         write_rows(columns, rows, fmt, output)
     else:
-        flat = [model.row() for model in models]
-        write_rows(list(flat[0]), [list(row.values()) for row in flat], fmt, output)
+        write_dicts([model.row() for model in models], fmt, output)
     for model in models:
         notify(
             f"{model.config}: {counted(model.steps, 'step')}, {model.outliers} of them outliers"
@@ -209,13 +210,20 @@ def _render(models: Sequence[CostModel]) -> tuple[list[str], list[list[Any]]]:
     rows = [
         [
             model.config, model.steps, format_estimate(model.floor_ms, "ms"), format_estimate(model.per_token_us, "µs"),
-            format_estimate(model.knee_tokens, "tokens"), format_estimate(model.per_request_us, "µs"),
-            None if model.r2 is None else f"{model.r2:.4f}",
-            None if model.spread is None else f"±{100 * model.spread:.2g} %", model.status,
+            format_estimate(model.knee_tokens, "tokens"), format_estimate(model.per_request_us, "µs"), *_quality(model),
         ]
         for model in models
     ]  # fmt: skip
     return columns, rows
+
+
+def _quality(model: CostModel | PhaseModel) -> tuple[str | None, str | None, str]:
+    """How well a fit describes its steps: R², the spread of the residuals and the status."""
+    return (
+        None if model.r2 is None else f"{model.r2:.4f}",
+        None if model.spread is None else f"±{100 * model.spread:.2g} %",
+        model.status,
+    )
 
 
 def format_estimate(estimate: FittedParameter | None, unit: str) -> str | None:

@@ -21,7 +21,7 @@ from .edits import untag as untag_runs
 from .selection import SelectedRun
 
 yes_option: Callable[[Any], Any] = click.option(
-    "--yes", is_flag=True, help="Do it. Without, only the runs are listed that it would concern."
+    "--yes", is_flag=True, help="Do it. Without --yes, the runs that would change are only listed."
 )
 names_argument: Callable[[Any], Any] = click.argument("names", metavar="RUN…", nargs=-1, required=True)
 
@@ -34,9 +34,10 @@ names_argument: Callable[[Any], Any] = click.argument("names", metavar="RUN…",
 def forget(names: tuple[str, ...], reason: str | None, yes: bool, store: Store) -> None:
     """Forget runs: a wrong import, a disturbed night. They are in no view, comparison or chart afterwards.
 
-    RUN is the beginning of a run id or of a commit, a config (all its runs), a day (YYYY-MM-DD, UTC), an imported file or a
-    folder of such, or latest; latest~1 is the one before. Without --yes nothing changes. `bench remember` brings runs back
-    until `bench compact` removes their events. A file of a forgotten run is not loaded again, but by `bench ingest --again`.
+    RUN is the beginning of a run id or of a commit, a config (all its runs), a day (YYYY-MM-DD, UTC), an imported
+    file or a folder of imported files, or latest; latest~1 is the one before. Without --yes nothing changes. `bench
+    remember` brings runs back until `bench compact` removes their events. A file of a forgotten run is not loaded
+    again, except with `bench ingest --again`.
 
     \b
         bench forget results/day3.json

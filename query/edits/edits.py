@@ -18,10 +18,10 @@ from .selection import SelectedRun, select_runs
 _FILES = "source_id, part, run_id, config, name, format, end_byte, sha256, head_sha256, first_line + lines"  # as an archive lists
 
 
-def preview(store: Store, names: Sequence[str], *, forgotten: bool = False) -> list[SelectedRun]:
-    """The runs that a change would concern; nothing is written. Arguments and errors as of `select_runs`."""
+def preview(store: Store, names: Sequence[str]) -> list[SelectedRun]:
+    """The runs that a change would concern; nothing is written. Names and errors are as of `select_runs`."""
     with Warehouse.open(store) as warehouse:
-        return select_runs(warehouse, names, forgotten=forgotten)
+        return select_runs(warehouse, names)
 
 
 def forget(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
-from ...warehouse.console.tables import escape, write_rows
-from ...warehouse.errors import BenchError, UnknownName
+from ...warehouse.console.tables import escape, write_dicts, write_rows
+from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
 from ..command import backends_option, configs_option, models_option, output_option, suites_option
 
@@ -30,7 +30,7 @@ ENDS = 3  # rows of a long table that are shown at either end
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="Runs on each side, whose smallest visible change is shown.",
+    help="Runs on each side; the smallest change that they can show is printed.",
 )
 @share_option("--power", default="80%", help="How often to see the change where there is one.")
 @share_option("--alpha", default="5%", help="How often to see a change in a case that has none.")
@@ -57,7 +57,7 @@ def plan(
     hosts: Sequence[str], suites: Sequence[str], backends: Sequence[str], models: Sequence[str], metrics: Sequence[str],
     fmt: str, output: Path | None, store: Store,
 ) -> None:  # fmt: skip
-    """How many runs it takes to see a change on this machine, and what change so many runs show.
+    """How many runs it takes to see a change on this machine, and how small a change some runs can show.
 
     The noise is what the store has seen from run to run: each config, case and metric has its own. The summary comes
     last, on stderr. Ends with 4 where no case was measured twice.
@@ -76,7 +76,7 @@ def plan(
     with Warehouse.open(store) as warehouse:
         found = effects(warehouse, wanted, where)
         if fmt not in ("table", "markdown"):
-            write_rows(list(found[0]), [list(row.values()) for row in found], fmt, output)
+            write_dicts(found, fmt, output)
             return
         write_rows(*render(found, wanted), fmt, output)
         strict = effects(warehouse, replace(wanted, correction="bonferroni"), where)
@@ -148,8 +148,7 @@ def explain(
         bench explain A B tokens:64–127 --all-runs
     """
     from ...warehouse.database import Warehouse
-    from ..comparison.sides import find_sides
-    from .explain import GEOMEAN, check_order, explain_case, explain_comparison, explain_geomean
+    from . import explain as explanation
 
     if len(names) not in (1, 3):
         raise BenchError(
@@ -159,22 +158,14 @@ def explain(
         raise BenchError("--run goes with a case alone: of two sides, these are the runs")
     if all_runs and len(names) == 1:
         raise BenchError("--all-runs goes with two sides; of a case alone, --run chooses the run")
-    if metric is not None and names == (GEOMEAN,):
+    if metric is not None and names == (explanation.GEOMEAN,):
         raise BenchError("the geometric means of a run are of speedups: --metric goes with two sides, or with a case")
     if Path(names[0]).suffix in CHARTS and Path(names[0]).is_file():
         raise BenchError(f"{names[0]} is a file. If it is a chart: bench viz explain {shlex.quote(names[0])}")
     with Warehouse.open(store) as warehouse:
-        if len(names) == 3:
-            try:
-                sides = find_sides(warehouse, names[0], names[1], all_runs=all_runs, notify=notify)
-            except UnknownName:
-                check_order(warehouse, names)
-                raise
-            found = explain_comparison(warehouse, sides, names[2], backend=backend, metric=metric)
-        elif names[0] == GEOMEAN:
-            found = explain_geomean(warehouse, run=run, backend=backend)
-        else:
-            found = explain_case(warehouse, names[0], run=run, backend=backend, metric=metric)
+        found = explanation.explain(
+            warehouse, names, run=run, backend=backend, metric=metric, all_runs=all_runs, notify=notify
+        )
     if fmt != "table":
         write_rows([column.name for column in found.data.columns], found.data.rows, fmt)
         return

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
+from ...warehouse.store import Notify
 from ..comparison.environments import facts
-from ..comparison.sides import Side
+from ..comparison.sides import Side, find_sides
 from ..pasteable_sql import among
 from ..regression.remeasure import commands_for, obstacle
 from ..resolve import SHORTEST_PREFIX, named_runs, resolve_run
@@ -44,6 +45,45 @@ class Explanation:
     title: str
     parts: Sequence[EvidenceStep]
     data: EvidenceStep
+
+
+def explain(
+    warehouse: "Warehouse",
+    names: Sequence[str],
+    *,
+    run: str | None = None,
+    backend: str | None = None,
+    metric: str | None = None,
+    all_runs: bool = False,
+    notify: Notify | None = None,
+) -> Explanation:
+    """Explain a case of one run, the geometric means of a run, or the difference of a case between two sides.
+
+    Args:
+        warehouse: Where to look.
+        names: A case or `geomean`; or two sides, then a case.
+        run: Run of a case alone, as for `explain_case`.
+        backend: Backend, where the name has several.
+        metric: Metric; if left out latency, else speedup, else the first.
+        all_runs: Of two sides take every run that a name means, not only the newest and its repeats.
+        notify: Called with a sentence for each run of a side that was left out, with the reason.
+
+    Raises:
+        UnknownName: There is no such case, run, backend or metric.
+        BenchError: Several cases answer to the name, or the names are in another order.
+    """
+    if len(names) == 1:
+        (name,) = names
+        if name == GEOMEAN:
+            return explain_geomean(warehouse, run=run, backend=backend)
+        return explain_case(warehouse, name, run=run, backend=backend, metric=metric)
+    base, candidate, name = names
+    try:
+        sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notify)
+    except UnknownName:
+        _check_order(warehouse, names)
+        raise
+    return explain_comparison(warehouse, sides, name, backend=backend, metric=metric)
 
 
 def explain_case(
@@ -81,7 +121,7 @@ def explain_case(
     return Explanation(f"{escape(label)}\n{of}{_about(warehouse, run_id)}", parts, samples[0])
 
 
-def check_order(warehouse: "Warehouse", names: Sequence[str]) -> None:
+def _check_order(warehouse: "Warehouse", names: Sequence[str]) -> None:
     """Check that the case comes after both sides.
 
     Raises:

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -140,10 +141,7 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: DetectionGoal) 
                 f" {plan.alpha * noisy:.2g} will look"
                 f" changed; --correct bonferroni rules that out with {_runs(half)}{f', or {_runs(most)}' if half < most else ''}"
             )
-    unknown: dict[str, int] = {}
-    for row in found:
-        if row["noise"] is None:
-            unknown[row["config"]] = unknown.get(row["config"], 0) + 1
+    unknown = Counter(row["config"] for row in found if row["noise"] is None)
     for config, count in unknown.items():
         yield f"left out: {counted(count, 'case')} of {config}, measured by one run only; another run tells their noise"
 

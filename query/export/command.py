@@ -45,7 +45,7 @@ NO_ROW = ("values of no case", "texts and values that are no number", "judgement
 @click.option("--all", "every", is_flag=True, help="All runs that the names mean, not the newest of each.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path),
-    help="File to write to instead of standard output; of a format of several files the folder to write them into.",
+    help="File to write to instead of standard output; for a format of several files, the folder to write them into.",
 )  # fmt: skip
 @store_option
 def export(

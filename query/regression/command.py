@@ -60,7 +60,7 @@ NAMED = 3  # differences of the environment that a sentence names
     is_flag=False,
     flag_value=1,
     metavar="[N]",
-    help="Measure what looks worse again, N times (1), before it is said; RUNS go before it.",
+    help="Measure what looks worse again, N times (1), before reporting it; write RUNS before this option.",
 )
 @click.option(
     "--window",
@@ -73,21 +73,25 @@ NAMED = 3  # differences of the environment that a sentence names
 @share_option("--floor", default="3%", most=100, help="Smallest change that counts.")
 @share_option("--fdr", default="5%", help="False alarms to accept, of all alarms.")
 @click.option(
-    "--min-speedup", type=float, default=LIMITS.min_speedup, show_default=True, help="Flag a speedup newly below."
+    "--min-speedup",
+    type=float,
+    default=LIMITS.min_speedup,
+    show_default=True,
+    help="Flag a speedup that is newly below this.",
 )
 @click.option(
     "--max-compile-seconds",
     type=float,
     default=LIMITS.max_compile_seconds,
     show_default=True,
-    help="Flag a compile time newly above.",
+    help="Flag a compile time that is newly above this.",
 )
 @click.option(
     "--min-compression",
     type=float,
     default=LIMITS.min_compression,
     show_default=True,
-    help="Flag a memory compression ratio newly below.",
+    help="Flag a memory compression ratio that is newly below this.",
 )
 @click.option("--strict", is_flag=True, help="End with 4 if a case moved by 20 % or more and stays UNSURE.")
 @click.option("--all", "show_all", is_flag=True, help="Show every comparison, not only what changed.")
@@ -127,7 +131,7 @@ def regressions(
     where = {"metric": metrics, "phase": phases, "suite": suites, "backend": backends, "name": models}
 
     def look(warehouse: "Warehouse", names: Sequence[str]) -> tuple[list[str], list[Row]]:
-        judged = list(dict.fromkeys(run_id for name in names for run_id in judged_runs(warehouse, name)))
+        judged = judged_runs(warehouse, *names)
         return judged, choose(judge(warehouse, judged, rule, limits), where)
 
     names = runs or ["latest"]

@@ -47,23 +47,26 @@ class Limits:
     min_compression: float = 0.9
 
 
-def judged_runs(warehouse: "Warehouse", name: str) -> list[str]:
-    """The run a name means, and its repeats.
+def judged_runs(warehouse: "Warehouse", *names: str) -> list[str]:
+    """The run that each name means, and its repeats.
 
     Repeats are runs of the same config that measured the same known, clean commit within half a day, the other parts of its
     night, and runs that were made to confirm it (`bench regressions --confirm`). Where no run came before all of these there
     is nothing to judge them by: then the run is judged with those that confirm it alone, by the others.
 
     Returns:
-        Run ids, oldest first.
+        Run ids, those of each name oldest first, none twice.
 
     Raises:
-        UnknownName: No run answers to the name.
+        UnknownName: No run answers to a name.
     """
     query = "SELECT run_id, place, is_confirming FROM run_repeats(?) ORDER BY place"
-    rows = warehouse.rows(query, [resolve_run(warehouse, name)])
-    nothing_before = all(place == index for index, (_, place, _) in enumerate(rows, 1))
-    return [run_id for run_id, _, confirming in rows if confirming or not nothing_before]
+    judged: dict[str, None] = {}
+    for name in names:
+        rows = warehouse.rows(query, [resolve_run(warehouse, name)])
+        nothing_before = all(place == index for index, (_, place, _) in enumerate(rows, 1))
+        judged |= dict.fromkeys(run_id for run_id, _, confirming in rows if confirming or not nothing_before)
+    return list(judged)
 
 
 def judge(warehouse: "Warehouse", runs: Sequence[str], rule: RegressionRule, limits: Limits) -> list[Row]:

@@ -4,7 +4,6 @@
 -- config          VARCHAR    Config it belongs to.
 -- began_at        TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
 -- git_commit      VARCHAR    Commit of the measured code.
--- git_branch      VARCHAR    Branch of the measured code.
 -- host            VARCHAR    Machine that measured.
 -- environment_id  VARCHAR    Environment it ran in.
 WITH
@@ -16,7 +15,7 @@ imported AS (
 )
 
 SELECT
-    run_id, config, coalesce(started_at, loaded_at) AS began_at, git_commit, git_branch, host, environment_id
+    run_id, config, coalesce(started_at, loaded_at) AS began_at, git_commit, host, environment_id
 FROM _run_records
 LEFT JOIN imported USING (run_id)
 WHERE run_id IN (SELECT run_id FROM _touched)

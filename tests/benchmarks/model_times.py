@@ -41,7 +41,7 @@ from bench.measure.suites.registry import models_of
 
 BACKENDS = tuple(sys.argv[8:])
 suite, name, seconds = sys.argv[5], sys.argv[6], float(sys.argv[7])
-(workload,) = product(suite, models_of(suite, (name,)), backends=BACKENDS, modes=[mode], devices=["cpu"], dtypes=["float32"])
+(workload,) = product(suite, {name: models_of(suite)[name]}, backends=BACKENDS, modes=[mode], devices=["cpu"], dtypes=["float32"])
 program = TorchProgram(workload, Settings())
 ours = [program.prepare(backend) for backend in BACKENDS]
 plain = [stepper(backend) for backend in BACKENDS]

@@ -1,3 +1,4 @@
+import mmap
 import os
 from pathlib import Path
 from typing import Any
@@ -24,3 +25,10 @@ def workload() -> Any:
         )  # fmt: skip
 
     return make
+
+
+def spike(size: int) -> None:
+    """Touch so much memory, and give it back at once."""
+    with mmap.mmap(-1, size) as memory:
+        for page in range(0, size, mmap.PAGESIZE):
+            memory[page] = 1

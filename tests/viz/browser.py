@@ -1,6 +1,5 @@
 """A real Chromium driven over a pipe (DevTools protocol, `--remote-debugging-pipe`), without any package."""
 
-import base64
 import contextlib
 import json
 import os
@@ -122,10 +121,6 @@ class Page:
         code = {"Tab": 9, "ArrowDown": 40}[name]
         for kind in ("rawKeyDown", "keyUp"):
             self._call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code)
-
-    def screenshot(self, path: Path) -> None:
-        """What a person sees."""
-        path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot")["data"]))
 
     def _call(self, method: str, **parameters: object) -> Any:
         self._number += 1

@@ -1,8 +1,9 @@
-"""The browser that pages are looked at with."""
+"""The browser that pages are looked at with, and what renders images."""
 
 from collections.abc import Iterator
 
 import pytest
+from bench.viz.output.render import Renderer
 
 from .browser import Page
 
@@ -13,3 +14,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     page = Page(tmp_path_factory.mktemp("profile"))
     yield page
     page.close()
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Iterator[Renderer]:
+    """One for all images of a module."""
+    pytest.importorskip("vl_convert")
+    with Renderer() as renderer:
+        yield renderer

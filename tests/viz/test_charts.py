@@ -232,14 +232,6 @@ def test_the_data_come_as_a_table_in_every_format(tmp_path: Path, name: str, of:
     assert parquet.read_metadata(written["parquet"]).num_rows == len(figure.rows)
 
 
-@pytest.fixture(scope="module")
-def renderer() -> Iterator[render.Renderer]:
-    """One renderer for all images and files."""
-    pytest.importorskip("vl_convert")
-    with render.Renderer() as renderer:
-        yield renderer
-
-
 @every_chart
 @every_state
 def test_the_image_has_its_size_and_is_not_blank(renderer: render.Renderer, name: str, of: str) -> None:

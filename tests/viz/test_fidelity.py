@@ -1,5 +1,4 @@
 import io
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,6 @@ def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -
 
     assert len(whole.rows) > 99_000
     assert psnr(reduced, pixels(whole)) >= 40
-
-
-@pytest.fixture(scope="module")
-def renderer() -> Iterator[render.Renderer]:
-    """One for all pictures."""
-    with render.Renderer() as renderer:
-        yield renderer
 
 
 CORNERS: dict[str, list[tuple[int, float | None]]] = {"A": [(5, 0.5), (2000, 40.0)], "B": [(5, 40.0), (2000, 0.5)]}

@@ -33,7 +33,7 @@ def draw(
     title: Title = None,
     size: Size = None,
 ) -> Figure:
-    """The change of every measured commit over their order, and the probability that each of them made it.
+    """The change at every measured commit, in the order of commits, and the probability that each commit made the change.
 
     Changes are medians of runs in relation to the level before the change; the thick lines are the levels.
 

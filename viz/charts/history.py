@@ -63,7 +63,7 @@ def draw(
 ) -> Figure:
     """Geometric mean, pass rate, compile time and memory over the last runs, a panel for each suite.
 
-    What never changed is told rather than drawn, unless --metrics asks for it.
+    Numbers that never changed are named rather than drawn, unless --metrics asks for them.
 
     With --models the numbers of these cases in every run, with intervals and the change points that were found. A dotted
     line bridges runs that did not measure.

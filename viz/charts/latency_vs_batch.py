@@ -52,7 +52,7 @@ def draw(
     title: Title = None,
     size: Size = None,
 ) -> Figure:
-    """Model run time of steps of about so many tokens, over the requests in them.
+    """Model run time of steps of about the same number of tokens, over the requests in them.
 
     Median and middle 90 % of groups of 3 steps or more. One config has a line for each number of tokens; several
     have a panel for each.

@@ -44,8 +44,8 @@ def draw(
 ) -> Figure:
     """Memory of each source line of a program traced by bench measure memory: before it, kept, freed, and transient.
 
-    Kept and freed are of all times the line ran, whatever it called left out. Lines stand in the order of the
-    source, with how often they ran. Of several traces the newest is drawn.
+    Kept and freed count all times the line ran, without what it called. Lines stand in the order of the source, with
+    how often they ran. Of several traces the newest is drawn.
 
     \b
         bench viz memory-lines

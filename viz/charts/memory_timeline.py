@@ -48,8 +48,8 @@ def draw(
 ) -> Figure:
     """Memory in use over time: a line for each source and case, from the first reading of its run on.
 
-    Of each config the newest run is drawn, and of each source the cases that held most. Where only peaks were recorded,
-    they are drawn as points when they were.
+    Of each config the newest run is drawn, and of each source the cases that held most. If only peaks were recorded,
+    they are drawn as points at their times.
 
     \b
         bench viz memory-timeline --runs latest

@@ -41,15 +41,15 @@ def draw(
     models: Models = (),
     all_runs: Annotated[bool, Option("Every run a name means, rather than its newest with its repeats.")] = False,
     floor: Annotated[float, Option("Smallest change that counts.", type=click.FloatRange(0))] = 0.03,
-    all_cases: Annotated[bool, Option("Cases that did not move beyond doubt, too.", "--all")] = False,
+    all_cases: Annotated[bool, Option("Draw the cases that are UNSURE or SAME, too.", "--all")] = False,
     title: Title = None,
     size: Size = None,
 ) -> Figure:
     """What changed between two sides: the cases that lost and gained most, with 95 % intervals.
 
     A side is a config, the beginning of a run id or of a commit, a day, tag:NAME, latest or latest~1, as for `bench
-    compare`. By ratio, above 1 is better. Cases whose verdict is UNSURE or SAME are counted, and drawn with --all or where
-    nothing else is: as hollow bars. What only one side has stands below.
+    compare`. By ratio, above 1 is better. Cases whose verdict is UNSURE or SAME are counted, and drawn, as hollow
+    bars, with --all or if there is nothing else. Cases that only one side has stand below.
 
     \b
         bench viz movers main my-branch

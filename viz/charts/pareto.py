@@ -1,5 +1,6 @@
 """Pareto: two metrics of serving benchmarks against each other, and how surely each point is on the frontier."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -152,11 +153,6 @@ def _unknown(rows: Sequence[Row]) -> str | None:
 
 
 def _counts(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    configs = dict.fromkeys(row["config"] for row in rows)
-    return [
-        {
-            "config": config, "cases": sum(row["config"] == config for row in rows),
-            "on the frontier": sum(row["config"] == config and row["is_on"] for row in rows),
-        }
-        for config in configs
-    ]  # fmt: skip
+    cases = Counter(row["config"] for row in rows)
+    on_frontier = Counter(row["config"] for row in rows if row["is_on"])
+    return [{"config": config, "cases": n, "on the frontier": on_frontier[config]} for config, n in cases.items()]

@@ -1,5 +1,6 @@
 """Any query: its rows as points, lines or bars, or as the data of a Vega-Lite spec of one's own."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -155,11 +156,11 @@ def _bars(
     name, base = units.name_and_unit(columns.y)
     values = [row["y"] for row in rows if row["y"] is not None]
     unit = DisplayUnit(base) if log else choose_unit(values, base)
-    seen: dict[tuple[str, str], int] = {}
+    seen = Counter[tuple[str, str]]()
     bars = []
     for row in rows:
         key = (str(row["written"]), row["series"] if columns.color else name)
-        seen[key] = seen.get(key, 0) + 1
+        seen[key] += 1
         bars.append(
             Bar(
                 row=key[0] if seen[key] == 1 else f"{key[0]} #{seen[key]}",

@@ -48,7 +48,8 @@ def draw(
     y_scale: Annotated[
         str,
         Option(
-            "The axis of time. robust: with a break, beyond which outliers stand closer.", type=click.Choice(SCALES)
+            "The axis of time. robust: with a break, beyond which outliers are drawn closer together.",
+            type=click.Choice(SCALES),
         ),
     ] = "robust",
     sample_points: Annotated[

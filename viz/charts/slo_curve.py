@@ -30,7 +30,7 @@ def draw(
     title: Title = None,
     size: Size = None,
 ) -> Figure:
-    """The share of requests within limits that are chosen now, over the load the benchmark sent.
+    """The share of requests within the given limits, over the load that the benchmark sent.
 
     Without limits it is the share that completed. Bars are 95 % intervals, by blocks of time or by runs.
 

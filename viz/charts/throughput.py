@@ -41,8 +41,8 @@ def draw(
 ) -> Figure:
     """Tokens per second of scheduler steps over their tokens, with what bounds them: a roofline.
 
-    Points are medians of steps of about so many tokens, with the middle 90 %. Roofs are those of the cost model that bench
-    cost-model fits: reading the weights bounds small steps, computing large ones.
+    Points are medians of steps of about the same number of tokens, with the middle 90 %. Roofs are those of the cost
+    model that bench cost-model fits: reading the weights bounds small steps, computing large ones.
 
     \b
         bench viz throughput --configs A B

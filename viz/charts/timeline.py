@@ -1,5 +1,6 @@
 """Timeline: the queue, the cache and the tokens per second of a scheduler, over time."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -130,15 +131,15 @@ def _points(rows: Sequence[Row], names: Mapping[str, str], unit: DisplayUnit) ->
     for column, panel in PANELS.items():
         found: list[Point] = []
         last: dict[str, int] = {}
-        stretch: dict[str, int] = {}
+        stretch = Counter[str]()
         for row, name in zip(rows, series, strict=True):
             if row[column] is None:
                 continue
             if row["place"] - last.get(name, row["place"]) > GAP:
-                stretch[name] = stretch.get(name, 0) + 1
+                stretch[name] += 1
             last[name] = row["place"]
             found.append(
-                Point(panel=len(panels), series=name, x=row["seconds"] / unit.size, y=row[column], stretch=stretch.get(name, 0),
+                Point(panel=len(panels), series=name, x=row["seconds"] / unit.size, y=row[column], stretch=stretch[name],
                       tips=(row["steps"],))
             )  # fmt: skip
         if found:

@@ -1,5 +1,6 @@
 """Usage: time or memory of models over sequence length or batch size."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -115,6 +116,7 @@ def draw(
         raise NothingToShow(f"all {hidden:,} values are 0 or less. Draw them on linear axes: bench viz usage --no-log")
     unit = DisplayUnit("x") if relative_to else choose_unit((row["value"] for row, _ in shown), rows[0]["unit"])
     what = f"{kind} relative to {printable(relative_to)}" if relative_to else kind
+    drawn = Counter(row["config"] for row, _ in shown)
     form = Lines(
         points=[_point(row, name, column) for row, name in shown],
         panels=[Panel(y_title=what, unit=unit)],
@@ -147,9 +149,8 @@ def draw(
             "backends": list(backends), "modes": list(modes), "log": not no_log, "relative_to": relative_to,
         },
         counts=[
-            {"config": config, "results": len(own), "drawn": sum(row["config"] == config for row, _ in shown)}
-            for config in dict.fromkeys(row["config"] for row in rows)
-            for own in [[row for row in rows if row["config"] == config]]
+            {"config": config, "results": count, "drawn": drawn[config]}
+            for config, count in Counter(row["config"] for row in rows).items()
         ],
         notes=[f"{counted(hidden, 'value')} not above 0: no place on a logarithmic axis; see --no-log"] if hidden else (),
     )  # fmt: skip

@@ -132,7 +132,7 @@ class Bars:
     @property
     def names(self) -> list[tuple[str, str]]:
         """Every series, with its name in the data."""
-        return [(printable(name), label) for name, label in self.legend.labels.items()]
+        return self.legend.names
 
     drawn_fields = ("row", "series", "value", "low", "high", "low_end", "high_end", "sure", "note", "shared", "at")
     least = 0.0  # it lives with what the heading leaves

@@ -73,7 +73,7 @@ class Ecdf:
     @property
     def names(self) -> list[tuple[str, str]]:
         """Every series, with its name in the data."""
-        return [(printable(name), label) for name, label in self.legend.labels.items()]
+        return self.legend.names
 
     @cached_property
     def log(self) -> bool:

@@ -123,6 +123,11 @@ class Legend:
         return list(self.labels.values()) if self.orient == "right" and len(self.labels) > 1 else []
 
     @property
+    def names(self) -> list[tuple[str, str]]:
+        """Every entry's name, with its label."""
+        return [(printable(name), label) for name, label in self.labels.items()]
+
+    @property
     def left_out(self) -> list[str]:
         """The entries that do not fit."""
         missing = len(self.labels) - self.limit + 1 if self.limit else 0

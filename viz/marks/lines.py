@@ -115,7 +115,7 @@ class Lines:
     @property
     def names(self) -> list[tuple[str, str]]:
         """Every series, and how it is called in the data."""
-        return [(printable(name), label) for name, label in self.legend.labels.items()]
+        return self.legend.names
 
     @cached_property
     def _places(self) -> list[str]:

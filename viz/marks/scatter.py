@@ -64,7 +64,7 @@ class Steps:
     @property
     def names(self) -> list[tuple[str, str]]:
         """Every config, and how it is called in the data."""
-        return [(printable(config), label) for config, label in self.legend.labels.items()]
+        return self.legend.names
 
     @property
     def drawn_fields(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -50,6 +50,11 @@ def write_rows(columns: Sequence[str], rows: Rows, fmt: str, file: str | os.Path
     with _text(file) as out:
         _WRITERS[fmt](columns, rows, out)
     return None
+
+
+def write_dicts(rows: Sequence[Mapping[str, Any]], fmt: str, file: str | os.PathLike[str] | None = None) -> None:
+    """Write rows that are there, each with the same columns, as `write_rows` does."""
+    write_rows(list(rows[0]), (list(row.values()) for row in rows), fmt, file)
 
 
 def text_table(columns: Sequence[str], rows: Rows) -> str:

@@ -20,9 +20,9 @@ from .places import Entry
 def sync(source: str, target: str, dry_run: bool, no_wait: bool, fmt: str) -> None:
     """Copy the event files and artefacts of one store that another lacks.
 
-    Each is a folder or the address of a store in a bucket. Every file is checked against the checksum in its name; what is
-    damaged is named, and the rest copied. What was broken off goes on when it is repeated, and what stores merged counts
-    once. Exits with 1 if something could not be copied.
+    Each is a folder or the address of a store in a bucket. Every file is checked against the checksum in its name;
+    what is damaged is named, and the rest copied. Repeat the command to continue an interrupted copy. Both stores may
+    have been compacted: nothing counts twice. Exits with 1 if something could not be copied.
 
     \b
         bench sync .bench s3://bucket/team

@@ -24,9 +24,9 @@ no_wait_option = click.option(
 def recover(store: Store, no_wait: bool, force: bool) -> None:
     """Seal the journals of processes that died, and load them.
 
-    Every event whose call returned is there; `bench ingest` does the same on its way. A journal of another machine or
-    container is left alone for 10 minutes after its last event. Exits with 1 if a journal is damaged: what can be read of it
-    is loaded, and the whole file is kept in `damaged/`.
+    No event whose call returned is lost. `bench ingest` does the same before it loads files. A journal of another
+    machine or container is left alone for 10 minutes after its last event. Exits with 1 if a journal is damaged: what
+    can be read of it is loaded, and the whole file is kept in `damaged/`.
 
     \b
         bench recover
@@ -96,7 +96,12 @@ def verify(store: Store, no_wait: bool) -> None:
     "--below", type=click.IntRange(0), default=16, show_default=True, metavar="MB", help="Merge files below this size."
 )
 @click.option(
-    "--target", type=click.IntRange(1), default=128, show_default=True, metavar="MB", help="Into files of about this."
+    "--target",
+    type=click.IntRange(1),
+    default=128,
+    show_default=True,
+    metavar="MB",
+    help="Size of the merged files, about.",
 )
 def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
     """Merge small event files into large ones, sorted and packed, by month; every answer stays the same.
@@ -127,7 +132,8 @@ def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
 def archive(store: Store, no_wait: bool, destination: str, before: datetime, dry_run: bool) -> None:
     """Move the runs that began before a date into another store, a folder or s3://….
 
-    Each file is read back and checked there before it goes here. Whoever asks for such a run is told where it is.
+    Each copy is read back and checked before the file is removed here. A command that names an archived run says
+    where it is.
 
     \b
         bench archive /mnt/archive --before 2026-01-01

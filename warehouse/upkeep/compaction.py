@@ -173,9 +173,7 @@ def _files_of(files: Iterable[LogFile], runs: Sequence[str]) -> set[LogFile]:
     return found
 
 
-def _lots(
-    files: Sequence[LogFile], below_bytes: int, target_bytes: int, must: Set[LogFile] = frozenset()
-) -> Iterator[list[LogFile]]:
+def _lots(files: Sequence[LogFile], below_bytes: int, target_bytes: int, must: Set[LogFile]) -> Iterator[list[LogFile]]:
     """Files in lots of about the target's size, what is left over in the last one.
 
     One small file alone is no lot, unless it must be written again.
@@ -236,7 +234,7 @@ def write_sorted(
     files: Sequence[LogFile],
     stem: str,
     metadata_given: Mapping[str, str],
-    where: str = "true",
+    where: str,
 ) -> Path:
     """Publish the rows of some files of one table as one file, sorted and packed; memory stays bounded.
 

@@ -13,7 +13,6 @@
 -- blocks      BIGINT   Blocks of the record.
 -- arrival_s   DOUBLE   When it was sent.
 -- ended_s     DOUBLE   When it was sent and its latency had passed.
--- tokens_in   DOUBLE   Prompt tokens.
 -- tokens_out  DOUBLE   Generated tokens, 0 of a request that did not complete.
 -- ttft_ms     DOUBLE   Time to its first token.
 -- tpot_ms     DOUBLE   Time per output token after the first.
@@ -42,7 +41,7 @@ SELECT
         CASE WHEN is_timed THEN (arrival_s - first_s) / nullif(last_s - first_s, 0)
             ELSE (sample - first_sample) / nullif(last_sample - first_sample, 0) END, 0
     ) * blocks))::BIGINT AS block, blocks,
-    arrival_s, arrival_s + coalesce(e2e_ms, 0) / 1e3::DOUBLE AS ended_s, tokens_in,
+    arrival_s, arrival_s + coalesce(e2e_ms, 0) / 1e3::DOUBLE AS ended_s,
     CASE WHEN is_ok THEN coalesce(tokens_out, 0) ELSE 0 END AS tokens_out, ttft_ms, tpot_ms, e2e_ms, is_ok,
     is_ok AND (ttft IS NULL OR coalesce(ttft_ms <= ttft, false))
         AND (tpot IS NULL OR coalesce(tpot_ms <= tpot, tokens_out <= 1, false)) AND (e2e IS NULL OR coalesce(e2e_ms <= e2e, false)) AS is_good

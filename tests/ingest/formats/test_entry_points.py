@@ -65,7 +65,7 @@ def test_a_format_of_another_package(install: Install, load: Load, tmp_path: Pat
 
 
 def test_the_package_of_the_page(install: Install, load: Load, rows: Rows, tmp_path: Path) -> None:
-    """What docs/formats.md tells authors to write can be installed and loads, its imports included."""
+    """What docs/formats.md tells authors to write can be installed and loads, its imports included; tags are what is left."""
     page = PAGE.read_text(encoding="utf-8")
     blocks = page.partition("## One more")[2]
     code = textwrap.dedent(
@@ -77,7 +77,8 @@ def test_the_package_of_the_page(install: Install, load: Load, rows: Rows, tmp_p
 
     load(tmp_path / "x")
 
-    assert rows("SELECT git_commit, name, median FROM cells JOIN runs USING (run_id)") == [("abc", "a", 5e8)]
+    query = "SELECT git_commit, tags, name, median FROM cells JOIN runs USING (run_id)"
+    assert rows(query) == [("abc", '{"tool": "t"}', "a", 5e8)]
 
 
 @pytest.mark.parametrize(

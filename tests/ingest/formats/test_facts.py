@@ -1,63 +1,25 @@
 """Every number of the real files that an independent reader computed comes out of the warehouse by a query."""
 
-import json
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from bench.ingest.run import ingest
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
+
+from .facts import Ask, Facts, load, near, of, one
 
 FOLDERS = (
     "pytest_benchmark", "pyperf", "google_benchmark", "hyperfine", "gh_action_benchmark_datajs", "otava_csv",
     "conbench_outliers", "asv/example_results", "criterion", "jmh", "benchmarkdotnet", "go_bench", "cargo_criterion_text",
     "nvbench", "testinfra_v3", "conbench",
 )  # fmt: skip
-Ask = Callable[..., list[tuple[Any, ...]]]
-Facts = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def facts(shared_data: Path) -> Facts:
-    """What the independent reader found."""
-    found: Facts = json.loads((shared_data / "facts.json").read_text())
-    return found
 
 
 @pytest.fixture(scope="module")
 def ask(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
-    """Questions to a store that holds the real files; `{file}` in one stands for the rows of a source of that name."""
-    store = Store(tmp_path_factory.mktemp("facts") / "store").create()
-    report = ingest(store, [str(shared_data / folder) for folder in FOLDERS])
+    """Questions to a store that holds the real files."""
+    report, ask = load(tmp_path_factory, [shared_data / folder for folder in FOLDERS])
     assert sum(line.rejected for line in report.lines) == 0
-    warehouse = Warehouse.open(store)
-
-    def answer(query: str, *parameters: object) -> list[tuple[Any, ...]]:
-        return warehouse.rows(query.replace("{file}", FILE), parameters)
-
-    return answer
-
-
-FILE = "source_id IN (SELECT source_id FROM sources WHERE ends_with(path, ?))"
-
-
-def one(rows: list[tuple[Any, ...]]) -> Any:
-    """The value of an answer of one row and column."""
-    ((value,),) = rows
-    return value
-
-
-def near(left: Any, right: Any) -> bool:
-    """Equal but for the last digits; timings are whole ns."""
-    return math.isclose(left, right, rel_tol=1e-7)
-
-
-def of(facts: Facts, folder: str) -> list[tuple[str, Facts]]:
-    """The facts of the files of a folder."""
-    return [(path, said) for path, said in facts.items() if path.startswith(f"{folder}/")]
+    return ask
 
 
 @pytest.mark.exhaustive

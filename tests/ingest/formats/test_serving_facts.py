@@ -4,13 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from bench.ingest.run import ingest
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
 
-from .test_facts import FILE, Ask, Facts, facts, near, of, one
-
-__all__ = ["facts"]  # a fixture
+from .facts import Ask, Facts, load, near, of, one
 
 FOLDERS = ("vllm_bench", "sglang_bench", "genai_perf", "llmperf", "optimum_benchmark/llama_awq", "mlperf_loadgen")
 SUMMARY = "mlperf_loadgen/mlperf_log_summary.txt"  # is left out beside the detailed log, so it is given by itself
@@ -18,15 +13,13 @@ SUMMARY = "mlperf_loadgen/mlperf_log_summary.txt"  # is left out beside the deta
 
 @pytest.fixture(scope="module")
 def ask(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
-    """Questions to a store that holds the real files; `{file}` in one stands for the rows of a source of that name."""
-    store = Store(tmp_path_factory.mktemp("facts") / "store").create()
+    """Questions to a store that holds the real files."""
     alone = tmp_path_factory.mktemp("alone") / SUMMARY
     alone.parent.mkdir()
     alone.write_bytes((shared_data / SUMMARY).read_bytes())
-    report = ingest(store, [*(str(shared_data / folder) for folder in FOLDERS), f"alone:{alone}"])
+    report, ask = load(tmp_path_factory, [*(shared_data / folder for folder in FOLDERS), f"alone:{alone}"])
     assert sum(line.rejected for line in report.lines) == 0
-    warehouse = Warehouse.open(store)
-    return lambda query, *parameters: warehouse.rows(query.replace("{file}", FILE), parameters)
+    return ask
 
 
 def test_every_byte_was_read(ask: Ask, facts: Facts) -> None:

@@ -6,14 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.run import ingest
 from bench.warehouse.console.numbers import counted
-from bench.warehouse.database import Warehouse
-from bench.warehouse.store import Store
 
-from .test_facts import FILE, Ask, Facts, facts, of, one
-
-__all__ = ["facts"]  # a fixture
+from .facts import Ask, Facts, load, of, one
 
 FOLDERS = (
     "dynamo_dashboard", "dynamo_misc", "dynamo_expected_accuracy", "torch_profiler", "nsys_sqlite", "hf_benchmark",
@@ -24,12 +19,9 @@ OF_DAY = "run_id IN (SELECT run_id FROM runs WHERE config = 'dynamo_dashboard')"
 
 @pytest.fixture(scope="module")
 def ask(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
-    """Questions to a store that holds the real files; `{file}` in one stands for the rows of a source of that name,
-    `{day}` for those of the dashboard."""
-    store = Store(tmp_path_factory.mktemp("facts") / "store").create()
-    ingest(store, [str(shared_data / folder) for folder in FOLDERS])
-    warehouse = Warehouse.open(store)
-    return lambda query, *parameters: warehouse.rows(query.replace("{file}", FILE).replace("{day}", OF_DAY), parameters)
+    """Questions to a store that holds the real files; `{day}` in one stands for the rows of the dashboard."""
+    _, ask = load(tmp_path_factory, [shared_data / folder for folder in FOLDERS])
+    return lambda query, *parameters: ask(query.replace("{day}", OF_DAY), *parameters)
 
 
 def near(left: Any, right: Any) -> bool:

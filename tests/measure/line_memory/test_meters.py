@@ -1,6 +1,5 @@
 """The meters of a line trace: the host's for real, and what stands in where the kernel does not help."""
 
-import mmap
 from pathlib import Path
 
 import pytest
@@ -8,14 +7,9 @@ from bench.measure.line_memory.ledger import Read
 from bench.measure.line_memory.meters import gpus, host
 from bench.measure.system.host_memory import error_bound_bytes
 
+from ..conftest import spike
+
 MB = 1 << 20
-
-
-def spike(size: int) -> None:
-    """Touch so much memory, and give it back at once."""
-    with mmap.mmap(-1, size) as memory:
-        for page in range(0, size, mmap.PAGESIZE):
-            memory[page] = 1
 
 
 def look(read: Read) -> tuple[int, int]:

@@ -39,7 +39,7 @@ def program(
     name: str = "mlp", mode: str = "inference", target: str = "", seed: int = 0, knobs: Any = None, **axes: Any
 ) -> TorchProgram:
     axes = {"devices": ["cpu"], "dtypes": ["float32"], "batch_sizes": [2], "sequence_lengths": [3], **axes}
-    (workload,) = product("builtin", models_of("builtin", (name,)), backends=[], modes=[mode], **axes)
+    (workload,) = product("builtin", {name: models_of("builtin")[name]}, backends=[], modes=[mode], **axes)
     return TorchProgram(
         replace(workload, target=target or workload.target, parameters=knobs or {}), Settings(seed=seed)
     )
@@ -249,7 +249,12 @@ def test_the_reference_is_a_phase_of_loading() -> None:
     """So that a death in it is known as one; the next worker is told to do without, and why."""
     phases: list[str] = []
     (workload,) = product(
-        "builtin", models_of("builtin", ("mlp",)), backends=[], modes=["inference"], devices=["cpu"], dtypes=["float32"]
+        "builtin",
+        {"mlp": models_of("builtin")["mlp"]},
+        backends=[],
+        modes=["inference"],
+        devices=["cpu"],
+        dtypes=["float32"],
     )
 
     with pytest.raises(SystemExit):
@@ -277,7 +282,12 @@ class Narrow(Unsteady):
 def test_a_reference_that_ends_the_device_is_no_failure_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process measures without one; where the device goes on, this one does."""
     (workload,) = product(
-        "builtin", models_of("builtin", ("mlp",)), backends=[], modes=["inference"], devices=["cpu"], dtypes=["float32"]
+        "builtin",
+        {"mlp": models_of("builtin")["mlp"]},
+        backends=[],
+        modes=["inference"],
+        devices=["cpu"],
+        dtypes=["float32"],
     )
     narrow = replace(workload, target=f"{Narrow.__module__}:Narrow")
 

@@ -121,7 +121,7 @@ def test_an_architecture_computes_a_loss_of_its_labels(name: str) -> None:
     """One of each kind; at inference there are neither labels nor a loss."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
-    target = models_of("huggingface-small", (name,))[name].target
+    target = models_of("huggingface-small")[name].target
 
     module, inputs = huggingface.build(target.rpartition(":")[2], workload(target))
     with torch.no_grad():

@@ -1,7 +1,6 @@
 """Time, memory and disturbance of the host."""
 
 import gc
-import mmap
 import time
 from pathlib import Path
 
@@ -10,14 +9,9 @@ from bench.measure.system.devices import Device, device
 from bench.measure.system.disturbance import FRESH_NS, NAMES, DisturbanceCounters
 from bench.measure.system.host_memory import HostMemory, error_bound_bytes
 
+from ..conftest import spike
+
 MB = 1 << 20
-
-
-def spike(size: int) -> None:
-    """Touch so much memory, and give it back at once."""
-    with mmap.mmap(-1, size) as memory:
-        for page in range(0, size, mmap.PAGESIZE):
-            memory[page] = 1
 
 
 def test_calls_that_lead_into_a_sample_are_not_timed() -> None:
