@@ -151,7 +151,7 @@ def test_the_interval_is_that_of_blocks(warehouse: Builder) -> None:
     )
     assert (share, blocks) == (0.5, 20)
     batches = [40, 40, 20, 0, -20, -40, -40, -20, 0, 20, 40, 40, 20, 0, -20, -40, -40]  # requests more than expected
-    error = 2.447 * 20 * (sum(batch**2 for batch in batches) / 17 / 4 / 16) ** 0.5 / 400
+    error = 2.306 * 20 * (sum(batch**2 for batch in batches) / 17 / 4 / 16) ** 0.5 / 400
     assert (low, high) == pytest.approx((0.5 - error, 0.5 + error), rel=1e-3)
     assert (rate_low / rate, rate_high / rate) == pytest.approx((1 - 2 * error, 1 + 2 * error), rel=1e-3)
 

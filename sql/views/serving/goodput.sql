@@ -3,7 +3,7 @@
 -- the limits given; without any, if it completed. `vllm bench serve --goodput` counts the same. Several records of a case in one
 -- run are summed up. Intervals are 95 %, by blocks of time (20, or as many as have 10 requests each), because requests share
 -- queue and batch with their neighbours: the error of a ratio of block totals, Student's t. A slow minute may be longer than a block,
--- so the error is that of overlapping batches, each a fifth of the run (Meketon and Schmeiser 1984), with 6 degrees of freedom.
+-- so the error is that of overlapping batches, each a fifth of the run (Meketon and Schmeiser 1984), with 8 degrees of freedom.
 -- Intervals tell of this run only.
 --
 -- arguments: ttft := NULL, tpot := NULL, e2e := NULL, configs := NULL, runs := NULL
@@ -84,7 +84,7 @@ batches AS (
 errors AS (
     SELECT
         run_id, case_id, blocks * sqrt(avg(pow(share_part, 2)) / width / (blocks - width)) / requests AS share_error,
-        blocks * sqrt(avg(pow(good_part, 2)) / width / (blocks - width)) AS good_error, least(blocks - 1, 6) AS degrees
+        blocks * sqrt(avg(pow(good_part, 2)) / width / (blocks - width)) AS good_error, least(blocks - 1, 8) AS degrees
     FROM batches
     GROUP BY run_id, case_id, requests, blocks, width
 )

@@ -18,7 +18,7 @@
 -- better      VARCHAR  'higher' or 'lower'; NULL of request_rate, which the client chose.
 -- value       DOUBLE   Value.
 -- error       DOUBLE   Its standard error; NULL where nothing tells it.
--- degrees     BIGINT   Degrees of freedom of that: runs less one; of one run blocks less one, 6 at most.
+-- degrees     BIGINT   Degrees of freedom of that: runs less one; of one run blocks less one, 8 at most.
 -- blocks      BIGINT   Blocks of the only run that the error is over; NULL for several runs and where nothing tells it.
 -- low         DOUBLE   Lower end of its 95 % interval.
 -- high        DOUBLE   Upper end.
@@ -119,7 +119,7 @@ config_metrics AS (
         sum(requests)::BIGINT AS requests,
         CASE WHEN count(one.value) > 1 THEN stddev_samp(one.value) / sqrt(count(one.value))
             WHEN min(n) >= 5 AND (NOT ends_with(one.metric, '_p99') OR min(requests / blocks) >= 100) THEN min(error) END AS error,
-        CASE WHEN count(one.value) > 1 THEN count(one.value) - 1 ELSE least(min(n) - 1, 6) END AS degrees,
+        CASE WHEN count(one.value) > 1 THEN count(one.value) - 1 ELSE least(min(n) - 1, 8) END AS degrees,
         CASE WHEN count(one.value) = 1 THEN min(n) END AS blocks,
         CASE WHEN count(one.value) > 1 THEN 'runs' ELSE 'blocks' END AS units
     FROM run_metrics
