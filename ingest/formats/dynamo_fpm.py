@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...warehouse.console.numbers import counted
 from ...warehouse.events import Instant, Json, Reject, ScheduleChunk, as_json
 from ...warehouse.forward_pass import (
     MOST_NUMBER,
+    NAMED,
     QUEUED,
     QUEUED_TOKENS,
     QUEUED_VARIANCES,
@@ -288,9 +288,9 @@ class _Passes:
         """Add heartbeats, with the counters seen, and say what a reader of the file must know."""
         for (worker_id, dp_rank), heard in sorted(self.heard.items(), key=repr):
             self.batch.add(heard.metric(self.part.run_id, worker_id, dp_rank, source_id=self.part.source_id))
-        name, heartbeats = self.part.name, sum(heard.heartbeats for heard in self.heard.values())
-        if heartbeats:
-            self.tally.notes.append(f"{name}: {counted(heartbeats, 'heartbeat')}, no steps")
+        name = self.part.name
+        if any(heard.heartbeats for heard in self.heard.values()):
+            self.tally.notes.append(f"{name}: heartbeats of an idle engine are no steps; step_captures counts them")
         if self.sampled:
             self.tally.notes.append(
                 f"{name}: a sampled capture, which left passes out: totals of its steps say nothing. "
@@ -348,11 +348,22 @@ def _pass(fpm: Object, source: Object | None) -> dict[str, Any]:
     columns |= {column: _whole(queued, name) for name, column in QUEUED_TOKENS.items()}
     columns |= {column: _number(scheduled, name) for name, column in VARIANCES.items()}
     columns |= {column: _number(queued, name) for name, column in QUEUED_VARIANCES.items()}
-    named = {key: _text(source, key) for key in SOURCE} if source is not None else None
+    named = {key: _text(source, key) for key in SOURCE} if source is not None else {}
+    extra = {**_unknown(fpm, scheduled, queued), **named}
     return {
         **columns, "worker_id": worker_id, "dp_rank": _whole(fpm, "dp_rank"), "counter_id": _whole(fpm, "counter_id"),
-        "extra": None if named is None else Json(as_json(named)),
+        "extra": Json(as_json(extra)) if extra else None,
     }  # fmt: skip
+
+
+def _unknown(fpm: Object, scheduled: Object, queued: Object) -> dict[str, Any]:
+    """The fields that have no column."""
+    parts = {
+        "scheduled_requests": (scheduled, {*SCHEDULED, *VARIANCES}),
+        "queued_requests": (queued, {*QUEUED, *QUEUED_TOKENS, *VARIANCES}),
+    }
+    left = {name: {key: part[key] for key in part if key not in known} for name, (part, known) in parts.items()}
+    return {key: fpm[key] for key in fpm if key not in NAMED} | {name: rest for name, rest in left.items() if rest}
 
 
 def _extra_sql(sources: Set[tuple[str | None, ...]]) -> str:

@@ -1,5 +1,6 @@
 """A queue between a server's own thread, which must not wait, and a thread that writes."""
 
+import atexit
 import time
 from collections import deque
 from collections.abc import Callable
@@ -20,7 +21,8 @@ class Outbox(Generic[T]):
     """
 
     def __init__(self, name: str, write: Callable[[T], None], fail: Callable[[Exception], None]) -> None:
-        """Start the thread. `fail` is called once, with the error that ended it."""
+        """Start the thread. `fail` is called once, with the error that ended it, or at the end if something was lost."""
+        self.name = name
         self.lost = 0
         self.failed = False
         self._write, self._fail = write, fail
@@ -28,6 +30,7 @@ class Outbox(Generic[T]):
         self._ending = False
         self._thread = Thread(target=self._run, name=f"bench-{name}", daemon=True)
         self._thread.start()
+        atexit.register(self.close)  # before runs are closed, as their atexit is older
 
     def put(self, item: T) -> None:
         """Queue one."""
@@ -38,8 +41,16 @@ class Outbox(Generic[T]):
 
     def close(self) -> None:
         """Return when all is written, or after ten seconds."""
+        atexit.unregister(self.close)
         self._ending = True
         self._thread.join(timeout=10)
+        if self.lost and not self.failed:
+            self.failed = True
+            self._fail(
+                RuntimeError(
+                    f"{self.lost} records of {self.name} are missing: they came faster than they could be written"
+                )
+            )
 
     def _run(self) -> None:
         while True:

@@ -180,11 +180,17 @@ class GrowingFiles:
         if len(self._files) >= MOST_FILES:
             return f"not followed, because {MOST_FILES} files are. Load it with: bench ingest"
         try:
-            self._files[path] = GrowingFile(path)
+            file = GrowingFile(path)
         except FileNotFoundError:  # gone again
             return None
         except OSError as error:
             return f"cannot be read: {error.strerror or error}"
+        old_name = next((name for name, known in self._files.items() if known.identity == file.identity), None)
+        if old_name is not None:  # renamed, as by a rotation of logs: what was read stays read
+            file.close()
+            file = self._files.pop(old_name)
+            file.name = path
+        self._files[path] = file
         return None
 
     def last(self) -> Iterator[Arrived]:
@@ -216,7 +222,9 @@ class GrowingFile:
         """
         self.name = path
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe without a writer must not wait
-        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+        status = os.fstat(self._file)
+        self.identity = status.st_dev, status.st_ino
+        if not stat.S_ISREG(status.st_mode):
             os.close(self._file)
             raise OSError("it is no file")
         self._start()
@@ -233,9 +241,10 @@ class GrowingFile:
     def is_replaced(self) -> bool:
         """Whether its name has gone, or leads to another file now."""
         try:
-            return os.stat(self.name).st_ino != os.fstat(self._file).st_ino
+            status = os.stat(self.name)
         except OSError:
             return True
+        return (status.st_dev, status.st_ino) != self.identity
 
     def take(self) -> Iterator[Arrived]:
         """The lines that have come."""

@@ -112,9 +112,12 @@ def settings_of(vllm_config: Any) -> dict[str, Any]:
 
 
 def value_at(root: Any, path: str) -> Any:
-    """An attribute of an attribute; None where there is none."""
-    for name in path.split("."):
-        root = getattr(root, name, None)
+    """An attribute of an attribute; None where there is none, or asking for it is an error."""
+    try:
+        for name in path.split("."):
+            root = getattr(root, name)
+    except Exception:
+        return None
     return root
 
 

@@ -37,7 +37,7 @@ side_values AS (  -- runs of several configs on a side are several runs
         CASE WHEN count(*) > 1 THEN stddev_samp(value) / sqrt(count(*)) ELSE min(error) END AS error,
         CASE WHEN count(*) > 1 THEN count(*) - 1 ELSE min(degrees) END AS degrees,
         CASE WHEN count(*) > 1 THEN count(*) || ' configs'
-            WHEN min(n_runs) > 1 THEN min(n_runs) || ' runs' ELSE min(degrees) + 1 || ' blocks' END AS evidence
+            WHEN min(n_runs) > 1 THEN min(n_runs) || ' runs' ELSE min(blocks) || ' blocks' END AS evidence
     FROM sides
     WHERE better IS NOT NULL
     GROUP BY side, case_id, metric

@@ -1,8 +1,8 @@
 -- One row per config × case of a serving benchmark × metric: its value, and the error of that.
--- Of one run the error is by blocks of time (see `goodput`): each block's value, its distance from the value of the whole. Of several
--- runs the value is the mean over the runs, and the error that of the mean of runs. Requests share queue and batch, so they are
--- never taken as independent. A quantile has no error where blocks have, on average, not one request beyond it. The limits are
--- those of `goodput`, in ms.
+-- Of one run the error is by blocks of time (see `goodput`): each block's value, its distance from the value of the whole, in batches
+-- of neighbours. Of several runs the value is the mean over the runs, and the error that of the mean of runs. Requests share queue
+-- and batch, so they are never taken as independent. A quantile has no error where blocks have, on average, not one request beyond
+-- it. The limits are those of `goodput`, in ms.
 --
 -- arguments: ttft := NULL, tpot := NULL, e2e := NULL, configs := NULL, runs := NULL
 --
@@ -18,7 +18,8 @@
 -- better      VARCHAR  'higher' or 'lower'; NULL of request_rate, which the client chose.
 -- value       DOUBLE   Value.
 -- error       DOUBLE   Its standard error; NULL where nothing tells it.
--- degrees     BIGINT   Degrees of freedom of that: blocks or runs, less one.
+-- degrees     BIGINT   Degrees of freedom of that: runs less one; of one run blocks less one, 8 at most.
+-- blocks      BIGINT   Blocks of the only run that the error is over; NULL for several runs and where nothing tells it.
 -- low         DOUBLE   Lower end of its 95 % interval.
 -- high        DOUBLE   Upper end.
 -- n_runs      BIGINT   Runs.
@@ -67,7 +68,7 @@ run_metrics AS (
 ),
 block_metrics AS (  -- each block as if it were the whole; those of a ratio by their part in its error
     SELECT
-        block_values.run_id, block_values.case_id,
+        block_values.run_id, block_values.case_id, source_id, line, block,
         unnest([
             {'metric': 'goodput', 'value': block_values.good * whole.blocks / duration_s},
             {'metric': 'token_goodput', 'value': good_tokens * whole.blocks / duration_s},
@@ -85,16 +86,32 @@ block_metrics AS (  -- each block as if it were the whole; those of a ratio by t
     FROM block_values
     JOIN whole ON block_values.run_id = whole.run_id AND block_values.case_id = whole.case_id
 ),
-block_errors AS (
+deviations AS (  -- of each block from the whole, in order of time
     SELECT
-        run_metrics.run_id, run_metrics.case_id, run_metrics.one.metric AS metric,
-        count(block_metrics.one.value) AS n,
-        sqrt(sum(pow(block_metrics.one.value - run_metrics.one.value, 2)) / (n * nullif(n - 1, 0))) AS error
+        run_metrics.run_id, run_metrics.case_id, run_metrics.one.metric AS metric, block_metrics.one.value - run_metrics.one.value AS deviation,
+        row_number() OVER (
+            PARTITION BY run_metrics.run_id, run_metrics.case_id, run_metrics.one.metric ORDER BY source_id, line, block
+        ) AS place,
+        count(*) OVER (PARTITION BY run_metrics.run_id, run_metrics.case_id, run_metrics.one.metric) AS n, greatest(n // 5, 1) AS width
     FROM run_metrics
     JOIN block_metrics
         ON run_metrics.run_id = block_metrics.run_id AND run_metrics.case_id = block_metrics.case_id
         AND run_metrics.one.metric = block_metrics.one.metric
-    GROUP BY run_metrics.run_id, run_metrics.case_id, run_metrics.one.metric
+    WHERE block_metrics.one.value IS NOT NULL
+),
+batches AS (
+    SELECT one.run_id, one.case_id, one.metric, one.place, one.n, one.width, sum(other.deviation) AS deviation
+    FROM deviations AS one
+    JOIN deviations AS other
+        ON one.run_id = other.run_id AND one.case_id = other.case_id AND one.metric = other.metric
+        AND other.place >= one.place AND other.place < one.place + one.width
+    WHERE one.place + one.width <= one.n + 1
+    GROUP BY one.run_id, one.case_id, one.metric, one.place, one.n, one.width
+),
+block_errors AS (  -- of overlapping batches, as in `goodput`
+    SELECT run_id, case_id, metric, n, sqrt(avg(pow(deviation, 2)) / width / nullif(n - width, 0)) AS error
+    FROM batches
+    GROUP BY run_id, case_id, metric, n, width
 ),
 config_metrics AS (
     SELECT
@@ -102,7 +119,8 @@ config_metrics AS (
         sum(requests)::BIGINT AS requests,
         CASE WHEN count(one.value) > 1 THEN stddev_samp(one.value) / sqrt(count(one.value))
             WHEN min(n) >= 5 AND (NOT ends_with(one.metric, '_p99') OR min(requests / blocks) >= 100) THEN min(error) END AS error,
-        CASE WHEN count(one.value) > 1 THEN count(one.value) ELSE min(n) END - 1 AS degrees,
+        CASE WHEN count(one.value) > 1 THEN count(one.value) - 1 ELSE least(min(n) - 1, 8) END AS degrees,
+        CASE WHEN count(one.value) = 1 THEN min(n) END AS blocks,
         CASE WHEN count(one.value) > 1 THEN 'runs' ELSE 'blocks' END AS units
     FROM run_metrics
     LEFT JOIN block_errors
@@ -121,6 +139,7 @@ SELECT
     END AS unit,
     CASE WHEN metric = 'request_rate' THEN NULL WHEN regexp_matches(metric, '_p\d+$') THEN 'lower' ELSE 'higher' END AS better,
     value, _finite(error) AS error, CASE WHEN _finite(error) IS NOT NULL THEN degrees END AS degrees,
+    CASE WHEN _finite(error) IS NOT NULL THEN blocks END AS blocks,
     _finite(value - _t975(degrees) * error) AS low, _finite(value + _t975(degrees) * error) AS high, n_runs, requests, units
 FROM config_metrics
 LEFT JOIN case_axes AS axes USING (case_id)

@@ -91,7 +91,27 @@ def test_heartbeats_are_counted_and_no_steps(tmp_path: Path, bulk: bool) -> None
         (3.0, {"worker_id": "w1", "dp_rank": 0, "first": 0, "last": 4}),
         (1.0, {"worker_id": "w2", "dp_rank": 0, "first": 9, "last": 9}),
     ]
-    assert [note.partition(": ")[2] for note in tally.notes] == ["4 heartbeats, no steps"]
+    assert (
+        [note.partition(": ")[2] for note in tally.notes]
+        == [
+            "heartbeats of an idle engine are no steps; step_captures counts them"  # so that files with other counts share it
+        ]
+    )
+
+
+@pytest.mark.parametrize("bulk", [False, True])
+def test_fields_without_a_column_are_kept(tmp_path: Path, bulk: bool) -> None:
+    """Of the pass and of its parts, as those of a step that is followed live; a later Dynamo may write more."""
+    metrics = fpm(1, decode=1, speculative={"accepted": 3})
+    metrics["scheduled_requests"]["num_draft_tokens"] = 5
+    metrics["queued_requests"]["oldest_s"] = 0.5
+    steps, rejects, _, _ = read(tmp_path, text(traced(metrics)), bulk=bulk)
+
+    assert rejects == []
+    assert steps[0]["extra"] == {
+        "speculative": {"accepted": 3}, "scheduled_requests": {"num_draft_tokens": 5}, "queued_requests": {"oldest_s": 0.5},
+        "namespace": "n", "component": "backend", "producer_id": "p1",
+    }  # fmt: skip
 
 
 BROKEN = [

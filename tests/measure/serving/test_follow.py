@@ -115,6 +115,18 @@ def test_segments_that_appear_later_are_followed(tmp_path: Path, files: Any) -> 
     assert counters(files("t.*.jsonl.gz")) == [9]
 
 
+def test_a_renamed_file_is_not_read_again(tmp_path: Path, files: Any) -> None:
+    """A pattern that fits both names of a rotation takes each line once, those too that come after the renaming."""
+    old = (tmp_path / "t.jsonl").open("wb", buffering=0)
+    old.write(line(1))
+    assert counters(files("t.jsonl*")) == [1]
+    (tmp_path / "t.jsonl").rename(tmp_path / "t.jsonl.1")
+    old.write(line(2))
+    (tmp_path / "t.jsonl").write_bytes(line(3))
+
+    assert counters(files("t.jsonl*") + files("t.jsonl*")) == [2, 3]
+
+
 def test_a_folder_is_its_traces(tmp_path: Path, files: Any) -> None:
     """Other files in it are not looked at."""
     (tmp_path / "a.jsonl").write_bytes(line(1))

@@ -170,6 +170,18 @@ def test_a_store_that_cannot_be_made_is_a_warning(monkeypatch: pytest.MonkeyPatc
     assert "file is a file" in " ".join(caplog.text.split())
 
 
+def test_a_configuration_that_cannot_be_read_is_no_error_of_the_engine() -> None:
+    """Its settings are unknown then; the server starts."""
+
+    class Strange:
+        def __getattr__(self, name: str) -> Any:
+            raise ValueError(name)
+
+    scheduler = serving.RecordingScheduler(Strange(), [scheduler_output({"a": 1})])
+    assert scheduler.update_from_output(scheduler.schedule(), "output") == {0: "output"}
+    scheduler.shutdown()
+
+
 def test_steps_without_an_output_are_forgotten() -> None:
     """An engine that fails again and again costs no memory."""
     steps = [scheduler_output({"a": 1}) for _ in range(3 * step_recorder.MOST_IN_FLIGHT)]
@@ -310,6 +322,31 @@ def test_totals_of_steps_are_recorded_where_nobody_else_does(store: Store) -> No
     """) == [(9, 2, 531, 1, 500, 30, 31, 12.5, "output_wait", 3)]  # fmt: skip
 
 
+def test_what_is_queued_when_the_front_end_ends_is_written(store: Store) -> None:
+    """Nobody tells a stat logger that the process ends."""
+    script = """
+import sys, tempfile
+from pathlib import Path
+sys.path[:0] = sys.argv[1:]
+import pytest
+from engine_double import config, install
+from types import SimpleNamespace
+install(pytest.MonkeyPatch(), Path(tempfile.mkdtemp()))
+from bench import serving
+logger = serving.StatLogger(config())
+aborted = SimpleNamespace(finish_reason="abort", e2e_latency=1.0, num_prompt_tokens=1)
+for _ in range(500):
+    logger.record(None, SimpleNamespace(
+        iteration_timestamp=1000.0, finished_requests=[aborted], num_prompt_tokens=0, num_generation_tokens=0
+    ))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(Path(__file__).parent)], check=True, capture_output=True, text=True
+    )
+
+    assert (done.stderr, rows(store, "SELECT count(*) FROM requests")) == ("", [(500,)])
+
+
 def test_an_error_of_the_stat_logger_stays_ours(caplog: pytest.LogCaptureFixture) -> None:
     """Statistics that have changed end the recording, and are said once."""
     logger = serving.StatLogger(config())
@@ -323,14 +360,15 @@ def test_an_error_of_the_stat_logger_stays_ours(caplog: pytest.LogCaptureFixture
 
 
 def test_what_comes_faster_than_it_is_written_is_counted_as_lost() -> None:
-    """The queue does not grow for ever."""
+    """The queue does not grow for ever, and the end says what is missing."""
     taken, held = threading.Event(), threading.Event()
+    errors: list[Exception] = []
 
     def write(item: int) -> None:
         taken.set()
         held.wait(60)
 
-    outbox = Outbox[int]("test", write, lambda error: None)
+    outbox = Outbox[int]("steps", write, errors.append)
     outbox.put(0)
     assert taken.wait(60)
     for number in range(MOST_QUEUED + 5):
@@ -339,6 +377,7 @@ def test_what_comes_faster_than_it_is_written_is_counted_as_lost() -> None:
     outbox.close()
 
     assert outbox.lost == 5
+    assert [str(error).partition(":")[0] for error in errors] == ["5 records of steps are missing"]
 
 
 def test_after_an_error_nothing_is_written() -> None:
