@@ -8,18 +8,19 @@ from typing import Any
 
 
 def main() -> Any:
-    """Import and run the command line: Ctrl-C during the imports ends it, too, in one sentence.
+    """Import and run the command line: Ctrl-C or SIGTERM during the imports ends it, too, in one sentence.
 
     Its traceback cannot be prevented while Python itself starts, some hundredths of a second: no code of ours has run.
     """
-    watched = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if watched:
-        signal.signal(signal.SIGINT, _end)
+    usual: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    watched = [number for number, handler in usual.items() if signal.getsignal(number) is handler]
+    for number in watched:
+        signal.signal(number, _end)
     _open_closed_streams()
     from .cli import main as run
 
-    if watched:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in watched:
+        signal.signal(number, usual[number])
     return run()
 
 
@@ -33,8 +34,9 @@ def _open_closed_streams() -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    os.write(2, b"Error: interrupted; everything recorded so far is kept\n")
-    os._exit(130)
+    how = b"ended by SIGTERM" if number == signal.SIGTERM else b"interrupted"
+    os.write(2, b"Error: " + how + b"; everything recorded so far is kept\n")
+    os._exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,12 @@ import contextlib
 import errno
 import gc
 import importlib
+import math
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,9 +17,9 @@ import click
 
 from ._version import __version__
 from .query.higher_rooms import HigherRooms
+from .warehouse import interruption
 from .warehouse.console.error_lines import choose_format_early, errors_option, forget_format, write_error
 from .warehouse.errors import BenchError, Exit, UnknownName
-from .warehouse.interruption import watch as watch_for_interrupts
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -76,7 +78,10 @@ OTHER_NAMES = {
 }  # fmt: skip
 
 
-INTERRUPTED = "interrupted; everything recorded so far is kept"  # __main__ says the same
+KEPT = "everything recorded so far is kept"
+INTERRUPTED = f"interrupted; {KEPT}"  # __main__ says the same
+TERMINATED = f"ended by SIGTERM; {KEPT}"
+CHECK_S = 0.2  # between two looks at a measurement in a process of its own
 GRACE_S = 30  # that an interrupted measurement gets to record what it has
 _running: "set[subprocess.Popen[str]]" = set()  # measurements in processes of their own
 GARBAGE = 50_000  # objects between collections, not 700: imports make many objects and hardly any garbage
@@ -198,13 +203,18 @@ def _measure_again(command: Sequence[str], run_id: str) -> int:
     return subprocess.run(words, stdout=2).returncode
 
 
-def _run_bench(words: Sequence[str], limit_s: float | None = None) -> "subprocess.CompletedProcess[str]":
-    """`bench mcp` and `bench bisect` measure in a process of their own in the working directory; past its time it is interrupted.
+def _run_bench(
+    words: Sequence[str], limit_s: float | None = None, check: Callable[[], None] = lambda: None
+) -> "subprocess.CompletedProcess[str]":
+    """`bench mcp` and `bench bisect` measure in a process of their own in the working directory.
+
+    It is interrupted past its time, and when `check`, which is called now and then, raises.
 
     Raises:
         subprocess.TimeoutExpired: It took longer.
     """
     command = [sys.executable, "-P", "-m", "bench", *words]
+    end = time.monotonic() + (limit_s or math.inf)
     with subprocess.Popen(
         command,
         text=True,
@@ -215,13 +225,24 @@ def _run_bench(words: Sequence[str], limit_s: float | None = None) -> "subproces
     ) as process:
         _running.add(process)
         try:
-            out, err = process.communicate(timeout=limit_s)
+            while (out_err := _output(process)) is None:
+                check()
+                if time.monotonic() > end:
+                    raise subprocess.TimeoutExpired(command, limit_s or 0)
         except BaseException:
             _interrupt(process, process.communicate)
             raise
         finally:
             _running.discard(process)
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
+    return subprocess.CompletedProcess(command, process.returncode, *out_err)
+
+
+def _output(process: "subprocess.Popen[str]") -> tuple[str, str] | None:
+    """What it wrote, if it ends soon."""
+    try:
+        return process.communicate(timeout=CHECK_S)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _interrupt(process: "subprocess.Popen[str]", wait: Callable[..., object]) -> None:
@@ -231,21 +252,30 @@ def _interrupt(process: "subprocess.Popen[str]", wait: Callable[..., object]) ->
             wait(timeout=GRACE_S)
 
 
-def _leave() -> NoReturn:
-    """End `bench mcp` at Ctrl-C, with what it measures, though a thread of it still waits for its client."""
+def _leave(number: int) -> NoReturn:
+    """End `bench mcp` at Ctrl-C or SIGTERM, or with its client (0), and what it measures, whatever its threads wait for."""
     for process in [*_running]:
         _interrupt(process, process.wait)
-    write_error(INTERRUPTED, 130, "Interrupted")
-    os._exit(130)
+    if number:
+        write_error(*_ended_by(number))
+    os._exit(128 + number if number else Exit.OK)
+
+
+def _ended_by(number: int) -> tuple[str, int, str]:
+    """The sentence, exit code and kind of a command that a signal has ended."""
+    return TERMINATED if number == signal.SIGTERM else INTERRUPTED, 128 + number, "Interrupted"
 
 
 def main() -> Any:
     """Run the command line; errors become sentences and exit codes, never tracebacks."""
     try:
-        watch_for_interrupts()
+        interruption.watch()
         gc.set_threshold(GARBAGE)
         forget_format()
-        code = cli.main(prog_name="bench", standalone_mode=False)
+        try:
+            code = cli.main(prog_name="bench", standalone_mode=False)
+        finally:
+            interruption.raise_put_off()
         sys.stdout.flush()
     except BenchError as error:
         write_error(error)
@@ -254,13 +284,13 @@ def main() -> Any:
         write_error(error)
         sys.exit(Exit.USAGE)
     except (KeyboardInterrupt, click.Abort):
-        _stop(INTERRUPTED, 130, "Interrupted")
+        _stop(*_ended_by(interruption.last_signal()))
     except (_ReaderLeft, BrokenPipeError):  # before the command had come to its end: neither fine nor a finding
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
         if str(error) == "Query interrupted":  # what DuckDB makes of a Ctrl-C
-            _stop(INTERRUPTED, 130, "Interrupted")
+            _stop(*_ended_by(interruption.last_signal()))
         if os.environ.get("BENCH_DEBUG"):
             raise
         if os.strerror(errno.ENOSPC) in str(error):  # whoever says so: Python, Arrow or DuckDB

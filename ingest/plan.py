@@ -282,7 +282,8 @@ def _look(
         return None
     head = read_head(path)
     kind = forced or place.below or _recognise(head)
-    if kind is None and b"\n" not in head.data and head.data[:1] == b"{" and not is_whole_json(head.data):
+    begun = b"\n" not in head.data and head.data[:1] == b"{" and len(head.data) < MAX_LINE_BYTES
+    if kind is None and begun and not is_whole_json(head.data):
         plan.notes.append(f"{path} has no complete line yet; it is left for when its writer is done")
         return None
     if kind is None:

@@ -1,6 +1,7 @@
 """Commands for programs: `bench schemas`, and `bench mcp`."""
 
 import signal
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ from ..query.higher_rooms import higher_rooms
 from ..warehouse.console.options import Command, format_option, notify, store_option
 from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import BenchError
+from ..warehouse.interruption import SIGNALS
 from ..warehouse.store import Store
 
 
@@ -72,17 +74,20 @@ def mcp(commands: tuple[str, ...], timeout: float, query_timeout: float, store: 
         bench mcp --store .bench
         bench mcp --allow-measure 'bench measure models --models mlp --quick'
     """
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        leave = higher_rooms().leave
-        signal.signal(signal.SIGINT, lambda number, frame: leave())
+    rooms = higher_rooms()
+    for ending in SIGNALS:
+        if signal.getsignal(ending) is not signal.SIG_IGN:
+            signal.signal(ending, lambda number, frame: rooms.leave(number))
     from ..asking import open as open_store
-    from .server import build_server
+    from .server import build_server, raise_if_cancelled
     from .tools import AllowedMeasurements, Questions, measure_words
 
     for command in commands:
         measure_words(command)
     opened = open_store(store.root, sandbox=True)
-    measurements = AllowedMeasurements(commands, higher_rooms().run_bench, opened, timeout) if commands else None
+    start = partial(rooms.run_bench, check=raise_if_cancelled)
+    measurements = AllowedMeasurements(commands, start, opened, timeout) if commands else None
     server = build_server(Questions(opened, query_timeout), measurements)
     notify(f"answering from {store}, over standard input and output; Ctrl-C ends it")
     server.run("stdio")
+    rooms.leave(0)  # its client is gone

@@ -47,16 +47,31 @@ def build_server(questions: Questions, measurements: AllowedMeasurements | None 
     return server
 
 
-def answering(tool: Callable[..., ToolAnswer | PictureAnswer], **annotations: Any) -> Callable[..., Any]:
-    """A tool whose result is what the protocol carries; what a user can mend is an error in its parts."""
+def raise_if_cancelled() -> None:
+    """Raise in the thread of a tool whose answer nobody waits for any more."""
+    from anyio.from_thread import check_cancelled
 
-    @functools.wraps(tool)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    check_cancelled()
+
+
+def answering(tool: Callable[..., ToolAnswer | PictureAnswer], **annotations: Any) -> Callable[..., Any]:
+    """A tool whose result is what the protocol carries; what a user can mend is an error in its parts.
+
+    A client that cancels it, or is gone, is not kept waiting for its end.
+    """
+
+    def answer(*args: Any, **kwargs: Any) -> Any:
         try:
             found = tool(*args, **kwargs)
         except BenchError as error:
             return _failure(error)
         return _success(found)
+
+    @functools.wraps(tool)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        from anyio.to_thread import run_sync
+
+        return await run_sync(functools.partial(answer, *args, **kwargs), abandon_on_cancel=True)
 
     call.__annotations__ = {**tool.__annotations__, **annotations, "return": _output()}
     call.__dict__.pop("__wrapped__")  # the SDK would follow it past these annotations

@@ -17,10 +17,8 @@ class HigherRooms:
 
     ingest_path: Callable[["Store", str], None]  # load `PATH` or `NAME:PATH` into a store
     measure_again: Callable[[Sequence[str], str], int]  # a `bench measure` command, and the run it confirms → exit code
-    run_bench: (
-        "Callable[[Sequence[str], float | None], subprocess.CompletedProcess[str]]"  # words after `bench`, most seconds
-    )
-    leave: Callable[[], NoReturn]  # end after Ctrl-C, whatever the threads wait for
+    run_bench: "Callable[..., subprocess.CompletedProcess[str]]"  # as cli._run_bench
+    leave: Callable[[int], NoReturn]  # end by this signal, or by none (0), whatever the threads wait for
 
 
 def higher_rooms() -> HigherRooms:

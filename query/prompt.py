@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 
 from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import BenchError
+from ..warehouse.interruption import last_signal
 from .ask import ask, readable
 from .computed import compute
 from .tables import catalog
@@ -49,6 +51,8 @@ def converse(warehouse: "Warehouse", fmt: str) -> None:
             except BenchError as error:
                 click.echo(f"Error: {error}", err=True)
             except KeyboardInterrupt:
+                if last_signal() != signal.SIGINT:
+                    raise
                 click.echo("cancelled", err=True)
             sys.stdout.flush()
 
@@ -60,6 +64,8 @@ def _statements() -> Iterator[str]:
             line = input("  ...> " if lines else "bench> ")
         except KeyboardInterrupt:
             click.echo(err=True)
+            if last_signal() != signal.SIGINT:
+                raise
             lines = []
             continue
         except EOFError:

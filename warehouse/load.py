@@ -26,9 +26,10 @@ from .events import (
     Source,
     Timing,
 )
+from .interruption import breakable
 from .log import RESTORE, SPLIT, EventLog, LogFile, archived, path_list, sha256, sha256_once, unmerged
 from .log_files import counting_files, covered_names
-from .schema import SQL_TYPES, quote
+from .schema import SQL_TYPES, create_tables, quote
 from .snapshot import cannot_build, new_version, open_current
 from .store import Notify, Store
 from .views import compute_derived
@@ -185,7 +186,7 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
     new = _readable(new, loaded)
     if new or loaded.rebuilt:
         try:
-            _publish(store, new, noted, loaded)
+            _publish_fitting(store, new, noted, loaded)
         except (duckdb.IOException, duckdb.TransactionException) as error:  # at COMMIT
             cause = str(error).splitlines()[0].rpartition("Original error: ")[2]
             raise cannot_build(store, cause) from error
@@ -222,8 +223,43 @@ def readable_files(store: Store) -> tuple[list[LogFile], dict[str, str]]:
     return _readable([file for file in files if file.name not in superseded], seen), seen.left_out
 
 
+def _publish_fitting(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: Loaded) -> None:
+    """Publish a new version; files that lack a column, or hold one of another type, are left out and named."""
+    import duckdb
+
+    try:
+        _publish(store, new, noted, loaded)
+    except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError):
+        misfits = _misfits(new)
+        if not misfits:
+            raise
+        loaded.left_out |= misfits
+        loaded.rows, loaded.files = {}, 0
+        fitting = [file for file in new if file.name not in misfits]
+        if fitting or loaded.rebuilt:
+            _publish(store, fitting, noted, loaded)
+
+
+def _misfits(files: Sequence[LogFile]) -> dict[str, str]:
+    """The files that cannot be loaded on their own, and why."""
+    import duckdb
+
+    found = {}
+    with contextlib.closing(breakable(duckdb.connect())) as connection:
+        create_tables(connection)
+        for file in files:
+            try:
+                _insert(connection, TABLES[file.table], f"read_parquet({path_list([file])})", Loaded())
+            except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
+                found[file.name] = (
+                    f"does not have the columns of {file.table} ({str(error).splitlines()[0]}). {RESTORE}"
+                )
+            connection.execute(f"DELETE FROM {file.table}")
+    return found
+
+
 def _publish(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: Loaded) -> None:
-    loaded.rows, loaded.files = {}, 0
+    loaded.rows, loaded.files, loaded.unknown_columns = {}, 0, {}
     with new_version(store, fresh=loaded.rebuilt) as connection:
         for file, names in noted.items():
             connection.execute("DELETE FROM _files WHERE name IN (SELECT unnest(?::VARCHAR[]))", [sorted(names)])

@@ -16,6 +16,7 @@ from .files import check_regular, cure, make_folder, publish_text, read_json, ta
 
 FOLDER = ".bench"
 STATE = "remote.json"  # in a mirror: of what
+NO_PATH_OF_DUCKDB = "?\\"  # the first is a pattern, the second becomes a slash
 
 Notify = Callable[[str], None]  # takes a sentence meant for a person
 
@@ -72,10 +73,11 @@ class Store:
         root = Path(chosen).expanduser() if chosen else _nearest(Path.cwd())
         if root.exists() and not root.is_dir():
             raise BenchError(f"the store {root} is a file. Give a folder with --store, or set BENCH_STORE to one.")
-        if "?" in str(root.absolute()):
-            raise BenchError(
-                f"the store {root} has a '?' in its path, which DuckDB cannot open. Choose another folder."
-            )
+        for character in NO_PATH_OF_DUCKDB:
+            if character in str(root.absolute()):
+                raise BenchError(
+                    f"the store {root} has a '{character}' in its path, which DuckDB cannot open. Choose another folder."
+                )
         return cls(root.absolute(), _mirrored(root))
 
     def __str__(self) -> str:

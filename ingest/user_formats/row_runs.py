@@ -62,7 +62,8 @@ class RunsOfRows:
             with contextlib.suppress(BadRecord):
                 group = groups.setdefault(self.of(record), RowGroup(self._facts(record), hashlib.sha256()))
                 group.digest.update(as_json(record.cells).encode() + b"\n")
-                group.began = min(filter(None, (group.began, self.moment(record))), default=None)
+                moments = (group.began, self.moment(record))
+                group.began = min((moment for moment in moments if moment is not None), default=None)
         return groups
 
     def began(self, table: TableFile) -> Instant | None:

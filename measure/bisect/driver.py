@@ -19,7 +19,7 @@ from ..engine.messages import clean, first_line
 from .builds import Builds, NotPrepared
 
 Measure = Callable[[Sequence[str]], tuple[int, str]]  # words after `bench` → exit code, end of stderr
-INTERRUPTED = 130
+INTERRUPTED = (130, 143, -2, -15)  # by Ctrl-C or SIGTERM
 
 
 def search_name(commits: Sequence[str], words: Sequence[str], *how: str | None) -> str:
@@ -108,7 +108,7 @@ class BisectSearch:
         if code in (Exit.OK, Exit.FAILED):
             return
         tail = clean(stderr)
-        if code in (INTERRUPTED, -2):
+        if code in INTERRUPTED:
             raise KeyboardInterrupt
         if code == Exit.BUSY:
             raise BenchError(first_line(tail) or "the machine is busy")

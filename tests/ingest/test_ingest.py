@@ -103,6 +103,16 @@ def test_a_last_line_still_being_written_waits(load: Load, rows: Rows, tmp_path:
     assert rows("SELECT line, batch_id FROM schedule_chunks ORDER BY 1") == [(1, 1), (2, 2), (3, 3)]
 
 
+def test_a_first_line_of_many_megabytes_is_not_taken_for_one_still_being_written(load: Load, tmp_path: Path) -> None:
+    """The file was passed over with exit code 0; with --format its other lines are loaded."""
+    path = tmp_path / "long.jsonl"
+    path.write_text(lines({**step(0), "note": "x" * (17 << 20)}, step(1)))
+
+    with pytest.raises(BenchError, match=r"(?s)long\.jsonl is JSON with the keys .*--format"):
+        load(path)
+    assert counts(load(path, sources=SourceOptions(format="scheduler"))) == [("long.jsonl", 1, 1, 0)]
+
+
 def test_a_rewritten_file_is_a_run_of_its_own(load: Load, rows: Rows, profile: Path) -> None:
     """A file of a known name with another beginning is not the file known."""
     load(profile)

@@ -384,6 +384,14 @@ def test_rows_of_a_history_are_runs(load: Any, rows: Rows, tmp_path: Path) -> No
     )
 
 
+def test_a_run_of_a_clock_that_was_never_set_is_of_1970(load: Any, rows: Rows, tmp_path: Path) -> None:
+    """The first moment of 1970 is a time like others: the run was dated to its import, as the newest."""
+    lay(tmp_path, {"x/t.csv": "run,at,m,v\na,1970-01-01T00:00:00Z,x,1\na,1970-01-01T00:00:05Z,x,2\n"})
+    ingest(load, tmp_path / "x", "name=m,value=v,unit=s,run=run,time=at")
+
+    assert rows("SELECT began_at::VARCHAR FROM run_summaries") == [("1970-01-01 00:00:00",)]
+
+
 @pytest.mark.exhaustive
 def test_pauses_part_a_table_with_times_into_runs(load: Any, rows: Rows, tmp_path: Path) -> None:
     """A night is one run, in whatever order its rows stand; of a table that grew only the new night loads."""

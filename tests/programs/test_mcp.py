@@ -388,9 +388,30 @@ def test_a_measurement_past_its_time_is_interrupted(tmp_path: Path, monkeypatch:
     assert opened.sql("SELECT status FROM run_summaries").rows() == [("interrupted",)]
 
 
-def test_ctrl_c_ends_it_and_what_it_measures(tmp_path: Path) -> None:
-    """Though its client still holds the pipe to its standard input."""
-    allowed = "measure command --shell 'touch begun; exec sleep 60'"
+def _end_of(end: str, server: "subprocess.Popen[str]") -> None:
+    assert server.stdin is not None
+    if end == "cancelled":
+        message = {"method": "notifications/cancelled", "params": {"requestId": 2}}
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        server.stdin.flush()
+    elif end == "closed":
+        server.stdin.close()
+    else:
+        server.send_signal(signal.Signals[end])
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "last"),
+    [
+        ("SIGINT", 130, "Error: interrupted; everything recorded so far is kept"),
+        ("SIGTERM", 143, "Error: ended by SIGTERM; everything recorded so far is kept"),
+        ("closed", 0, "Ctrl-C ends it"),
+        ("cancelled", 0, "Ctrl-C ends it"),
+    ],
+)
+def test_what_it_measures_ends_with_it(end: str, code: int, last: str, tmp_path: Path) -> None:
+    """By a signal though its client still holds the pipe to its standard input, with its client, and where that cancels it."""
+    allowed = "measure command --shell 'echo $$ > pid; touch begun; exec sleep 600'"
     hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     messages: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": hello},
@@ -402,7 +423,7 @@ def test_ctrl_c_ends_it_and_what_it_measures(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     store = Store(tmp_path / ".bench").create()
     with subprocess.Popen(
-        words, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path, env=environment
+        words, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe, text=True, cwd=tmp_path, env=environment
     ) as server:
         assert server.stdin is not None and server.stderr is not None
         server.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
@@ -410,9 +431,14 @@ def test_ctrl_c_ends_it_and_what_it_measures(tmp_path: Path) -> None:
         while not (tmp_path / "begun").exists():
             assert server.poll() is None
             time.sleep(0.05)
-        server.send_signal(signal.SIGINT)
-        assert server.wait(timeout=120) == 130
-        assert server.stderr.read().endswith("Error: interrupted; everything recorded so far is kept\n")
+        _end_of(end, server)
+        if end == "cancelled":
+            while Path("/proc", (tmp_path / "pid").read_text().strip()).exists():
+                time.sleep(0.05)
+            assert server.poll() is None
+            server.stdin.close()
+        assert server.wait(timeout=120) == code
+        assert server.stderr.read().endswith(last + "\n")
 
     assert OpenStore(store).sql("SELECT status FROM run_summaries").rows() == [("interrupted",)]
 

@@ -190,18 +190,19 @@ def test_no_wait_gives_up_with_75(command: str, store: Store, tell: Callable[...
     )
 
 
-def test_ctrl_c_says_so_without_a_traceback(store: Store) -> None:
-    """While it waits for another loader, a command tells for whom, and an interrupt ends it in one sentence."""
+@pytest.mark.parametrize(("number", "how"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")])
+def test_a_signal_says_so_without_a_traceback(number: signal.Signals, how: str, store: Store) -> None:
+    """While it waits for another loader, a command tells for whom, and a signal ends it in one sentence."""
     with store.lock():
         process = subprocess.Popen(
             [sys.executable, "-m", "bench", "recover"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert process.stderr is not None
         assert process.stderr.readline() == f"waiting for process {os.getpid()}, which is loading {store.root}\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate()
-    assert (process.returncode, out) == (130, "")
-    assert err.lstrip() == "Error: interrupted; everything recorded so far is kept\n"
+    assert (process.returncode, out) == (128 + number, "")
+    assert err.lstrip() == f"Error: {how}; everything recorded so far is kept\n"
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

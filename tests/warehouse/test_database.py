@@ -361,6 +361,27 @@ def test_a_newer_file_is_refused_with_the_cure_and_the_rest_loaded(store: Store)
     assert durations(store) == [1]
 
 
+@pytest.mark.parametrize("wrong", ["missing", "of another type"])
+def test_a_file_with_a_wrong_column_is_left_out_and_the_rest_loaded(wrong: str, store: Store) -> None:
+    """It is whole, and says the right version; every command ended in an internal error."""
+    import pyarrow as pa
+    from bench.warehouse.schema import arrow_schema
+
+    rows = log.table_of(Timing, [Timing(run_id="r", case_id="c", duration_ns=1)]).drop(["duration_ns"])
+    if wrong != "missing":
+        rows = rows.append_column("duration_ns", pa.array(["long"]))
+    path = EventLog(store.create())._write(
+        "timings", rows.replace_schema_metadata(arrow_schema(Timing).metadata), "odd"
+    )
+    record(store, "a", 2)
+    loaded, again = load(store), load(store)
+
+    assert [*loaded.left_out] == [*again.left_out] == [path.name]
+    assert loaded.left_out[path.name].startswith("does not have the columns of timings (")
+    assert (durations(store), loaded.rows["timings"], again.rows) == ([2], 1, {})
+    assert verify(store).problems.keys() == {path.name}
+
+
 def test_unknown_columns_are_kept_out_and_counted(store: Store) -> None:
     """A column of a newer bench does no harm."""
     import pyarrow as pa

@@ -39,6 +39,8 @@ def test_what_cannot_be_a_store_is_an_error(tmp_path: Path) -> None:
         Store.find("")
     with pytest.raises(BenchError, match=r"has a '\?' in its path"):
         Store.find(tmp_path / "what?" / "store")
+    with pytest.raises(BenchError, match=r"has a '\\' in its path"):
+        Store.find(tmp_path / "back\\slash" / "store")
     (tmp_path / "file").touch()
     with pytest.raises(BenchError, match=r"is a file.*--store"):
         Store.find(tmp_path / "file")

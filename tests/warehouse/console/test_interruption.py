@@ -1,6 +1,7 @@
-"""Ctrl-C while DuckDB is at work ends the query, whatever it is at."""
+"""Ctrl-C and SIGTERM end a command, whatever DuckDB is at, and what is half written goes."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -27,12 +28,40 @@ from bench.warehouse import interruption
 
 interruption.watch()
 connection = interruption.breakable(duckdb.connect())
+connection.execute("SET enable_progress_bar = false")
 try:
     os.kill(os.getpid(), signal.SIGINT)
 except KeyboardInterrupt:
     interruption.TWICE_S = 60  # however busy the machine is
     os.kill(os.getpid(), signal.SIGINT)
     print(connection.execute("SELECT sum(range) FROM range(400000000)").fetchone()[0])
+"""
+BUILDING = """
+import contextlib, os, signal, threading
+import duckdb
+from bench.warehouse import interruption
+
+@contextlib.contextmanager
+def building():
+    try:
+        yield
+    finally:
+        os.mkdir("half written")
+        os.rmdir("half written")
+        print("removed", flush=True)
+
+interruption.watch()
+connection = interruption.breakable(duckdb.connect(config={"temp_directory": ""}))
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    try:
+        with building():
+            connection.execute("SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b")
+    finally:
+        print("ended", flush=True)
+        interruption.raise_put_off()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
 """
 PAIRS = "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b"
 
@@ -67,11 +96,21 @@ def test_an_import_comes_to_its_end(tmp_path: Path) -> None:
     )  # perhaps between the word and its line end
 
 
-def test_ctrl_c_before_the_command_line_is_there_is_a_sentence_too(tmp_path: Path) -> None:
+def test_the_end_of_a_with_block_is_reached(tmp_path: Path) -> None:
+    """Python gets to the signal as it enters `__exit__`, and a KeyboardInterrupt there would leave what the block made."""
+    done = subprocess.run([sys.executable, "-c", BUILDING], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+
+    assert (done.stdout.split(), done.stderr) == (["removed", "ended", "interrupted"], "")
+
+
+@pytest.mark.parametrize(("number", "how"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")])
+def test_a_signal_before_the_command_line_is_there_is_a_sentence_too(
+    number: signal.Signals, how: str, tmp_path: Path
+) -> None:
     """While `bench` is imported."""
-    (tmp_path / "click.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(20)\n")
+    (tmp_path / "click.py").write_text(f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(20)\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "bench", "runs"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": path})
 
-    assert (done.returncode, done.stderr) == (130, "Error: interrupted; everything recorded so far is kept\n")
+    assert (done.returncode, done.stderr) == (128 + number, f"Error: {how}; everything recorded so far is kept\n")
