@@ -1,0 +1,97 @@
+"""Servers measured once each: pairs that are called changed though nothing changed, and slower ones that are missed.
+
+A run is 400 requests in 200 s, whose times to the last token vary by 30 %. In some worlds neighbours share more: half of the runs have a
+slow minute, or the load is correlated over 10 s or 33 s. That whole runs differ cannot be told from one run: it has no bar.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...builders import Builder, case, run
+from ..figures import Figures
+
+PAIRS, REQUESTS, SECONDS = 60, 400, 200.0
+FALSE: dict[str, float | None] = {
+    "independent": 10.0,
+    "slow minute": 10.0,
+    "correlated over 10 s": 15.0,
+    "correlated over 33 s": 30.0,
+    "whole runs differ by 2 %": None,
+    "whole runs differ by 5 %": None,
+}  # % of pairs
+MISSED = {"independent": 5.0, "correlated over 10 s": 60.0}  # % of pairs
+
+Load = Callable[[np.random.Generator], NDArray[np.float64]]
+
+
+def measure(figures: Figures) -> None:
+    """Of equal servers the share of pairs with any verdict, of servers 20 % slower the share without one for the worse."""
+    for name, most in FALSE.items():
+        called = [bool(found & {"BETTER", "WORSE"}) for found in _verdicts(LOADS[name], 1.0)]
+        figures.add(f"equal servers, {name}: pairs called changed", 100 * float(np.mean(called)), "%", most=most)
+    for name, most in MISSED.items():
+        missed = ["WORSE" not in found for found in _verdicts(LOADS[name], 1.2)]
+        figures.add(f"20 % slower, {name}: pairs missed", 100 * float(np.mean(missed)), "%", most=most)
+
+
+def _independent(rng: np.random.Generator) -> NDArray[np.float64]:
+    return np.zeros(REQUESTS)
+
+
+def _slow_minute(rng: np.random.Generator) -> NDArray[np.float64]:
+    since = np.linspace(0, SECONDS, REQUESTS) - rng.uniform(0, SECONDS - 60)
+    return np.where((since > 0) & (since < 60) & (rng.random() < 0.5), 0.3, 0.0)
+
+
+def _whole_runs(deviation: float) -> Load:
+    return lambda rng: np.full(REQUESTS, deviation * rng.normal())
+
+
+def _correlated(over_s: float) -> Load:
+    def load(rng: np.random.Generator) -> NDArray[np.float64]:
+        keep = np.exp(-SECONDS / REQUESTS / over_s)
+        steps = 0.15 * np.sqrt(1 - keep**2) * rng.normal(size=REQUESTS)
+        found = np.empty(REQUESTS)
+        found[0] = 0.15 * rng.normal()
+        for i in range(1, REQUESTS):
+            found[i] = keep * found[i - 1] + steps[i]
+        return found
+
+    return load
+
+
+LOADS: dict[str, Load] = {
+    "independent": _independent, "slow minute": _slow_minute, "correlated over 10 s": _correlated(10),
+    "correlated over 33 s": _correlated(33), "whole runs differ by 2 %": _whole_runs(0.02),
+    "whole runs differ by 5 %": _whole_runs(0.05),
+}  # fmt: skip
+
+
+def _verdicts(load: Load, factor: float) -> list[set[str]]:
+    """The verdicts of each pair, the second of which takes so many times as long."""
+    rng, builder = np.random.default_rng(7), Builder()
+    builder.add(
+        *(run(f"{side}{pair}") for pair in range(PAIRS) for side in "ab"), llama := case("llama", suite="serving")
+    )
+    builder.rows("SELECT 1")
+    names = [f"{side}{pair}" for pair in range(PAIRS) for side in "ab" for _ in range(REQUESTS)]
+    drawn = [
+        scale * 1000 * np.exp(load(rng) + 0.3 * rng.normal(size=REQUESTS))
+        for _ in range(PAIRS)
+        for scale in (1.0, factor)
+    ]
+    table = pa.table({
+        "run_id": names, "config": names, "case_id": [llama.case_id] * len(names),
+        "sample": np.tile(np.arange(REQUESTS), 2 * PAIRS),
+        "arrival_s": np.tile(np.linspace(0, SECONDS, REQUESTS), 2 * PAIRS), "e2e_ms": np.concatenate(drawn),
+        "outcome": ["ok"] * len(names),
+    })  # fmt: skip
+    builder.connection.register("made", table)
+    builder.connection.execute("INSERT INTO requests BY NAME SELECT * FROM made")
+    query = (
+        "SELECT verdict FROM serving_comparisons(?, ?, e2e := 1300) WHERE metric IN ('goodput', 'e2e_p50', 'e2e_p90')"
+    )
+    return [{verdict for (verdict,) in builder.rows(query, [[f"a{pair}"], [f"b{pair}"]])} for pair in range(PAIRS)]
