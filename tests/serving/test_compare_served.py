@@ -7,7 +7,7 @@ from bench.query.comparison.serving import compare_served, read_limits
 from bench.query.comparison.sides import Side
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
 
-from ..builders import Builder, case, metric, run
+from ..builders import Builder, case, metric, run, timing
 from ..viz.serving import benchmarks
 
 
@@ -45,6 +45,26 @@ def test_runs_are_the_unit_where_a_side_has_several(warehouse: Builder) -> None:
 
     query = "SELECT DISTINCT config, degrees, units, n_runs FROM serving_metrics() WHERE metric = 'tpot_p50' ORDER BY config"
     assert builder.rows(query) == [("base", 2, "runs", 3), ("pr", 2, "runs", 3)]
+
+
+@pytest.mark.parametrize(
+    ("base", "verdict", "evidence"),
+    [((800, 1000, 1200), "UNSURE", "3 runs for both"), ((1000, 1000, 1000), "WORSE", "3 runs against 20 blocks")],
+)
+def test_runs_of_one_side_tell_how_the_only_run_of_the_other_may_differ(
+    warehouse: Builder, base: tuple[int, ...], verdict: str, evidence: str
+) -> None:
+    """Its blocks cannot, and a run that is 30 % slower is nothing new among runs that differ by 20 %."""
+    for name, ms in (*zip("abc", base, strict=True), ("only", 1300)):
+        llama = case("llama", name, suite="serving")
+        warehouse.add(run(name, "only" if name == "only" else "base"), llama)
+        for number in range(240):
+            warehouse.add(metric(llama, "start_time", number * 1e8, unit="ns", sample=number))
+            warehouse.add(timing(llama, int(ms * 1e6 * (1 + number * 37 % 101 / 1000)), sample=number))
+    sides = Side("base", ("a", "b", "c")), Side("only", ("only",))
+
+    (row,) = compare_served(warehouse, *sides, {}, floor=0.03, fdr=0.05, metrics=["e2e_p50"])
+    assert (row["verdict"], row["evidence"]) == (verdict, evidence)
 
 
 def failures(builder: Builder, concurrency: int) -> Builder:

@@ -1,7 +1,8 @@
 -- One row per case of a serving benchmark × metric that runs of both sides measured: what the candidate changed.
 -- Runs and requests of a side are put together as in `serving_metrics`: the error is by runs where a side has several of a case, else
--- by blocks of time in its only run, which says nothing of how the next run would differ. The interval is that of the logarithm of
--- the ratio, Student's t with the degrees of freedom of Welch and Satterthwaite. A change counts if it is as large as `floor`, 0.03
+-- by blocks of time in its only run, which says nothing of how the next run would differ: where the other side has several runs, these
+-- tell it, if they differ more than the blocks say. The interval is that of the logarithm of the ratio, Student's t with the degrees of
+-- freedom of Welch and Satterthwaite, or those of the runs where they stand for both sides. A change counts if it is as large as `floor`, 0.03
 -- unless given, and its q, adjusted over all rows by Benjamini and Hochberg, at most `fdr`. Where one side served nothing, which has
 -- no logarithm, p is that of the difference.
 --
@@ -23,7 +24,7 @@
 -- p                DOUBLE   Probability of a ratio so far from 1, either way, if nothing changed; NULL where a side has no error.
 -- q                DOUBLE   The same, adjusted for the number of rows.
 -- verdict          VARCHAR  BETTER, WORSE, SAME (surely within the floor) or UNSURE.
--- evidence         VARCHAR  What the interval is over, of each side.
+-- evidence         VARCHAR  What the interval is over, of each side, or for both.
 WITH
 sides AS (
     SELECT 'base' AS side, * FROM serving_metrics(ttft := ttft, tpot := tpot, e2e := e2e, runs := base)
@@ -35,6 +36,7 @@ side_values AS (  -- runs of several configs on a side are several runs
         side, case_id, metric, min(name) AS name, min(backend) AS backend, min(parameters) AS parameters, min(unit) AS unit,
         min(better) AS better, avg(value) AS value,
         CASE WHEN count(*) > 1 THEN stddev_samp(value) / sqrt(count(*)) ELSE min(error) END AS error,
+        CASE WHEN count(*) > 1 THEN stddev_samp(value) WHEN min(n_runs) > 1 THEN min(error) * sqrt(min(n_runs)) END AS run_noise,
         CASE WHEN count(*) > 1 THEN count(*) - 1 ELSE min(degrees) END AS degrees,
         CASE WHEN count(*) > 1 THEN count(*) || ' configs'
             WHEN min(n_runs) > 1 THEN min(n_runs) || ' runs' ELSE min(blocks) || ' blocks' END AS evidence
@@ -53,21 +55,34 @@ effects AS (
             WHEN one.better = 'higher' AND one.value = 0 AND other.value > 0 THEN 'inf'::DOUBLE
         END AS effect,
         one.value > 0 AND other.value > 0 AS is_ratio, abs(other.value - one.value) AS difference,
-        pow(one.error / CASE WHEN is_ratio THEN one.value ELSE 1 END, 2) AS base_variance,
-        pow(other.error / CASE WHEN is_ratio THEN other.value ELSE 1 END, 2) AS candidate_variance,
+        pow(one.error / CASE WHEN is_ratio THEN one.value ELSE 1 END, 2) AS base_own,
+        pow(other.error / CASE WHEN is_ratio THEN other.value ELSE 1 END, 2) AS candidate_own,
+        CASE WHEN one.run_noise IS NULL THEN pow(other.run_noise / CASE WHEN is_ratio THEN other.value ELSE 1 END, 2) END AS base_lent,
+        CASE WHEN other.run_noise IS NULL THEN pow(one.run_noise / CASE WHEN is_ratio THEN one.value ELSE 1 END, 2) END AS candidate_lent,
         one.degrees AS base_degrees, other.degrees AS candidate_degrees,
-        coalesce(one.evidence, 'too few requests') || ' against ' || coalesce(other.evidence, 'too few requests') AS evidence
+        one.evidence AS base_evidence, other.evidence AS candidate_evidence
     FROM side_values AS one
     JOIN side_values AS other ON one.case_id = other.case_id AND one.metric = other.metric
     WHERE one.side = 'base' AND other.side = 'candidate'
 ),
+variances AS (
+    SELECT
+        *, CASE WHEN base_lent > base_own THEN base_lent ELSE base_own END AS base_variance,
+        CASE WHEN candidate_lent > candidate_own THEN candidate_lent ELSE candidate_own END AS candidate_variance
+    FROM effects
+),
 tested AS (
     SELECT
         *, sqrt(base_variance + candidate_variance) AS error,
-        pow(base_variance + candidate_variance, 2) / nullif(
-            pow(base_variance, 2) / base_degrees + pow(candidate_variance, 2) / candidate_degrees, 0
-        ) AS degrees
-    FROM effects
+        CASE WHEN base_lent > base_own THEN candidate_degrees WHEN candidate_lent > candidate_own THEN base_degrees
+            ELSE pow(base_variance + candidate_variance, 2) / nullif(
+                pow(base_variance, 2) / base_degrees + pow(candidate_variance, 2) / candidate_degrees, 0
+            )
+        END AS degrees,
+        CASE WHEN base_lent > base_own THEN candidate_evidence || ' for both' WHEN candidate_lent > candidate_own THEN base_evidence || ' for both'
+            ELSE coalesce(base_evidence, 'too few requests') || ' against ' || coalesce(candidate_evidence, 'too few requests')
+        END AS evidence
+    FROM variances
 ),
 judged AS (
     SELECT
