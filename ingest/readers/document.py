@@ -266,7 +266,7 @@ def repeated_key(value: Any) -> str | None:
 
 def show(value: Any) -> str:
     """A value as a reason quotes it."""
-    text = as_json(value)
+    text = json.dumps(value) if isinstance(value, float) else as_json(value)  # which writes Infinity as a text
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
