@@ -230,13 +230,11 @@ def _publish_fitting(store: Store, new: list[LogFile], noted: dict[LogFile, set[
     try:
         _publish(store, new, noted, loaded)
     except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError):
-        misfits = _misfits(new)
-        if not misfits:
+        if not (misfits := _misfits(new)):
             raise
         loaded.left_out |= misfits
         loaded.rows, loaded.files = {}, 0
-        fitting = [file for file in new if file.name not in misfits]
-        if fitting or loaded.rebuilt:
+        if (fitting := [file for file in new if file.name not in misfits]) or loaded.rebuilt:
             _publish(store, fitting, noted, loaded)
 
 
@@ -251,9 +249,8 @@ def _misfits(files: Sequence[LogFile]) -> dict[str, str]:
             try:
                 _insert(connection, TABLES[file.table], f"read_parquet({path_list([file])})", Loaded())
             except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
-                found[file.name] = (
-                    f"does not have the columns of {file.table} ({str(error).splitlines()[0]}). {RESTORE}"
-                )
+                why = str(error).splitlines()[0]
+                found[file.name] = f"does not have the columns of {file.table} ({why}). {RESTORE}"
             connection.execute(f"DELETE FROM {file.table}")
     return found
 

@@ -60,7 +60,7 @@ try:
     finally:
         print("ended", flush=True)
         interruption.raise_put_off()
-except KeyboardInterrupt:
+except (KeyboardInterrupt, RuntimeError):  # the second is what DuckDB makes of the first
     print("interrupted", flush=True)
 """
 PAIRS = "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b"
